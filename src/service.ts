@@ -19,7 +19,7 @@ import { refuseOtherHosts } from './http/access/loopback-only.ts'
 import { operations } from './http/operations/routes.ts'
 import type { ServiceModule } from './http/service-module.ts'
 import { createListing } from './listing/index.ts'
-import { createLogin } from './login/index.ts'
+import { createLogin, type Login } from './login/index.ts'
 import { adminGroupsOf } from './login/resolve-login-config.ts'
 import { createClients, createOAuth2 } from './oauth2/index.ts'
 import { createEvents } from './events/index.ts'
@@ -224,8 +224,13 @@ function createModules(common: Common, config: PosternConfig, spool: OpenSpool |
     findApp: (id) => clients.find(id),
   })
   const demoProvider = configuration.demo ? createDemoIdentityProvider(common) : undefined
-  const oauth2 = createOAuth2({ ...common, clients, accounts })
-  const login = createLogin({
+  const oauth2 = createOAuth2({
+    ...common,
+    clients,
+    accounts,
+    isProvider: (name) => login.isProvider(name),
+  })
+  const login: Login = createLogin({
     ...common,
     config: config.login ?? {},
     accounts,

@@ -16,6 +16,8 @@ export const auditActions = {
   'identity.issuer_moved':
     'The identities of a provider were bound to another issuer, because the provider moved.',
   'session.revoked': 'A session was revoked by another session, an admin or the service.',
+  'app.authorized': 'An app got a code for a person who was signed in.',
+  'app.refused': "An app's authorization request was refused; the code says why.",
   'tokens.revoked': "An app's tokens were revoked, by a person or because a used token was used again.",
   'tokens.refused':
     "An app's code or refresh token was refused: it is unknown, used, expired or of another app.",

@@ -23,6 +23,10 @@ export interface AuthenticationDemands {
   secondFactor: boolean
   /** The accepted `acr_values`; with an empty list the provider decides. */
   acrValues: readonly string[]
+  /** Let the person choose an account, even with a session at the provider. */
+  selectAccount: boolean
+  /** Who wants to sign in, such as an e-mail address. */
+  loginHint: string | undefined
 }
 
 /** The parameters of an authorization request. Configured parameters cannot replace those of the flow. */
@@ -48,11 +52,13 @@ export function authorizationParameters(
  * those of its preset. They replace a configured `prompt`, which could prevent the reauthentication.
  */
 function demandParameters(
-  { provesAuthentication, quirks }: ResolvedProvider,
+  { kind, provesAuthentication, quirks }: ResolvedProvider,
   demands: AuthenticationDemands,
 ): Record<string, string> {
-  const { reauthenticate, acrValues } = demands
+  const { reauthenticate, acrValues, selectAccount, loginHint } = demands
   return {
+    ...(kind === 'openid' && selectAccount && { prompt: 'select_account' }),
+    ...(kind === 'openid' && loginHint !== undefined && { login_hint: loginHint }),
     ...(reauthenticate && provesAuthentication && { prompt: 'login', max_age: '0' }),
     ...(acrValues.length > 0 && { acr_values: acrValues.join(' ') }),
     ...quirks.demandParams?.(demands),

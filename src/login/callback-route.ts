@@ -61,7 +61,10 @@ export function callbackRoute(routes: App, parts: CallbackRouteParts): void {
         const { failure, flow, redirect } = outcome
         const linkingUserId = flow?.user_id ?? undefined
         await recordFailure(parts, request, { providerClient, failure, linkingUserId })
-        return reply.redirect(redirect ?? failurePath(parts, request, providerClient, failure), 303)
+        return reply.redirect(
+          redirect ?? failurePath(parts, request, providerClient, failure, flow?.return_to),
+          303,
+        )
       }
       const { signedIn } = outcome
       parts.count(providerClient.provider.name, 'ok')

@@ -3,11 +3,13 @@ import { auditOrigin, type Audit } from '../accounts/audit.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import { describeCause, type SignInFailure } from './failures.ts'
 import type { ProviderClient } from './provider-client.ts'
+import { defaultTarget } from './return-to.ts'
 import type { RefusalMessages } from './refusal-messages.ts'
 
 export interface FailedSignInsParts {
   audit: Audit
   refusals: RefusalMessages
+  baseUrl: () => string
   /** Counts how sign-ins end: `ok`, or the code of the failure. */
   count: (provider: string, outcome: string) => void
 }
@@ -46,14 +48,24 @@ export async function recordFailure(
   })
 }
 
-/** The path of /login with the code, the support id and a hook's message. */
+/**
+ * The path of /login with the code, the support id and a hook's message.
+ * @param returnTo where the next attempt leads; left out for the dashboard
+ */
 export function failurePath(
-  { refusals }: FailedSignInsParts,
+  { refusals, baseUrl }: FailedSignInsParts,
   request: FastifyRequest,
   { provider }: ProviderClient,
   { code, details: { message } }: SignInFailure,
+  returnTo: string | undefined,
 ): string {
   const signed = message ? refusals.sign(request.id, message) : {}
-  const query = new URLSearchParams({ error: code, id: request.id, provider: provider.name, ...signed })
+  const query = new URLSearchParams({
+    error: code,
+    id: request.id,
+    provider: provider.name,
+    ...signed,
+    ...(returnTo !== undefined && returnTo !== defaultTarget(baseUrl()) && { return_to: returnTo }),
+  })
   return `${request.server.basePath}/login?${query.toString()}`
 }

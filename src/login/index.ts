@@ -61,6 +61,8 @@ export interface LoginParts {
 export interface Login extends ServiceModule {
   /** For handlers: access tokens of users at providers with `keepTokens`. */
   providerTokens: ProviderTokens
+  /** Whether a provider of this name is configured. */
+  isProvider: (name: string) => boolean
   /** Where a browser ends its session at a provider; `undefined` when the sign-out ends here. */
   endSessionUrl: (provider: string, request: EndSessionRequest) => Promise<URL | undefined>
   /** Call it after all modules have declared their routes. @throws ConfigurationError */
@@ -94,6 +96,7 @@ export function createLogin(parts: LoginParts): Login {
   }
   return {
     providerTokens,
+    isProvider: (name) => providers.has(name),
     endSessionUrl: async (provider, request) => providers.get(provider)?.endSessionUrl(request),
     checkProviderNames: (routes) => refuseReservedNames(providers.keys(), routes),
     async routes(app) {

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import type { RecentSignIn } from '../accounts/recent-sign-in.ts'
 import { sessionOf } from '../accounts/routes.ts'
 import type { App } from '../http/app.ts'
-import { redirectPage } from './page.ts'
+import { refreshPage } from '../http/pages/html.ts'
 import { safeReturnTo } from './return-to.ts'
 import {
   findProvider,
@@ -62,7 +62,7 @@ export function linkRoute(routes: App, parts: LinkRouteParts): void {
       reply.header('refresh', `0;url=${url.href}`).type('text/html; charset=utf-8')
       return reply
         .serializer((html: string) => html)
-        .send(redirectPage(routes.basePath, providerClient.provider.label, url.href))
+        .send(refreshPage(routes.basePath, providerClient.provider.label, url.href))
     },
   )
 }

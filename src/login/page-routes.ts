@@ -31,6 +31,10 @@ const LoginQuery = Type.Object({
   message: optionalText('The message of a hook that refused the sign-in'),
   proof: optionalText('The signature of the message'),
   return_to: Type.Optional(Type.String()),
+  reauthenticate: optionalText('As at GET /auth/{provider}, like the next three'),
+  select_account: Type.Optional(Type.String()),
+  login_hint: Type.Optional(Type.String()),
+  acr_values: Type.Optional(Type.String()),
 })
 
 /** GET /login, and GET /auth/providers with the same providers as JSON. */
@@ -96,6 +100,7 @@ function loginPageRoute(routes: App, parts: PageRoutesParts): void {
         supportId: id,
         failedProviderLabel: providers.get(provider)?.provider.label,
         refusal: refusals.verify(query),
+        passedOn: passedOn(query),
         returnTo: returnTo === defaultTarget(baseUrl()) ? undefined : returnTo,
         basePath: routes.basePath,
         demo,
@@ -103,4 +108,10 @@ function loginPageRoute(routes: App, parts: PageRoutesParts): void {
       return reply.type('text/html; charset=utf-8').send(html)
     },
   )
+}
+
+/** What the sign-in asks the provider for. GET /auth/{provider} checks the values. */
+function passedOn(query: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const names = ['reauthenticate', 'select_account', 'login_hint', 'acr_values']
+  return Object.fromEntries(names.flatMap((name) => (query[name] ? [[name, query[name]]] : [])))
 }

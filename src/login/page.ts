@@ -1,4 +1,4 @@
-import { escapeHtml, narrowPage } from '../http/pages/html.ts'
+import { brand, escapeHtml, narrowPage } from '../http/pages/html.ts'
 import { failures, type FailureCode } from './failures.ts'
 
 export interface LoginPage {
@@ -11,6 +11,8 @@ export interface LoginPage {
   failedProviderLabel: string | undefined
   /** The message of a hook that refused the sign-in. Not escaped. */
   refusal: string | undefined
+  /** Parameters for GET /auth/{provider}. */
+  passedOn: Readonly<Record<string, string>>
   /** A validated path. */
   returnTo: string | undefined
   basePath: string
@@ -25,8 +27,9 @@ const reauthenticating: ReadonlySet<string> = new Set<FailureCode>([
 
 /** GET /login: a button for each provider, and the message of the last failure. It has no script and no inline style. */
 export function loginPage(page: LoginPage): string {
-  const { providers, signedInAs, error, returnTo, basePath, demo } = page
+  const { providers, signedInAs, error, passedOn, returnTo, basePath, demo } = page
   const parameters = new URLSearchParams({
+    ...passedOn,
     ...(error !== undefined && reauthenticating.has(error) && { reauthenticate: 'true' }),
     ...(returnTo !== undefined && { return_to: returnTo }),
   })
@@ -43,15 +46,6 @@ ${error === undefined ? '' : failureMessage(error, page)}
 ${signedInAs === undefined ? '' : signedIn(basePath, signedInAs)}
 ${buttons.length > 0 ? `<nav aria-label="Identity providers">${buttons.join('\n')}</nav>` : '<p class="soft">No identity provider is configured. The operator sets <code>GOOGLE_CLIENT_ID</code> and <code>GOOGLE_CLIENT_SECRET</code>, or those of another provider.</p>'}
 ${demo ? '<p class="soft">Demo mode: the development provider lets you choose who you are.</p>' : ''}`,
-  )
-}
-
-/** A page whose Refresh header redirects to the provider, with a link for browsers that ignore it. */
-export function redirectPage(basePath: string, label: string, url: string): string {
-  return document(
-    basePath,
-    'One moment',
-    `<h1>One moment</h1>\n<p><a class="button wide" href="${escapeHtml(url)}">Continue to ${escapeHtml(label)}</a></p>`,
   )
 }
 
@@ -88,9 +82,5 @@ function signedIn(basePath: string, name: string): string {
 }
 
 function document(basePath: string, title: string, body: string): string {
-  return narrowPage(
-    basePath,
-    `${title} · Postern`,
-    `<p class="brand"><img src="${basePath}/assets/icon.svg" alt="">Postern</p>\n${body}`,
-  )
+  return narrowPage(basePath, `${title} · Postern`, `${brand(basePath)}\n${body}`)
 }

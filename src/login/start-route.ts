@@ -21,6 +21,9 @@ export interface StartRouteParts extends StartParts {
   acrValues: readonly string[]
 }
 
+/** Characters of a hint for the provider at most. */
+const longestHint = 500
+
 const appParameter = (description: string) => optionalText(`For apps: ${description}`)
 const StartQuery = Type.Object({
   return_to: ReturnTo,
@@ -33,6 +36,9 @@ const StartQuery = Type.Object({
     '`true`: the provider is asked to reauthenticate the person, and has to prove it if it can',
   ),
   second_factor: optionalText('`true`: the same, with `acr_values` of `ADMIN_ACR_VALUES`; for admins'),
+  select_account: optionalText('`true`: the provider lets the person choose an account'),
+  login_hint: optionalText('Who wants to sign in, such as an e-mail address; for the provider'),
+  acr_values: optionalText('How the provider should authenticate the person, as it names it'),
 })
 
 /** GET /auth/{provider}: starts a sign-in of a browser or an app. */
@@ -74,8 +80,24 @@ function parseDemands(
   acrValues: readonly string[],
 ): AuthenticationDemands | undefined {
   const secondFactor = parseFlag('second_factor', query['second_factor'])
-  if (!parseFlag('reauthenticate', query['reauthenticate']) && !secondFactor) return undefined
-  return { reauthenticate: true, secondFactor, acrValues: secondFactor ? acrValues : [] }
+  const reauthenticate = parseFlag('reauthenticate', query['reauthenticate']) || secondFactor
+  const selectAccount = parseFlag('select_account', query['select_account'])
+  const loginHint = parseHint('login_hint', query['login_hint'])
+  const wantedAcr = parseHint('acr_values', query['acr_values'])?.split(' ') ?? []
+  if (!reauthenticate && !selectAccount && loginHint === undefined && wantedAcr.length === 0) return undefined
+  return {
+    reauthenticate,
+    secondFactor,
+    acrValues: secondFactor ? acrValues : wantedAcr,
+    selectAccount,
+    loginHint,
+  }
+}
+
+function parseHint(parameter: string, value: string | undefined): string | undefined {
+  if (value !== undefined && value.length > longestHint)
+    throw new Problem('invalid-parameter', { parameter, detail: `Send at most ${longestHint} characters.` })
+  return value || undefined
 }
 
 function parseFlag(parameter: string, value: string | undefined): boolean {

@@ -1,7 +1,7 @@
 import type { Accounts } from '../accounts/index.ts'
 import { createSweeper } from '../accounts/sweeper.ts'
-import { ConfigurationError } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import { ConfigurationError } from '../config/environment.ts'
 import type { ServiceModule } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -17,6 +17,9 @@ import { StoredClients } from './clients/client-store.ts'
 import { Clients } from './clients/clients.ts'
 import { AuthorizationCodes, type SignedInUser } from './token/authorization-codes.ts'
 import { authorizationCodeGrant, refreshTokenGrant } from './token/grants.ts'
+import { createAuthorization } from './authorize/index.ts'
+import { discoveryRoutes } from './discovery.ts'
+import { userinfoRoutes } from './userinfo-routes.ts'
 import { IdTokens } from './token/id-tokens.ts'
 import { tokenRoutes } from './token/token-routes.ts'
 import { UserClaims } from './user-claims.ts'
@@ -28,6 +31,8 @@ export interface OAuth2Config {
 }
 
 export interface OAuth2Parts {
+  /** Whether an identity provider of this name is configured. */
+  isProvider: (name: string) => boolean
   clients: Clients
   database: Database
   keyring: Keyring
@@ -63,6 +68,7 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
   const codes = new AuthorizationCodes({ database, clock, refreshTokens, users })
   const userClaims = new UserClaims(users, database.reader)
   const idTokens = new IdTokens({ keys, clock, baseUrl, userClaims })
+  const authorization = createAuthorization({ ...parts, codes, idTokens })
   const management = new ClientManagement({
     database,
     clock,
@@ -83,11 +89,15 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
       codes.issue(tx, { ...app, sessionId: null, scope: null, resource: null, nonce: null }, user),
     async routes(app) {
       clientRoutes(app, management)
+      await authorization.routes(app)
       await tokenRoutes(app, { ...accounts, clients, idTokens, grants })
+      await userinfoRoutes(app, { ...accounts, userClaims, baseUrl })
+      discoveryRoutes(app, { baseUrl, grantTypes: [...grants.keys()] })
     },
     workers: [
       createSweeper('apps', clock, log, [
         (now) => codes.sweep(now),
+        (now) => authorization.sweep(now),
         (now) => database.transaction((tx) => deleteEndedSecrets(tx, now), { priority: 'work' }),
       ]),
     ],

@@ -11,6 +11,8 @@ import { sign } from '../receiving/harness.ts'
 
 /** Answers that may be kept, all of them the same for everybody; a caller that keeps others keeps what is one person's. */
 const kept: Record<string, string> = {
+  '/.well-known/openid-configuration': 'public',
+  '/.well-known/oauth-authorization-server': 'public',
   '/.well-known/jwks.json': 'public, max-age=',
   '/.well-known/webhook-keys.json': 'public, max-age=',
   '/products': 'no-cache',

@@ -29,9 +29,21 @@ const foreign: Record<string, string>[] = [
 const publicWrites: Record<string, { why: string; status: number }> = {
   'POST /portal/session': { why: 'refuses foreign pages by itself; the link is the credential', status: 403 },
   'POST /auth/token': { why: 'reads no cookie; a code or refresh token is the credential', status: 400 },
+  'POST /oauth2/token': { why: 'reads no cookie; a code or refresh token is the credential', status: 400 },
+  'POST /oauth2/par': { why: 'reads no cookie; the client authenticates', status: 400 },
+  'POST /oauth2/userinfo': { why: 'reads no cookie; an access token is the credential', status: 401 },
+  'POST /oauth2/authorize': { why: 'reads no cookie; only leads on to the GET', status: 400 },
   'POST /webhooks/provider': { why: 'reads no cookie; the signature is the credential', status: 401 },
   'POST /auth/{provider}/callback': { why: 'only leads on to the GET, which the state guards', status: 400 },
 }
+
+/** What pages of any origin may read. */
+const readable = new Set([
+  '/.well-known/jwks.json',
+  '/.well-known/openid-configuration',
+  '/.well-known/oauth-authorization-server',
+  '/oauth2/userinfo',
+])
 
 describe('cross-site calls', () => {
   let provider: OAuthProvider
@@ -162,12 +174,12 @@ describe('cross-site calls', () => {
     assert.equal(response.status, 400)
   })
 
-  test('pages of other sites can read only the published keys', async () => {
+  test('pages of other sites can read only what is public, and what a token of theirs gives', async () => {
     for (const [method, path] of operations().filter((operation) => !isWrite(operation))) {
       const response = await call(method, path, { origin: 'https://evil.example' })
       await response.arrayBuffer()
       const allowed = response.headers.get('access-control-allow-origin')
-      assert.equal(allowed, path === '/.well-known/jwks.json' ? '*' : null, `${method} ${path}`)
+      assert.equal(allowed, readable.has(path) ? '*' : null, `${method} ${path}`)
       assert.equal(response.headers.get('access-control-allow-credentials'), null)
     }
   })

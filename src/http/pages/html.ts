@@ -51,6 +51,21 @@ export function narrowPage(basePath: string, title: string, body: string): strin
   })
 }
 
+/** The name of the service above the title of a narrow page. */
+export const brand = (basePath: string): string =>
+  `<p class="brand"><img src="${basePath}/assets/icon.svg" alt="">Postern</p>`
+
+/** A page for an answer with a Refresh header, with a link for browsers that ignore it. */
+export function refreshPage(basePath: string, label: string, url: string): string {
+  return narrowPage(
+    basePath,
+    'One moment · Postern',
+    `${brand(basePath)}
+<h1>One moment</h1>
+<p><a class="button wide" href="${escapeHtml(url)}">Continue to ${escapeHtml(label)}</a></p>`,
+  )
+}
+
 /** The first link of a page, which skips the navigation for keyboard users. */
 export const skipLink = '<a class="skip" href="#content">Skip to content</a>'
 

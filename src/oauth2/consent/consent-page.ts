@@ -1,4 +1,4 @@
-import { escapeHtml, narrowPage } from '../../http/pages/html.ts'
+import { brand, escapeHtml, narrowPage } from '../../http/pages/html.ts'
 import type { Client } from '../clients/client.ts'
 import { describeScope } from './scope-descriptions.ts'
 
@@ -24,7 +24,7 @@ export function consentPage(page: ConsentPage): string {
   return narrowPage(
     basePath,
     `Allow ${name}?`,
-    `<p class="brand"><img src="${basePath}/assets/icon.svg" alt="">Postern</p>
+    `${brand(basePath)}
 <h1>Allow ${name}?</h1>
 <p>You are signed in as <strong>${escapeHtml(signedInAs)}</strong>.</p>
 <div class="card"><p><strong>${name}</strong> asks to:</p>

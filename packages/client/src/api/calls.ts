@@ -132,6 +132,10 @@ export interface Calls {
     params: { id: string; secretId: string }
     answer: undefined
   }
+  /** Push an authorization request (RFC 9126) */
+  'POST /oauth2/par': {
+    answer: { request_uri: string; expires_in: number }
+  }
   /** Exchange a code or a refresh token (RFC 6749; JSON or form) */
   'POST /oauth2/token': {
     body: { grant_type?: string | undefined; client_id?: string | undefined; client_secret?: string | undefined; client_assertion?: string | undefined; client_assertion_type?: string | undefined; code?: string | undefined; code_verifier?: string | undefined; redirect_uri?: string | undefined; refresh_token?: string | undefined; device_code?: string | undefined; scope?: string | undefined; resource?: string | undefined }
@@ -141,6 +145,22 @@ export interface Calls {
   'POST /auth/token': {
     body: { grant_type?: string | undefined; client_id?: string | undefined; client_secret?: string | undefined; client_assertion?: string | undefined; client_assertion_type?: string | undefined; code?: string | undefined; code_verifier?: string | undefined; redirect_uri?: string | undefined; refresh_token?: string | undefined; device_code?: string | undefined; scope?: string | undefined; resource?: string | undefined }
     answer: { access_token: string; token_type: "Bearer"; expires_in: number; refresh_token?: string; id_token?: string; scope?: string }
+  }
+  /** The claims about the user of an access token (OpenID Connect) */
+  'GET /oauth2/userinfo': {
+    answer: { sub: string }
+  }
+  /** The claims about the user of an access token (OpenID Connect) */
+  'POST /oauth2/userinfo': {
+    answer: { sub: string }
+  }
+  /** The metadata of the OpenID Provider */
+  'GET /.well-known/openid-configuration': {
+    answer: { issuer: string }
+  }
+  /** The metadata of the OpenID Provider */
+  'GET /.well-known/oauth-authorization-server': {
+    answer: { issuer: string }
   }
   /** Receive a webhook of the source provider (hmac) */
   'POST /webhooks/provider': {

@@ -1,0 +1,108 @@
+import type { Clock } from '../../runtime/clock.ts'
+import { hashToken, newToken } from '../../crypto/tokens.ts'
+import type { Database, Queryable, Tx } from '../../storage/database.ts'
+
+/** The parameters of an authorization request, as the client sent them: pairs of name and value. */
+export type Parameters = readonly (readonly [name: string, value: string])[]
+
+/** Seconds from a push to the first use of the request (RFC 9126, section 2.2: short). */
+export const pushedLifetime = 90
+/** Milliseconds that a person may take for the sign-in and the consent. */
+const parkedLifetime = 20 * 60_000
+
+/** RFC 9126, section 2.2. */
+const prefix = 'urn:ietf:params:oauth:request_uri:'
+
+/** A stored request. */
+export interface StoredRequest {
+  requestUri: string
+  clientId: string
+  parameters: Parameters
+  /** Whether the client pushed it: then it is used up when it is read. */
+  pushed: boolean
+  /** When it was stored, in milliseconds since 1970: a sign-in before this time does not count for `prompt=login`. */
+  createdAt: number
+}
+
+/**
+ * Authorization requests that wait: those that clients push (RFC 9126), and those whose user signs in or consents first. The
+ * browser carries only a random reference, so nobody can change the request on the way.
+ */
+export class AuthorizationRequests {
+  readonly #database: Database
+  readonly #clock: Clock
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database
+    this.#clock = clock
+  }
+
+  /** Stores a request of a client, and returns its `request_uri`. A pushed one must be used within 90 seconds. */
+  async store(how: 'pushed' | 'parked', clientId: string, parameters: Parameters): Promise<string> {
+    const token = newToken()
+    const now = this.#clock.now()
+    await this.#database.transaction((tx) =>
+      tx
+        .insertInto('authorization_requests')
+        .values({
+          request_hash: hashToken(token),
+          client_id: clientId,
+          parameters: JSON.stringify(parameters),
+          pushed: how === 'pushed' ? 1 : 0,
+          created_at: now,
+          expires_at: now + (how === 'pushed' ? pushedLifetime * 1000 : parkedLifetime),
+        })
+        .execute(),
+    )
+    return prefix + token
+  }
+
+  /**
+   * The request of a client. A pushed one is used up by that. `undefined` when it is unknown, used, expired, or of another
+   * client.
+   */
+  async read(requestUri: string, clientId: string): Promise<StoredRequest | undefined> {
+    const hash = hashOf(requestUri)
+    if (!hash) return undefined
+    const row = await this.#row(this.#database.reader, hash, clientId)
+    if (!row) return undefined
+    if (row.pushed === 1 && !(await this.#database.transaction((tx) => deleteRow(tx, hash)))) return undefined
+    const parameters = JSON.parse(row.parameters) as Parameters
+    return { requestUri, clientId, parameters, pushed: row.pushed === 1, createdAt: row.created_at }
+  }
+
+  /** Uses up a parked request. False when it was used before. */
+  async consume(tx: Tx, { requestUri }: Pick<StoredRequest, 'requestUri'>): Promise<boolean> {
+    return deleteRow(tx, hashOf(requestUri)!)
+  }
+
+  async sweep(now: number): Promise<void> {
+    await this.#database.transaction(
+      (tx) => tx.deleteFrom('authorization_requests').where('expires_at', '<=', now).execute(),
+      { priority: 'work' },
+    )
+  }
+
+  #row(db: Queryable, hash: Uint8Array, clientId: string) {
+    return db
+      .selectFrom('authorization_requests')
+      .selectAll()
+      .where('request_hash', '=', hash)
+      .where('client_id', '=', clientId)
+      .where('expires_at', '>', this.#clock.now())
+      .executeTakeFirst()
+  }
+}
+
+function hashOf(requestUri: string): Buffer | undefined {
+  return requestUri.startsWith(prefix) ? hashToken(requestUri.slice(prefix.length)) : undefined
+}
+
+async function deleteRow(tx: Tx, hash: Uint8Array): Promise<boolean> {
+  const row = await tx
+    .deleteFrom('authorization_requests')
+    .where('request_hash', '=', hash)
+    .returning('client_id')
+    .executeTakeFirst()
+  return row !== undefined
+}

@@ -1,0 +1,164 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { NoteRefusal } from '../../accounts/refusals.ts'
+import { Problem } from '../../errors.ts'
+import type { App } from '../../http/app.ts'
+import { rawQuery } from '../../http/requests/query-string.ts'
+import type { Client } from '../clients/client.ts'
+import type { Clients } from '../clients/clients.ts'
+import { answerWithPage } from '../error-page.ts'
+import { acceptRawForms } from '../raw-forms.ts'
+import { AuthorizationError } from './authorization-error.ts'
+import type { AuthorizationRequests, Parameters, StoredRequest } from './authorization-requests.ts'
+import type { Decision } from './decision.ts'
+import { parseRequest, returnAddress, type ReturnAddress } from './request-parameters.ts'
+import {
+  answerParameters,
+  authorizePath,
+  formPostPage,
+  formPostPolicy,
+  redirectUrl,
+  type Answer,
+  type Authorization,
+} from './responses.ts'
+
+export interface AuthorizeRouteParts {
+  clients: Clients
+  requests: AuthorizationRequests
+  decision: Decision
+  noteRefusal: NoteRefusal
+  baseUrl: () => string
+}
+
+/** Parameters of a request at most; the standards define about thirty. */
+const mostParameters = 60
+/** Errors that tell a client that it must show a page: nothing was refused. */
+const expected = new Set(['login_required', 'consent_required', 'account_selection_required'])
+
+/** GET and POST /oauth2/authorize (RFC 6749, section 3.1): gives an app a code for the person in this browser. */
+export async function authorizeRoutes(app: App, parts: AuthorizeRouteParts): Promise<void> {
+  await app.register(async (routes: App) => {
+    acceptRawForms(routes)
+    const options = {
+      config: {
+        access: 'public',
+        rateLimit: { max: 300 },
+      },
+      schema: {
+        tags: ['sign-in'],
+        summary: 'The authorization endpoint for apps (RFC 6749, OpenID Connect)',
+        produces: ['text/html'],
+        response: {
+          200: Type.String({ description: 'The page of consent, or one that posts the answer to the app' }),
+          303: Type.Null(),
+        },
+      },
+      errorHandler: answerWithPage,
+    } as const
+    routes.get('/oauth2/authorize', options, async (request, reply) => {
+      const { client, parameters, stored } = await loadRequest(parts, request, rawQuery(request.url))
+      const address = await addressOf(parts, request, client, parameters)
+      const authorization = await decide(parts, request, { client, parameters, stored, address })
+      if ('page' in authorization) return reply.type('text/html; charset=utf-8').send(authorization.page)
+      if ('redirect' in authorization) return reply.redirect(authorization.redirect, 303)
+      return respond(reply, address, authorization.answer, parts.baseUrl())
+    })
+    // A form of another site comes without the session cookie (SameSite=Lax). A redirect to GET brings it.
+    routes.post<{ Body: string }>('/oauth2/authorize', options, async (request, reply) => {
+      const { client, parameters } = await loadRequest(parts, request, request.body ?? '')
+      await addressOf(parts, request, client, parameters)
+      const requestUri = await parts.requests.store('parked', client.id, parameters)
+      return reply.redirect(authorizePath(routes.basePath, client.id, requestUri), 303)
+    })
+  })
+}
+
+interface LoadedRequest {
+  client: Client
+  parameters: Parameters
+  /** If the request came by reference. */
+  stored: StoredRequest | undefined
+}
+
+/**
+ * The client and the parameters of a request. Those of a stored request replace all others (RFC 9126, section 4).
+ * @throws Problem `invalid-parameter`: nothing is sent to a redirect URI that is not known to be of the client
+ */
+async function loadRequest(
+  parts: AuthorizeRouteParts,
+  request: FastifyRequest,
+  text: string,
+): Promise<LoadedRequest> {
+  const parameters = [...new URLSearchParams(text)].slice(0, mostParameters)
+  const [clientId = '', ...otherIds] = parameters.filter(([name]) => name === 'client_id').map(([, id]) => id)
+  const client = otherIds.length === 0 ? await parts.clients.find(clientId) : undefined
+  if (!client) throw await refuse(parts, request, undefined, 'client_id', 'No app of this id is registered.')
+  const requestUri = parameters.find(([name]) => name === 'request_uri')?.[1]
+  if (!requestUri) return { client, parameters, stored: undefined }
+  const stored = await parts.requests.read(requestUri, client.id)
+  if (!stored) {
+    const detail = 'The request is unknown, was used or has expired. Start again in the app.'
+    throw await refuse(parts, request, client, 'request_uri', detail)
+  }
+  return { client, parameters: stored.parameters, stored }
+}
+
+async function addressOf(
+  parts: AuthorizeRouteParts,
+  request: FastifyRequest,
+  client: Client,
+  parameters: Parameters,
+): Promise<ReturnAddress> {
+  try {
+    return returnAddress(client, parameters)
+  } catch (error) {
+    if (error instanceof Problem)
+      throw await refuse(parts, request, client, error.extras.parameter!, error.extras.detail!)
+    throw error
+  }
+}
+
+async function decide(
+  { decision, noteRefusal }: AuthorizeRouteParts,
+  request: FastifyRequest,
+  { client, parameters, stored, address }: LoadedRequest & { address: ReturnAddress },
+): Promise<Authorization> {
+  try {
+    const wanted = parseRequest(client, address, parameters)
+    return await decision.decide(request, { client, wanted, parameters, stored })
+  } catch (error) {
+    if (!(error instanceof AuthorizationError)) throw error
+    const { error: code, message } = error
+    if (!expected.has(code))
+      await noteRefusal(request, { action: 'app.refused', code, target: `app:${client.id}` })
+    return { answer: { error: code, error_description: message } }
+  }
+}
+
+/** Sends the answer to the redirect URI. */
+function respond(reply: FastifyReply, address: ReturnAddress, answer: Answer, issuer: string): FastifyReply {
+  const parameters = answerParameters(address, answer, issuer)
+  if (address.responseMode === 'query')
+    return reply.redirect(redirectUrl(address.redirectUri, parameters), 303)
+  return reply
+    .header('content-security-policy', formPostPolicy)
+    .type('text/html; charset=utf-8')
+    .send(formPostPage(reply.server.basePath, address.redirectUri, parameters))
+}
+
+/** Audits a request that gets no answer at its redirect URI. */
+async function refuse(
+  { noteRefusal }: AuthorizeRouteParts,
+  request: FastifyRequest,
+  client: Client | undefined,
+  parameter: string,
+  detail: string,
+): Promise<Problem> {
+  const target = client && `app:${client.id}`
+  await noteRefusal(request, {
+    action: 'app.refused',
+    code: `invalid-${parameter.replaceAll('_', '-')}`,
+    target,
+  })
+  return new Problem('invalid-parameter', { parameter, detail })
+}

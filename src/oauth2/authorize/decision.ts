@@ -1,0 +1,175 @@
+import type { FastifyRequest } from 'fastify'
+import { auditOrigin, type Audit, type AuditOrigin } from '../../accounts/audit.ts'
+import type { HostCookie } from '../../accounts/host-cookie.ts'
+import type { Session } from '../../accounts/session-lookup.ts'
+import type { Sessions } from '../../accounts/sessions.ts'
+import { Problem } from '../../errors.ts'
+import { clientIp } from '../../http/limits/client-address.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Database, Tx } from '../../storage/database.ts'
+import type { Client } from '../clients/client.ts'
+import type { ConsentStep } from '../consent/consent-step.ts'
+import type { AuthorizationCodes } from '../token/authorization-codes.ts'
+import type { IdTokens } from '../token/id-tokens.ts'
+import { AuthorizationError } from './authorization-error.ts'
+import type { AuthorizationRequests, Parameters, StoredRequest } from './authorization-requests.ts'
+import { authorizePath, type Authorization } from './responses.ts'
+import type { AuthorizationRequest } from './request-parameters.ts'
+import { missingSignIn, type SignInNeeds } from './sign-in-needs.ts'
+
+/** A validated request, and how it came. */
+export interface Wanted {
+  client: Client
+  wanted: AuthorizationRequest
+  parameters: Parameters
+  stored: StoredRequest | undefined
+}
+
+export interface DecisionParts {
+  requests: AuthorizationRequests
+  sessions: Sessions
+  sessionCookie: HostCookie
+  codes: AuthorizationCodes
+  idTokens: IdTokens
+  consent: ConsentStep
+  audit: Audit
+  database: Database
+  clock: Clock
+  isProvider: (name: string) => boolean
+}
+
+/** Decides what an authorization request leads to: a code, a sign-in, a consent, or an error. */
+export class Decision {
+  readonly #parts: DecisionParts
+
+  constructor(parts: DecisionParts) {
+    this.#parts = parts
+  }
+
+  /** @throws AuthorizationError for the app */
+  async decide(request: FastifyRequest, asked: Wanted): Promise<Authorization> {
+    const { clock } = this.#parts
+    const { wanted, stored } = asked
+    const session = await this.#sessionOf(request, wanted)
+    const now = clock.now()
+    const needs = missingSignIn(session, wanted, { askedAt: stored?.createdAt ?? now, now })
+    if (needs || !session) return this.#signIn(request, asked, needs)
+    if (!(await this.#mayGoOn(session, asked))) return this.#askConsent(request, session, asked)
+    return { answer: { code: await this.issueCode(request, session, asked) } }
+  }
+
+  /**
+   * A code for the person of the session. A parked request is used up in the same transaction.
+   * @param also runs in the same transaction
+   */
+  async issueCode(
+    request: FastifyRequest,
+    session: Session,
+    asked: Wanted,
+    also?: (tx: Tx) => Promise<void>,
+  ): Promise<string> {
+    const { client, wanted } = asked
+    const { database, codes, audit } = this.#parts
+    const { userId, id: sessionId, provider, authenticatedAt: at, acr, amr } = session
+    const { redirectUri, challenge, scope, resource, nonce } = wanted
+    const grant = { clientId: client.id, redirectUri, challenge, sessionId, scope, resource, nonce }
+    const authentication = { at, acr, amr, proof: session.authenticationProof ?? 'asserted' }
+    const userAgent = request.headers['user-agent']
+    const user = { userId, provider, address: clientIp(request), userAgent, authentication }
+    return database.transaction(async (tx) => {
+      await this.#consume(tx, asked)
+      await also?.(tx)
+      await audit.record(tx, {
+        ...originOf(request, session),
+        action: 'app.authorized',
+        target: `app:${client.id}`,
+      })
+      return codes.issue(tx, grant, user)
+    })
+  }
+
+  /** Uses up the request that a person did not allow. */
+  async dismiss(request: FastifyRequest, session: Session, asked: Wanted): Promise<void> {
+    const { database, audit } = this.#parts
+    const entry = { action: 'app.refused', code: 'access-denied', target: `app:${asked.client.id}` } as const
+    await database.transaction(async (tx) => {
+      await this.#consume(tx, asked)
+      await audit.record(tx, { ...originOf(request, session), ...entry })
+    })
+  }
+
+  async #consume(tx: Tx, { stored }: Wanted): Promise<void> {
+    if (stored && !stored.pushed && !(await this.#parts.requests.consume(tx, stored)))
+      throw new Problem('invalid-parameter', {
+        parameter: 'request_uri',
+        detail: 'The request was used before. Start again in the app.',
+      })
+  }
+
+  /** The session of the browser, unless the app asks for another user. */
+  async #sessionOf(
+    request: FastifyRequest,
+    { idTokenHint, prompt }: AuthorizationRequest,
+  ): Promise<Session | undefined> {
+    const { sessions, sessionCookie, idTokens } = this.#parts
+    const token = sessionCookie.read(request)
+    const session = token === undefined ? undefined : await sessions.find(token)
+    if (!session || idTokenHint === undefined || !prompt.has('none')) return session
+    const hint = await idTokens.readHint(idTokenHint)
+    return hint?.userId === session.userId ? session : undefined
+  }
+
+  async #mayGoOn({ userId }: Session, { client, wanted }: Wanted): Promise<boolean> {
+    if (wanted.prompt.has('consent')) return false
+    return client.firstParty || this.#parts.consent.covers(userId, client.id, wanted.scope)
+  }
+
+  async #askConsent(request: FastifyRequest, session: Session, asked: Wanted): Promise<Authorization> {
+    if (asked.wanted.prompt.has('none'))
+      throw new AuthorizationError('consent_required', 'the person has not allowed this app yet')
+    const requestUri = await this.#park(asked)
+    return {
+      page: await this.#parts.consent.page(request, {
+        client: asked.client,
+        wanted: asked.wanted,
+        session,
+        requestUri,
+      }),
+    }
+  }
+
+  /** Sends the browser to the sign-in, and from there back to the parked request. */
+  async #signIn(
+    request: FastifyRequest,
+    asked: Wanted,
+    needs: SignInNeeds | undefined,
+  ): Promise<Authorization> {
+    const { client, wanted } = asked
+    if (wanted.prompt.has('none')) throw new AuthorizationError('login_required', 'the person must sign in')
+    if (wanted.provider !== undefined && !this.#parts.isProvider(wanted.provider))
+      throw new AuthorizationError('invalid_request', 'no provider of this name is configured')
+    const { basePath } = request.server
+    const query = new URLSearchParams({
+      return_to: authorizePath(basePath, client.id, await this.#park(asked)),
+      ...(needs?.reauthenticate && { reauthenticate: 'true' }),
+      ...(needs?.selectAccount && { select_account: 'true' }),
+      ...(needs && needs.acrValues.length > 0 && { acr_values: needs.acrValues.join(' ') }),
+      ...(wanted.loginHint !== undefined && { login_hint: wanted.loginHint }),
+    })
+    const page = wanted.provider === undefined ? 'login' : `auth/${encodeURIComponent(wanted.provider)}`
+    return { redirect: `${basePath}/${page}?${query.toString()}` }
+  }
+
+  /** A parked request stays as it is, so that a sign-in after its arrival counts for it. */
+  async #park({ client, parameters, stored }: Wanted): Promise<string> {
+    if (stored && !stored.pushed) return stored.requestUri
+    return this.#parts.requests.store('parked', client.id, parameters)
+  }
+}
+
+function originOf(
+  request: FastifyRequest,
+  { id: sessionId, userId }: Session,
+): AuditOrigin & { userId: string } {
+  return { ...auditOrigin(request), actor: `user:${userId}`, sessionId, userId }
+}

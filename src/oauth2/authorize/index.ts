@@ -1,0 +1,47 @@
+import type { Accounts } from '../../accounts/index.ts'
+import type { Keyring } from '../../crypto/keyring.ts'
+import type { App } from '../../http/app.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Clients } from '../clients/clients.ts'
+import { ConsentForms } from '../consent/consent-forms.ts'
+import { consentRoute } from '../consent/consent-route.ts'
+import { ConsentStep } from '../consent/consent-step.ts'
+import { Consents } from '../consent/consents.ts'
+import type { AuthorizationCodes } from '../token/authorization-codes.ts'
+import type { IdTokens } from '../token/id-tokens.ts'
+import { AuthorizationRequests } from './authorization-requests.ts'
+import { authorizeRoutes } from './authorize-route.ts'
+import { Decision } from './decision.ts'
+import { pushRoute } from './push-route.ts'
+
+export interface AuthorizationParts {
+  accounts: Accounts
+  clients: Clients
+  codes: AuthorizationCodes
+  idTokens: IdTokens
+  database: Database
+  keyring: Keyring
+  clock: Clock
+  baseUrl: () => string
+  /** Whether an identity provider of this name is configured. */
+  isProvider: (name: string) => boolean
+}
+
+/** What leads to a code: authorization requests, pushed requests and consent. */
+export function createAuthorization(parts: AuthorizationParts) {
+  const { accounts, clients, database, keyring, clock, baseUrl } = parts
+  const requests = new AuthorizationRequests(database, clock)
+  const consents = new Consents(database, clock)
+  const forms = new ConsentForms(keyring)
+  const consent = new ConsentStep({ consents, forms, users: accounts.users, reader: database.reader })
+  const decision = new Decision({ ...accounts, ...parts, requests, consent })
+  return {
+    async routes(app: App): Promise<void> {
+      await authorizeRoutes(app, { ...accounts, clients, requests, decision, baseUrl })
+      await consentRoute(app, { ...accounts, clients, requests, decision, consents, forms, baseUrl })
+      await pushRoute(app, { clients, requests })
+    },
+    sweep: (now: number) => requests.sweep(now),
+  }
+}

@@ -1,0 +1,58 @@
+import { Type } from 'typebox'
+import type { App } from '../../http/app.ts'
+import { Problem } from '../../errors.ts'
+import { authenticateClient } from '../clients/client-authentication.ts'
+import type { Clients } from '../clients/clients.ts'
+import { answerOAuthError, OAuthError, OAuthErrorBody } from '../oauth-error.ts'
+import { acceptRawForms } from '../raw-forms.ts'
+import { readOAuthParameters } from '../../http/requests/query-string.ts'
+import { AuthorizationError } from './authorization-error.ts'
+import { pushedLifetime, type AuthorizationRequests } from './authorization-requests.ts'
+import { parseRequest, returnAddress } from './request-parameters.ts'
+
+/** Parameters that authenticate the client, and are not part of the request. */
+const ofAuthentication = new Set(['client_secret', 'client_assertion', 'client_assertion_type'])
+
+/** POST /oauth2/par: a client sends its authorization request directly (RFC 9126). */
+export async function pushRoute(
+  app: App,
+  { clients, requests }: { clients: Clients; requests: AuthorizationRequests },
+): Promise<void> {
+  await app.register(async (routes: App) => {
+    acceptRawForms(routes)
+    routes.post<{ Body: string }>(
+      '/oauth2/par',
+      {
+        config: { access: 'public', rateLimit: { max: 300 } },
+        schema: {
+          tags: ['sign-in'],
+          summary: 'Push an authorization request (RFC 9126)',
+          response: {
+            201: Type.Object({
+              request_uri: Type.String(),
+              expires_in: Type.Integer({ description: 'Seconds' }),
+            }),
+            400: OAuthErrorBody,
+            401: OAuthErrorBody,
+          },
+        },
+        errorHandler: answerOAuthError,
+      },
+      async (request, reply) => {
+        const text = request.body ?? ''
+        const { values } = readOAuthParameters(text)
+        const client = await authenticateClient(clients, request.headers.authorization, values)
+        const parameters = [...new URLSearchParams(text)].filter(([name]) => !ofAuthentication.has(name))
+        try {
+          parseRequest(client, returnAddress(client, parameters), parameters)
+        } catch (error) {
+          if (error instanceof AuthorizationError) throw new OAuthError(error.error, error.message)
+          if (error instanceof Problem) throw new OAuthError('invalid_request', error.extras.detail!)
+          throw error
+        }
+        const requestUri = await requests.store('pushed', client.id, parameters)
+        return reply.code(201).send({ request_uri: requestUri, expires_in: pushedLifetime })
+      },
+    )
+  })
+}

@@ -1,0 +1,188 @@
+import { Problem } from '../../errors.ts'
+import { isStorableText } from '../../storage/text.ts'
+import { isChallenge } from '../clients/app-request.ts'
+import { allowsRedirect, isPublic, type Client } from '../clients/client.ts'
+import { AuthorizationError } from './authorization-error.ts'
+import type { Parameters } from './authorization-requests.ts'
+
+export const responseModes = ['query', 'form_post'] as const
+export const prompts = ['none', 'login', 'select_account', 'consent'] as const
+
+/** A validated authorization request. */
+export interface AuthorizationRequest {
+  redirectUri: string
+  responseMode: (typeof responseModes)[number]
+  state: string | null
+  nonce: string | null
+  /** The PKCE challenge (S256). */
+  challenge: string | null
+  /** Those of the client's scopes that it asks for, separated by spaces. */
+  scope: string
+  /** The APIs that it asks for (RFC 8707), separated by spaces. */
+  resource: string | null
+  prompt: ReadonlySet<(typeof prompts)[number]>
+  /** Seconds since the authentication at most. */
+  maxAge: number | undefined
+  acrValues: readonly string[]
+  loginHint: string | undefined
+  idTokenHint: string | undefined
+  /** The identity provider that the app picks; a parameter of this service. */
+  provider: string | undefined
+}
+
+/** Where the answer to a request goes. It is known before the rest of the request is checked. */
+export type ReturnAddress = Pick<AuthorizationRequest, 'redirectUri' | 'responseMode' | 'state'>
+
+/** Characters of `state` and `nonce` at most. */
+const longestText = 4096
+/** Characters of a hint at most: that of an e-mail address. */
+const longestHint = 320
+
+/** The values of a name. */
+function valuesOf(parameters: Parameters, name: string): string[] {
+  return parameters.filter(([one]) => one === name).map(([, value]) => value)
+}
+
+/** One value of a name. Parameters without a value count as missing (RFC 6749, section 3.1). */
+function valueOf(parameters: Parameters, name: string): string | undefined {
+  return valuesOf(parameters, name)[0] || undefined
+}
+
+/**
+ * Where the answer goes.
+ * @throws Problem `invalid-parameter` when the redirect URI is not registered for the client: then nothing may be sent there
+ */
+export function returnAddress(client: Client, parameters: Parameters): ReturnAddress {
+  const [redirectUri, ...others] = valuesOf(parameters, 'redirect_uri')
+  if (redirectUri === undefined || others.length > 0 || !allowsRedirect(client, redirectUri))
+    throw new Problem('invalid-parameter', {
+      parameter: 'redirect_uri',
+      detail: 'It is missing, came twice, or is not registered for this app. It must match exactly.',
+    })
+  const state = valueOf(parameters, 'state')
+  return {
+    redirectUri,
+    responseMode: valueOf(parameters, 'response_mode') === 'form_post' ? 'form_post' : 'query',
+    state: state !== undefined && isText(state) ? state : null,
+  }
+}
+
+/** @throws AuthorizationError, which belongs to the return address */
+export function parseRequest(
+  client: Client,
+  address: ReturnAddress,
+  parameters: Parameters,
+): AuthorizationRequest {
+  const value = (name: string): string | undefined => valueOf(parameters, name)
+  refuseUnsupported(parameters)
+  return {
+    ...address,
+    nonce: checkedText('nonce', value('nonce')),
+    challenge: challengeOf(client, value('code_challenge'), value('code_challenge_method')),
+    scope: scopeOf(client, value('scope')),
+    resource: resourceOf(client, valuesOf(parameters, 'resource')),
+    prompt: promptOf(value('prompt')),
+    maxAge: maxAgeOf(value('max_age')),
+    acrValues: (value('acr_values') ?? '')
+      .split(' ')
+      .filter((acr) => acr !== '' && acr.length <= 255)
+      .slice(0, 10),
+    loginHint: hintOf(value('login_hint')),
+    idTokenHint: value('id_token_hint'),
+    provider: value('provider'),
+  }
+}
+
+function refuseUnsupported(parameters: Parameters): void {
+  const names = parameters.map(([name]) => name).filter((name) => name !== 'resource')
+  const repeated = names.find((name, index) => names.indexOf(name) !== index)
+  if (repeated !== undefined) throw invalid(`the parameter ${printed(repeated)} came twice`)
+  const value = (name: string): string | undefined => valueOf(parameters, name)
+  const state = value('state')
+  if (state !== undefined && !isText(state)) throw invalid(`state has more than ${longestText} characters`)
+  // Without an address for the answer to a request object, the parameters beside it count.
+  if (value('request') !== undefined)
+    throw new AuthorizationError('request_not_supported', 'request objects are not supported')
+  if (value('request_uri') !== undefined)
+    throw new AuthorizationError(
+      'request_uri_not_supported',
+      'only request URIs of /oauth2/par are supported',
+    )
+  if (value('registration') !== undefined)
+    throw new AuthorizationError('registration_not_supported', 'the parameter registration is not supported')
+  if (value('response_type') === undefined) throw invalid('response_type is missing')
+  if (value('response_type') !== 'code')
+    throw new AuthorizationError('unsupported_response_type', 'only the response type code is supported')
+  const mode = value('response_mode')
+  if (mode !== undefined && !isOneOf(responseModes, mode))
+    throw invalid(`response_mode must be one of ${responseModes.join(', ')}`)
+}
+
+function challengeOf(
+  client: Client,
+  challenge: string | undefined,
+  method: string | undefined,
+): string | null {
+  if (challenge === undefined && method === undefined && !isPublic(client)) return null
+  // RFC 7636, section 4.3: without a method it would be `plain`, which reveals the verifier.
+  if (method !== 'S256') throw invalid('code_challenge_method must be S256')
+  if (!isChallenge(challenge)) throw invalid('code_challenge is missing or not of the form of RFC 7636')
+  return challenge
+}
+
+/** Unknown scopes are ignored (OpenID Connect Core, section 3.1.2.1), unless nothing remains. */
+function scopeOf(client: Client, wanted = ''): string {
+  const asked = [...new Set(wanted.split(' ').filter((scope) => scope !== ''))]
+  const allowed = asked.filter((scope) => client.scopes.includes(scope))
+  if (asked.length > 0 && allowed.length === 0)
+    throw new AuthorizationError('invalid_scope', `this app may ask for ${client.scopes.join(' ')}`)
+  return allowed.join(' ')
+}
+
+function resourceOf(client: Client, wanted: readonly string[]): string | null {
+  if (wanted.length === 0) return null
+  const known = new Set([...client.audiences, client.audience ?? []].flat())
+  if (!wanted.every((one) => known.has(one)))
+    throw new AuthorizationError('invalid_target', 'this app may not ask for this resource')
+  return [...new Set(wanted)].join(' ')
+}
+
+function promptOf(wanted = ''): AuthorizationRequest['prompt'] {
+  const values = wanted.split(' ').filter((one) => one !== '')
+  const known = values.filter((one) => isOneOf(prompts, one))
+  if (known.length < values.length) throw invalid(`prompt must be some of ${prompts.join(', ')}`)
+  if (known.includes('none') && known.length > 1) throw invalid('prompt=none excludes other values')
+  return new Set(known)
+}
+
+function maxAgeOf(wanted: string | undefined): number | undefined {
+  if (wanted === undefined) return undefined
+  if (!/^\d{1,9}$/.test(wanted)) throw invalid('max_age must be a number of seconds')
+  return Number(wanted)
+}
+
+function hintOf(hint: string | undefined): string | undefined {
+  return hint !== undefined && hint.length <= longestHint && isStorableText(hint) ? hint : undefined
+}
+
+function checkedText(name: string, text: string | undefined): string | null {
+  if (text !== undefined && !isText(text)) throw invalid(`${name} has more than ${longestText} characters`)
+  return text ?? null
+}
+
+function isText(text: string): boolean {
+  return text.length <= longestText && isStorableText(text)
+}
+
+function isOneOf<T extends string>(list: readonly T[], value: string): value is T {
+  return (list as readonly string[]).includes(value)
+}
+
+/** Part of a description, which may have printable ASCII only (RFC 6749, section 4.1.2.1). */
+function printed(name: string): string {
+  return name.replaceAll(/[^\w.-]/g, '?').slice(0, 40)
+}
+
+function invalid(description: string): AuthorizationError {
+  return new AuthorizationError('invalid_request', description)
+}

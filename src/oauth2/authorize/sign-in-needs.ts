@@ -1,0 +1,44 @@
+import type { Session } from '../../accounts/session-lookup.ts'
+import type { AuthorizationRequest } from './request-parameters.ts'
+
+/** What a sign-in has to do before the app gets a code. */
+export interface SignInNeeds {
+  /** The provider must authenticate the person again. */
+  reauthenticate: boolean
+  /** The person must be able to choose another account. */
+  selectAccount: boolean
+  /** Not satisfied by the session. */
+  acrValues: readonly string[]
+}
+
+/** Milliseconds for differences between the clocks of the provider and this machine. */
+const tolerance = 60_000
+
+/**
+ * What the session lacks for a request; `undefined` when it is enough.
+ * @param askedAt when the request arrived: a sign-in that began later was for this request
+ */
+export function missingSignIn(
+  session: Session | undefined,
+  { prompt, maxAge, acrValues }: AuthorizationRequest,
+  { askedAt, now }: { askedAt: number; now: number },
+): SignInNeeds | undefined {
+  const isForRequest = session !== undefined && session.createdAt >= askedAt
+  const isFresh =
+    isForRequest &&
+    session.authenticatedAt >= askedAt - tolerance &&
+    session.authenticationProof !== 'unproven'
+  const isTooOld =
+    maxAge !== undefined && (session === undefined || now - session.authenticatedAt > maxAge * 1000)
+  const reauthenticate = !isFresh && (prompt.has('login') || isTooOld)
+  const selectAccount = !isForRequest && prompt.has('select_account')
+  // A voluntary claim (OpenID Connect Core, section 5.5.1.1): after one attempt the app gets the context that there is.
+  const lacksContext = !isForRequest && acrValues.length > 0 && !satisfies(session, acrValues)
+  if (session !== undefined && !reauthenticate && !selectAccount && !lacksContext) return undefined
+  return { reauthenticate, selectAccount, acrValues: lacksContext ? acrValues : [] }
+}
+
+function satisfies(session: Session | undefined, acrValues: readonly string[]): boolean {
+  const reached = session?.acr?.split(' ') ?? []
+  return acrValues.some((acr) => reached.includes(acr))
+}

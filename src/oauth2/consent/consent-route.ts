@@ -1,0 +1,145 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { HostCookie } from '../../accounts/host-cookie.ts'
+import type { NoteRefusal } from '../../accounts/refusals.ts'
+import { acceptForms } from '../../accounts/routes.ts'
+import type { Session } from '../../accounts/session-lookup.ts'
+import type { Sessions } from '../../accounts/sessions.ts'
+import { Problem } from '../../errors.ts'
+import type { App } from '../../http/app.ts'
+import { refreshPage } from '../../http/pages/html.ts'
+import type { AuthorizationRequests } from '../authorize/authorization-requests.ts'
+import type { Decision, Wanted } from '../authorize/decision.ts'
+import { parseRequest, returnAddress } from '../authorize/request-parameters.ts'
+import {
+  answerParameters,
+  formPostPage,
+  formPostPolicy,
+  redirectUrl,
+  type Answer,
+} from '../authorize/responses.ts'
+import type { Clients } from '../clients/clients.ts'
+import { answerWithPage } from '../error-page.ts'
+import type { ConsentForms } from './consent-forms.ts'
+import type { Consents } from './consents.ts'
+
+export interface ConsentRouteParts {
+  clients: Clients
+  requests: AuthorizationRequests
+  decision: Decision
+  consents: Consents
+  forms: ConsentForms
+  sessions: Sessions
+  sessionCookie: HostCookie
+  noteRefusal: NoteRefusal
+  baseUrl: () => string
+}
+
+const Body = Type.Object(
+  {
+    client_id: Type.String(),
+    request_uri: Type.String(),
+    proof: Type.String(),
+    decision: Type.Enum(['allow', 'deny']),
+  },
+  { additionalProperties: false },
+)
+
+/** POST /oauth2/consent: the answer of a person to the page of consent. */
+export async function consentRoute(app: App, parts: ConsentRouteParts): Promise<void> {
+  await app.register(async (routes: App) => {
+    acceptForms(routes)
+    routes.post(
+      '/oauth2/consent',
+      {
+        config: { access: 'session', rateLimit: { max: 300 }, sends: { sometimes: ['Refresh'] } },
+        schema: {
+          tags: ['sign-in'],
+          summary: 'Allow or deny what an app asks for; the form of the page of consent',
+          produces: ['text/html'],
+          body: Body,
+          response: { 200: Type.String({ description: 'A page that goes on to the app' }) },
+        },
+        errorHandler: answerWithPage,
+      },
+      async (request, reply) => {
+        const { body } = request
+        const { asked, session } = await load(parts, request, body)
+        const answer =
+          body.decision === 'allow'
+            ? { code: await allow(parts, request, session, asked) }
+            : await deny(parts, request, session, asked)
+        return send(reply, asked, answer, parts.baseUrl())
+      },
+    )
+  })
+}
+
+/** The parked request that the form is about. @throws Problem `invalid-parameter` */
+async function load(
+  parts: ConsentRouteParts,
+  request: FastifyRequest,
+  body: { client_id: string; request_uri: string; proof: string },
+): Promise<{ asked: Wanted; session: Session }> {
+  const { clients, requests, sessions, sessionCookie, forms, noteRefusal } = parts
+  const token = sessionCookie.read(request)
+  const session = token === undefined ? undefined : await sessions.find(token)
+  if (!session) throw new Problem('not-signed-in')
+  const client = await clients.find(body.client_id)
+  const stored = client && (await requests.read(body.request_uri, client.id))
+  if (client && stored && !stored.pushed) {
+    const { parameters } = stored
+    const wanted = parseRequest(client, returnAddress(client, parameters), parameters)
+    const about = {
+      sessionId: session.id,
+      clientId: client.id,
+      requestUri: body.request_uri,
+      scope: wanted.scope,
+    }
+    if (forms.verify(about, body.proof)) return { asked: { client, wanted, parameters, stored }, session }
+  }
+  const target = client && `app:${client.id}`
+  await noteRefusal(request, { action: 'app.refused', code: 'invalid-consent', target }, request.principal)
+  throw new Problem('invalid-parameter', {
+    parameter: 'request_uri',
+    detail: 'The page was for another sign-in, was used or has expired. Start again in the app.',
+  })
+}
+
+function allow(
+  { decision, consents }: ConsentRouteParts,
+  request: FastifyRequest,
+  session: Session,
+  asked: Wanted,
+): Promise<string> {
+  const { client, wanted } = asked
+  return decision.issueCode(request, session, asked, (tx) =>
+    consents.grant(tx, session.userId, client.id, wanted.scope),
+  )
+}
+
+async function deny(
+  { decision }: ConsentRouteParts,
+  request: FastifyRequest,
+  session: Session,
+  asked: Wanted,
+): Promise<Answer> {
+  await decision.dismiss(request, session, asked)
+  return { error: 'access_denied', error_description: 'the person did not allow this' }
+}
+
+/**
+ * Browsers apply the form-action policy of the page of consent to redirects after its form, and it does not list the app. A page
+ * with a Refresh header starts a new navigation.
+ */
+function send(reply: FastifyReply, { client, wanted }: Wanted, answer: Answer, issuer: string): FastifyReply {
+  const { basePath } = reply.server
+  const parameters = answerParameters(wanted, answer, issuer)
+  void reply.type('text/html; charset=utf-8')
+  if (wanted.responseMode === 'form_post')
+    return reply
+      .header('content-security-policy', formPostPolicy)
+      .send(formPostPage(basePath, wanted.redirectUri, parameters))
+  const url = redirectUrl(wanted.redirectUri, parameters)
+  return reply.header('refresh', `0;url=${url}`).send(refreshPage(basePath, client.name, url))
+}

@@ -1,0 +1,101 @@
+import { Type } from 'typebox'
+import { scopes as apiScopes } from '../http/access/scopes.ts'
+import type { App } from '../http/app.ts'
+import { prompts, responseModes } from './authorize/request-parameters.ts'
+import { authenticationMethods } from './clients/client-authentication.ts'
+import { identityScopes, signingAlgorithms } from './clients/client.ts'
+import { claimsByScope } from './user-claims.ts'
+
+/** Seconds that clients may cache the document. */
+const maxAge = 300
+
+/** The names of endpoints (RFC 8414, section 2, and the specifications of each), and their routes. */
+const endpoints = {
+  authorization_endpoint: ['GET', '/oauth2/authorize'],
+  token_endpoint: ['POST', '/oauth2/token'],
+  userinfo_endpoint: ['GET', '/oauth2/userinfo'],
+  jwks_uri: ['GET', '/.well-known/jwks.json'],
+  pushed_authorization_request_endpoint: ['POST', '/oauth2/par'],
+  introspection_endpoint: ['POST', '/oauth2/introspect'],
+  revocation_endpoint: ['POST', '/oauth2/revoke'],
+  device_authorization_endpoint: ['POST', '/oauth2/device_authorization'],
+  end_session_endpoint: ['GET', '/oauth2/end-session'],
+} as const
+
+/** Clients authenticate in the same ways at each of these. */
+const authenticated = ['token', 'introspection', 'revocation'] as const
+
+/**
+ * GET /.well-known/openid-configuration (OpenID Connect Discovery 1.0) and /.well-known/oauth-authorization-server (RFC 8414):
+ * where everything is and what is supported. It names only endpoints that exist.
+ */
+export function discoveryRoutes(
+  app: App,
+  { baseUrl, grantTypes }: { baseUrl: () => string; grantTypes: readonly string[] },
+): void {
+  for (const path of ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']) {
+    app.get(
+      path,
+      {
+        config: {
+          access: 'public',
+          ownOrigins: true,
+          sends: { always: ['Cache-Control', 'Access-Control-Allow-Origin'] },
+        },
+        schema: {
+          tags: ['sign-in'],
+          summary: 'The metadata of the OpenID Provider',
+          response: { 200: Type.Object({ issuer: Type.String() }, { additionalProperties: true }) },
+        },
+      },
+      async (_request, reply) => {
+        reply.headers({
+          'cache-control': `public, max-age=${maxAge}`,
+          'access-control-allow-origin': '*',
+          'cross-origin-resource-policy': 'cross-origin',
+        })
+        return metadata(app, baseUrl(), grantTypes)
+      },
+    )
+  }
+}
+
+function metadata(app: App, issuer: string, grantTypes: readonly string[]) {
+  const existing = Object.entries(endpoints).filter(([, [method, url]]) => app.hasRoute({ method, url }))
+  const methods = authenticated.map((name) => [
+    `${name}_endpoint_auth_methods_supported`,
+    authenticationMethods,
+  ])
+  const claims = Object.values(claimsByScope).flat()
+  return {
+    issuer,
+    ...Object.fromEntries(existing.map(([name, [, url]]) => [name, issuer + url])),
+    ...Object.fromEntries(methods),
+    response_types_supported: ['code'],
+    response_modes_supported: responseModes,
+    grant_types_supported: grantTypes,
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: signingAlgorithms,
+    scopes_supported: [...identityScopes, ...Object.keys(apiScopes)],
+    claims_supported: [
+      'iss',
+      'sub',
+      'aud',
+      'exp',
+      'iat',
+      'auth_time',
+      'nonce',
+      'sid',
+      'at_hash',
+      'acr',
+      'amr',
+      ...claims,
+    ],
+    prompt_values_supported: prompts,
+    code_challenge_methods_supported: ['S256'],
+    authorization_response_iss_parameter_supported: true,
+    claims_parameter_supported: false,
+    request_parameter_supported: false,
+    request_uri_parameter_supported: false,
+  }
+}

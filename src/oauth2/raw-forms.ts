@@ -1,0 +1,8 @@
+import type { App } from '../http/app.ts'
+
+/** Gives handlers the text of a form: `resource` may be repeated, so the parameters are not an object. */
+export function acceptRawForms(scope: App): void {
+  scope.bodies.parse(scope, ['application/x-www-form-urlencoded'], (_request, bytes, done) =>
+    done(null, bytes.toString()),
+  )
+}

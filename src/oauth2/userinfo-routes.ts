@@ -1,0 +1,93 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { AccessTokens } from '../accounts/access-tokens.ts'
+import { acceptForms } from '../accounts/routes.ts'
+import { Problem } from '../errors.ts'
+import type { App } from '../http/app.ts'
+import type { UserClaims } from './user-claims.ts'
+
+export interface UserinfoParts {
+  accessTokens: AccessTokens
+  userClaims: UserClaims
+  baseUrl: () => string
+}
+
+/** A client may send its token as the field of a form (RFC 6750, section 2.2). */
+type TokenBody = { access_token?: string } | undefined
+type UserinfoRequest = Pick<FastifyRequest<{ Body: TokenBody }>, 'headers' | 'body'>
+
+const Claims = Type.Object({ sub: Type.String() }, { additionalProperties: true })
+
+/** GET and POST /oauth2/userinfo (OpenID Connect Core, section 5.3): the claims that the scopes of a token give. */
+export async function userinfoRoutes(app: App, parts: UserinfoParts): Promise<void> {
+  await app.register(async (routes: App) => {
+    acceptForms(routes)
+    routes.addHook('onRequest', async (_request, reply) => {
+      // The credential is in a header, and no cookie counts: any page that has a token may use it.
+      reply.header('access-control-allow-origin', '*')
+    })
+    const options = {
+      config: {
+        access: 'public',
+        ownOrigins: true,
+        sends: { always: ['Access-Control-Allow-Origin'] },
+      },
+      schema: {
+        tags: ['sign-in'],
+        summary: 'The claims about the user of an access token (OpenID Connect)',
+        response: { 200: Claims },
+      },
+    } as const
+    const answer = (request: UserinfoRequest) =>
+      claimsOf(parts, bearerOf(request) ?? request.body?.access_token)
+    routes.get<{ Body: TokenBody }>('/oauth2/userinfo', options, answer)
+    routes.post<{ Body: TokenBody }>(
+      '/oauth2/userinfo',
+      { ...options, config: { ...options.config, optionalBody: true } },
+      answer,
+    )
+    routes.options(
+      '/oauth2/userinfo',
+      { config: { access: 'public', ownOrigins: true }, schema: { hide: true } },
+      async (_request, reply) => preflight(reply),
+    )
+  })
+}
+
+async function claimsOf({ accessTokens, userClaims, baseUrl }: UserinfoParts, token: string | undefined) {
+  if (token === undefined) throw new Problem('not-signed-in')
+  const audience = [baseUrl(), accessTokens.userinfoAudience]
+  const claims = await accessTokens.verify(token, audience).catch((error: unknown) => {
+    throw error instanceof Problem ? invalidToken() : error
+  })
+  if (claims.sid === undefined || !(await accessTokens.isLive(claims))) throw invalidToken()
+  if (claims.scope?.split(' ').includes('openid') !== true)
+    throw new Problem('insufficient-scope', {
+      detail: 'This call needs an access token with the scope openid.',
+      challenge: 'Bearer error="insufficient_scope", scope="openid"',
+    })
+  return { ...(await userClaims.of(claims.sub, claims.scope)), sub: claims.sub }
+}
+
+/** RFC 6750, section 3.1. */
+function invalidToken(): Problem {
+  return new Problem('not-signed-in', {
+    detail: 'The access token is invalid, expired, revoked or for another API.',
+    challenge: 'Bearer error="invalid_token"',
+  })
+}
+
+function bearerOf({ headers: { authorization } }: Pick<FastifyRequest, 'headers'>): string | undefined {
+  return /^bearer ([^ ]+)$/i.exec(authorization ?? '')?.[1]
+}
+
+function preflight(reply: FastifyReply): FastifyReply {
+  return reply
+    .headers({
+      'access-control-allow-methods': 'GET, POST',
+      'access-control-allow-headers': 'authorization, content-type',
+      'access-control-max-age': '600',
+    })
+    .code(204)
+    .send()
+}

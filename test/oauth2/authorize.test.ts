@@ -1,0 +1,259 @@
+// Authorization requests: what they lead to, and what the tokens say.
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { after, before, beforeEach, test } from 'node:test'
+import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
+import { Browser } from '#test/harness/browser.ts'
+import { onEachEngine } from '#test/harness/engines.ts'
+import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService, type TestService } from '#test/harness/service.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { newPkce, signIn } from '../login/harness.ts'
+import { answerOf, authorizeUrl, callback, clients, secret, toApp, token, tokensOf } from './harness.ts'
+
+onEachEngine('authorization requests', (engine) => {
+  let provider: OAuthProvider
+  let service: TestService
+  let shift = 0
+  before(async () => {
+    provider = await startOAuthProvider()
+    service = await startTestService(engine, {
+      env: { ...provider.env('ACME') },
+      config: {
+        login: {
+          clients: [
+            ...clients,
+            { id: 'rsa', redirectUris: [callback], idTokenAlgorithm: 'RS256' },
+            { id: 'eddsa', redirectUris: [callback], idTokenAlgorithm: 'EdDSA' },
+            {
+              id: 'api',
+              redirectUris: [callback],
+              audience: 'https://api.example',
+              audiences: ['https://other.example'],
+            },
+          ],
+        },
+      },
+      parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
+    })
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+  beforeEach(() => {
+    provider.profile = { id: 'ann', name: 'Ann', email: 'ann@example.com', email_verified: true }
+  })
+
+  test('a person without a session signs in first, and the next app needs no sign-in', async () => {
+    const browser = new Browser()
+    const { code, state, iss } = await answerOf(service, browser)
+    assert.ok(code)
+    assert.deepEqual([state, iss], ['the-state', service.baseUrl])
+    const silent = await browser.go(authorizeUrl(service, { client_id: 'web' }))
+    assert.equal(silent.status, 303)
+    assert.ok(new URL(silent.headers.get('location')!).searchParams.get('code'))
+  })
+
+  test('the id_token has the claims of the sign-in, and userinfo those of the scopes', async () => {
+    const browser = new Browser()
+    const body = await tokensOf(service, browser, { scope: 'openid email profile', nonce: 'n-1' })
+    assert.equal(body['scope'], 'openid email profile')
+    const keys = createRemoteJWKSet(new URL('/.well-known/jwks.json', service.baseUrl))
+    const { payload } = await jwtVerify(String(body['id_token']), keys, {
+      issuer: service.baseUrl,
+      audience: 'spa',
+    })
+    const access = decodeJwt<{ sid: string }>(String(body['access_token']))
+    const hash = createHash('sha256').update(String(body['access_token'])).digest().subarray(0, 16)
+    assert.deepEqual([payload['nonce'], payload['sid']], ['n-1', access.sid])
+    assert.equal(payload['at_hash'], hash.toString('base64url'))
+    assert.deepEqual(
+      [payload['name'], payload['email'], payload['email_verified']],
+      ['Ann', 'ann@example.com', true],
+    )
+    assert.equal(payload.exp! - payload.iat!, 900)
+    const info = await service.fetch('/oauth2/userinfo', {
+      headers: { authorization: `Bearer ${String(body['access_token'])}` },
+    })
+    const claims = (await info.json()) as Record<string, unknown>
+    assert.deepEqual(
+      [claims['sub'], claims['email'], claims['name']],
+      [payload.sub, 'ann@example.com', 'Ann'],
+    )
+  })
+
+  test('a client chooses the algorithm of its id_tokens', async () => {
+    for (const [clientId, algorithm] of [
+      ['rsa', 'RS256'],
+      ['eddsa', 'EdDSA'],
+    ] as const) {
+      const body = await tokensOf(service, new Browser(), { client_id: clientId })
+      assert.equal(decodeProtectedHeader(String(body['id_token'])).alg, algorithm)
+      const keys = createRemoteJWKSet(new URL('/.well-known/jwks.json', service.baseUrl))
+      await jwtVerify(String(body['id_token']), keys, { issuer: service.baseUrl, audience: clientId })
+      assert.equal(decodeProtectedHeader(String(body['access_token'])).alg, 'ES256')
+    }
+  })
+
+  test('prompt=none answers login_required without a session, and a code with one', async () => {
+    const browser = new Browser()
+    const none = await browser.go(authorizeUrl(service, { prompt: 'none' }))
+    assert.equal(new URL(none.headers.get('location')!).searchParams.get('error'), 'login_required')
+    await signIn(service, browser)
+    const silent = await browser.go(authorizeUrl(service, { prompt: 'none' }))
+    assert.ok(new URL(silent.headers.get('location')!).searchParams.get('code'))
+  })
+
+  test('prompt=login and max_age ask for a new sign-in', async () => {
+    const browser = new Browser()
+    await signIn(service, browser)
+    shift += 120_000
+    const again = await browser.go(authorizeUrl(service, { prompt: 'login' }))
+    assert.match(again.headers.get('location')!, /^\/login\?return_to=.*&reauthenticate=true$/)
+    const old = await browser.go(authorizeUrl(service, { max_age: '60' }))
+    assert.match(old.headers.get('location')!, /^\/login\?/)
+    const young = await browser.go(authorizeUrl(service, { max_age: '600' }))
+    assert.match(young.headers.get('location')!, /^https:\/\/app\.example\.com\/callback\?code=/)
+    assert.ok((await answerOf(service, browser, { prompt: 'login' }))['code'], 'the new sign-in is enough')
+    const choice = await browser.go(authorizeUrl(service, { prompt: 'select_account' }))
+    assert.match(choice.headers.get('location')!, /^\/login\?.*&select_account=true$/)
+  })
+
+  test('the app may pick the provider, and give a hint', async () => {
+    const answer = await new Browser().go(
+      authorizeUrl(service, { provider: 'acme', login_hint: 'ann@example.com' }),
+    )
+    assert.match(
+      answer.headers.get('location')!,
+      /^\/auth\/acme\?return_to=.*&login_hint=ann%40example\.com$/,
+    )
+    const unknown = await new Browser().go(authorizeUrl(service, { provider: 'nobody' }))
+    assert.equal(new URL(unknown.headers.get('location')!).searchParams.get('error'), 'invalid_request')
+  })
+
+  test('the answer may come as a form', async () => {
+    const browser = new Browser()
+    await signIn(service, browser)
+    const page = await browser.go(authorizeUrl(service, { response_mode: 'form_post', state: '"><script>' }))
+    assert.equal(page.status, 200)
+    const html = await page.text()
+    assert.match(html, /<form method="post" action="https:\/\/app\.example\.com\/callback">/)
+    assert.match(html, /name="state" value="&quot;&gt;&lt;script&gt;"/)
+    assert.match(html, /name="code" value="[\w-]{43}"/)
+    assert.doesNotMatch(page.headers.get('content-security-policy')!, /form-action/)
+  })
+
+  test('a pushed request is used once, by its client only', async () => {
+    const browser = new Browser()
+    await signIn(service, browser)
+    const pkce = newPkce()
+    const body = authorizeUrl(service, { client_id: 'web' }, pkce).searchParams
+    const push = async (more: Record<string, string>): Promise<Response> =>
+      service.fetch('/oauth2/par', {
+        method: 'POST',
+        body: new URLSearchParams([...body, ...Object.entries(more)]),
+      })
+    assert.equal((await push({})).status, 401, 'a confidential client authenticates')
+    const pushed = await push({ client_secret: secret })
+    assert.equal(pushed.status, 201)
+    const { request_uri: requestUri, expires_in: expiresIn } = (await pushed.json()) as Record<string, string>
+    assert.equal(expiresIn, 90)
+    const at = (clientId: string): URL => {
+      const url = new URL('/oauth2/authorize', service.baseUrl)
+      url.search = new URLSearchParams({ client_id: clientId, request_uri: requestUri! }).toString()
+      return url
+    }
+    assert.equal((await browser.go(at('spa'))).status, 400)
+    const answer = await toApp(service, browser, at('web'))
+    const exchanged = await token(
+      service,
+      {
+        grant_type: 'authorization_code',
+        code: answer.searchParams.get('code')!,
+        redirect_uri: callback,
+        code_verifier: pkce.verifier,
+      },
+      { authorization: `Basic ${Buffer.from(`web:${secret}`).toString('base64')}` },
+    )
+    assert.equal(exchanged.status, 200)
+    assert.equal((await browser.go(at('web'))).status, 400)
+  })
+
+  test('a form of another site goes on as GET, so that the session counts', async () => {
+    const browser = new Browser()
+    await signIn(service, browser)
+    const posted = await browser.go(new URL('/oauth2/authorize', service.baseUrl), {
+      method: 'POST',
+      body: authorizeUrl(service).searchParams,
+    })
+    assert.equal(posted.status, 303)
+    assert.ok(
+      (
+        await toApp(service, browser, new URL(posted.headers.get('location')!, service.baseUrl))
+      ).searchParams.get('code'),
+    )
+  })
+
+  test('the access token names the APIs that the app asked for', async () => {
+    const audienceOf = async (more: Record<string, string>): Promise<unknown> =>
+      decodeJwt(
+        String((await tokensOf(service, new Browser(), { client_id: 'api', ...more }))['access_token']),
+      ).aud
+    const userinfo = `${service.baseUrl}/oauth2/userinfo`
+    assert.deepEqual(await audienceOf({}), ['https://api.example', userinfo])
+    assert.deepEqual(await audienceOf({ resource: 'https://other.example' }), [
+      'https://other.example',
+      userinfo,
+    ])
+    const foreign = await answerOf(service, new Browser(), {
+      client_id: 'api',
+      resource: 'https://foreign.example',
+    })
+    assert.equal(foreign['error'], 'invalid_target')
+  })
+
+  test('the metadata names what exists', async () => {
+    for (const path of ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']) {
+      const response = await service.fetch(path)
+      assert.equal(response.headers.get('access-control-allow-origin'), '*')
+      const metadata = (await response.json()) as Record<string, unknown>
+      assert.equal(metadata['issuer'], service.baseUrl)
+      for (const [name, value] of Object.entries(metadata)) {
+        if (!name.endsWith('_endpoint')) continue
+        const answer = await service.fetch(new URL(String(value)).pathname, { method: 'POST' })
+        assert.notEqual(answer.status, 404, name)
+      }
+    }
+  })
+
+  test('errors go to the redirect URI with state and issuer', async () => {
+    const errorOf = async (more: Record<string, string | undefined>): Promise<unknown> => {
+      const { error, state, iss } = await answerOf(service, new Browser(), more)
+      assert.deepEqual([state, iss], ['the-state', service.baseUrl])
+      return error
+    }
+    assert.equal(await errorOf({ response_type: 'token' }), 'unsupported_response_type')
+    assert.equal(
+      await errorOf({ code_challenge: undefined, code_challenge_method: undefined }),
+      'invalid_request',
+    )
+    assert.equal(await errorOf({ code_challenge_method: 'plain' }), 'invalid_request')
+    assert.equal(await errorOf({ scope: 'unknown' }), 'invalid_scope')
+    assert.equal(await errorOf({ prompt: 'none login' }), 'invalid_request')
+    assert.equal(await errorOf({ request: 'e30.e30.' }), 'request_not_supported')
+    assert.equal(await errorOf({ registration: '{}' }), 'registration_not_supported')
+  })
+
+  test('a wrong client or redirect URI gets a page and no redirect', async () => {
+    for (const more of [
+      { client_id: 'nobody' },
+      { redirect_uri: 'https://evil.example/' },
+      { redirect_uri: undefined },
+    ]) {
+      const answer = await new Browser().go(authorizeUrl(service, more), { headers: { accept: 'text/html' } })
+      assert.equal(answer.status, 400)
+      assert.match(await answer.text(), /<h1>Invalid parameter<\/h1>/)
+    }
+  })
+})

@@ -1,0 +1,120 @@
+// Apps that are not the product's own: the person is asked first.
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { Browser } from '#test/harness/browser.ts'
+import { onEachEngine } from '#test/harness/engines.ts'
+import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService, type TestService } from '#test/harness/service.ts'
+import { newPkce, signIn } from '../login/harness.ts'
+import { authorizeUrl, callback, token } from './harness.ts'
+
+onEachEngine('consent', (engine) => {
+  let provider: OAuthProvider
+  let service: TestService
+  let browser: Browser
+  before(async () => {
+    provider = await startOAuthProvider()
+    service = await startTestService(engine, {
+      env: { ...provider.env('ACME') },
+      config: {
+        login: { clients: [{ id: 'forum', name: 'Forum', firstParty: false, redirectUris: [callback] }] },
+      },
+    })
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+  let people = 0
+  beforeEach(async () => {
+    people += 1
+    provider.profile = { id: `person-${people}`, name: 'Ann' }
+    browser = new Browser()
+    await signIn(service, browser)
+  })
+
+  const start = (more: Record<string, string> = {}, pkce = newPkce()): URL =>
+    authorizeUrl(service, { client_id: 'forum', ...more }, pkce)
+  const fieldsOf = (html: string): Record<string, string> =>
+    Object.fromEntries(
+      [...html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)].map(([, name, value]) => [
+        name!,
+        value!,
+      ]),
+    )
+  const answer = (fields: Record<string, string>, decision: string, by = browser): Promise<Response> =>
+    by.go(new URL('/oauth2/consent', service.baseUrl), {
+      method: 'POST',
+      body: new URLSearchParams({ ...fields, decision }),
+      headers: { 'sec-fetch-site': 'same-origin', accept: 'text/html' },
+    })
+  const actions = async (): Promise<string[]> => {
+    const rows = await service.database.reader
+      .selectFrom('audit_log')
+      .select('action')
+      .where('target', '=', 'app:forum')
+      .orderBy('seq')
+      .execute()
+    return rows.map(({ action }) => action)
+  }
+  const targetOf = (response: Response): URL =>
+    new URL(response.headers.get('refresh')!.replace('0;url=', ''))
+
+  test('the app gets a code after the person allowed it, and is not asked for again', async () => {
+    const pkce = newPkce()
+    const page = await browser.go(start({ scope: 'openid email' }, pkce))
+    assert.equal(page.status, 200)
+    const fields = fieldsOf(await page.text())
+    const allowed = await answer(fields, 'allow')
+    assert.equal(allowed.status, 200)
+    const target = targetOf(allowed)
+    assert.equal(target.origin + target.pathname, callback)
+    const { status, body } = await token(service, {
+      grant_type: 'authorization_code',
+      client_id: 'forum',
+      code: target.searchParams.get('code')!,
+      code_verifier: pkce.verifier,
+      redirect_uri: callback,
+    })
+    assert.equal(status, 200)
+    const call = await service.fetch('/auth/sessions', {
+      headers: { authorization: `Bearer ${String(body['access_token'])}` },
+    })
+    assert.equal(call.status, 401, 'its token is for the userinfo endpoint only')
+    assert.equal((await answer(fields, 'allow')).status, 400, 'a page is used once')
+    assert.deepEqual(await actions(), ['app.authorized', 'app.refused'])
+    assert.equal((await browser.go(start({ scope: 'openid' }))).status, 303)
+    assert.equal(
+      (await browser.go(start({ scope: 'openid email profile' }))).status,
+      200,
+      'more scopes need another consent',
+    )
+    assert.equal((await browser.go(start({ scope: 'openid', prompt: 'consent' }))).status, 200)
+  })
+
+  test('a person who denies sends the app an error', async () => {
+    const page = await browser.go(start())
+    const denied = targetOf(await answer(fieldsOf(await page.text()), 'deny'))
+    assert.deepEqual(
+      [denied.searchParams.get('error'), denied.searchParams.get('state'), denied.searchParams.get('iss')],
+      ['access_denied', 'the-state', service.baseUrl],
+    )
+    const none = await browser.go(start({ prompt: 'none' }))
+    assert.equal(new URL(none.headers.get('location')!).searchParams.get('error'), 'consent_required')
+  })
+
+  test('the page of one session cannot be sent by another', async () => {
+    const fields = fieldsOf(await (await browser.go(start())).text())
+    provider.profile = { id: 'thief' }
+    const thief = new Browser()
+    await signIn(service, thief)
+    assert.equal((await answer(fields, 'allow', thief)).status, 400)
+    assert.equal((await answer(fields, 'allow', new Browser())).status, 401)
+    const foreign = await browser.go(new URL('/oauth2/consent', service.baseUrl), {
+      method: 'POST',
+      body: new URLSearchParams({ ...fields, decision: 'allow' }),
+      headers: { 'sec-fetch-site': 'cross-site' },
+    })
+    assert.equal(foreign.status, 403)
+  })
+})
