@@ -1,5 +1,6 @@
 import type { EmittingConfig, EventTypeDeclaration } from './emitting/config.ts'
 import type { StandardSchema } from './json/standard-schema.ts'
+import type { ForwardAuthConfig } from './forward-auth/config.ts'
 import type { ListingConfig } from './listing/config.ts'
 import type { LoginConfig } from './login/config.ts'
 import type { OAuth2Config } from './oauth2/index.ts'
@@ -9,6 +10,7 @@ import type { Scheme } from './receiving/schemes/scheme.ts'
 /** What `postern.config.ts` exports by default. Everything is optional. */
 export interface PosternConfig {
   login?: LoginConfig & OAuth2Config
+  forwardAuth?: ForwardAuthConfig
   receiving?: ReceivingConfig
   emitting?: EmittingConfig
   listing?: ListingConfig
@@ -33,7 +35,7 @@ type EventOf<Key extends string, Sources, Payloads> = Key extends keyof Payloads
 /** The configuration, with the types that follow from the declared sources, schemas and event types. */
 export interface TypedConfig<Sources, Payloads, Keys extends string, Emitted> extends Pick<
   PosternConfig,
-  'login' | 'listing'
+  'login' | 'forwardAuth' | 'listing'
 > {
   receiving?: Omit<ReceivingConfig, 'sources' | 'eventTypes' | 'handlers'> & {
     sources?: Sources

@@ -22,6 +22,7 @@ import { createListing } from './listing/index.ts'
 import { createLogin, type Login } from './login/index.ts'
 import { adminGroupsOf } from './login/resolve-login-config.ts'
 import { createClients, createOAuth2 } from './oauth2/index.ts'
+import { createForwardAuth } from './forward-auth/index.ts'
 import { createEvents } from './events/index.ts'
 import { longestTimeout } from './receiving/declared-handlers.ts'
 import { createReceiving } from './receiving/index.ts'
@@ -238,6 +239,7 @@ function createModules(common: Common, config: PosternConfig, spool: OpenSpool |
     emit: emitWithin,
     apps: oauth2,
   })
+  const forwardAuth = createForwardAuth({ ...common, config: config.forwardAuth ?? {}, accounts })
   const receiving = createReceiving({
     ...common,
     config: config.receiving,
@@ -247,7 +249,16 @@ function createModules(common: Common, config: PosternConfig, spool: OpenSpool |
   })
   const listedAdmins = () => accounts.users.listedAdmins(database.reader)
   const listing = createListing({ ...common, config: config.listing, listedAdmins })
-  const rooms: ServiceModule[] = [accounts, login, oauth2, receiving, emitting, createEvents(common), listing]
+  const rooms: ServiceModule[] = [
+    accounts,
+    login,
+    oauth2,
+    forwardAuth,
+    receiving,
+    emitting,
+    createEvents(common),
+    listing,
+  ]
   return { rooms, accounts, login, emitting, receiving, demoProvider }
 }
 

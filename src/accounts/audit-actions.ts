@@ -25,6 +25,11 @@ export const auditActions = {
     'A refresh token was used again within the grace period, from another address, and accepted.',
   'call.refused': 'A page of another site tried to write with the cookie of a session.',
   'call.forbidden': 'An authenticated caller asked for something that their role does not allow.',
+  'forward_auth.signed_in': 'A session was taken over to the host of an application.',
+  'forward_auth.forbidden':
+    'A signed-in user asked for a path of an application that the rules do not let them use.',
+  'forward_auth.refused':
+    'A sign-in at the host of an application, a cookie of another host, or a call that no trusted proxy made was refused; the code says why.',
   'key.created': 'An API key was created.',
   'key.revoked': 'An API key was revoked.',
   'key.refused': 'A call came with an API key that is unknown, expired or revoked.',

@@ -20,7 +20,7 @@ export class HostCookie {
   }
 
   /** The value, if it has the form of our tokens. */
-  read(request: FastifyRequest): string | undefined {
+  read(request: { readonly headers: Pick<FastifyRequest['headers'], 'cookie'> }): string | undefined {
     const { cookie } = request.headers
     const value = cookie === undefined ? undefined : parseCookie(cookie)[this.name]
     return value !== undefined && /^[A-Za-z0-9_-]{43}$/.test(value) ? value : undefined

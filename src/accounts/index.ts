@@ -26,6 +26,7 @@ import { createAuthenticate } from './authenticate.ts'
 import { ownDeviceRoutes, userDeviceRoutes } from './device-routes.ts'
 import { Devices } from './devices.ts'
 import { HostCookie } from './host-cookie.ts'
+import { HostSessions } from './host-sessions.ts'
 import { jwksRoutes } from './jwks-routes.ts'
 import { identityRoutes } from './identity-routes.ts'
 import { RecentSignIn } from './recent-sign-in.ts'
@@ -34,6 +35,7 @@ import {
   createForeignCallNotes,
   createRefusalNotes,
   type NoteRefusal,
+  type NoteRefusedCall,
 } from './refusals.ts'
 import { RefreshTokens } from './refresh-tokens.ts'
 import { RoleChanges } from './role-changes.ts'
@@ -68,12 +70,15 @@ export interface Accounts extends ServiceModule {
   noteForeignCall: NoteForeignCall
   noteForbidden: NoteForbidden
   noteRefusal: NoteRefusal
+  noteRefusedCall: NoteRefusedCall
   audit: Audit
   events: AccountEvents
   keys: ApiKeys
   users: Users
   sessions: Sessions
   sessionCookie: HostCookie
+  hostSessions: HostSessions
+  secondFactor: SecondFactor
   refreshTokens: RefreshTokens
   accessTokens: AccessTokens
   signingKeys: SigningKeys
@@ -131,12 +136,13 @@ function createServices(parts: AccountsParts) {
   const sessionCookie = new HostCookie('postern_session', baseUrl)
   return {
     audit,
-    noteRefusal: createRefusalNotes(audit, clock),
+    ...createRefusalNotes(audit, clock),
     events: new AccountEvents(parts.events, parts.emit),
     keys,
     users,
     sessions,
     sessionCookie,
+    hostSessions: new HostSessions({ ...shared, sessions }),
     refreshTokens,
     devices,
     administration: new Administration({ ...shared, devices, mayRemoveLastAdmin: false }),

@@ -4,7 +4,7 @@ import type { NoteForeignCall, NoteForbidden } from '../http/access/access.ts'
 import { clientNetwork } from '../http/limits/client-address.ts'
 import type { Principal } from '../http/access/principal.ts'
 import { RateLimiter } from '../http/limits/rate-limiter.ts'
-import { auditOriginOf, type Audit, type AuditEntry } from './audit.ts'
+import { auditOriginOf, type Audit, type AuditEntry, type AuditOrigin } from './audit.ts'
 
 /** Entries about one principal or one client network in a minute at most: anybody can repeat a refused call. */
 const mostPerCaller = 10
@@ -17,21 +17,44 @@ export type Refusal = Pick<AuditEntry, 'action' | 'code'> & Partial<Pick<AuditEn
 /** Audits a refused request. It never rejects: the request is refused in any case. */
 export type NoteRefusal = (request: FastifyRequest, refusal: Refusal, principal?: Principal) => Promise<void>
 
+/** The caller of a refused request that the framework did not see. */
+export interface RefusedCall {
+  origin: AuditOrigin
+  /** The client network. */
+  network: string
+  /** The user, if the caller is known. */
+  userId?: string | undefined
+  /** The method and path. */
+  call: string
+}
+
+/** As `NoteRefusal`, for a request that the framework did not see. */
+export type NoteRefusedCall = (caller: RefusedCall, refusal: Refusal) => Promise<void>
+
 /**
  * Audits refused calls. Entries are limited per caller and in total, so that a flood of calls neither fills the table nor
  * delays other writers. The request log has all calls.
  */
-export function createRefusalNotes(audit: Pick<Audit, 'note'>, clock: Clock): NoteRefusal {
+export function createRefusalNotes(
+  audit: Pick<Audit, 'note'>,
+  clock: Clock,
+): { noteRefusal: NoteRefusal; noteRefusedCall: NoteRefusedCall } {
   const limiter = new RateLimiter(clock)
-  return async (request, refusal, principal) => {
-    const caller = principal?.userId ?? principal?.keyId ?? principal?.owner
-    const key = caller === undefined ? `network ${clientNetwork(request)}` : `caller ${caller}`
-    if (!limiter.take(key, mostPerCaller).allowed || !limiter.take('all', mostInTotal).allowed) return
-    await audit.note({
-      ...auditOriginOf(request, principal),
-      ...refusal,
-      detail: { call: `${request.method} ${request.routeOptions.url}` },
-    })
+  const note = async (caller: string, call: string, entry: AuditEntry): Promise<void> => {
+    if (!limiter.take(caller, mostPerCaller).allowed || !limiter.take('all', mostInTotal).allowed) return
+    await audit.note({ ...entry, detail: { call } })
+  }
+  return {
+    noteRefusal(request, refusal, principal) {
+      const caller = principal?.userId ?? principal?.keyId ?? principal?.owner
+      const key = caller === undefined ? `network ${clientNetwork(request)}` : `caller ${caller}`
+      const call = `${request.method} ${request.routeOptions.url}`
+      return note(key, call, { ...auditOriginOf(request, principal), ...refusal })
+    },
+    noteRefusedCall({ origin, network, userId, call }, refusal) {
+      const key = userId === undefined ? `network ${network}` : `caller ${userId}`
+      return note(key, call, { ...origin, userId, ...refusal })
+    },
   }
 }
 

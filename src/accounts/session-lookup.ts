@@ -1,5 +1,5 @@
 import type { CompiledQuery } from 'kysely'
-import type { Database } from '../storage/database.ts'
+import type { Database, Queryable } from '../storage/database.ts'
 import type { AuthenticationProof, Role } from '../storage/tables.ts'
 import { translateError } from '../storage/unavailable.ts'
 import { roleExpression, type AdminRule } from './roles.ts'
@@ -23,20 +23,30 @@ export interface Session {
 /** Sessions in the cache at most: about 4 MB. */
 const capacity = 10_000
 
+/** A session, found by the token of a host other than the service's own. */
+export interface SessionAtHost extends Session {
+  host: string
+}
+
 /**
  * Finds the session of a token. Every request with a session cookie runs this query, so it is compiled once. On SQLite it is
  * one indexed read. On PostgreSQL it is a round trip, so results are cached while this process is sure to hear of revocations.
  */
-export class SessionLookup {
+export class SessionLookup<Found extends Session = Session> {
   readonly #database: Database
+  readonly #name: string
   readonly #sql: string
   /** All parameters but the last one, the hash. */
   readonly #leadingParameters: readonly string[]
-  readonly #cache = new SessionCache<Session>(capacity)
+  readonly #cache = new SessionCache<Found>(capacity)
 
-  constructor(database: Database, admins: readonly AdminRule[]) {
+  /**
+   * @param name of the statement on PostgreSQL
+   * @param query of which the hash is the last parameter
+   */
+  constructor(database: Database, name: string, { sql, parameters }: CompiledQuery) {
     this.#database = database
-    const { sql, parameters } = compile(database, admins)
+    this.#name = name
     this.#sql = sql
     this.#leadingParameters = parameters.slice(0, -1) as string[]
     database.revocations.listen((userId) => this.#cache.invalidate(userId))
@@ -46,10 +56,10 @@ export class SessionLookup {
    * The session of a token's hash; `undefined` when it is unknown or revoked or its user is blocked. The caller checks its
    * expiry. @param isLive whether a cached session may be used; otherwise it is read again.
    */
-  async find(hash: Buffer, isLive: (session: Session) => boolean): Promise<Session | undefined> {
+  async find(hash: Buffer, isLive: (session: Session) => boolean): Promise<Found | undefined> {
     const parameters = [...this.#leadingParameters, hash]
     if (this.#database.engine === 'sqlite') {
-      return this.#database.readConnection.get<Session>(this.#sql, parameters)
+      return this.#database.readConnection.get<Found>(this.#sql, parameters)
     }
     const { pool, revocations } = this.#database
     const key = hash.toString('base64')
@@ -57,7 +67,7 @@ export class SessionLookup {
     if (cached && isLive(cached)) return cached
     const { generation } = this.#cache
     const { rows } = await pool
-      .query<Session>({ name: 'session', text: this.#sql, values: parameters })
+      .query<Found>({ name: this.#name, text: this.#sql, values: parameters })
       .catch((error: unknown) => {
         throw translateError(error)
       })
@@ -67,28 +77,42 @@ export class SessionLookup {
   }
 }
 
-function compile({ reader }: Database, admins: readonly AdminRule[]): CompiledQuery {
+/** The query by the token of the session's cookie. */
+export function bySessionToken({ reader }: Database, admins: readonly AdminRule[]): CompiledQuery {
   return (
-    reader
-      .selectFrom('sessions')
-      .innerJoin('users', 'users.id', 'sessions.user_id')
-      .select([
-        'sessions.id as id',
-        'sessions.user_id as userId',
-        'sessions.provider as provider',
-        'sessions.created_at as createdAt',
-        'sessions.last_seen_at as lastSeenAt',
-        'sessions.authenticated_at as authenticatedAt',
-        'sessions.authentication_proof as authenticationProof',
-        'sessions.acr as acr',
-        'sessions.amr as amr',
-        'sessions.expires_at as expiresAt',
-      ])
-      .select(roleExpression(admins, 'sessions').as('role'))
-      .where('sessions.revoked_at', 'is', null)
-      .where('users.blocked_at', 'is', null)
+    selectSessions(reader, admins)
       // Last, because `find` appends this parameter.
       .where('sessions.token_hash', '=', Buffer.alloc(0))
       .compile()
   )
+}
+
+/** The query by the token of the cookie of another host. */
+export function byHostToken({ reader }: Database, admins: readonly AdminRule[]): CompiledQuery {
+  return selectSessions(reader, admins)
+    .innerJoin('host_sessions', 'host_sessions.session_id', 'sessions.id')
+    .select('host_sessions.host as host')
+    .where('host_sessions.token_hash', '=', Buffer.alloc(0))
+    .compile()
+}
+
+function selectSessions(reader: Queryable, admins: readonly AdminRule[]) {
+  return reader
+    .selectFrom('sessions')
+    .innerJoin('users', 'users.id', 'sessions.user_id')
+    .select([
+      'sessions.id as id',
+      'sessions.user_id as userId',
+      'sessions.provider as provider',
+      'sessions.created_at as createdAt',
+      'sessions.last_seen_at as lastSeenAt',
+      'sessions.authenticated_at as authenticatedAt',
+      'sessions.authentication_proof as authenticationProof',
+      'sessions.acr as acr',
+      'sessions.amr as amr',
+      'sessions.expires_at as expiresAt',
+    ])
+    .select(roleExpression(admins, 'sessions').as('role'))
+    .where('sessions.revoked_at', 'is', null)
+    .where('users.blocked_at', 'is', null)
 }

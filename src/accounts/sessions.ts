@@ -15,7 +15,7 @@ import {
   type ListedCredential,
 } from './credential-store.ts'
 import type { AdminRule } from './roles.ts'
-import { SessionLookup, type Session } from './session-lookup.ts'
+import { bySessionToken, SessionLookup, type Session } from './session-lookup.ts'
 import { storableUserAgent } from './user-agent.ts'
 
 export interface SessionLimits {
@@ -67,7 +67,7 @@ export class Sessions {
 
   constructor(parts: SessionsParts) {
     this.#parts = parts
-    this.#lookup = new SessionLookup(parts.database, parts.admins)
+    this.#lookup = new SessionLookup(parts.database, 'session', bySessionToken(parts.database, parts.admins))
     this.#lastSeen = new LastSeenWriter(parts.database, parts.log)
   }
 
@@ -110,11 +110,19 @@ export class Sessions {
 
   /** The live session of a token; `undefined` when it is unknown, expired or revoked, or its user is blocked. */
   async find(token: string): Promise<Session | undefined> {
+    return this.findBy(this.#lookup, token)
+  }
+
+  /** As `find`, by a token that `lookup` knows. */
+  async findBy<Found extends Session>(
+    lookup: SessionLookup<Found>,
+    token: string,
+  ): Promise<Found | undefined> {
     const { clock, limits } = this.#parts
     const now = clock.now()
     const isLive = ({ expiresAt, lastSeenAt }: Session): boolean =>
       expiresAt > now && lastSeenAt > now - limits.idle
-    const session = await this.#lookup.find(hashToken(token), isLive)
+    const session = await lookup.find(hashToken(token), isLive)
     if (!session || !isLive(session)) return undefined
     this.#lastSeen.update(session, now)
     return session
@@ -135,6 +143,8 @@ export class Sessions {
       .returning(['user_id', 'expires_at'])
       .executeTakeFirst()
     if (!row) return undefined
+    // Those of other hosts are copies of the right to use the session too.
+    await tx.deleteFrom('host_sessions').where('session_id', '=', id).execute()
     await database.revocations.announce(tx, row.user_id)
     return { token, maxAge: Math.max(1, Math.floor((row.expires_at - clock.now()) / 1000)) }
   }

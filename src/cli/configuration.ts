@@ -15,6 +15,7 @@ import { loadConfigModule, migrationsFolder } from '../config/module.ts'
 import { weakSettings } from '../config/secret-strength.ts'
 import type { Environment } from '../config/readers.ts'
 import type { PosternConfig } from '../define-config.ts'
+import { validateForwardAuth } from '../forward-auth/validate-config.ts'
 import { readLists } from '../listing/declaration.ts'
 import type { ResolvedProvider } from '../login/providers/resolved-provider.ts'
 import { resolveLoginConfig } from '../login/resolve-login-config.ts'
@@ -74,6 +75,7 @@ export async function inspectConfiguration(
   const builtIn = configuration.demo ? 'demo' : undefined
   const { providers, faults: faultsOfLogin } = resolveLoginConfig(login, configuration.providers, builtIn)
   faults.push(...faultsOfLogin.map((fault) => fault + note), ...validateAccountEvents(login.events ?? false))
+  faults.push(...validateForwardAuth(config?.forwardAuth ?? {}, configuration.trustedProxies ?? []))
   faults.push(...faultsOfRooms(config, configuration))
   return { configuration, config, providers, faults }
 }

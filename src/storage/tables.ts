@@ -20,6 +20,7 @@ import type {
   ClientSecretsTable,
   ClientsTable,
 } from './tables/clients.ts'
+import type { HostCodesTable, HostSessionsTable } from './tables/forward-auth.ts'
 import type { AuditExportsTable, AuditLogTable } from './tables/audit.ts'
 import type { EventsTable, JobsTable } from './tables/events.ts'
 import type {
@@ -60,6 +61,7 @@ export type * from './tables/accounts.ts'
 export type * from './tables/clients.ts'
 export type * from './tables/login.ts'
 export type * from './tables/oauth2.ts'
+export type * from './tables/forward-auth.ts'
 export type * from './tables/audit.ts'
 export type * from './tables/events.ts'
 export type * from './tables/receiving.ts'
@@ -94,6 +96,9 @@ export interface Tables {
   consents: ConsentsTable
   device_codes: DeviceCodesTable
   backchannel_logouts: BackchannelLogoutsTable
+
+  host_sessions: HostSessionsTable
+  host_codes: HostCodesTable
 
   audit_log: AuditLogTable
   audit_exports: AuditExportsTable

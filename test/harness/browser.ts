@@ -8,9 +8,14 @@ export class Browser {
     const headers = new Headers(init.headers)
     const cookies = [...this.cookies(url)].map(([name, value]) => `${name}=${value}`).join('; ')
     if (cookies !== '') headers.set('cookie', cookies)
-    const response = await fetch(url, { ...init, headers, redirect: 'manual' })
+    const response = await this.send(url, { ...init, headers, redirect: 'manual' })
     for (const line of response.headers.getSetCookie()) this.#keep(url, line)
     return response
+  }
+
+  /** How the host of an address is reached. */
+  protected send(url: URL, init: RequestInit): Promise<Response> {
+    return fetch(url, init)
   }
 
   /** Follows redirects from `address` for as long as `while` holds for the next one; gives the last answer and where it was. */

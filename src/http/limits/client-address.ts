@@ -40,12 +40,21 @@ export class TrustedProxies {
     return networkOf(this.addressOf(request))
   }
 
+  /** Whether a trusted proxy made the connection, so that the X-Forwarded-* headers of its requests count. */
+  trusts({ socket }: Pick<IncomingMessage, 'socket'>): boolean {
+    return this.#trusts?.(socket.remoteAddress ?? '', 0) === true
+  }
+
   /** The scheme and host that the client called, which a trusted proxy passes on in headers. */
-  originOf({ headers, socket }: IncomingMessage): string {
-    const { host = '' } = headers
-    if (!this.#trusts?.(socket.remoteAddress ?? '', 0)) return `http://${host}`
-    const scheme = lastOf(headers['x-forwarded-proto']) ?? 'http'
-    return `${scheme}://${lastOf(headers['x-forwarded-host']) ?? host}`
+  originOf(request: IncomingMessage): string {
+    const forwarded = this.trusts(request) ? lastOf(request.headers['x-forwarded-proto']) : undefined
+    return `${forwarded ?? 'http'}://${this.hostOf(request)}`
+  }
+
+  /** The host that the client called, as `originOf`; empty without one. */
+  hostOf(request: IncomingMessage): string {
+    const { host = '', 'x-forwarded-host': forwarded } = request.headers
+    return (this.trusts(request) ? lastOf(forwarded) : undefined) ?? host
   }
 }
 

@@ -33,6 +33,8 @@ export interface RouteLimit {
 declare module 'fastify' {
   interface FastifyContextConfig {
     rateLimit?: RouteLimit
+    /** For a raw route that counts no calls: its answers have no headers of a limit. */
+    uncounted?: true
   }
   interface FastifyInstance {
     limits: RateLimits

@@ -63,6 +63,16 @@ export class RawCall {
     return this.#parts.proxies.addressOf(this.request)
   }
 
+  /** What rate limits count by. */
+  get network(): string {
+    return this.#parts.proxies.networkOf(this.request)
+  }
+
+  /** Whether a trusted proxy made the call, so that its X-Forwarded-* headers count. */
+  get isFromProxy(): boolean {
+    return this.#parts.proxies.trusts(this.request)
+  }
+
   /** The public address of the service, as the client called it. */
   get baseUrl(): string {
     return this.#parts.proxies.originOf(this.request) + this.#parts.basePath

@@ -3,6 +3,7 @@ import type { FastifyContextConfig, FastifySchema } from 'fastify'
 import { Problem } from '../../errors.ts'
 import type { App } from '../app.ts'
 import { framingFault } from '../connections/framing.ts'
+import { isBelow } from '../requests/base-path.ts'
 import { RawCall, type RawAnswer, type RawParts } from './call.ts'
 
 declare module 'fastify' {
@@ -17,9 +18,13 @@ export interface RawRoute {
   /** For the OpenAPI description. */
   schema: FastifySchema
   sends?: FastifyContextConfig['sends']
+  uncounted?: FastifyContextConfig['uncounted']
   /** Answers a request, or throws the error that the problem in the answer describes. */
   answer: (call: RawCall) => Promise<RawAnswer>
 }
+
+/** A raw route for all methods, at a path and below it. The framework's description names GET and the path itself. */
+export type RawTree = Omit<RawRoute, 'method'>
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -34,6 +39,7 @@ type Listener = (request: IncomingMessage, response: ServerResponse) => void
 export class RawRoutes {
   readonly #app: App
   readonly #parts: RawParts
+  readonly #trees: { path: string; listener: Listener }[] = []
   readonly #routes = { GET: new Map<string, Listener>(), POST: new Map<string, Listener>() }
 
   constructor(app: App, parts: RawParts) {
@@ -50,15 +56,32 @@ export class RawRoutes {
     })
   }
 
-  add({ method, path, schema, sends, answer }: RawRoute): void {
-    this.#routes[method].set(path, (request, response) => {
-      void this.#answer(new RawCall(this.#parts, path, request, response), answer)
-    })
+  add(route: RawRoute): void {
+    this.#routes[route.method].set(route.path, this.#listen(route))
+    this.#describe(route)
+  }
+
+  addTree(tree: RawTree): void {
+    this.#trees.push({ path: tree.path, listener: this.#listen(tree) })
+    this.#describe({ ...tree, method: 'GET' })
+  }
+
+  #listen({ path, answer }: RawTree): Listener {
+    return (request, response) => void this.#answer(new RawCall(this.#parts, path, request, response), answer)
+  }
+
+  #describe({ method, path, schema, sends, uncounted }: Omit<RawRoute, 'answer'>): void {
     this.#app.route({
       method,
       url: path,
       schema,
-      config: { access: 'public', quiet: true, forMachines: true, ...(sends && { sends }) },
+      config: {
+        access: 'public',
+        quiet: true,
+        forMachines: true,
+        ...(sends && { sends }),
+        ...(uncounted && { uncounted }),
+      },
       handler: async () => {
         throw new Problem('not-found')
       },
@@ -66,6 +89,7 @@ export class RawRoutes {
   }
 
   #find({ method, url = '' }: IncomingMessage): Listener | undefined {
+    for (const { path, listener } of this.#trees) if (isBelow(path, url)) return listener
     const routes =
       method === 'POST'
         ? this.#routes.POST

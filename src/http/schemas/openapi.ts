@@ -162,7 +162,7 @@ function describeRoute(
   config: FastifyContextConfig = {},
   { demo, limited, crossOrigin }: DescriptionParts,
 ): FastifySchema {
-  const { openInDemo, optionalBody, sends = {}, ownOrigins, forMachines } = config
+  const { openInDemo, optionalBody, sends = {}, ownOrigins, forMachines, uncounted } = config
   // A route without it stops the start (access.ts).
   const access = config.access!
   const described = { ...schema } as Record<string, unknown>
@@ -176,7 +176,7 @@ function describeRoute(
   described[senderMark] = {
     access,
     sends,
-    limited,
+    limited: limited && uncounted !== true,
     crossOrigin: crossOrigin && ownOrigins !== true && forMachines !== true,
   } satisfies DescribedSender
   return described

@@ -6,6 +6,7 @@ import { clients } from './0001-initial/clients.ts'
 import { postgres, sqlite } from './0001-initial/dialect.ts'
 import { emitting } from './0001-initial/emitting.ts'
 import { events } from './0001-initial/events.ts'
+import { forwardAuth } from './0001-initial/forward-auth.ts'
 import { limits } from './0001-initial/limits.ts'
 import { lists } from './0001-initial/lists.ts'
 import { login } from './0001-initial/login.ts'
@@ -14,7 +15,20 @@ import { receiving } from './0001-initial/receiving.ts'
 import { servers } from './0001-initial/servers.ts'
 
 /** In the order in which tables refer to each other. storage/tables/ describes their columns. */
-const parts = [accounts, login, clients, oauth2, audit, events, receiving, emitting, lists, limits, servers]
+const parts = [
+  accounts,
+  login,
+  clients,
+  oauth2,
+  forwardAuth,
+  audit,
+  events,
+  receiving,
+  emitting,
+  lists,
+  limits,
+  servers,
+]
 
 function statementsFor(engine: Engine): string {
   const dialect = { sqlite, postgres }[engine]

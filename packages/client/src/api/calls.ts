@@ -162,6 +162,10 @@ export interface Calls {
   'GET /.well-known/oauth-authorization-server': {
     answer: { issuer: string }
   }
+  /** For reverse proxies: whether a request may reach an application */
+  'GET /auth/forward': {
+    answer: undefined
+  }
   /** Receive a webhook of the source provider (hmac) */
   'POST /webhooks/provider': {
     answer: { received: true }

@@ -1,0 +1,33 @@
+/** A condition on the signed-in person. Every field that is given must hold; of its values, one is enough. */
+export interface PeopleCondition {
+  readonly roles?: readonly ('user' | 'admin')[]
+  /** Domains of the e-mail address, which counts only if the provider verified it. Subdomains are not included. */
+  readonly emailDomains?: readonly string[]
+  /** `provider:id`, as in ADMIN_IDENTITIES. */
+  readonly identities?: readonly string[]
+  readonly groups?: readonly string[]
+}
+
+/**
+ * Who may use a path. `everyone`: also people who are not signed in. `signed-in`: every user. Otherwise a condition, or several of
+ * which one must hold.
+ */
+export type Allowed = 'everyone' | 'signed-in' | PeopleCondition | readonly PeopleCondition[]
+
+/** An application behind the proxy. */
+export interface ForwardedHostConfig {
+  readonly allow: Allowed
+  /**
+   * Exceptions: `/health` is one path, `/admin/*` a path and everything below it. The longest pattern that matches counts, instead
+   * of `allow`.
+   */
+  readonly paths?: Readonly<Record<string, Allowed>>
+  /** Whether the application gets a signed token of the person in `Remote-Token`. Default false. */
+  readonly token?: boolean
+}
+
+/** The `forwardAuth` part of the configuration module. */
+export interface ForwardAuthConfig {
+  /** By host, with the port if it is not the default one. Requests for other hosts are refused. */
+  readonly hosts?: Readonly<Record<string, ForwardedHostConfig>>
+}

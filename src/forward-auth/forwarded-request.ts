@@ -1,0 +1,88 @@
+import type { IncomingMessage } from 'node:http'
+
+/** The request that the proxy received, and asks about. */
+export interface ForwardedRequest {
+  readonly host: string
+  /** The path and query. */
+  readonly uri: string
+  readonly path: string
+  readonly method: string
+  /** Whether a browser shows the answer as a page, so that a redirect makes sense. */
+  readonly isPage: boolean
+  /** Whether a browser sent a form and shows the answer as a page. */
+  readonly isForm: boolean
+}
+
+/** The path at which proxies ask. */
+export const forwardPath = '/auth/forward'
+
+/**
+ * Reads what a proxy asks about. Most proxies ask at `/auth/forward` and pass on the request in X-Forwarded-Method, -Host and -Uri. Envoy
+ * asks at `/auth/forward` with the path of the request behind it, and with its method and Host. No request is read in both ways, so that
+ * a client cannot add headers that count instead of what the proxy sent.
+ * @returns a text that says what is wrong with the request
+ */
+export function readForwarded({
+  method = 'GET',
+  url = '',
+  headers,
+}: IncomingMessage): ForwardedRequest | string {
+  const behind = url.slice(forwardPath.length)
+  const isEnvoy = behind.startsWith('/')
+  const asked = isEnvoy
+    ? { host: headers.host, uri: behind, method }
+    : {
+        host: single(headers['x-forwarded-host']),
+        uri: single(headers['x-forwarded-uri']),
+        method: single(headers['x-forwarded-method']) ?? 'GET',
+      }
+  const { host, uri } = asked
+  if (host === undefined) return 'The proxy has to send X-Forwarded-Host, with one value.'
+  if (uri === undefined) return 'The proxy has to send X-Forwarded-Uri, with one value.'
+  if (!/^\/[^#]*$/.test(uri)) return 'X-Forwarded-Uri has to be a path, without a fragment.'
+  const isNavigation = navigates(headers)
+  const isRead = asked.method === 'GET' || asked.method === 'HEAD'
+  return {
+    host: normalHost(host),
+    uri,
+    path: /^[^?]*/.exec(uri)![0],
+    method: asked.method,
+    isPage: isRead && isNavigation,
+    isForm: !isRead && isNavigation,
+  }
+}
+
+/** Two headers with one name arrive as one with a comma. A path may have a comma, so such a pair is recognized by its space. */
+function single(header: string | string[] | undefined): string | undefined {
+  if (typeof header !== 'string' || header === '') return undefined
+  return /,\s/.test(header) ? undefined : header
+}
+
+/** In lowercase, without the default port and without a dot at its end. */
+export function normalHost(host: string): string {
+  const lower = host.toLowerCase()
+  return lower.replace(/:(?:80|443)$/, '').replace(/\.(?=:\d+$|$)/, '')
+}
+
+/** Whether a browser will show the answer as the page of a tab: by Sec-Fetch-Dest, or without it by Accept. */
+function navigates(headers: IncomingMessage['headers']): boolean {
+  const destination = headers['sec-fetch-dest']
+  if (destination !== undefined) return destination === 'document'
+  return headers.accept?.includes('text/html') === true
+}
+
+// oxlint-disable-next-line no-control-regex -- it matches control characters
+const safePath = /^\/(?![/\\])[^\\\u0000-\u0020\u007f-\uffff]*$/
+/** Characters of an escaped path: /login takes 2,048, and the path is in a parameter of its parameter. */
+const longestReturn = 1_500
+
+/**
+ * Where the browser returns to at the same host: a path and query. One that a browser could take for another site is replaced by `/`;
+ * of one that is too long, the query is left out.
+ */
+export function returnPath(uri: string | undefined): string {
+  if (uri === undefined || !safePath.test(uri)) return '/'
+  if (encodeURIComponent(uri).length <= longestReturn) return uri
+  const path = /^[^?#]*/.exec(uri)![0]
+  return encodeURIComponent(path).length <= longestReturn ? path : '/'
+}

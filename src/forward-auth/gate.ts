@@ -1,0 +1,170 @@
+import type { Accounts } from '../accounts/index.ts'
+import type { Refusal } from '../accounts/refusals.ts'
+import type { Session } from '../accounts/session-lookup.ts'
+import { Problem } from '../errors.ts'
+import { rawAnswer, type RawAnswer, type RawCall } from '../http/raw/call.ts'
+import { forwardPath, readForwarded, returnPath, type ForwardedRequest } from './forwarded-request.ts'
+import type { GuardedHost } from './hosts.ts'
+import { headersOf, withoutOwnCookies } from './identity-headers.ts'
+import type { IdentityTokens } from './identity-tokens.ts'
+import { forbiddenPage, formPage } from './pages.ts'
+import { lets, type People, type Person } from './people.ts'
+import { type TokenLookups, waiting } from './token-lookups.ts'
+
+export type Outcome = 'allowed' | 'signed-out' | 'forbidden' | 'refused'
+
+export interface GateParts {
+  hosts: () => ReadonlyMap<string, GuardedHost>
+  accounts: Pick<Accounts, 'sessions' | 'sessionCookie' | 'hostSessions' | 'secondFactor' | 'noteRefusedCall'>
+  /** The cookie of other hosts. */
+  hostCookie: Accounts['sessionCookie']
+  people: People
+  tokens: IdentityTokens
+  lookups: TokenLookups
+  baseUrl: () => string
+  count: (host: string, outcome: Outcome) => void
+}
+
+/** What is known about a request while it is decided. */
+interface Asked extends ForwardedRequest {
+  guarded: GuardedHost
+  /** For nginx, which takes no redirect from the service that it asks: 401 with the address in Location. */
+  redirectsBy401: boolean
+}
+
+const html = 'text/html; charset=utf-8'
+
+/** Decides for a proxy whether a request may reach an application. */
+export class Gate {
+  readonly #parts: GateParts
+
+  constructor(parts: GateParts) {
+    this.#parts = parts
+  }
+
+  /** Answers one call of a proxy. @throws Problem */
+  async answer(call: RawCall): Promise<RawAnswer> {
+    const asked = await this.#read(call)
+    const rules = asked.guarded.rulesFor(asked.path)
+    const session = await this.#findSession(call, asked.guarded)
+    if (session === 'limited') throw tooManyUnknown()
+    const person = session && (await this.#parts.people.find(session.userId))
+    if (!session || !person) {
+      if (rules.every((rule) => rule === 'everyone')) return this.#allow(call, asked.guarded, undefined)
+      this.#parts.count(asked.host, 'signed-out')
+      return this.#signedOut(asked)
+    }
+    const role = this.#parts.accounts.secondFactor.isMissing(session.role, session) ? 'user' : session.role
+    if (rules.every((rule) => lets(rule, role, person))) return this.#allow(call, asked.guarded, person)
+    return this.#forbid(call, asked, session, person)
+  }
+
+  /** @throws Problem `forbidden` for what no rule can be about */
+  async #read(call: RawCall): Promise<Asked> {
+    if (!call.isFromProxy) {
+      const detail = 'The call did not come from a proxy that TRUSTED_PROXIES names.'
+      throw await this.#refused(call, 'untrusted-proxy', detail)
+    }
+    const forwarded = readForwarded(call.request)
+    if (typeof forwarded === 'string') throw await this.#refused(call, 'unreadable', forwarded)
+    const guarded = this.#parts.hosts().get(forwarded.host)
+    if (!guarded)
+      throw await this.#refused(call, 'unknown-host', 'No rule of forwardAuth names the host of the request.')
+    const redirectsBy401 = call.request.url === `${forwardPath}?for=nginx`
+    return { ...forwarded, guarded, redirectsBy401 }
+  }
+
+  /** Notes a refusal whose cause is the proxy, its configuration, or a client that calls past it. */
+  async #refused(call: RawCall, code: string, detail: string): Promise<Problem> {
+    this.#parts.count('unknown', 'refused')
+    await this.#note(call, { action: 'forward_auth.refused', code })
+    return new Problem('forbidden', { detail })
+  }
+
+  #note(call: RawCall, refusal: Refusal, session?: Session): Promise<void> {
+    const { address, id: supportId, network } = call
+    const userAgent = call.request.headers['user-agent']
+    const actor = session && { actor: `user:${session.userId}`, sessionId: session.id }
+    return this.#parts.accounts.noteRefusedCall(
+      {
+        origin: { address, userAgent, supportId, ...actor },
+        network,
+        userId: session?.userId,
+        call: `GET ${forwardPath}`,
+      },
+      refusal,
+    )
+  }
+
+  async #findSession(call: RawCall, guarded: GuardedHost): Promise<Session | undefined | 'limited'> {
+    const { accounts, hostCookie, lookups } = this.#parts
+    const token = (guarded.isOwn ? accounts.sessionCookie : hostCookie).read(call.request)
+    if (token === undefined) return undefined
+    // A token of one host is unknown at all others.
+    const key = guarded.isOwn ? token : `${guarded.host} ${token}`
+    if (lookups.isKnownMissing(key)) return undefined
+    if (!lookups.mayLookUp(key, () => call.network)) return 'limited'
+    const session = guarded.isOwn
+      ? await accounts.sessions.find(token)
+      : await this.#findAtHost(call, guarded, token)
+    if (session) lookups.noteFound(key)
+    else lookups.noteMissing(key, () => call.network)
+    return session
+  }
+
+  async #findAtHost(call: RawCall, { host }: GuardedHost, token: string): Promise<Session | undefined> {
+    const session = await this.#parts.accounts.hostSessions.find(token)
+    if (!session || session.host === host) return session
+    // Somebody copied the cookie: no browser sends it to another host.
+    const refusal = { action: 'forward_auth.refused', code: 'other-host', target: `host:${host}` } as const
+    await this.#note(call, { ...refusal, userId: session.userId })
+    return undefined
+  }
+
+  async #allow(call: RawCall, guarded: GuardedHost, person: Person | undefined): Promise<RawAnswer> {
+    const { tokens, count } = this.#parts
+    count(guarded.host, 'allowed')
+    const headers = [...headersOf(person)]
+    if (guarded.hasToken) headers.push('Remote-Token', person ? await tokens.tokenFor(guarded, person) : '')
+    const { cookie } = call.request.headers
+    headers.push('Cookie', cookie === undefined ? '' : withoutOwnCookies(cookie))
+    return { status: 204, body: '', headers }
+  }
+
+  #signedOut({ guarded, uri, isPage, isForm, redirectsBy401 }: Asked): RawAnswer {
+    const location = this.#signInUrl(guarded, returnPath(uri))
+    if (isPage && redirectsBy401) return rawAnswer(401, '', { location })
+    if (isPage) return rawAnswer(302, '', { location })
+    if (isForm) return rawAnswer(401, formPage(this.#signInUrl(guarded, '/')), { 'content-type': html })
+    throw new Problem('not-signed-in', {
+      detail: `The request was not passed on, because the browser is not signed in. Open ${guarded.origin}/ to sign in, then repeat it.`,
+    })
+  }
+
+  #signInUrl({ isOwn, origin }: GuardedHost, path: string): string {
+    const to = isOwn ? `${this.#parts.baseUrl()}/login` : `${origin}/.postern/start`
+    return `${to}?return_to=${encodeURIComponent(path)}`
+  }
+
+  async #forbid(call: RawCall, asked: Asked, session: Session, person: Person): Promise<RawAnswer> {
+    const { count, baseUrl } = this.#parts
+    const { host, isPage, isForm } = asked
+    count(host, 'forbidden')
+    const refusal = { action: 'forward_auth.forbidden', code: 'forbidden', target: `host:${host}` } as const
+    await this.#note(call, refusal, session)
+    if (!isPage && !isForm)
+      throw new Problem('forbidden', {
+        detail: 'The rules of forwardAuth do not let this account use the path.',
+      })
+    const name = person.email ?? person.name ?? person.userId
+    return rawAnswer(403, forbiddenPage(name, `${baseUrl()}/dashboard`), { 'content-type': html })
+  }
+}
+
+/** 401 and not 429, of which nginx makes a 500. There is no redirect, because the next answer would be the same. */
+function tooManyUnknown(): Problem {
+  return new Problem('not-signed-in', {
+    detail: 'The address has sent too many invalid cookies. Wait for the time that Retry-After tells.',
+    retryAfter: waiting / 1000,
+  })
+}

@@ -1,0 +1,165 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { auditOriginOf } from '../accounts/audit.ts'
+import type { HostCookie } from '../accounts/host-cookie.ts'
+import type { NoteRefusal } from '../accounts/refusals.ts'
+import type { Sessions } from '../accounts/sessions.ts'
+import { Problem } from '../errors.ts'
+import type { App } from '../http/app.ts'
+import type { TrustedProxies } from '../http/limits/client-address.ts'
+import type { BrowserCookie } from './browser-cookie.ts'
+import { normalHost, returnPath } from './forwarded-request.ts'
+import type { HostCodes } from './host-codes.ts'
+import type { GuardedHost } from './hosts.ts'
+import { refusedPage } from './pages.ts'
+
+export interface HostRoutesParts {
+  hosts: () => ReadonlyMap<string, GuardedHost>
+  codes: HostCodes
+  sessions: Sessions
+  sessionCookie: HostCookie
+  /** The cookie of other hosts. */
+  hostCookie: HostCookie
+  browserCookie: BrowserCookie
+  noteRefusal: NoteRefusal
+  proxies: TrustedProxies
+  baseUrl: () => string
+}
+
+const tags = ['sign-in']
+/** Codes of one session in a minute: more than tabs that a browser restores. */
+const mostCodes = 300
+const paths = { start: '/.postern/start', signIn: '/.postern/sign-in', callback: '/.postern/callback' }
+const ReturnTo = Type.Optional(Type.String({ description: 'The path to return to at the host' }))
+
+/**
+ * The sign-in at another host than the service's own. `start`, at that host, binds the browser by a cookie. `sign-in`, at the service's
+ * host, knows the session and issues a one-time code. `callback`, again at the other host, exchanges it for a cookie of that host.
+ */
+export function hostRoutes(app: App, parts: HostRoutesParts): void {
+  startRoute(app, parts)
+  signInRoute(app, parts)
+  callbackRoute(app, parts)
+}
+
+function startRoute(app: App, parts: HostRoutesParts): void {
+  app.get(
+    paths.start,
+    {
+      config: { access: 'public', sends: { always: ['Set-Cookie'] } },
+      schema: {
+        tags,
+        summary: 'At an application’s host: begin to sign in there',
+        querystring: Type.Object({ return_to: ReturnTo }),
+        response: { 303: Type.Null() },
+      },
+    },
+    async (request, reply) => {
+      const { host } = otherHostOf(request, parts)
+      const to = new URL(`${parts.baseUrl()}${paths.signIn}`)
+      to.searchParams.set('host', host)
+      to.searchParams.set('browser', parts.browserCookie.ensure(request, reply))
+      to.searchParams.set('return_to', returnPath(request.query.return_to))
+      return reply.redirect(to.href, 303)
+    },
+  )
+}
+
+function signInRoute(app: App, parts: HostRoutesParts): void {
+  const { hosts, codes, sessions, sessionCookie, noteRefusal } = parts
+  app.get(
+    paths.signIn,
+    {
+      config: { access: 'public' },
+      schema: {
+        tags,
+        summary: 'At the service’s host: send the session on to an application’s host',
+        querystring: Type.Object({
+          host: Type.String({ description: 'A host that the configuration names' }),
+          browser: Type.String({ description: 'SHA-256 of the cookie that binds the browser, in base64url' }),
+          return_to: ReturnTo,
+        }),
+        response: { 303: Type.Null() },
+      },
+    },
+    async (request, reply) => {
+      const { host, browser, return_to: returnTo } = request.query
+      const guarded = hosts().get(host)
+      if (!guarded || guarded.isOwn) {
+        await noteRefusal(request, { action: 'forward_auth.refused', code: 'unknown-host' })
+        throw unknownHost()
+      }
+      if (!/^[\w-]{43}$/.test(browser)) throw new Problem('invalid-parameter', { parameter: 'browser' })
+      const token = sessionCookie.read(request)
+      const session = token === undefined ? undefined : await sessions.find(token)
+      if (!session) {
+        const query = new URLSearchParams({ host, browser, return_to: returnPath(returnTo) }).toString()
+        const back = encodeURIComponent(`${app.basePath}${paths.signIn}?${query}`)
+        return reply.redirect(`${app.basePath}/login?return_to=${back}`, 303)
+      }
+      app.limits.take(reply, `codes of session ${session.id}`, mostCodes)
+      const code = await codes.issue({
+        sessionId: session.id,
+        host,
+        browser,
+        returnTo: returnPath(returnTo),
+      })
+      return reply.redirect(`${guarded.origin}${paths.callback}?code=${code}`, 303)
+    },
+  )
+}
+
+function callbackRoute(app: App, parts: HostRoutesParts): void {
+  const { codes, hostCookie, browserCookie, noteRefusal } = parts
+  app.get(
+    paths.callback,
+    {
+      config: { access: 'public', sends: { sometimes: ['Set-Cookie'] } },
+      schema: {
+        tags,
+        summary: 'At an application’s host: exchange the code for a cookie of this host',
+        querystring: Type.Object({ code: Type.String() }),
+        response: {
+          303: Type.Null(),
+          403: {
+            description: 'The code is unknown, used, expired, or of another host or browser.',
+            content: { 'text/html': { schema: Type.String() } },
+          },
+        },
+      },
+    },
+    async (request, reply) => {
+      const { host } = otherHostOf(request, parts)
+      const redeemed = await codes.redeem(request.query.code, {
+        host,
+        browsers: browserCookie.readAll(request),
+        origin: auditOriginOf(request, undefined),
+      })
+      if (typeof redeemed === 'string') {
+        await noteRefusal(request, {
+          action: 'forward_auth.refused',
+          code: redeemed,
+          target: `host:${host}`,
+        })
+        return refuse(reply)
+      }
+      hostCookie.set(reply, redeemed.token, redeemed.maxAge)
+      return reply.redirect(redeemed.returnTo, 303)
+    },
+  )
+}
+
+function refuse(reply: FastifyReply): FastifyReply {
+  return reply.code(403).type('text/html; charset=utf-8').send(refusedPage())
+}
+
+/** The guarded host that a browser called, other than the service's own. @throws Problem `forbidden` */
+function otherHostOf(request: FastifyRequest, { proxies, hosts }: HostRoutesParts): GuardedHost {
+  const guarded = hosts().get(normalHost(proxies.hostOf(request.raw)))
+  if (!guarded || guarded.isOwn) throw unknownHost()
+  return guarded
+}
+
+function unknownHost(): Problem {
+  return new Problem('forbidden', { detail: 'No rule of forwardAuth names this host.' })
+}

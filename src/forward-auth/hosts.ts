@@ -1,0 +1,80 @@
+import type { Allowed, ForwardAuthConfig, ForwardedHostConfig, PeopleCondition } from './config.ts'
+import { readingsOf } from './path-readings.ts'
+
+/** The conditions of which one must hold; or nothing but a sign-in, or nothing at all. */
+export type Rule = 'everyone' | 'signed-in' | readonly Condition[]
+
+export interface Condition {
+  readonly roles?: ReadonlySet<string>
+  readonly emailDomains?: ReadonlySet<string>
+  readonly identities?: ReadonlySet<string>
+  readonly groups?: ReadonlySet<string>
+}
+
+/** An application that is guarded. */
+export class GuardedHost {
+  readonly host: string
+  readonly origin: string
+  /** Whether it is the service's own host, where the session cookie itself is valid. */
+  readonly isOwn: boolean
+  readonly hasToken: boolean
+  readonly #rule: Rule
+  readonly #paths: readonly { path: string; withBelow: boolean; rule: Rule }[]
+
+  /** @param config validated; @param baseUrl of the service: all hosts have its scheme. */
+  constructor(host: string, { allow, paths = {}, token = false }: ForwardedHostConfig, baseUrl: string) {
+    const own = new URL(baseUrl)
+    this.host = host
+    this.origin = `${own.protocol}//${host}`
+    this.isOwn = own.host === host
+    this.hasToken = token
+    this.#rule = compileRule(allow)
+    this.#paths = Object.entries(paths)
+      .map(([pattern, allowed]) => {
+        const withBelow = pattern.endsWith('/*')
+        const path = pattern.replace(/\/\*$/, '').replace(/(.)\/$/, '$1')
+        return { path, withBelow, rule: compileRule(allowed) }
+      })
+      // The longest first; of two with the same length, the one for a single path.
+      .toSorted((a, b) => b.path.length - a.path.length || Number(a.withBelow) - Number(b.withBelow))
+  }
+
+  /** The rules of which each must hold for a path: one, unless applications may read the path in several ways. */
+  rulesFor(path: string): readonly Rule[] {
+    if (this.#paths.length === 0) return [this.#rule]
+    return [...new Set(readingsOf(path).map((reading) => this.#ruleFor(reading)))]
+  }
+
+  #ruleFor(path: string): Rule {
+    for (const each of this.#paths) {
+      if (!path.startsWith(each.path)) continue
+      const rest = path.slice(each.path.length)
+      // `/admin/` is `/admin` to most applications.
+      if (rest === '' || rest === '/' || (each.withBelow && rest.startsWith('/'))) return each.rule
+    }
+    return this.#rule
+  }
+}
+
+/** All guarded hosts, by their names. */
+export function compileHosts(config: ForwardAuthConfig, baseUrl: string): ReadonlyMap<string, GuardedHost> {
+  const hosts = Object.entries(config.hosts ?? {})
+  return new Map(hosts.map(([host, value]) => [host, new GuardedHost(host, value, baseUrl)]))
+}
+
+/** Whether any rule asks for identities. */
+export function namesIdentities({ hosts = {} }: ForwardAuthConfig): boolean {
+  const rules = Object.values(hosts).flatMap(({ allow, paths = {} }) => [allow].concat(Object.values(paths)))
+  return rules
+    .map((rule) => compileRule(rule))
+    .some((rule) => typeof rule !== 'string' && rule.some(({ identities }) => identities !== undefined))
+}
+
+function compileRule(allowed: Allowed): Rule {
+  if (typeof allowed === 'string') return allowed
+  const conditions = Array.isArray(allowed) ? (allowed as readonly PeopleCondition[]) : [allowed]
+  return conditions.map((condition) => {
+    const fields = Object.entries(condition).filter(([, values]) => values !== undefined)
+    return Object.fromEntries(fields.map(([field, values]) => [field, new Set(values)]))
+  })
+}

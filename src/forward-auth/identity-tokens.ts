@@ -1,0 +1,68 @@
+import type { SigningKeys } from '../accounts/signing-keys.ts'
+import { BoundedCache } from '../paging/bounded-cache.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Database } from '../storage/database.ts'
+import type { GuardedHost } from './hosts.ts'
+import type { Person } from './people.ts'
+
+/** Seconds that a token is valid. */
+const lifetime = 60
+/** Milliseconds that a token is sent again. */
+const reusedFor = 15_000
+const capacity = 20_000
+
+/** The type in the header. No other token of this service has it (RFC 8725, section 3.11). */
+const type = 'forward-auth+jwt'
+
+interface Signed {
+  readonly token: Promise<string>
+  readonly person: Person
+  readonly until: number
+}
+
+/** Signs short-lived tokens that tell an application who the person is, so that it need not trust a bare header. */
+export class IdentityTokens {
+  readonly #keys: SigningKeys
+  readonly #clock: Clock
+  readonly #baseUrl: () => string
+  #signed = new BoundedCache<string, Signed>(capacity)
+
+  constructor(parts: { signingKeys: SigningKeys; clock: Clock; baseUrl: () => string; database: Database }) {
+    this.#keys = parts.signingKeys
+    this.#clock = parts.clock
+    this.#baseUrl = parts.baseUrl
+    // A key may have been withdrawn.
+    parts.database.revocations.listen(() => {
+      this.#signed = new BoundedCache(capacity)
+    })
+  }
+
+  /** A token for one host, with at least 45 seconds left. */
+  tokenFor(host: GuardedHost, person: Person): Promise<string> {
+    const now = this.#clock.now()
+    const key = `${person.userId} ${host.host}`
+    const signed = this.#signed.get(key)
+    // A person that was read again may have changed.
+    if (signed?.person === person && signed.until > now && signed.until <= now + reusedFor)
+      return signed.token
+    const token = this.#sign(host, person, now)
+    this.#signed.set(key, { token, person, until: now + reusedFor })
+    token.catch(() => this.#signed.set(key, { token, person, until: 0 }))
+    return token
+  }
+
+  #sign(host: GuardedHost, { userId, email, name, groups }: Person, now: number): Promise<string> {
+    const iat = Math.floor(now / 1000)
+    const claims = {
+      iss: this.#baseUrl(),
+      aud: host.origin,
+      sub: userId,
+      iat,
+      exp: iat + lifetime,
+      ...(email !== undefined && { email, email_verified: true }),
+      ...(name !== undefined && { name }),
+      groups: [...groups],
+    }
+    return this.#keys.sign(claims, { typ: type })
+  }
+}

@@ -1,0 +1,88 @@
+import type { Accounts } from '../accounts/index.ts'
+import { HostCookie } from '../accounts/host-cookie.ts'
+import { createSweeper } from '../accounts/sweeper.ts'
+import { ConfigurationError, type Configuration } from '../config/environment.ts'
+import { TrustedProxies } from '../http/limits/client-address.ts'
+import type { ServiceModule } from '../http/service-module.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Database } from '../storage/database.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { BrowserCookie } from './browser-cookie.ts'
+import type { ForwardAuthConfig } from './config.ts'
+import { Gate } from './gate.ts'
+import { HostCodes } from './host-codes.ts'
+import { hostRoutes } from './host-routes.ts'
+import { compileHosts, namesIdentities, type GuardedHost } from './hosts.ts'
+import { IdentityTokens } from './identity-tokens.ts'
+import { People } from './people.ts'
+import { forwardRoute } from './routes.ts'
+import { TokenLookups } from './token-lookups.ts'
+import { validateForwardAuth } from './validate-config.ts'
+
+export interface ForwardAuthParts {
+  configuration: Configuration
+  config: ForwardAuthConfig
+  database: Database
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  baseUrl: () => string
+  accounts: Accounts
+}
+
+/**
+ * Forward authentication: reverse proxies ask whether a request may reach an application, and tell the application who the person is.
+ * @throws ConfigurationError with all errors of the configuration
+ */
+export function createForwardAuth(parts: ForwardAuthParts): ServiceModule {
+  const { configuration, config, database, clock, log, metrics, baseUrl, accounts } = parts
+  const faults = validateForwardAuth(config, configuration.trustedProxies)
+  if (faults.length > 0) throw new ConfigurationError(faults)
+  const hosts = compiledOnce(config, baseUrl)
+  const hostCookie = new HostCookie('postern_host', baseUrl)
+  const codes = new HostCodes({ ...accounts, database, clock, record: accounts.audit.record })
+  const counter = metrics.counter(
+    'postern_forward_auth_total',
+    'Requests that proxies asked about, by host and outcome: allowed, signed-out, forbidden, refused',
+    ['host', 'outcome'],
+  )
+  const gate = new Gate({
+    hosts,
+    accounts,
+    hostCookie,
+    people: new People({ database, clock, users: accounts.users, withIdentities: namesIdentities(config) }),
+    tokens: new IdentityTokens({ ...accounts, database, clock, baseUrl }),
+    lookups: new TokenLookups(clock, configuration.rateLimit),
+    baseUrl,
+    count: (host, outcome) => counter.inc({ host, outcome }),
+  })
+  return {
+    routes(app) {
+      forwardRoute(app, gate)
+      hostRoutes(app, {
+        ...accounts,
+        hosts,
+        codes,
+        hostCookie,
+        browserCookie: new BrowserCookie(baseUrl),
+        proxies: new TrustedProxies(configuration.trustedProxies),
+        baseUrl,
+      })
+    },
+    workers: [createSweeper('forward authentication', clock, log, [(now) => codes.sweep(now)])],
+  }
+}
+
+/** If PORT is 0, the public address is known once the server listens. */
+function compiledOnce(
+  config: ForwardAuthConfig,
+  baseUrl: () => string,
+): () => ReadonlyMap<string, GuardedHost> {
+  let compiled: { url: string; hosts: ReadonlyMap<string, GuardedHost> } | undefined
+  return () => {
+    const url = baseUrl()
+    if (compiled?.url !== url) compiled = { url, hosts: compileHosts(config, url) }
+    return compiled.hosts
+  }
+}

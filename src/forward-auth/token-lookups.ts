@@ -1,0 +1,61 @@
+import { RateLimiter } from '../http/limits/rate-limiter.ts'
+import { BoundedCache } from '../paging/bounded-cache.ts'
+import type { Clock } from '../runtime/clock.ts'
+
+/** Different unknown tokens that one client network may send in a minute. Each is looked up once. */
+export const mostUnknown = 600
+/** Milliseconds that a refused token is not looked up again. It never becomes valid, unless an operator restores a database. */
+const remembered = 60_000
+/** Milliseconds that a network beyond the limit waits. */
+export const waiting = 10_000
+const capacity = 10_000
+
+/**
+ * Limits lookups of tokens that do not exist, for each client network. Requests without a token, with a valid one, or again with the same
+ * invalid one are not counted, so a page with any number of assets never reaches the limit.
+ */
+export class TokenLookups {
+  readonly #clock: Clock
+  readonly #limiter: RateLimiter | undefined
+  /** By token: when it was found, or not found. */
+  readonly #found = new BoundedCache<string, number>(capacity)
+  readonly #missing = new BoundedCache<string, number>(capacity)
+  /** By network: since when it waits. */
+  readonly #waiting = new BoundedCache<string, number>(1_000)
+  #anyWaits = false
+
+  /** @param isLimited the setting RATE_LIMIT */
+  constructor(clock: Clock, isLimited: boolean) {
+    this.#clock = clock
+    this.#limiter = isLimited ? new RateLimiter(clock) : undefined
+  }
+
+  /** Whether a lookup of this token failed a moment ago. */
+  isKnownMissing(token: string): boolean {
+    return this.#isWithin(this.#missing.get(token), remembered)
+  }
+
+  /** Whether the token may be looked up now. Tokens that were valid before may always. */
+  mayLookUp(token: string, network: () => string): boolean {
+    if (!this.#anyWaits || this.#found.get(token) !== undefined) return true
+    return !this.#isWithin(this.#waiting.get(network()), waiting)
+  }
+
+  noteFound(token: string): void {
+    if (this.#limiter) this.#found.set(token, this.#clock.now())
+  }
+
+  noteMissing(token: string, network: () => string): void {
+    const now = this.#clock.now()
+    this.#missing.set(token, now)
+    if (!this.#limiter || this.#limiter.take(network(), mostUnknown).allowed) return
+    this.#waiting.set(network(), now)
+    this.#anyWaits = true
+  }
+
+  #isWithin(since: number | undefined, duration: number): boolean {
+    if (since === undefined) return false
+    const passed = this.#clock.now() - since
+    return passed >= 0 && passed < duration
+  }
+}

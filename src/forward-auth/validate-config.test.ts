@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ForwardAuthConfig } from './config.ts'
+import { validateForwardAuth } from './validate-config.ts'
+
+const proxies = ['127.0.0.1']
+const faults = (hosts: unknown) => validateForwardAuth({ hosts } as ForwardAuthConfig, proxies)
+
+test('a complete configuration has no faults', () => {
+  assert.deepEqual(validateForwardAuth({}, []), [])
+  assert.deepEqual(
+    faults({
+      'app.example.com': {
+        allow: [{ roles: ['admin'] }, { emailDomains: ['example.com'], groups: ['staff'] }],
+        paths: { '/': 'everyone', '/health': 'everyone', '/admin/*': { identities: ['google:1'] } },
+        token: true,
+      },
+      'app.example.com:8443': { allow: 'signed-in' },
+      'localhost:3001': { allow: 'everyone' },
+      '[::1]:3001': { allow: 'everyone' },
+    }),
+    [],
+  )
+})
+
+test('every mistake is named', () => {
+  for (const [hosts, message] of [
+    [[], /hosts must be an object/],
+    [{ 'https://app.example.com': { allow: 'everyone' } }, /write a host in lowercase/],
+    [{ 'App.example.com': { allow: 'everyone' } }, /write a host in lowercase/],
+    [{ '*.example.com': { allow: 'everyone' } }, /write a host in lowercase/],
+    [{ 'app.example.com/x': { allow: 'everyone' } }, /write a host in lowercase/],
+    [{ 'app.example.com:443': { allow: 'everyone' } }, /write a host in lowercase/],
+    [{ 'app.example.com': {} }, /allow is missing/],
+    [{ 'app.example.com': { allow: 'anybody' } }, /must be 'everyone', 'signed-in'/],
+    [{ 'app.example.com': { allow: [] } }, /nobody could use it/],
+    [{ 'app.example.com': { allow: {} } }, /has no condition/],
+    [{ 'app.example.com': { allow: { roles: ['owner'] } } }, /"owner" is no role/],
+    [{ 'app.example.com': { allow: { role: ['admin'] } } }, /role is unknown/],
+    [{ 'app.example.com': { allow: { emailDomains: ['@example.com'] } } }, /is no domain/],
+    [{ 'app.example.com': { allow: { identities: ['1174'] } } }, /is no identity/],
+    [{ 'app.example.com': { allow: { groups: [] } } }, /must be a list of texts/],
+    [{ 'app.example.com': { allow: 'signed-in', token: 'yes' } }, /token must be true or false/],
+    [{ 'app.example.com': { allow: 'signed-in', path: {} } }, /path is unknown/],
+    ...['admin', '/a*', '/*/a', '/a?b', '/a%20b', '/a//b', '/a/../b'].map(
+      (path) =>
+        [
+          { 'app.example.com': { allow: 'signed-in', paths: { [path]: 'everyone' } } },
+          /write a path such as/,
+        ] as const,
+    ),
+  ] as const) {
+    const [fault, ...more] = faults(hosts)
+    assert.match(fault ?? '', message)
+    assert.match(fault ?? '', /^forwardAuth/)
+    assert.deepEqual(more, [])
+  }
+})
+
+test('without TRUSTED_PROXIES no request could be believed', () => {
+  assert.match(
+    validateForwardAuth({ hosts: { 'app.example.com': { allow: 'everyone' } } }, [])[0]!,
+    /needs TRUSTED_PROXIES/,
+  )
+})

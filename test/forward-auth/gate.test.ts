@@ -1,0 +1,333 @@
+// What GET /auth/forward answers to proxies.
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { createRemoteJWKSet, jwtVerify } from 'jose'
+import { engines, onEachEngine } from '#test/harness/engines.ts'
+import { whoAmI } from '../login/harness.ts'
+import { asPage, GuardedSite, ProxiedBrowser, passedOf } from './harness.ts'
+
+const app = 'app.example.com'
+
+onEachEngine('forward authentication', (engine) => {
+  const site = new GuardedSite(engine, (own) => ({
+    hosts: {
+      [own]: { allow: 'signed-in' },
+      [app]: {
+        allow: 'signed-in',
+        paths: {
+          '/health': 'everyone',
+          '/assets/*': 'everyone',
+          '/assets/private/*': 'signed-in',
+          '/admin/*': { roles: ['admin'] },
+          '/staff/*': { emailDomains: ['staff.example'] },
+          '/ada': [{ identities: ['acme:ada'] }, { roles: ['admin'] }],
+        },
+        token: true,
+      },
+      'other.example.org': { allow: 'signed-in' },
+    },
+  }))
+
+  test('a page without a session is redirected to the sign-in, with its address', async () => {
+    const own = await site.ask(undefined, site.ownHost, '/app/x?y=1&z=2', { headers: asPage })
+    assert.equal(own.status, 302)
+    assert.equal(
+      own.headers.get('location'),
+      `${site.service.baseUrl}/login?return_to=${encodeURIComponent('/app/x?y=1&z=2')}`,
+    )
+    const other = await site.ask(undefined, app, '/x?y=1&z=2', { headers: asPage })
+    assert.equal(other.status, 302)
+    assert.equal(
+      other.headers.get('location'),
+      `http://${app}/.postern/start?return_to=${encodeURIComponent('/x?y=1&z=2')}`,
+    )
+    assert.equal(other.headers.get('cache-control'), 'no-store')
+  })
+
+  test('for nginx the redirect is 401 with Location', async () => {
+    const headers = { 'x-forwarded-host': app, 'x-forwarded-uri': '/x', 'x-forwarded-method': 'GET' }
+    const answer = await site.service.fetch('/auth/forward?for=nginx', { headers: { ...headers, ...asPage } })
+    assert.equal(answer.status, 401)
+    assert.equal(answer.headers.get('location'), `http://${app}/.postern/start?return_to=%2Fx`)
+    const asset = await site.service.fetch('/auth/forward?for=nginx', { headers })
+    assert.equal(asset.status, 401)
+    assert.equal(asset.headers.get('location'), null)
+  })
+
+  test('what is no page gets 401, and a form a page that says that nothing was saved', async () => {
+    for (const [method, headers] of [
+      ['GET', { accept: 'image/png', 'sec-fetch-dest': 'image' }],
+      ['GET', { accept: 'text/event-stream' }],
+      ['GET', { accept: 'text/html', 'sec-fetch-dest': 'iframe' }],
+      ['GET', { accept: '*/*' }],
+      ['POST', { accept: 'application/json' }],
+      ['PUT', {}],
+    ] as const) {
+      const answer = await site.ask(undefined, app, '/x', { method, headers })
+      assert.equal(answer.status, 401)
+      assert.equal(answer.headers.get('location'), null)
+      assert.match(((await answer.json()) as { detail: string }).detail, /not passed on/)
+    }
+    const form = await site.ask(undefined, app, '/save', { method: 'POST', headers: asPage })
+    assert.equal(form.status, 401)
+    const page = await form.text()
+    assert.match(page, /nothing was saved/)
+    assert.match(page, new RegExp(`href="http://${app}/.postern/start\\?return_to=%2F"`))
+  })
+
+  test('a session of the own host passes, with the headers of the person and without the cookies of the service', async () => {
+    const browser = await site.signedIn('zoe', { displayName: 'Zoë, 50 %', emails: [] })
+    const own = browser.cookies(site.service.baseUrl)
+    own.set('theme', 'dark')
+    const answer = await site.ask(browser, site.ownHost, '/app')
+    assert.equal(answer.status, 204)
+    const { id } = (await whoAmI(site.service, browser))!
+    assert.equal(answer.headers.get('remote-user'), id)
+    assert.equal(answer.headers.get('remote-name'), 'Zo%C3%AB, 50 %25')
+    assert.equal(answer.headers.get('remote-email'), '')
+    assert.equal(answer.headers.get('remote-groups'), '')
+    assert.equal(answer.headers.get('remote-token'), null)
+    assert.equal(answer.headers.get('cookie'), 'theme=dark')
+  })
+
+  test('another host signs in by itself when the session exists, returns to the page, and gets a cookie of its own', async () => {
+    const browser = await site.signedIn('grace')
+    const { response, url } = await browser.open(`http://${app}/deep/page?a=1&b=%20`)
+    const { uri, headers } = await passedOf(response)
+    assert.equal(uri, '/deep/page?a=1&b=%20')
+    assert.equal(url.host, app)
+    assert.equal(headers['remote-user'], (await whoAmI(site.service, browser))!.id)
+    assert.ok(browser.cookies(`http://${app}`).has('postern_host'))
+    assert.doesNotMatch(headers['cookie']!, /postern/)
+    const session = browser.cookies(site.service.baseUrl).get('postern_session')
+    assert.notEqual(browser.cookies(`http://${app}`).get('postern_host'), session)
+  })
+
+  test('another host without a session leads to /login and back', async () => {
+    const browser = new ProxiedBrowser(site.service)
+    const { url } = await browser.open(`http://${app}/start?q=1`)
+    assert.equal(url.origin + url.pathname, `${site.service.baseUrl}/login`)
+    site.provider.profile = { id: 'alan', displayName: 'Alan' }
+    const returnTo = encodeURIComponent(url.searchParams.get('return_to')!)
+    const { response } = await browser.open(`${site.service.baseUrl}/auth/acme?return_to=${returnTo}`)
+    const { uri, headers } = await passedOf(response)
+    assert.equal(uri, '/start?q=1')
+    assert.equal(headers['remote-name'], 'Alan')
+  })
+
+  test('tabs that open a host at the same time all get to their pages', async () => {
+    const browser = await site.signedIn('tabs')
+    const tabs = Array.from({ length: 6 }, (_, tab) => browser.open(`http://${app}/tab/${tab}`))
+    const uris = await Promise.all(tabs.map(async (tab) => (await passedOf((await tab).response)).uri))
+    assert.deepEqual(uris, ['/tab/0', '/tab/1', '/tab/2', '/tab/3', '/tab/4', '/tab/5'])
+  })
+
+  test('the token names the person, is for this host only, and verifies from the JWKS alone', async () => {
+    const browser = await site.signedIn('signed')
+    const { headers } = await passedOf((await browser.open(`http://${app}/`)).response)
+    const keys = createRemoteJWKSet(new URL('/.well-known/jwks.json', site.service.baseUrl))
+    const { payload, protectedHeader } = await jwtVerify(headers['remote-token']!, keys, {
+      issuer: site.service.baseUrl,
+      audience: `http://${app}`,
+      algorithms: ['ES256'],
+      typ: 'forward-auth+jwt',
+    })
+    assert.equal(payload.sub, headers['remote-user'])
+    assert.equal(payload['name'], 'signed')
+    assert.equal(payload.exp! - payload.iat!, 60)
+    assert.equal(protectedHeader.alg, 'ES256')
+    // It is no credential of the service itself.
+    const bearer = { authorization: `Bearer ${headers['remote-token']}` }
+    assert.equal((await site.service.fetch('/auth/session', { headers: bearer })).status, 401)
+  })
+
+  test('paths for everyone need no session, and name the person if there is one', async () => {
+    for (const uri of ['/health', '/health?x', '/assets', '/assets/app.js', '/assets/x/y']) {
+      const answer = await site.ask(undefined, app, uri)
+      assert.equal(answer.status, 204, uri)
+      assert.equal(answer.headers.get('remote-user'), '')
+      assert.equal(answer.headers.get('remote-token'), '')
+    }
+    for (const uri of ['/healthy', '/assets/private/x', '/assetsx', '/'])
+      assert.equal((await site.ask(undefined, app, uri)).status, 401, uri)
+  })
+
+  test('rules by role, verified domain and identity; a refusal is audited', async () => {
+    const ada = await site.signedIn('ada')
+    await ada.open(`http://${app}/`)
+    const status = async (uri: string, browser = ada) => (await site.ask(browser, app, uri)).status
+    assert.equal(await status('/ada'), 204)
+    assert.equal(await status('/admin'), 403)
+    assert.equal(await status('/admin/users'), 403)
+    const { id } = (await whoAmI(site.service, ada))!
+    const entry = { code: 'forbidden', target: `host:${app}`, user_id: id }
+    assert.partialDeepStrictEqual((await site.audited('forward_auth.forbidden')).slice(-2), [entry, entry])
+    const page = await site.ask(ada, app, '/admin/users', { headers: asPage })
+    assert.equal(page.status, 403)
+    assert.match(await page.text(), /You are signed in as ada/)
+    const bob = await site.signedIn('bob', { emails: [{ value: 'bob@staff.example' }] })
+    await bob.open(`http://${app}/`)
+    assert.equal(await status('/ada', bob), 403)
+    assert.equal(await status('/staff/x', bob), 403)
+    await site.service.database.transaction((tx) =>
+      tx
+        .updateTable('identities')
+        .set({ email: 'bob@staff.example', email_verified: 1 })
+        .where('provider_id', '=', 'bob')
+        .execute(),
+    )
+    await site.service.database.transaction((tx) =>
+      tx.updateTable('users').set({ email: 'bob@staff.example' }).where('provider_id', '=', 'bob').execute(),
+    )
+    site.shift = 6_000
+    const staff = await site.ask(bob, app, '/staff/x')
+    assert.equal(staff.status, 204)
+    assert.equal(staff.headers.get('remote-email'), 'bob@staff.example')
+  })
+
+  test('an admin passes where the role is asked for, from the moment on that the role is given', async () => {
+    const browser = await site.signedIn('root')
+    const { id } = (await whoAmI(site.service, browser))!
+    await site.service.admin(`/users/${id}`, { method: 'PATCH', json: { role: 'admin' } })
+    // Another role ends the sessions.
+    assert.equal((await site.ask(browser, app, '/admin')).status, 401)
+    const again = await site.signedIn('root')
+    await again.open(`http://${app}/`)
+    assert.equal((await site.ask(again, app, '/admin/users')).status, 204)
+  })
+
+  test('Envoy asks with the path behind /auth/forward, its own method and the Host', async () => {
+    const browser = await site.signedIn('envoy')
+    await browser.open(`http://${app}/`)
+    const cookie = [...browser.cookies(`http://${app}`)].map((pair) => pair.join('=')).join('; ')
+    const ask = (path: string, headers: Record<string, string>, method = 'GET') =>
+      fetchWithHost(site.service, `/auth/forward${path}`, method, { host: app, ...headers })
+    assert.equal(await ask('/x?y=1', { cookie }), 204)
+    assert.equal(await ask('/', { cookie }, 'POST'), 204)
+    assert.equal(await ask('/admin', { cookie }), 403)
+    assert.equal(await ask('/x', {}), 401)
+    assert.equal(await ask('/x', asPage), 302)
+    assert.equal(
+      await ask(
+        '/upload',
+        { 'content-type': 'multipart/form-data; boundary=x', 'content-length': '0' },
+        'POST',
+      ),
+      401,
+    )
+    // What a client adds does not count.
+    assert.equal(
+      await ask('/admin', {
+        cookie,
+        'x-forwarded-uri': '/health',
+        'x-forwarded-host': 'other.example.org',
+      }),
+      403,
+    )
+  })
+
+  for (const [name, end] of [
+    [
+      'a sign-out',
+      (browser: ProxiedBrowser) => browser.go(`${site.service.baseUrl}/auth/logout`, { method: 'POST' }),
+    ],
+    [
+      'a block',
+      async (browser: ProxiedBrowser) => {
+        const { id } = (await whoAmI(site.service, browser))!
+        await site.service.admin(`/users/${id}`, { method: 'PATCH', json: { blocked: true } })
+      },
+    ],
+    [
+      'the end of its time',
+      async () => {
+        site.shift = 31 * 86_400_000
+      },
+    ],
+  ] as const)
+    test(`${name} ends the session at all hosts at once`, async () => {
+      const browser = await site.signedIn(`ends-by-${name.replaceAll(' ', '-')}`)
+      const hosts = [app, 'other.example.org']
+      for (const host of hosts) await passedOf((await browser.open(`http://${host}/`)).response)
+      for (const host of hosts) assert.equal((await site.ask(browser, host, '/')).status, 204)
+      await end(browser)
+      for (const host of hosts) assert.equal((await site.ask(browser, host, '/')).status, 401)
+      assert.equal((await site.ask(browser, site.ownHost, '/')).status, 401)
+    })
+
+  test('linking an identity replaces the tokens of other hosts, as it does that of the session', async () => {
+    const browser = await site.signedIn('links')
+    await passedOf((await browser.open(`http://${app}/`)).response)
+    const cookie = `postern_host=${browser.cookies(`http://${app}`).get('postern_host')}`
+    assert.equal((await site.ask(undefined, app, '/', { headers: { cookie } })).status, 204)
+    const headers = { origin: site.service.baseUrl, 'sec-fetch-site': 'same-origin' }
+    site.provider.profile = { id: `linked-${Math.random()}`, displayName: 'links' }
+    const start = await browser.go(`${site.service.baseUrl}/auth/other/link`, { method: 'POST', headers })
+    await browser.follow(start.headers.get('location')!)
+    assert.equal((await site.ask(undefined, app, '/', { headers: { cookie } })).status, 401)
+    // The browser itself gets a new one without being asked.
+    await passedOf((await browser.open(`http://${app}/`)).response)
+  })
+})
+
+describe('limits of forward authentication', () => {
+  const site = new GuardedSite(engines[0]!, (own) => ({ hosts: { [own]: { allow: 'signed-in' } } }), {
+    RATE_LIMIT: 'on',
+  })
+  const token = (number: number) => `postern_session=${String(number).padStart(43, 'x')}`
+
+  test('neither assets without a session nor those with one or with an ended one reach a limit', async () => {
+    const browser = await site.signedIn('assets')
+    for (let count = 0; count < 4_000; count += 1)
+      assert.equal((await site.ask(browser, site.ownHost, `/assets/${count}`)).status, 204)
+    for (let count = 0; count < 1_000; count += 1) {
+      const headers = { cookie: token(0) }
+      assert.equal(
+        (await site.ask(undefined, site.ownHost, '/x', { headers })).headers.get('retry-after'),
+        null,
+      )
+    }
+  })
+
+  test('an address with many invalid cookies waits; valid ones pass meanwhile', async () => {
+    const browser = await site.signedIn('valid')
+    assert.equal((await site.ask(browser, site.ownHost, '/')).status, 204)
+    let waits: Response | undefined
+    for (let count = 1; count < 700 && !waits; count += 1) {
+      const answer = await site.ask(undefined, site.ownHost, '/', {
+        headers: { ...asPage, cookie: token(count) },
+      })
+      if (answer.status !== 302) waits = answer
+    }
+    assert.equal(waits?.status, 401)
+    assert.equal(waits.headers.get('location'), null)
+    assert.ok(Number(waits.headers.get('retry-after')) > 0)
+    assert.equal((await site.ask(browser, site.ownHost, '/')).status, 204)
+    const elsewhere = { cookie: token(9_999), 'x-forwarded-for': '198.51.100.1', ...asPage }
+    assert.equal((await site.ask(undefined, site.ownHost, '/', { headers: elsewhere })).status, 302)
+    site.shift = 61_000
+    assert.equal(
+      (await site.ask(undefined, site.ownHost, '/', { headers: { ...asPage, cookie: token(10_000) } }))
+        .status,
+      302,
+    )
+  })
+})
+
+/** `fetch` sets the Host itself. */
+async function fetchWithHost(
+  service: { baseUrl: string },
+  path: string,
+  method: string,
+  headers: Record<string, string>,
+): Promise<number> {
+  const { request } = await import('node:http')
+  return new Promise((resolve, reject) => {
+    request(new URL(path, service.baseUrl), { method, headers }, (response) => {
+      response.resume()
+      resolve(response.statusCode!)
+    })
+      .on('error', reject)
+      .end()
+  })
+}
