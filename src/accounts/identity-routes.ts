@@ -32,6 +32,10 @@ const Identity = Type.Object({
   email: NullableText,
   emailVerified: Type.Boolean(),
   name: NullableText,
+  picture: NullableText,
+  groups: Type.Array(Type.String(), {
+    description: 'The groups that the provider named at the last sign-in',
+  }),
   createdAt: DateTime,
   lastUsedAt: DateTime,
 })
@@ -55,8 +59,12 @@ function listRoute(scope: App, { database, users }: IdentityRoutesParts): void {
     },
     async ({ principal }) => {
       const identities = await users.identities(database.reader, signedIn({ principal }).userId)
-      const data = identities.map(({ createdAt, lastUsedAt, ...identity }) =>
-        Object.assign(identity, { createdAt: isoTime(createdAt), lastUsedAt: isoTime(lastUsedAt) }),
+      const data = identities.map(({ createdAt, lastUsedAt, groups, ...identity }) =>
+        Object.assign(identity, {
+          groups: [...groups],
+          createdAt: isoTime(createdAt),
+          lastUsedAt: isoTime(lastUsedAt),
+        }),
       )
       return { data }
     },

@@ -31,6 +31,17 @@ onEachEngine('groups and roles of a provider', (engine) => {
     ])
   })
 
+  test('the person sees the groups that are stored', async () => {
+    site.become('sees', { ...groups('staff'), picture: 'https://img.example/a.png' })
+    const browser = await site.browser()
+    const answer = await browser.go(new URL('/auth/identities', site.service.baseUrl))
+    const { data } = (await answer.json()) as { data: Record<string, unknown>[] }
+    assert.deepEqual(
+      data.map((identity) => [identity['groups'], identity['picture']]),
+      [[['staff'], 'https://img.example/a.png']],
+    )
+  })
+
   test('gaining and losing the group ends all other sessions', async () => {
     site.become('moves', groups('staff'))
     const before = await site.browser()

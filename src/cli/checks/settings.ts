@@ -18,7 +18,8 @@ export function checkSettings(inspected: InspectedConfiguration): Finding[] {
     findings.push(
       warning('sign-in', 'no identity provider is configured: set <NAME>_CLIENT_ID and <NAME>_CLIENT_SECRET'),
     )
-  if (!adminApiKey && adminIdentities.length === 0)
+  const hasAdminGroup = providers.some(({ groups }) => groups.admin.length > 0)
+  if (!adminApiKey && adminIdentities.length === 0 && !hasAdminGroup)
     findings.push(warning('admins', 'nobody is admin yet: set ADMIN_IDENTITIES, or `postern keys create`'))
   if (allowPrivateNetwork)
     findings.push(

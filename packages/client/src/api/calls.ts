@@ -67,7 +67,7 @@ export interface Calls {
   }
   /** My identities */
   'GET /auth/identities': {
-    answer: { data: ({ provider: string; providerId: string; email: string | null; emailVerified: boolean; name: string | null; createdAt: string; lastUsedAt: string })[] }
+    answer: { data: ({ provider: string; providerId: string; email: string | null; emailVerified: boolean; name: string | null; picture: string | null; groups: (string)[]; createdAt: string; lastUsedAt: string })[] }
   }
   /** Unlink my identities at a provider, except the last one; only shortly after a sign-in */
   'DELETE /auth/identities/{provider}': {
