@@ -71,7 +71,8 @@ export function createSessions({ url, fetch, timeout = 2_000 }: SessionOptions):
 }
 
 async function readSession(response: Response): Promise<Session | null> {
-  if (response.status === 401) {
+  // 403: an API key, which is valid and nobody's.
+  if (response.status === 401 || response.status === 403) {
     await response.body?.cancel()
     return null
   }
