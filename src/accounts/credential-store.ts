@@ -54,12 +54,12 @@ export function selectLiveCredentials(
     .limit(limit)
 }
 
-/** Revokes those of a user's credentials that are not revoked yet. Returns their number. */
+/** Revokes those of a user's credentials that are not revoked yet. Returns their ids. */
 export async function revokeCredentials(
   tx: Tx,
   table: CredentialTable,
   { userId, now, filter }: { userId: string; now: number; filter: CredentialFilter },
-): Promise<number> {
+): Promise<string[]> {
   const { id, exceptId, provider, clientId } = filter
   let rows = tx
     .updateTable(typed(table))
@@ -70,16 +70,16 @@ export async function revokeCredentials(
   if (exceptId !== undefined) rows = rows.where('id', '<>', exceptId)
   if (provider !== undefined) rows = rows.where('provider', '=', provider)
   if (clientId !== undefined) rows = rows.where('client_id', '=', clientId)
-  return Number((await rows.executeTakeFirst()).numUpdatedRows)
+  return (await rows.returning('id').execute()).map((row) => row.id)
 }
 
-/** Revokes a user's least recently used credentials, so that `limit` of them remain. Returns their number. */
+/** Revokes a user's least recently used credentials, so that `limit` of them remain. Returns their ids. */
 export async function revokeBeyondLimit(
   tx: Tx,
   table: CredentialTable,
   { userId, now, limit }: { userId: string; now: number; limit: number },
-): Promise<number> {
-  const { numUpdatedRows } = await tx
+): Promise<string[]> {
+  const revoked = await tx
     .updateTable(typed(table))
     .set({ revoked_at: now })
     .where('id', 'in', (eb) =>
@@ -94,8 +94,9 @@ export async function revokeBeyondLimit(
         .limit(batchSize)
         .offset(limit),
     )
-    .executeTakeFirst()
-  return Number(numUpdatedRows)
+    .returning('id')
+    .execute()
+  return revoked.map(({ id }) => id)
 }
 
 /** Deletes credentials that are revoked or expired. @param idle milliseconds without use after which one expires. */

@@ -5,6 +5,7 @@ import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { Role, TokenFamiliesTable } from '../storage/tables.ts'
 import type { AuditOrigin, RecordAudit } from './audit.ts'
 import type { Authentication } from './authentication.ts'
+import { recordLogouts } from './apps-of-sessions.ts'
 import { familyOf, reuseGrace, useToken } from './refresh-token-store.ts'
 import {
   deleteEndedCredentials,
@@ -117,7 +118,8 @@ export class RefreshTokens {
         resource: family.resource,
       })
       .execute()
-    const count = await revokeBeyondLimit(tx, 'token_families', { userId, now, limit: limits.perUser })
+    const selection = { userId, now, limit: limits.perUser }
+    const { length: count } = await revokeBeyondLimit(tx, 'token_families', selection)
     if (count > 0)
       await record(tx, {
         action: 'tokens.revoked',
@@ -212,8 +214,11 @@ export class RefreshTokens {
     return this.#revokeFamilies(tx, userId, filter)
   }
 
-  #revokeFamilies(tx: Tx, userId: string, filter: CredentialFilter): Promise<number> {
-    return revokeCredentials(tx, 'token_families', { userId, now: this.#parts.clock.now(), filter })
+  async #revokeFamilies(tx: Tx, userId: string, filter: CredentialFilter): Promise<number> {
+    const now = this.#parts.clock.now()
+    const ids = await revokeCredentials(tx, 'token_families', { userId, now, filter })
+    await recordLogouts(tx, ids, now)
+    return ids.length
   }
 
   /** The user's live families, of one app when `clientId` is given, newest first, `limit` at most. */

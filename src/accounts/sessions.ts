@@ -5,6 +5,7 @@ import type { Database, Tx } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { RecordAudit } from './audit.ts'
 import type { Authentication } from './authentication.ts'
+import { endAppsOfSessions, moveAppsOfSession } from './apps-of-sessions.ts'
 import { LastSeenWriter } from './last-seen-writer.ts'
 import {
   deleteEndedCredentials,
@@ -71,15 +72,20 @@ export class Sessions {
     this.#lastSeen = new LastSeenWriter(parts.database, parts.log)
   }
 
-  /** Creates a session with a new token, and revokes the user's least recently used sessions beyond the limit. */
+  /**
+   * Creates a session with a new token, and revokes the user's least recently used sessions beyond the limit.
+   * @param replaced the token of the browser's session until now, which ends
+   */
   async create(
     tx: Tx,
     { userId, provider, address, userAgent, authentication }: NewSession,
+    replaced?: string,
   ): Promise<SessionToken & { id: string }> {
-    const { database, clock, limits, record } = this.#parts
+    const { clock, limits, record } = this.#parts
     const now = clock.now()
     const id = newId(now)
     const token = newToken()
+    if (replaced !== undefined) await this.#replace(tx, replaced, { id, userId })
     await tx
       .insertInto('sessions')
       .values({
@@ -99,10 +105,10 @@ export class Sessions {
         revoked_at: null,
       })
       .execute()
-    const count = await revokeBeyondLimit(tx, 'sessions', { userId, now, limit: limits.perUser })
-    if (count > 0) {
-      await database.revocations.announce(tx, userId)
-      const detail = { reason: 'limit', count }
+    const ended = await revokeBeyondLimit(tx, 'sessions', { userId, now, limit: limits.perUser })
+    if (ended.length > 0) {
+      await this.#afterEnd(tx, userId, ended)
+      const detail = { reason: 'limit', count: ended.length }
       await record(tx, { action: 'session.revoked', userId, address, userAgent, detail })
     }
     return { id, token, maxAge: Math.floor(limits.lifetime / 1000) }
@@ -149,6 +155,18 @@ export class Sessions {
     return { token, maxAge: Math.max(1, Math.floor((row.expires_at - clock.now()) / 1000)) }
   }
 
+  /** Whether a session is not revoked. Until the end of the transaction it cannot be revoked. */
+  async lock(tx: Tx, id: string): Promise<boolean> {
+    const row = await tx
+      .updateTable('sessions')
+      .set((eb) => ({ last_seen_at: eb.ref('last_seen_at') }))
+      .where('id', '=', id)
+      .where('revoked_at', 'is', null)
+      .returning('id')
+      .executeTakeFirst()
+    return row !== undefined
+  }
+
   /** The user's live sessions, newest first, `limit` at most. */
   async list(userId: string, limit: number): Promise<ListedCredential[]> {
     const { database, clock, limits } = this.#parts
@@ -161,8 +179,9 @@ export class Sessions {
     const { database, clock } = this.#parts
     return database.transaction(async (tx) => {
       const selection = { userId, now: clock.now(), filter: { id } }
-      if ((await revokeCredentials(tx, 'sessions', selection)) === 0) return false
-      await database.revocations.announce(tx, userId)
+      const ended = await revokeCredentials(tx, 'sessions', selection)
+      if (ended.length === 0) return false
+      await this.#afterEnd(tx, userId, ended)
       await record?.(tx)
       return true
     })
@@ -170,23 +189,32 @@ export class Sessions {
 
   /** Revokes a user's sessions that match the filter. Returns their number. */
   async revokeAll(tx: Tx, userId: string, filter: CredentialFilter = {}): Promise<number> {
-    const { database, clock } = this.#parts
-    const count = await revokeCredentials(tx, 'sessions', { userId, now: clock.now(), filter })
-    await database.revocations.announce(tx, userId)
-    return count
+    const selection = { userId, now: this.#parts.clock.now(), filter }
+    const ended = await revokeCredentials(tx, 'sessions', selection)
+    await this.#afterEnd(tx, userId, ended)
+    return ended.length
   }
 
-  /** Revokes the session of a token, if there is one. Called when its browser signs in again. */
-  async revokeToken(tx: Tx, token: string): Promise<void> {
-    const { database, clock } = this.#parts
-    const revoked = await tx
+  /** Ends the session of a browser that signs in again. The same user stays signed in to the apps. */
+  async #replace(tx: Tx, token: string, next: { id: string; userId: string }): Promise<void> {
+    const old = await tx
       .updateTable('sessions')
-      .set({ revoked_at: clock.now() })
+      .set({ revoked_at: this.#parts.clock.now() })
       .where('token_hash', '=', hashToken(token))
       .where('revoked_at', 'is', null)
-      .returning('user_id')
+      .returning(['id', 'user_id'])
       .executeTakeFirst()
-    if (revoked) await database.revocations.announce(tx, revoked.user_id)
+    if (!old) return
+    if (old.user_id === next.userId)
+      await moveAppsOfSession(tx, { userId: next.userId, from: old.id, to: next.id })
+    await this.#afterEnd(tx, old.user_id, [old.id])
+  }
+
+  /** What the end of sessions by a revocation causes, in the same transaction. */
+  async #afterEnd(tx: Tx, userId: string, sessionIds: readonly string[]): Promise<void> {
+    const { database, clock } = this.#parts
+    await database.revocations.announce(tx, userId)
+    await endAppsOfSessions(tx, { userId, sessionIds, now: clock.now() })
   }
 
   async sweep(now: number): Promise<void> {

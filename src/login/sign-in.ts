@@ -51,8 +51,7 @@ export class SignIn {
     const { sessionToken, origin } = browser
     const session = await this.#transaction(async (tx) => {
       const user = await provisioning.findOrCreateUser(tx, verified, origin)
-      if (sessionToken !== undefined) await sessions.revokeToken(tx, sessionToken)
-      const created = await sessions.create(tx, signedInUser(user.userId, verified, origin))
+      const created = await sessions.create(tx, signedInUser(user.userId, verified, origin), sessionToken)
       const context = { origin, client: undefined, target: `session:${created.id}` }
       return { emitted: await provisioning.onSignIn(tx, user, verified, context), result: created }
     })

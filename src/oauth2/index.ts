@@ -64,8 +64,8 @@ export function createClients(
 /** The OpenID Provider: the applications of the product sign in with this service. */
 export function createOAuth2(parts: OAuth2Parts): OAuth2 {
   const { clients, database, keyring, clock, log, baseUrl, accounts } = parts
-  const { refreshTokens, users, signingKeys: keys } = accounts
-  const codes = new AuthorizationCodes({ database, clock, refreshTokens, users })
+  const { refreshTokens, users, sessions, signingKeys: keys } = accounts
+  const codes = new AuthorizationCodes({ database, clock, refreshTokens, users, sessions })
   const userClaims = new UserClaims(users, database.reader)
   const idTokens = new IdTokens({ keys, clock, baseUrl, userClaims })
   const authorization = createAuthorization({ ...parts, codes, idTokens })

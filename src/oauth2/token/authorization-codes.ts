@@ -1,6 +1,7 @@
 import type { AuditOrigin } from '../../accounts/audit.ts'
 import type { Family, InvalidGrant, RefreshTokens } from '../../accounts/refresh-tokens.ts'
 import type { Authentication } from '../../accounts/authentication.ts'
+import type { Sessions } from '../../accounts/sessions.ts'
 import type { Users } from '../../accounts/users.ts'
 import { storableUserAgent } from '../../accounts/user-agent.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -55,6 +56,7 @@ export interface AuthorizationCodesParts {
   clock: Clock
   refreshTokens: RefreshTokens
   users: Users
+  sessions: Sessions
 }
 
 /** The tokens of a code, and the nonce of its request. */
@@ -105,7 +107,7 @@ export class AuthorizationCodes {
    * one shows that two callers have the code, so the family of the first one is revoked (RFC 6749, section 4.1.2).
    */
   async exchange(request: AppCodeExchange): Promise<ExchangedCode | InvalidGrant> {
-    const { database, clock, refreshTokens, users } = this.#parts
+    const { database, clock, refreshTokens, users, sessions } = this.#parts
     const now = clock.now()
     const hash = hashToken(request.code)
     const familyId = refreshTokens.newFamilyId()
@@ -122,6 +124,8 @@ export class AuthorizationCodes {
       if (!isValid(row, request, now) || (await users.isBlocked(tx, userId)))
         return { invalidGrant: true, userId }
       const { authenticated_at: authenticatedAt, session_id: sessionId, scope, resource, nonce } = row
+      // The session may end at the same time: then the family would outlive it.
+      if (sessionId !== null && !(await sessions.lock(tx, sessionId))) return { invalidGrant: true, userId }
       const authentication = { at: authenticatedAt, acr, amr }
       const granted = { familyId, userId, clientId, scope, resource }
       const { lifetime } = request
