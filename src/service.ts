@@ -230,6 +230,8 @@ function createModules(common: Common, config: PosternConfig, spool: OpenSpool |
     clients,
     accounts,
     isProvider: (name) => login.isProvider(name),
+    // The OpenID Provider is created first, because sign-ins issue its codes.
+    endSessionUrl: (...about) => login.endSessionUrl(...about),
   })
   const login: Login = createLogin({
     ...common,

@@ -3,6 +3,7 @@ export const auditActions = {
   'user.created': 'An account was created at the first sign-in of an identity.',
   'user.signed_in': 'A sign-in succeeded.',
   'user.signed_out': 'A session or an app was signed out by its user.',
+  'sign_out.refused': 'A request of an app to sign its user out was refused; the code says why.',
   'user.blocked': 'An account was blocked.',
   'user.unblocked': 'An account was unblocked.',
   'user.role_changed': 'The role of an account changed.',

@@ -252,6 +252,17 @@ export class RefreshTokens {
       .executeTakeFirst()
   }
 
+  /** Whether a family came from this browser session. It may have ended since. */
+  async isOfSession(db: Queryable, familyId: string, sessionId: string): Promise<boolean> {
+    const row = await db
+      .selectFrom('token_families')
+      .select('id')
+      .where('id', '=', familyId)
+      .where('session_id', '=', sessionId)
+      .executeTakeFirst()
+    return row !== undefined
+  }
+
   async sweep(now: number): Promise<void> {
     const { database, limits } = this.#parts
     await database.transaction(

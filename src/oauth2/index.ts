@@ -15,6 +15,8 @@ import { clientRoutes } from './clients/client-routes.ts'
 import { deleteEndedSecrets } from './clients/client-secrets.ts'
 import { StoredClients } from './clients/client-store.ts'
 import { Clients } from './clients/clients.ts'
+import { createLogout } from './logout/index.ts'
+import type { EndSessionUrl } from './logout/sign-out.ts'
 import { AuthorizationCodes, type SignedInUser } from './token/authorization-codes.ts'
 import { authorizationCodeGrant, refreshTokenGrant } from './token/grants.ts'
 import { createAuthorization } from './authorize/index.ts'
@@ -40,6 +42,7 @@ export interface OAuth2Parts {
   log: Log
   baseUrl: () => string
   accounts: Accounts
+  endSessionUrl: EndSessionUrl
 }
 
 export interface OAuth2 extends ServiceModule {
@@ -76,6 +79,7 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
     cursors: new Cursors(keyring),
     declared: clients.declared(),
   })
+  const logout = createLogout({ ...parts, idTokens })
   const grants = new Map([
     ['authorization_code', authorizationCodeGrant(codes)],
     ['refresh_token', refreshTokenGrant(refreshTokens)],
@@ -93,8 +97,10 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
       await tokenRoutes(app, { ...accounts, clients, idTokens, grants })
       await userinfoRoutes(app, { ...accounts, userClaims, baseUrl })
       discoveryRoutes(app, { baseUrl, grantTypes: [...grants.keys()] })
+      await logout.routes(app)
     },
     workers: [
+      ...logout.workers,
       createSweeper('apps', clock, log, [
         (now) => codes.sweep(now),
         (now) => authorization.sweep(now),

@@ -26,6 +26,7 @@ const exceptions: Record<string, string> = {
   'POST /oauth2/token': 'the sign-in that it completes has its entry; refused codes and tokens have theirs',
   'POST /oauth2/userinfo': 'changes nothing',
   'POST /auth/token': 'the sign-in that it completes has its entry; refused codes and tokens have theirs',
+  'POST /oauth2/end-session': 'leads on to the GET route, which writes the entry of the sign-out',
 }
 
 interface Owner {
@@ -252,6 +253,14 @@ onEachEngine('the audit log and all routes', (engine) => {
     'POST /portal/session': ['portal.opened', async () => open(await makeLink('acme'))],
     'DELETE /portal/session': ['portal.left', async () => (await enter()).call('DELETE', '/portal/session')],
     'POST /auth/logout': ['user.signed_out', async () => go(await signedIn('out'), 'POST', '/auth/logout')],
+    'POST /oauth2/end-session/confirm': [
+      'user.signed_out',
+      async () =>
+        (await signedIn('confirms')).go(new URL('/oauth2/end-session/confirm', service.baseUrl), {
+          method: 'POST',
+          body: new URLSearchParams({ state: 'x' }),
+        }),
+    ],
     'DELETE /auth/sessions': [
       'session.revoked',
       async () => {

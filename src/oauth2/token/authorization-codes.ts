@@ -107,11 +107,12 @@ export class AuthorizationCodes {
    * one shows that two callers have the code, so the family of the first one is revoked (RFC 6749, section 4.1.2).
    */
   async exchange(request: AppCodeExchange): Promise<ExchangedCode | InvalidGrant> {
-    const { database, clock, refreshTokens, users, sessions } = this.#parts
+    const { database, clock, refreshTokens, users } = this.#parts
     const now = clock.now()
     const hash = hashToken(request.code)
     const familyId = refreshTokens.newFamilyId()
     return database.transaction(async (tx) => {
+      const isOver = await this.#isSessionOver(tx, hash)
       const row = await tx
         .updateTable('authorization_codes')
         .set({ used_at: now, family_id: familyId })
@@ -121,11 +122,9 @@ export class AuthorizationCodes {
         .executeTakeFirst()
       if (!row) return { invalidGrant: true, userId: await this.#revokeFamilyOf(tx, hash, request.origin) }
       const { user_id: userId, client_id: clientId, provider, address, user_agent: userAgent, acr, amr } = row
-      if (!isValid(row, request, now) || (await users.isBlocked(tx, userId)))
+      if (isOver || !isValid(row, request, now) || (await users.isBlocked(tx, userId)))
         return { invalidGrant: true, userId }
       const { authenticated_at: authenticatedAt, session_id: sessionId, scope, resource, nonce } = row
-      // The session may end at the same time: then the family would outlive it.
-      if (sessionId !== null && !(await sessions.lock(tx, sessionId))) return { invalidGrant: true, userId }
       const authentication = { at: authenticatedAt, acr, amr }
       const granted = { familyId, userId, clientId, scope, resource }
       const { lifetime } = request
@@ -133,6 +132,20 @@ export class AuthorizationCodes {
       const refreshToken = await refreshTokens.createFamily(tx, created)
       return { family: { ...granted, authenticatedAt, acr, amr }, refreshToken, nonce }
     })
+  }
+
+  /**
+   * Whether the session of a code was revoked. If not, it is locked: otherwise it could end at the same time, and the family
+   * would outlive it. Its end locks the session before the code, too.
+   */
+  async #isSessionOver(tx: Tx, hash: Uint8Array): Promise<boolean> {
+    const code = await tx
+      .selectFrom('authorization_codes')
+      .select('session_id')
+      .where('code_hash', '=', hash)
+      .executeTakeFirst()
+    const sessionId = code?.session_id ?? null
+    return sessionId !== null && !(await this.#parts.sessions.lock(tx, sessionId))
   }
 
   async sweep(now: number): Promise<void> {

@@ -1,0 +1,71 @@
+import { isStorableText } from '../../storage/text.ts'
+import type { Client } from '../clients/client.ts'
+import type { Clients } from '../clients/clients.ts'
+import type { IdTokenHint, IdTokens } from '../token/id-tokens.ts'
+
+/** The parameters that are read (OpenID Connect RP-Initiated Logout 1.0, section 2). Others are ignored. */
+export const endSessionParameters = [
+  'id_token_hint',
+  'client_id',
+  'post_logout_redirect_uri',
+  'state',
+] as const
+
+/** Characters of `state` at most. */
+const longestState = 4096
+
+export type EndSessionQuery = Readonly<Partial<Record<(typeof endSessionParameters)[number], string>>>
+
+/** A validated request of an app to sign its user out. */
+export interface EndSessionRequest {
+  /** The app that asks; `undefined` when it is not known. */
+  client: Client | undefined
+  /** The sign-in that the app wants to end. */
+  hint: IdTokenHint | undefined
+  /** Where the browser goes afterwards: a registered URI of the app with its state. */
+  redirect: string | undefined
+}
+
+/** A request to sign out that is not carried out. The message is for the person in front of the browser. */
+export class RefusedSignOut extends Error {
+  /** For the audit log. */
+  readonly code: 'invalid-hint' | 'wrong-client' | 'unregistered-redirect-uri' | 'invalid-request'
+  readonly clientId: string | undefined
+
+  constructor(code: RefusedSignOut['code'], message: string, clientId?: string) {
+    super(message)
+    this.code = code
+    this.clientId = clientId
+  }
+}
+
+/**
+ * Validates a request. The redirect URI must be registered for the app of the hint or of `client_id`, by exact comparison.
+ * @throws RefusedSignOut
+ */
+export async function readEndSessionRequest(
+  { clients, idTokens }: { clients: Clients; idTokens: IdTokens },
+  query: EndSessionQuery,
+): Promise<EndSessionRequest> {
+  const { id_token_hint: token, client_id: clientId, post_logout_redirect_uri: redirectUri, state } = query
+  const hint = token === undefined ? undefined : await idTokens.readHint(token)
+  if (token !== undefined && !hint)
+    throw new RefusedSignOut('invalid-hint', 'The app named a sign-in that is not of this service.')
+  if (hint && clientId !== undefined && clientId !== hint.clientId)
+    throw new RefusedSignOut('wrong-client', 'The app named a sign-in of another app.', hint.clientId)
+  const id = hint?.clientId ?? clientId
+  const client = id === undefined ? undefined : await clients.find(id)
+  if (id !== undefined && !client) throw new RefusedSignOut('wrong-client', 'The app is not registered here.')
+  if (redirectUri === undefined) return { client, hint, redirect: undefined }
+  if (!client?.postLogoutRedirectUris.includes(redirectUri))
+    throw new RefusedSignOut(
+      'unregistered-redirect-uri',
+      'The app named an address that is not registered for it.',
+      client?.id,
+    )
+  if (state !== undefined && (state.length > longestState || !isStorableText(state)))
+    throw new RefusedSignOut('invalid-request', 'The state of the app is too long.', client.id)
+  const redirect = new URL(redirectUri)
+  if (state !== undefined) redirect.searchParams.append('state', state)
+  return { client, hint, redirect: redirect.href }
+}

@@ -1,0 +1,228 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { auditOrigin } from '../../accounts/audit.ts'
+import type { HostCookie } from '../../accounts/host-cookie.ts'
+import type { NoteRefusal } from '../../accounts/refusals.ts'
+import { acceptForms } from '../../accounts/routes.ts'
+import type { Session } from '../../accounts/session-lookup.ts'
+import type { Sessions } from '../../accounts/sessions.ts'
+import type { Users } from '../../accounts/users.ts'
+import { Problem } from '../../errors.ts'
+import { isForeignWrite } from '../../http/access/access.ts'
+import type { App } from '../../http/app.ts'
+import { rawQuery, readOAuthParameters } from '../../http/requests/query-string.ts'
+import { optionalText } from '../../http/schemas/schemas.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Clients } from '../clients/clients.ts'
+import type { IdTokens } from '../token/id-tokens.ts'
+import {
+  endSessionParameters,
+  readEndSessionRequest,
+  RefusedSignOut,
+  type EndSessionQuery,
+  type EndSessionRequest,
+} from './end-session-request.ts'
+import type { Onward } from './onward.ts'
+import { confirmPage, refusedPage, signedOutPage } from './pages.ts'
+import { returnPath, type SignOut } from './sign-out.ts'
+
+export interface EndSessionRoutesParts {
+  clients: Clients
+  idTokens: IdTokens
+  signOut: SignOut
+  onward: Onward
+  sessions: Sessions
+  sessionCookie: HostCookie
+  users: Users
+  database: Database
+  noteRefusal: NoteRefusal
+  baseUrl: () => string
+}
+
+const path = '/oauth2/end-session'
+const tags = ['sign-in']
+/** Calls of one address in a minute. */
+const rateLimit = { max: 300, sharedByProcesses: true } as const
+const Parameters = Type.Object({
+  id_token_hint: optionalText('The id_token of the sign-in that ends'),
+  client_id: optionalText('The app, if there is no hint'),
+  post_logout_redirect_uri: optionalText('A registered address of the app, for afterwards'),
+  state: optionalText('Comes back at that address'),
+  logout_hint: optionalText('Ignored: the session of this browser ends'),
+  ui_locales: optionalText('Ignored'),
+})
+const page = Type.String({ description: 'A page' })
+
+/** /oauth2/end-session: apps sign their users out (OpenID Connect RP-Initiated Logout 1.0). */
+export async function endSessionRoutes(app: App, parts: EndSessionRoutesParts): Promise<void> {
+  await app.register(async (routes: App) => {
+    acceptForms(routes)
+    startRoute(routes, parts)
+    formRoute(routes)
+    confirmRoute(routes, parts)
+    returnRoute(routes, parts)
+  })
+}
+
+function startRoute(routes: App, parts: EndSessionRoutesParts): void {
+  const { sessions, sessionCookie, signOut } = parts
+  routes.get(
+    path,
+    {
+      config: { access: 'public', rateLimit, sends: { sometimes: ['Set-Cookie'] } },
+      schema: {
+        tags,
+        summary: 'Sign out of this browser for an app; asks first, unless the app shows its own id_token',
+        produces: ['text/html'],
+        querystring: Parameters,
+        response: { 200: page, 303: Type.Null(), 400: page },
+      },
+    },
+    async (request, reply) => {
+      const { values, repeated } = readOAuthParameters(rawQuery(request.url), endSessionParameters)
+      const [twice] = repeated
+      if (twice !== undefined)
+        return refuse(parts, request, reply, new RefusedSignOut('invalid-request', `${twice} came twice.`))
+      const wanted = await read(parts, values)
+      if (wanted instanceof RefusedSignOut) return refuse(parts, request, reply, wanted)
+      const token = sessionCookie.read(request)
+      const session = token === undefined ? undefined : await sessions.find(token)
+      if (session && !(await signOut.mayEnd(session, wanted)))
+        return html(
+          reply,
+          await askFirst(parts, session, { wanted, query: values, basePath: routes.basePath }),
+        )
+      const next = session ? await signOut.end(session, wanted, auditOrigin(request)) : wanted.redirect
+      if (session) sessionCookie.clear(reply)
+      return next === undefined ? html(reply, signedOutPage(routes.basePath)) : reply.redirect(next, 303)
+    },
+  )
+}
+
+/**
+ * The same as a form of an app. It comes from another site, so browsers send no session cookie with it (SameSite=Lax); they
+ * do with the GET that follows.
+ */
+function formRoute(routes: App): void {
+  routes.post(
+    path,
+    {
+      config: { access: 'public', rateLimit },
+      schema: {
+        tags,
+        summary: 'The same as a form: redirects to the same path as a GET',
+        body: Parameters,
+        response: { 303: Type.Null() },
+      },
+    },
+    async ({ body }, reply) => {
+      const given = Object.entries(body as Record<string, string>)
+      return reply.redirect(`${routes.basePath}${path}?${new URLSearchParams(given).toString()}`, 303)
+    },
+  )
+}
+
+/** The form of the confirmation page. */
+function confirmRoute(routes: App, parts: EndSessionRoutesParts): void {
+  const { sessions, sessionCookie, signOut, baseUrl } = parts
+  /** After a form, browsers apply `form-action` to redirects too, so the page redirects. */
+  const goOn = (reply: FastifyReply, next: string | undefined): FastifyReply => {
+    if (next !== undefined) void reply.header('refresh', `0;url=${next}`)
+    return html(reply, signedOutPage(routes.basePath, next))
+  }
+  routes.post(
+    `${path}/confirm`,
+    {
+      config: { access: 'session', rateLimit, sends: { sometimes: ['Set-Cookie', 'Refresh'] } },
+      schema: {
+        tags,
+        summary: 'The form of the page that asks before a sign-out',
+        produces: ['text/html'],
+        body: Parameters,
+        response: { 200: page, 400: page },
+      },
+      errorHandler: (error, request, reply) => {
+        const isOver = error instanceof Problem && error.code === 'not-signed-in'
+        if (!isOver || isForeignWrite(request, baseUrl())) throw error
+        void goOn(reply, undefined)
+      },
+    },
+    async (request, reply) => {
+      const wanted = await read(parts, request.body as EndSessionQuery)
+      if (wanted instanceof RefusedSignOut) return refuse(parts, request, reply, wanted)
+      const token = sessionCookie.read(request)
+      const session = token === undefined ? undefined : await sessions.find(token)
+      const next = session ? await signOut.end(session, wanted, auditOrigin(request)) : wanted.redirect
+      sessionCookie.clear(reply)
+      return goOn(reply, next)
+    },
+  )
+}
+
+/** Where browsers come back from the sign-out at their identity provider. */
+function returnRoute(routes: App, { onward }: EndSessionRoutesParts): void {
+  routes.get(
+    returnPath,
+    {
+      config: { access: 'public', rateLimit },
+      schema: {
+        tags,
+        summary: 'After the sign-out at the identity provider: redirects to the app',
+        produces: ['text/html'],
+        querystring: Type.Object({ state: optionalText('As it was sent to the provider') }),
+        response: { 200: page, 303: Type.Null() },
+      },
+    },
+    async ({ query: { state = '' } }, reply) => {
+      const next = onward.read(state)
+      return next === undefined ? html(reply, signedOutPage(routes.basePath)) : reply.redirect(next, 303)
+    },
+  )
+}
+
+async function read(
+  parts: EndSessionRoutesParts,
+  query: EndSessionQuery,
+): Promise<EndSessionRequest | RefusedSignOut> {
+  try {
+    return await readEndSessionRequest(parts, query)
+  } catch (error) {
+    if (error instanceof RefusedSignOut) return error
+    throw error
+  }
+}
+
+async function refuse(
+  { noteRefusal }: EndSessionRoutesParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { code, clientId, message }: RefusedSignOut,
+): Promise<FastifyReply> {
+  const target = clientId === undefined ? undefined : `app:${clientId}`
+  await noteRefusal(request, { action: 'sign_out.refused', code, target }, request.principal)
+  return html(reply.code(400), refusedPage(request.server.basePath, message, request.id))
+}
+
+async function askFirst(
+  { users, database }: EndSessionRoutesParts,
+  session: Session,
+  { wanted, query, basePath }: { wanted: EndSessionRequest; query: EndSessionQuery; basePath: string },
+): Promise<string> {
+  const { client } = wanted
+  const user = await users.find(database.reader, session.userId)
+  const { post_logout_redirect_uri: redirectUri, state } = query
+  const fields = {
+    ...(client && { client_id: client.id }),
+    ...(redirectUri !== undefined && { post_logout_redirect_uri: redirectUri }),
+    ...(state !== undefined && { state }),
+  }
+  const signedInAs = user?.name ?? user?.email ?? session.userId
+  return confirmPage(basePath, { appName: client?.name, signedInAs, fields })
+}
+
+function html(reply: FastifyReply, page: string): FastifyReply {
+  return reply
+    .type('text/html; charset=utf-8')
+    .serializer((text: string) => text)
+    .send(page)
+}

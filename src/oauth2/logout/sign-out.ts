@@ -1,0 +1,65 @@
+import type { AuditOrigin, RecordAudit } from '../../accounts/audit.ts'
+import type { RefreshTokens } from '../../accounts/refresh-tokens.ts'
+import type { Session } from '../../accounts/session-lookup.ts'
+import type { Sessions } from '../../accounts/sessions.ts'
+import type { Database } from '../../storage/database.ts'
+import type { EndSessionRequest } from './end-session-request.ts'
+import type { Onward } from './onward.ts'
+
+/** Where a browser ends its session at a provider; `undefined` when the sign-out ends here. */
+export type EndSessionUrl = (
+  provider: string,
+  request: { postLogoutRedirectUri: string; state: string },
+) => Promise<URL | undefined>
+
+export interface SignOutParts {
+  database: Database
+  sessions: Sessions
+  refreshTokens: RefreshTokens
+  record: RecordAudit
+  endSessionUrl: EndSessionUrl
+  onward: Onward
+  baseUrl: () => string
+}
+
+/** The path at which browsers come back from the sign-out at their identity provider. */
+export const returnPath = '/oauth2/end-session/return'
+
+/** Ends browser sessions for apps. */
+export class SignOut {
+  readonly #parts: SignOutParts
+
+  constructor(parts: SignOutParts) {
+    this.#parts = parts
+  }
+
+  /** Whether the app showed that it got a sign-in of this session. Then it may end the session without a question. */
+  async mayEnd(session: Session, { hint }: EndSessionRequest): Promise<boolean> {
+    if (!hint || hint.userId !== session.userId) return false
+    const { database, refreshTokens } = this.#parts
+    return refreshTokens.isOfSession(database.reader, hint.familyId, session.id)
+  }
+
+  /** Ends a session. Returns where the browser goes on; `undefined` for our own page. */
+  async end(
+    { id, userId, provider }: Session,
+    { client, redirect }: EndSessionRequest,
+    origin: AuditOrigin,
+  ): Promise<string | undefined> {
+    const { sessions, record, endSessionUrl, onward, baseUrl } = this.#parts
+    await sessions.revoke(userId, id, (tx) =>
+      record(tx, {
+        ...origin,
+        action: 'user.signed_out',
+        userId,
+        actor: `user:${userId}`,
+        sessionId: id,
+        target: `session:${id}`,
+        ...(client && { detail: { app: client.id } }),
+      }),
+    )
+    const postLogoutRedirectUri = `${baseUrl().replace(/\/+$/, '')}${returnPath}`
+    const atProvider = await endSessionUrl(provider, { postLogoutRedirectUri, state: onward.state(redirect) })
+    return atProvider?.href ?? redirect
+  }
+}
