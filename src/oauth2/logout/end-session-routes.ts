@@ -148,7 +148,7 @@ function confirmRoute(routes: App, parts: EndSessionRoutesParts): void {
       },
     },
     async (request, reply) => {
-      const wanted = await read(parts, request.body as EndSessionQuery)
+      const wanted = await read(parts, request.body)
       if (wanted instanceof RefusedSignOut) return refuse(parts, request, reply, wanted)
       const token = sessionCookie.read(request)
       const session = token === undefined ? undefined : await sessions.find(token)
