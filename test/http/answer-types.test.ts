@@ -26,7 +26,12 @@ const allowed =
  * Bodies whose other fields are passed over and not refused, since their standards say so: RFC 6749, section 3.2 ("MUST
  * ignore unrecognized request parameters"), and its section 4.1.2 for answers of providers.
  */
-const ignoring = ['post /auth/token', 'post /auth/{provider}/callback', 'post /oauth2/token']
+const ignoring = [
+  'post /auth/token',
+  'post /auth/{provider}/callback',
+  'post /oauth2/end-session',
+  'post /oauth2/token',
+]
 
 interface Schema {
   type?: string

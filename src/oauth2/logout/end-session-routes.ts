@@ -51,6 +51,15 @@ const Parameters = Type.Object({
   logout_hint: optionalText('Ignored: the session of this browser ends'),
   ui_locales: optionalText('Ignored'),
 })
+/** The form of our own page; see confirmPage. */
+const ConfirmForm = Type.Object(
+  {
+    client_id: Type.Optional(Type.String()),
+    post_logout_redirect_uri: Type.Optional(Type.String()),
+    state: Type.Optional(Type.String()),
+  },
+  { additionalProperties: false },
+)
 const page = Type.String({ description: 'A page' })
 
 /** /oauth2/end-session: apps sign their users out (OpenID Connect RP-Initiated Logout 1.0). */
@@ -138,7 +147,7 @@ function confirmRoute(routes: App, parts: EndSessionRoutesParts): void {
         tags,
         summary: 'The form of the page that asks before a sign-out',
         produces: ['text/html'],
-        body: Parameters,
+        body: ConfirmForm,
         response: { 200: page, 400: page },
       },
       errorHandler: (error, request, reply) => {
