@@ -104,7 +104,7 @@ onEachEngine('the end of a session', (engine) => {
     assert.equal((await postForm(service, browser, '/auth/logout', {})).status, 204)
     const live = await Promise.all([tied, offline, elsewhere].map((one) => isLive(service, one)))
     assert.deepEqual(live, [false, true, true])
-    const { status, body } = await exchangeCode(service, mail.id, mail.secret, code)
+    const { status, body } = await exchangeCode(service, mail, code)
     assert.deepEqual([status, body['error']], [400, 'invalid_grant'])
   })
 
@@ -151,11 +151,11 @@ onEachEngine('the end of a session', (engine) => {
       const browser = await signedIn('racer')
       const code = await codeOf(service, browser, 'shop', 'openid')
       const [{ status, body }] = await Promise.all([
-        exchangeCode(service, shop.id, shop.secret, code),
+        exchangeCode(service, shop, code),
         postForm(service, browser, '/auth/logout', {}),
       ])
       if (status === 200)
-        assert.equal(await isLive(service, { accessToken: String(body['access_token']) } as never), false)
+        assert.equal(await isLive(service, { accessToken: String(body['access_token']) }), false)
       else assert.equal(body['error'], 'invalid_grant')
     }
   })
