@@ -25,5 +25,7 @@ export interface AppSignIns {
    * @throws Problem `invalid-parameter`
    */
   parseRequest: (query: Readonly<Record<string, string | undefined>>) => Promise<AppRequest | undefined>
+  /** The name of the app that a sign-in with this return path is for; `undefined` when it is for this service. */
+  nameFor: (returnTo: string) => Promise<string | undefined>
   issueCode: (tx: Tx, app: Omit<AppRequest, 'state'>, user: SignedInUser) => Promise<string>
 }

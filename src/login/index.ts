@@ -110,7 +110,7 @@ export function createLogin(parts: LoginParts): Login {
         count: (provider, outcome) => counter.inc({ provider, outcome }),
       })
       await formPostRoute(app, providers)
-      await pageRoutes(app, { ...shared, reader: database.reader })
+      await pageRoutes(app, { ...shared, apps, reader: database.reader })
     },
     workers: [createSweeper('sign-ins', clock, log, [(now) => flows.sweep(now)])],
   }

@@ -4,6 +4,7 @@ import type { Sessions } from '../accounts/sessions.ts'
 import type { Users } from '../accounts/users.ts'
 import type { App } from '../http/app.ts'
 import type { Queryable } from '../storage/database.ts'
+import type { AppSignIns } from './app-sign-ins.ts'
 import { redirectToBaseUrl } from './demo-host-redirect.ts'
 import type { FlowCookie } from './flow-cookie.ts'
 import { loginPage } from './page.ts'
@@ -20,6 +21,7 @@ export interface PageRoutesParts {
   sessionCookie: HostCookie
   flowCookie: FlowCookie
   refusals: RefusalMessages
+  apps: AppSignIns
   baseUrl: () => string
   demo: boolean
 }
@@ -67,7 +69,8 @@ function providersRoute(routes: App, { providers }: PageRoutesParts): void {
 }
 
 function loginPageRoute(routes: App, parts: PageRoutesParts): void {
-  const { providers, reader, users, sessions, sessionCookie, flowCookie, refusals, baseUrl, demo } = parts
+  const { providers, reader, users, sessions, sessionCookie, flowCookie, refusals, apps, baseUrl, demo } =
+    parts
   const buttons = [...providers.values()].map(({ provider: { name, label, icon } }) => ({
     name,
     label,
@@ -100,6 +103,7 @@ function loginPageRoute(routes: App, parts: PageRoutesParts): void {
         supportId: id,
         failedProviderLabel: providers.get(provider)?.provider.label,
         refusal: refusals.verify(query),
+        appName: await apps.nameFor(returnTo),
         passedOn: passedOn(query),
         returnTo: returnTo === defaultTarget(baseUrl()) ? undefined : returnTo,
         basePath: routes.basePath,

@@ -11,6 +11,8 @@ export interface LoginPage {
   failedProviderLabel: string | undefined
   /** The message of a hook that refused the sign-in. Not escaped. */
   refusal: string | undefined
+  /** The name of the app that the sign-in is for. Not escaped. */
+  appName: string | undefined
   /** Parameters for GET /auth/{provider}. */
   passedOn: Readonly<Record<string, string>>
   /** A validated path. */
@@ -27,7 +29,7 @@ const reauthenticating: ReadonlySet<string> = new Set<FailureCode>([
 
 /** GET /login: a button for each provider, and the message of the last failure. It has no script and no inline style. */
 export function loginPage(page: LoginPage): string {
-  const { providers, signedInAs, error, passedOn, returnTo, basePath, demo } = page
+  const { providers, signedInAs, appName, error, passedOn, returnTo, basePath, demo } = page
   const parameters = new URLSearchParams({
     ...passedOn,
     ...(error !== undefined && reauthenticating.has(error) && { reauthenticate: 'true' }),
@@ -42,6 +44,7 @@ export function loginPage(page: LoginPage): string {
     basePath,
     signedInAs === undefined ? 'Sign in' : 'Signed in',
     `<h1>${signedInAs === undefined ? 'Sign in' : 'Signed in'}</h1>
+${appName === undefined ? '' : `<p class="soft">To continue to <strong>${escapeHtml(appName)}</strong>.</p>`}
 ${error === undefined ? '' : failureMessage(error, page)}
 ${signedInAs === undefined ? '' : signedIn(basePath, signedInAs)}
 ${buttons.length > 0 ? `<nav aria-label="Identity providers">${buttons.join('\n')}</nav>` : '<p class="soft">No identity provider is configured. The operator sets <code>GOOGLE_CLIENT_ID</code> and <code>GOOGLE_CLIENT_SECRET</code>, or those of another provider.</p>'}

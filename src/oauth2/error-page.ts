@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { problems } from '../errors.ts'
-import { escapeHtml, narrowPage } from '../http/pages/html.ts'
+import { brand, escapeHtml, narrowPage } from '../http/pages/html.ts'
 import { problemAnswer, toProblem } from '../http/responses/problem-details.ts'
 
 /**
@@ -21,7 +21,8 @@ export function answerWithPage(
   const page = narrowPage(
     request.server.basePath,
     `${title} · Postern`,
-    `<h1>${escapeHtml(title)}</h1>
+    `${brand(request.server.basePath)}
+<h1>${escapeHtml(title)}</h1>
 <p class="message" role="alert">${escapeHtml(parameter === undefined ? '' : `${parameter}: `)}${escapeHtml(detail ?? advice)}<br><span class="soft">Number for support: <code>${escapeHtml(request.id)}</code></span></p>
 <p>The app that sent you here made a wrong request. Go back and try again; if it happens again, tell the people who run the app.</p>`,
   )

@@ -2,6 +2,7 @@ import type { Accounts } from '../accounts/index.ts'
 import { createSweeper } from '../accounts/sweeper.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { ConfigurationError } from '../config/environment.ts'
+import { basePathOf } from '../http/requests/base-path.ts'
 import type { ServiceModule } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -48,6 +49,7 @@ export interface OAuth2Parts {
 export interface OAuth2 extends ServiceModule {
   /** For GET /auth/{provider}. */
   parseRequest: (query: Readonly<Record<string, string | undefined>>) => Promise<AppRequest | undefined>
+  nameFor: (returnTo: string) => Promise<string | undefined>
   issueCode: (tx: Tx, app: Omit<AppRequest, 'state'>, user: SignedInUser) => Promise<string>
 }
 
@@ -88,6 +90,11 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
     async parseRequest(query) {
       if (!isAppRequest(query)) return undefined
       return parseAppRequest(await clients.find(query['client_id'] ?? ''), query)
+    },
+    async nameFor(returnTo) {
+      const { pathname, searchParams } = new URL(returnTo, baseUrl())
+      if (pathname !== `${basePathOf(baseUrl())}/oauth2/authorize`) return undefined
+      return (await clients.find(searchParams.get('client_id') ?? ''))?.name
     },
     issueCode: (tx, app, user) =>
       codes.issue(tx, { ...app, sessionId: null, scope: null, resource: null, nonce: null }, user),

@@ -47,6 +47,8 @@ onEachEngine('authorization requests', (engine) => {
 
   test('a person without a session signs in first, and the next app needs no sign-in', async () => {
     const browser = new Browser()
+    const { response: page } = await browser.follow(authorizeUrl(service, { client_id: 'web' }))
+    assert.match(await page.text(), /To continue to <strong>web<\/strong>/)
     const { code, state, iss } = await answerOf(service, browser)
     assert.ok(code)
     assert.deepEqual([state, iss], ['the-state', service.baseUrl])
