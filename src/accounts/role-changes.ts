@@ -4,7 +4,8 @@ import type { Devices } from './devices.ts'
 import { hasAdmin, lockAdmins } from './last-admin.ts'
 import type { AdminRule } from './roles.ts'
 import type { Sessions, SessionToken } from './sessions.ts'
-import { lockUser, type FoundUser, type ProviderIdentity, type Users } from './users.ts'
+import type { FoundUser, ProviderIdentity } from './identities.ts'
+import { lockUser, type Users } from './users.ts'
 
 export interface IdentityChange {
   userId: string

@@ -1,39 +1,10 @@
-import { sql } from 'kysely'
 import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../crypto/ids.ts'
 import type { Queryable, Revocations, Tx } from '../storage/database.ts'
 import type { Role } from '../storage/tables.ts'
-import { readUserProfile, storedGroups, type UserProfile } from './user-profile.ts'
+import { Identities, type FoundUser, type ProviderIdentity, type StoredIdentity } from './identities.ts'
+import { readUserProfile, type UserProfile } from './user-profile.ts'
 import { isAdminIdentity, roleExpression, type AdminRule, type IdentityKey } from './roles.ts'
-
-/** An identity as a provider asserts it. Only its key decides which account it is; the rest is for display and contact. */
-export interface ProviderIdentity extends IdentityKey {
-  /**
-   * `iss` of the id_token; for plain OAuth 2.0 the provider's issuer or origins. An identity stays bound to the issuer of its
-   * first sign-in. Null for an identity that was stored before issuers were.
-   */
-  issuer: string | null
-  email: string | null
-  emailVerified: boolean
-  name: string | null
-  /** An https or http address. */
-  picture: string | null
-  /** The person's groups at the provider, as `groupsClaim` of the provider names them; at most 200 of 255 characters. */
-  groups: readonly string[]
-  /** The configured group of these that makes the person an admin here; null for none. */
-  adminGroup: string | null
-}
-
-/** An identity is bound to another issuer than the current one: the provider's name is configured for another server now. */
-export class IssuerMismatch extends Error {
-  readonly userId: string
-
-  /** @param bound the issuer that the identity is bound to; @param found the issuer of this sign-in. */
-  constructor(userId: string, bound: string, found: string | null) {
-    super(`the identity is bound to the issuer ${bound}, but this sign-in comes from ${found ?? 'no issuer'}`)
-    this.userId = userId
-  }
-}
 
 export interface User {
   id: string
@@ -42,22 +13,18 @@ export interface User {
   role: Role
 }
 
-export interface FoundUser {
-  userId: string
-  created: boolean
-  blocked: boolean
-}
-
 /** Local users and the identities that link to them. */
 export class Users {
   readonly #clock: Clock
   readonly #admins: readonly AdminRule[]
   readonly #revocations: Revocations
+  readonly #identities: Identities
 
   constructor(clock: Clock, admins: readonly AdminRule[], revocations: Revocations) {
     this.#clock = clock
     this.#admins = admins
     this.#revocations = revocations
+    this.#identities = new Identities(clock)
   }
 
   async find(db: Queryable, id: string): Promise<User | undefined> {
@@ -73,15 +40,14 @@ export class Users {
     return readUserProfile(db, userId, this.#admins)
   }
 
+  /** The user's identities, oldest first. */
+  identities(db: Queryable, userId: string): Promise<StoredIdentity[]> {
+    return this.#identities.list(db, userId)
+  }
+
   /** The user that an identity links to. */
-  async ownerOf(db: Queryable, { provider, providerId }: IdentityKey): Promise<string | undefined> {
-    const row = await db
-      .selectFrom('identities')
-      .select('user_id')
-      .where('provider', '=', provider)
-      .where('provider_id', '=', providerId)
-      .executeTakeFirst()
-    return row?.user_id
+  ownerOf(db: Queryable, key: IdentityKey): Promise<string | undefined> {
+    return this.#identities.ownerOf(db, key)
   }
 
   /** What makes a user an admin beside the assigned role, for the audit log. */
@@ -122,7 +88,7 @@ export class Users {
   async findOrCreate(tx: Tx, identity: ProviderIdentity): Promise<FoundUser> {
     // The identity may also be unlinked between the conflicting insert and the next read.
     for (;;) {
-      const known = await this.#updateKnown(tx, identity)
+      const known = await this.#identities.updateKnown(tx, identity)
       if (known) return known
       const userId = await this.#create(tx, identity)
       if (userId !== undefined) return { userId, created: true, blocked: false }
@@ -147,7 +113,7 @@ export class Users {
         created_at: now,
       })
       .execute()
-    if (await this.#insertIdentity(tx, id, identity)) return id
+    if (await this.#identities.insert(tx, id, identity)) return id
     await tx.deleteFrom('users').where('id', '=', id).execute()
     return undefined
   }
@@ -187,12 +153,12 @@ export class Users {
   async link(tx: Tx, userId: string, identity: ProviderIdentity): Promise<'linked' | 'known' | 'taken'> {
     // `unlink` takes the same lock, so that changes of a user's identities run one after the other.
     await lockUser(tx, userId)
-    if (await this.#insertIdentity(tx, userId, identity)) {
+    if (await this.#identities.insert(tx, userId, identity)) {
       // An identity may carry the admin role.
       await this.#revocations.announce(tx, userId)
       return 'linked'
     }
-    const owner = await this.#updateKnown(tx, identity)
+    const owner = await this.#identities.updateKnown(tx, identity)
     return owner?.userId === userId ? 'known' : 'taken'
   }
 
@@ -238,124 +204,6 @@ export class Users {
     }
     return { unlinked: leaving }
   }
-
-  /** The user's identities, oldest first. */
-  async identities(
-    db: Queryable,
-    userId: string,
-  ): Promise<(ProviderIdentity & { createdAt: number; lastUsedAt: number })[]> {
-    const rows = await db
-      .selectFrom('identities')
-      .selectAll()
-      .where('user_id', '=', userId)
-      .orderBy('created_at')
-      .orderBy('provider')
-      .orderBy('provider_id')
-      .limit(100)
-      .execute()
-    return rows.map((row) => ({
-      provider: row.provider,
-      providerId: row.provider_id,
-      email: row.email,
-      emailVerified: row.email_verified === 1,
-      issuer: row.issuer,
-      name: row.name,
-      picture: row.picture,
-      groups: storedGroups(row.groups),
-      adminGroup: row.admin_group,
-      createdAt: row.created_at,
-      lastUsedAt: row.last_used_at,
-    }))
-  }
-
-  /**
-   * Updates a known identity to the provider's current values. The user's own row stays as it is. An identity without an
-   * issuer is bound to this one. @throws IssuerMismatch when it is bound to another one.
-   */
-  async #updateKnown(tx: Tx, identity: ProviderIdentity): Promise<FoundUser | undefined> {
-    const found = await this.#updateIdentity(tx, identity)
-    if (found) return found
-    const bound = await tx
-      .selectFrom('identities')
-      .select(['user_id', 'issuer'])
-      .where('provider', '=', identity.provider)
-      .where('provider_id', '=', identity.providerId)
-      .executeTakeFirst()
-    if (!bound) return undefined
-    if (bound.issuer !== null && bound.issuer !== identity.issuer)
-      throw new IssuerMismatch(bound.user_id, bound.issuer, identity.issuer)
-    // On PostgreSQL each statement sees what was committed before it: another sign-in inserted the identity between the two.
-    return this.#updateIdentity(tx, identity)
-  }
-
-  /** `undefined` when there is no such identity, or it is bound to another issuer. */
-  async #updateIdentity(tx: Tx, identity: ProviderIdentity): Promise<FoundUser | undefined> {
-    const now = this.#clock.now()
-    const { name, ...asserted } = assertedColumns(identity)
-    // Apple sends the name only at the first sign-in.
-    const values = name === null ? asserted : { ...asserted, name }
-    const row = await tx
-      .updateTable('identities')
-      .set({
-        ...values,
-        last_used_at: now,
-        issuer: identity.issuer,
-        updated_at: changedAt(values, now),
-      })
-      .where('provider', '=', identity.provider)
-      .where('provider_id', '=', identity.providerId)
-      .where((eb) => eb.or([eb('issuer', 'is', null), eb('issuer', '=', identity.issuer)]))
-      .returning((eb) => [
-        'user_id',
-        eb
-          .selectFrom('users')
-          .select('blocked_at')
-          .whereRef('users.id', '=', 'identities.user_id')
-          .as('blocked_at'),
-      ])
-      .executeTakeFirst()
-    return row && { userId: row.user_id, created: false, blocked: row.blocked_at !== null }
-  }
-
-  async #insertIdentity(tx: Tx, userId: string, identity: ProviderIdentity): Promise<boolean> {
-    const now = this.#clock.now()
-    const inserted = await tx
-      .insertInto('identities')
-      .values({
-        provider: identity.provider,
-        provider_id: identity.providerId,
-        user_id: userId,
-        issuer: identity.issuer,
-        ...assertedColumns(identity),
-        created_at: now,
-        last_used_at: now,
-      })
-      .onConflict((conflict) => conflict.columns(['provider', 'provider_id']).doNothing())
-      .returning('user_id')
-      .executeTakeFirst()
-    return inserted !== undefined
-  }
-}
-
-/** The columns of `identities` that the provider asserts anew at each sign-in. */
-function assertedColumns(identity: ProviderIdentity) {
-  const { email, emailVerified, name, picture, groups, adminGroup } = identity
-  return {
-    email,
-    email_verified: emailVerified ? 1 : 0,
-    name,
-    picture,
-    groups: groups.length > 0 ? JSON.stringify(groups) : null,
-    admin_group: adminGroup,
-  }
-}
-
-/** `updated_at` of an identity: now when one of the columns gets another value. */
-function changedAt(values: Readonly<Record<string, string | number | null>>, now: number) {
-  const differences = Object.entries(values).map(
-    ([column, value]) => sql`${sql.ref(column)} is distinct from ${value}`,
-  )
-  return sql<number | null>`case when ${sql.join(differences, sql` or `)} then ${now} else updated_at end`
 }
 
 /** Locks a user's row for the transaction and returns it. On PostgreSQL an update without effect takes the row lock. */

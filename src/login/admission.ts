@@ -1,5 +1,5 @@
 import { domainToASCII, domainToUnicode } from 'node:url'
-import type { ProviderIdentity } from '../accounts/users.ts'
+import type { ProviderIdentity } from '../accounts/identities.ts'
 
 /** Who may sign in with a provider, by its verified answer. An empty list admits everybody. */
 export interface Admission {

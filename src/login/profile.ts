@@ -1,4 +1,4 @@
-import type { ProviderIdentity } from '../accounts/users.ts'
+import type { ProviderIdentity } from '../accounts/identities.ts'
 import { isStorableText, storableText } from '../storage/text.ts'
 
 /** The fields of a profile before validation by `toIdentity`. */

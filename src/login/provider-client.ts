@@ -1,26 +1,18 @@
-import type { AuthorizationCodeGrantChecks, Configuration } from 'openid-client'
+import type { AuthorizationCodeGrantChecks } from 'openid-client'
 import type { Authentication } from '../accounts/authentication.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { parseAuthentication } from './authentication-claims.ts'
-import { refusalOf } from './admission.ts'
 import { authorizationParameters, type AuthorizationRequest } from './authorization-request.ts'
 import { checkDiscoveredIssuer, checkKnownIssuer, type ResponseOrigin } from './response-issuer.ts'
-import { mapGroups, readGroups } from './groups.ts'
 import { issuedTokens, type IssuedTokens } from './issued-tokens.ts'
 import type { VerifiedIdentity } from './verified-identity.ts'
-import {
-  mergeProfiles,
-  parseProfile,
-  pictureIn,
-  readStandardProfile,
-  toIdentity,
-  type ProfileDocument,
-} from './profile.ts'
+import { mergeProfiles, parseProfile, type ProfileDocument } from './profile.ts'
 import { endSessionAddress, type EndSessionRequest } from './end-session.ts'
 import { DiscoveryFailed } from './discovery.ts'
 import { AccountNotAdmitted, ProfileRefused } from './provider-errors.ts'
+import { ProviderApi } from './provider-api.ts'
+import { readIdentity } from './read-identity.ts'
 import { ProviderServerCache, type ProviderServer } from './provider-server.ts'
-import type { ProfileSource } from './providers/preset.ts'
 import type { OAuthProvider, OpenIdProvider, ResolvedProvider } from './providers/resolved-provider.ts'
 import { exchangeForIdToken } from './code-exchange.ts'
 import type { ProviderFetch } from './provider-fetch.ts'
@@ -138,14 +130,9 @@ export class ProviderClient {
     const userinfo =
       profileUrl === undefined ? {} : await fetchUserInfo(configuration, tokens.access_token, claims.sub)
     const document = mergeProfiles(claims, userinfo)
-    const identity = await this.#readIdentity(
-      { claims, document, profileUrl: profileUrl ?? '' },
-      configuration,
-      {
-        token: tokens.access_token,
-        response,
-      },
-    )
+    const source = { claims, document, profileUrl: profileUrl ?? '', givenName: response.givenName }
+    const api = new ProviderApi(configuration, tokens.access_token)
+    const identity = await readIdentity(provider, source, api)
     const authentication = this.#authentication(claims, response)
     return { identity, authentication, profile: document, tokens: issuedTokens(tokens) }
   }
@@ -162,11 +149,12 @@ export class ProviderClient {
       provider.quirks.profileRequest?.(token, provider.clientSecret) ?? {}
     const address = new URL(provider.profileUrl)
     for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value)
-    const answer = await this.#fetchWith(configuration, token, address, method)
+    const api = new ProviderApi(configuration, token)
+    const answer = await api.fetch(address, method)
     if (answer.status !== 200) throw new ProfileRefused(answer.status)
     const document = parseProfile(await answer.text())
-    const source = { claims: {}, document, profileUrl: provider.profileUrl }
-    const identity = await this.#readIdentity(source, configuration, { token, response })
+    const source = { claims: {}, document, profileUrl: provider.profileUrl, givenName: response.givenName }
+    const identity = await readIdentity(provider, source, api)
     const authentication = this.#authentication({}, response)
     return { identity, authentication, profile: document, tokens: issuedTokens(tokens) }
   }
@@ -175,65 +163,6 @@ export class ProviderClient {
     const { provesAuthentication: provable } = this.provider
     const now = this.#clock.now()
     return parseAuthentication(claims, { now, provable, askedAt: reauthenticationAskedAt })
-  }
-
-  async #readIdentity(
-    source: Pick<ProfileSource, 'claims' | 'document' | 'profileUrl'>,
-    configuration: Configuration,
-    { token, response }: { token: string; response: CodeToExchange },
-  ) {
-    const { name, quirks, presetSetting, groups, admission } = this.provider
-    const raw = await quirks.readProfile?.({
-      ...source,
-      presetSetting,
-      givenName: response.givenName,
-      readMore: (url) => this.#readMore(configuration, token, url),
-    })
-    const picture = pictureIn(source.document)
-    const standard = { ...readStandardProfile(source.document), picture }
-    // With an id_token, its verified subject is the id. The profile may contain another id.
-    const { sub } = source.claims
-    const profile = raw ? { picture, ...raw } : { ...standard, ...(sub !== undefined && { id: sub }) }
-    const identity = toIdentity(name, profile)
-    const named = await readGroups(source.document, groups, quirks.groups, {
-      profileUrl: source.profileUrl,
-      readNeeded: (url) => this.#readNeeded(configuration, token, url),
-    })
-    const refusal = refusalOf(identity, named, admission)
-    if (refusal !== undefined) throw new AccountNotAdmitted(refusal, identity.providerId)
-    return { ...identity, ...mapGroups(named, groups), issuer: this.#identityNamespace(source.claims) }
-  }
-
-  /** The issuer that the identity is bound to: `iss` of the verified id_token, unless the provider has a fixed one. */
-  #identityNamespace({ iss }: ProfileDocument): string {
-    const { provider } = this
-    if (provider.kind === 'oauth') return provider.identityNamespace
-    const { identityNamespace, quirks } = provider
-    const named = String(iss)
-    return identityNamespace ?? quirks.identityNamespace?.(named) ?? named
-  }
-
-  async #readMore(configuration: Configuration, token: string, url: string): Promise<unknown> {
-    try {
-      const response = await this.#fetchWith(configuration, token, new URL(url), 'GET')
-      if (response.status !== 200) return undefined
-      return await response.json()
-    } catch {
-      // This document is optional, and many users do not grant access to it. The sign-in continues without it.
-      return undefined
-    }
-  }
-
-  async #readNeeded(configuration: Configuration, token: string, url: string): Promise<unknown> {
-    const response = await this.#fetchWith(configuration, token, new URL(url), 'GET')
-    if (response.status !== 200) throw new ProfileRefused(response.status)
-    return response.json()
-  }
-
-  async #fetchWith(configuration: Configuration, token: string, url: URL, method: string): Promise<Response> {
-    const { fetchProtectedResource } = await import('openid-client')
-    const headers = new Headers({ accept: 'application/json' })
-    return fetchProtectedResource(configuration, token, url, method, null, headers)
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Authentication } from '../accounts/authentication.ts'
-import type { ProviderIdentity } from '../accounts/users.ts'
+import type { ProviderIdentity } from '../accounts/identities.ts'
 import type { IssuedTokens } from './issued-tokens.ts'
 import type { ProfileDocument } from './profile.ts'
 
