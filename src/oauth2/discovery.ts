@@ -93,6 +93,8 @@ function metadata(app: App, issuer: string, grantTypes: readonly string[]) {
     ],
     prompt_values_supported: prompts,
     code_challenge_methods_supported: ['S256'],
+    backchannel_logout_supported: true,
+    backchannel_logout_session_supported: true,
     authorization_response_iss_parameter_supported: true,
     claims_parameter_supported: false,
     request_parameter_supported: false,

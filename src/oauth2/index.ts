@@ -1,7 +1,7 @@
 import type { Accounts } from '../accounts/index.ts'
 import { createSweeper } from '../accounts/sweeper.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import { ConfigurationError } from '../config/environment.ts'
+import { ConfigurationError, type Configuration } from '../config/environment.ts'
 import { basePathOf } from '../http/requests/base-path.ts'
 import type { ServiceModule } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
@@ -43,6 +43,7 @@ export interface OAuth2Parts {
   log: Log
   baseUrl: () => string
   accounts: Accounts
+  configuration: Configuration
   endSessionUrl: EndSessionUrl
 }
 

@@ -4,8 +4,10 @@ import { after, before, test } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
+import { startReceiver } from '#test/harness/receiver.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
+import { until } from '../emitting/harness.ts'
 import { lastAudit, postForm, sessionOf, signInApp } from '../oauth2/app-sessions.ts'
 import { assertProblem, signInAs } from './harness.ts'
 import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
@@ -214,6 +216,54 @@ onEachEngine('attacks on sign-outs', (engine) => {
       assert.equal(answer.status, 200, state)
       assert.equal(answer.headers.get('location'), null)
       assert.match(await answer.text(), /You are signed out/)
+    }
+  })
+})
+
+onEachEngine('a backchannelLogoutUri within the private network', (engine) => {
+  test('gets no call, by any of its addresses, and the audit log says that the app was not told', async () => {
+    const receiver = await startReceiver(200)
+    const { port } = new URL(receiver.url)
+    const hosts = ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '0.0.0.0', '169.254.169.254']
+    const clients = hosts.flatMap((host, index) =>
+      ['http', 'https'].map((scheme) => ({
+        id: `${scheme}-${index}`,
+        redirectUris,
+        backchannelLogoutUri: `${scheme}://${host}:${port}/hook`,
+      })),
+    )
+    const service = await startTestService(engine, {
+      env: { ALLOW_PRIVATE_NETWORK: 'false' },
+      config: { login: { clients } },
+    })
+    try {
+      const times = { due_at: 0, claimed_until: null, created_at: 0 }
+      const rows = clients.map(({ id }) => ({
+        family_id: id,
+        user_id: 'ada',
+        client_id: id,
+        attempts: 4,
+        ...times,
+      }))
+      await service.database.transaction((tx) => tx.insertInto('backchannel_logouts').values(rows).execute())
+      const entries = await until(async () => {
+        const query = service.database.reader.selectFrom('audit_log').select(['target', 'code', 'user_id'])
+        const found = await query.where('action', '=', 'app.logout_failed').orderBy('target').execute()
+        return (
+          found.length === clients.length &&
+          found.map(({ target, code, user_id }) => ({ target, code, user_id }))
+        )
+      }, 'all were given up')
+      assert.deepEqual(
+        entries,
+        clients
+          .map(({ id }) => ({ target: `app:${id}`, code: 'no-answer', user_id: 'ada' }))
+          .toSorted((a, b) => (a.target < b.target ? -1 : 1)),
+      )
+      assert.equal(receiver.calls.length, 0)
+    } finally {
+      await service.close()
+      await receiver.close()
     }
   })
 })

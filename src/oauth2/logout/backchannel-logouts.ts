@@ -1,0 +1,125 @@
+import { byService, type RecordAudit } from '../../accounts/audit.ts'
+import { createGuardedFetch, type GuardedFetch } from '../../network/guarded-fetch.ts'
+import { createOutboundAgent } from '../../network/outbound-agent.ts'
+import { periodicWorker } from '../../runtime/periodic-worker.ts'
+import type { Worker } from '../../runtime/worker.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { Client } from '../clients/client.ts'
+import type { Clients } from '../clients/clients.ts'
+import { LogoutQueue, type ClaimedLogout } from './logout-queue.ts'
+import { logoutToken, type LogoutTokenParts } from './logout-token.ts'
+
+export interface BackchannelLogoutsParts extends LogoutTokenParts {
+  clients: Clients
+  database: Database
+  log: Log
+  record: RecordAudit
+  allowPrivateNetwork: boolean
+}
+
+/** Milliseconds between two looks for notices. */
+const interval = 1_000
+/** Milliseconds for one attempt. */
+const timeout = 10_000
+/** Notices that are being sent at most, and how many make an app busy: a slow app does not delay the others. */
+const [mostInFlight, mostPerApp] = [32, 4]
+
+/**
+ * Tells apps that sign-ins ended (OpenID Connect Back-Channel Logout 1.0). The notices are rows, so they survive a restart, and
+ * a sign-out does not wait for them. An app that does not accept a notice within five attempts is not told; the audit log has
+ * an entry.
+ */
+export class BackchannelLogouts implements Worker {
+  readonly name = 'backchannel-logouts'
+  readonly #parts: BackchannelLogoutsParts
+  readonly #queue: LogoutQueue
+  readonly #rounds: Worker
+  readonly #sending = new Map<Promise<void>, string>()
+  readonly #stopping = new AbortController()
+  readonly #agent
+  readonly #fetch: GuardedFetch
+
+  constructor(parts: BackchannelLogoutsParts) {
+    const { allowPrivateNetwork, clock, database } = parts
+    this.#parts = parts
+    this.#queue = new LogoutQueue(database, clock)
+    this.#agent = createOutboundAgent({ allowPrivateNetwork })
+    this.#fetch = createGuardedFetch({ agent: this.#agent, allowPrivateNetwork, timeout })
+    this.#rounds = periodicWorker(this.name, clock, interval, () => this.#round())
+  }
+
+  start(): void {
+    this.#rounds.start()
+  }
+
+  async stop(deadline: AbortSignal): Promise<void> {
+    await this.#rounds.stop(deadline)
+    const abort = (): void => this.#stopping.abort(new Error('the service is stopping'))
+    if (deadline.aborted) abort()
+    else deadline.addEventListener('abort', abort, { once: true })
+    await Promise.all(this.#sending.keys())
+    await this.#agent.destroy()
+  }
+
+  async #round(): Promise<void> {
+    try {
+      while (this.#sending.size < mostInFlight) {
+        const room = Math.min(mostPerApp, mostInFlight - this.#sending.size)
+        const claimed = await this.#queue.claim(room, this.#busyApps())
+        if (claimed.length === 0) return
+        for (const logout of claimed) this.#start(logout)
+      }
+    } catch (error) {
+      this.#warn(error)
+    }
+  }
+
+  #busyApps(): string[] {
+    const inFlight = [...this.#sending.values()]
+    const count = (app: string): number => inFlight.filter((one) => one === app).length
+    return [...new Set(inFlight)].filter((app) => count(app) >= mostPerApp)
+  }
+
+  #start(logout: ClaimedLogout): void {
+    const sending = this.#tell(logout)
+      .catch((error: unknown) => this.#warn(error))
+      .finally(() => this.#sending.delete(sending))
+    this.#sending.set(sending, logout.client_id)
+  }
+
+  async #tell(logout: ClaimedLogout): Promise<void> {
+    const client = await this.#parts.clients.find(logout.client_id)
+    if (client?.backchannelLogoutUri === undefined) return this.#queue.remove(logout)
+    const status = await this.#post(client, client.backchannelLogoutUri, logout)
+    if (status !== undefined && status >= 200 && status <= 299) return this.#queue.remove(logout)
+    // A stop cuts the attempt short: another process, or this one after its start, makes it again.
+    if (this.#stopping.signal.aborted || (await this.#queue.putOff(logout))) return
+    await this.#queue.remove(logout, (tx) =>
+      this.#parts.record(tx, {
+        ...byService,
+        action: 'app.logout_failed',
+        userId: logout.user_id,
+        target: `app:${client.id}`,
+        code: status === undefined ? 'no-answer' : 'refused',
+        detail: { attempts: logout.attempts + 1, status: status ?? null },
+      }),
+    )
+  }
+
+  /** The status of the app's answer; `undefined` without one. Redirects are not followed. */
+  async #post(client: Client, url: string, logout: ClaimedLogout): Promise<number | undefined> {
+    const body = new URLSearchParams({ logout_token: await logoutToken(this.#parts, client, logout) })
+    try {
+      const { status } = await this.#fetch(url, { method: 'POST', body, signal: this.#stopping.signal })
+      return status
+    } catch (error) {
+      this.#parts.log.warn({ err: error, app: client.id }, 'could not tell an app that a sign-in ended')
+      return undefined
+    }
+  }
+
+  #warn(error: unknown): void {
+    this.#parts.log.warn({ err: error }, 'could not send back-channel logouts')
+  }
+}
