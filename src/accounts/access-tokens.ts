@@ -164,14 +164,14 @@ export class AccessTokens {
   }
 
   /**
-   * The claims of a token for one of these audiences.
+   * The claims of a token for one of these audiences; without any, for whatever audience.
    * @throws Problem `not-signed-in` when it is invalid, expired, or for others.
    */
-  async verify(token: string, audience: readonly string[]): Promise<AccessTokenClaims> {
+  async verify(token: string, audience?: readonly string[]): Promise<AccessTokenClaims> {
     const claims = await this.#parts.keys.verify(token, {
       issuer: this.#parts.baseUrl(),
       typ: type,
-      audience: [...audience],
+      ...(audience && { audience: [...audience] }),
     })
     if (claims?.sub === undefined || typeof claims['client_id'] !== 'string') throw invalid()
     return claims as AccessTokenClaims

@@ -13,7 +13,7 @@ import { storableUserAgent } from './user-agent.ts'
 /** The actor and the request. */
 export interface AuditOrigin {
   /**
-   * `user:<id>`, `key:<id>`, `owner:<name>` for the portal, `cli`, `schedule` for periodic work, or `service` for decisions of
+   * `user:<id>`, `key:<id>`, `app:<client id>` for an app without a user, `owner:<name>` for the portal, `cli`, `schedule` for periodic work, or `service` for decisions of
    * the service; absent when the actor is unknown.
    */
   actor?: string | undefined
@@ -143,8 +143,9 @@ export function auditOriginOf(request: FastifyRequest, principal: Principal | un
   }
 }
 
-function actorOf({ userId, keyId, owner }: Principal): string | undefined {
+function actorOf({ userId, keyId, owner, clientId }: Principal): string | undefined {
   if (userId !== undefined) return `user:${userId}`
   if (keyId !== undefined) return `key:${keyId}`
+  if (clientId !== undefined) return `app:${clientId}`
   return owner === undefined ? undefined : `owner:${owner}`
 }

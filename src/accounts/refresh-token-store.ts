@@ -1,4 +1,4 @@
-import type { Tx } from '../storage/database.ts'
+import type { Queryable, Tx } from '../storage/database.ts'
 
 /** Milliseconds after its first use in which a token may be used again: parallel tabs refresh at the same moment. */
 export const reuseGrace = 10_000
@@ -14,6 +14,21 @@ export async function familyOf(tx: Tx, hash: Uint8Array, now: number): Promise<s
     .where('expires_at', '>', now)
     .executeTakeFirst()
   return row?.family_id
+}
+
+/** A token, expired or not, with its family. */
+export async function findToken(db: Queryable, hash: Uint8Array) {
+  return db
+    .selectFrom('refresh_tokens')
+    .innerJoin('token_families', 'token_families.id', 'refresh_tokens.family_id')
+    .selectAll('token_families')
+    .select([
+      'refresh_tokens.created_at as token_created_at',
+      'refresh_tokens.expires_at as token_expires_at',
+    ])
+    .select('refresh_tokens.used_at as used_at')
+    .where('token_hash', '=', hash)
+    .executeTakeFirst()
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Role, TokenFamiliesTable } from '../storage/tables.ts'
 import type { AuditOrigin, RecordAudit } from './audit.ts'
 import type { Authentication } from './authentication.ts'
 import { recordLogouts } from './apps-of-sessions.ts'
-import { familyOf, reuseGrace, useToken } from './refresh-token-store.ts'
+import { familyOf, findToken, reuseGrace, useToken } from './refresh-token-store.ts'
 import {
   deleteEndedCredentials,
   revokeBeyondLimit,
@@ -46,6 +46,15 @@ export interface NewFamily extends Omit<NewSession, 'address' | 'userAgent' | 'a
   /** Of the browser in which the user signed in. */
   address: string | null
   userAgent: string | null
+}
+
+/** A refresh token and the sign-in that it belongs to. */
+export interface DescribedToken {
+  family: Family
+  /** Whether an exchange would accept it now, as its first use. */
+  active: boolean
+  createdAt: number
+  expiresAt: number
 }
 
 /** What an access token needs of a live family. */
@@ -169,6 +178,18 @@ export class RefreshTokens {
       const family = familyFrom(row)
       return { family, refreshToken: await this.#issue(tx, familyId, row.expires_at, hash) }
     })
+  }
+
+  /** A token that was issued, also one that is used or revoked; `undefined` for an unknown one. */
+  async describe(token: string): Promise<DescribedToken | undefined> {
+    const { database, clock } = this.#parts
+    const found = await findToken(database.reader, hashToken(token))
+    if (!found) return undefined
+    const { token_created_at: createdAt, token_expires_at: expiresAt, used_at: usedAt, ...row } = found
+    const family = familyFrom(row)
+    const isFresh = usedAt === null && expiresAt > clock.now()
+    const active = isFresh && (await this.findLive(database.reader, row.id, row.user_id)) !== undefined
+    return { family, active, createdAt, expiresAt }
   }
 
   /** Revokes a family after a code or token of it was reused. */

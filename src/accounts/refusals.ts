@@ -6,7 +6,7 @@ import type { Principal } from '../http/access/principal.ts'
 import { RateLimiter } from '../http/limits/rate-limiter.ts'
 import { auditOriginOf, type Audit, type AuditEntry, type AuditOrigin } from './audit.ts'
 
-/** Entries about one principal or one client network in a minute at most: anybody can repeat a refused call. */
+/** Entries about one principal, or one target and client network, in a minute at most: anybody can repeat a refused call. */
 const mostPerCaller = 10
 /** Entries in a minute at most: an attacker can have many networks. */
 const mostInTotal = 300
@@ -46,8 +46,9 @@ export function createRefusalNotes(
   }
   return {
     noteRefusal(request, refusal, principal) {
-      const caller = principal?.userId ?? principal?.keyId ?? principal?.owner
-      const key = caller === undefined ? `network ${clientNetwork(request)}` : `caller ${caller}`
+      const caller = principal?.userId ?? principal?.keyId ?? principal?.owner ?? principal?.clientId
+      const network = `network ${clientNetwork(request)} ${refusal.target ?? ''}`
+      const key = caller === undefined ? network : `caller ${caller}`
       const call = `${request.method} ${request.routeOptions.url}`
       return note(key, call, { ...auditOriginOf(request, principal), ...refusal })
     },

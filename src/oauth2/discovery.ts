@@ -3,6 +3,7 @@ import { scopes as apiScopes } from '../http/access/scopes.ts'
 import type { App } from '../http/app.ts'
 import { prompts, responseModes } from './authorize/request-parameters.ts'
 import { authenticationMethods } from './clients/client-authentication.ts'
+import { assertionAlgorithms } from './clients/client-keys.ts'
 import { identityScopes, signingAlgorithms } from './clients/client.ts'
 import { claimsByScope } from './user-claims.ts'
 
@@ -19,6 +20,7 @@ const endpoints = {
   introspection_endpoint: ['POST', '/oauth2/introspect'],
   revocation_endpoint: ['POST', '/oauth2/revoke'],
   device_authorization_endpoint: ['POST', '/oauth2/device_authorization'],
+  registration_endpoint: ['POST', '/oauth2/register'],
   end_session_endpoint: ['GET', '/oauth2/end-session'],
 } as const
 
@@ -62,9 +64,13 @@ export function discoveryRoutes(
 
 function metadata(app: App, issuer: string, grantTypes: readonly string[]) {
   const existing = Object.entries(endpoints).filter(([, [method, url]]) => app.hasRoute({ method, url }))
-  const methods = authenticated.map((name) => [
-    `${name}_endpoint_auth_methods_supported`,
-    authenticationMethods,
+  const methods = authenticated.flatMap((name) => [
+    // A public client may not ask about tokens.
+    [
+      `${name}_endpoint_auth_methods_supported`,
+      authenticationMethods.filter((method) => method !== 'none' || name !== 'introspection'),
+    ],
+    [`${name}_endpoint_auth_signing_alg_values_supported`, assertionAlgorithms],
   ])
   const claims = Object.values(claimsByScope).flat()
   return {

@@ -9,6 +9,8 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import { isAppRequest, parseAppRequest, type AppRequest } from './clients/app-request.ts'
+import { ClientAssertions } from './clients/client-assertions.ts'
+import { ClientAuthentication } from './clients/client-authentication.ts'
 import type { ClientConfig } from './clients/client-config.ts'
 import { validateClients } from './clients/client-faults.ts'
 import { ClientManagement } from './clients/client-management.ts'
@@ -19,12 +21,16 @@ import { Clients } from './clients/clients.ts'
 import { createLogout } from './logout/index.ts'
 import type { EndSessionUrl } from './logout/sign-out.ts'
 import { AuthorizationCodes, type SignedInUser } from './token/authorization-codes.ts'
+import { clientCredentialsGrant } from './token/client-credentials.ts'
 import { authorizationCodeGrant, refreshTokenGrant } from './token/grants.ts'
 import { createAuthorization } from './authorize/index.ts'
 import { discoveryRoutes } from './discovery.ts'
 import { userinfoRoutes } from './userinfo-routes.ts'
 import { IdTokens } from './token/id-tokens.ts'
+import { introspectionRoute } from './token/introspection.ts'
+import { revocationRoute } from './token/revocation.ts'
 import { tokenRoutes } from './token/token-routes.ts'
+import { TokenStatus } from './token/token-status.ts'
 import { UserClaims } from './user-claims.ts'
 
 /** The part of `login` in the configuration module that is about the product's applications. */
@@ -74,7 +80,6 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
   const codes = new AuthorizationCodes({ database, clock, refreshTokens, users, sessions })
   const userClaims = new UserClaims(users, database.reader)
   const idTokens = new IdTokens({ keys, clock, baseUrl, userClaims })
-  const authorization = createAuthorization({ ...parts, codes, idTokens })
   const management = new ClientManagement({
     database,
     clock,
@@ -83,9 +88,13 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
     declared: clients.declared(),
   })
   const logout = createLogout({ ...parts, idTokens })
+  const assertions = new ClientAssertions({ database, clock, baseUrl })
+  const authentication = new ClientAuthentication({ ...accounts, clients, assertions })
+  const authorization = createAuthorization({ ...parts, authentication, codes, idTokens })
   const grants = new Map([
     ['authorization_code', authorizationCodeGrant(codes)],
     ['refresh_token', refreshTokenGrant(refreshTokens)],
+    ['client_credentials', clientCredentialsGrant()],
   ])
   return {
     async parseRequest(query) {
@@ -101,8 +110,11 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
       codes.issue(tx, { ...app, sessionId: null, scope: null, resource: null, nonce: null }, user),
     async routes(app) {
       clientRoutes(app, management)
+      const status = new TokenStatus(accounts)
       await authorization.routes(app)
-      await tokenRoutes(app, { ...accounts, clients, idTokens, grants })
+      await tokenRoutes(app, { ...accounts, clients, authentication, idTokens, grants })
+      await introspectionRoute(app, { ...accounts, authentication, status, baseUrl })
+      await revocationRoute(app, { ...accounts, clients, authentication, status })
       await userinfoRoutes(app, { ...accounts, userClaims, baseUrl })
       discoveryRoutes(app, { baseUrl, grantTypes: [...grants.keys()] })
       await logout.routes(app)
@@ -112,6 +124,7 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
       createSweeper('apps', clock, log, [
         (now) => codes.sweep(now),
         (now) => authorization.sweep(now),
+        (now) => assertions.sweep(now),
         (now) => database.transaction((tx) => deleteEndedSecrets(tx, now), { priority: 'work' }),
       ]),
     ],

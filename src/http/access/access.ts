@@ -125,7 +125,9 @@ function requireAccess(access: Access, principal: Principal): void {
   if ((access === 'portal') !== (principal.kind === 'portal')) throw new Problem('forbidden')
   if (typeof access === 'object') requireScopeOf(principal, access.scope)
   if (access === 'user' && !principal.userId)
-    throw new Problem('forbidden', { detail: 'This call needs a signed-in user; an API key has none.' })
+    throw new Problem('forbidden', {
+      detail: 'This call needs a signed-in user; an API key or an app without a user has none.',
+    })
   if (access === 'user' && principal.onlyScopes)
     throw new Problem('forbidden', { detail: 'This app may call only what its scopes name.' })
   if (access === 'session' && principal.kind !== 'session')

@@ -9,7 +9,7 @@ import type { SharedCounts } from './shared-counts.ts'
 
 /** Calls of one IP address in a minute, unless a route declares its own limit. */
 const perIp = 3_000
-/** Calls of one user from all addresses, and of one API key, which a whole back end may share. */
+/** Calls of one user from all addresses, and of one API key or app without a user, which a whole back end may share. */
 const perUser = 3_000
 const perKey = 30_000
 /** Longer keys are cut to this length, in characters, because callers may choose parts of them. */
@@ -105,13 +105,13 @@ export class RateLimits {
   countByCaller(
     request: FastifyRequest,
     reply: FastifyReply,
-    { userId, keyId, owner }: Principal,
+    { userId, keyId, owner, clientId }: Principal,
   ): Promise<void> | undefined {
     if (!this.#limiter) return undefined
     const { url, config } = request.routeOptions
-    const key = keyId === undefined ? undefined : `key ${keyId}`
-    const who = key ?? (userId === undefined ? `owner ${owner}` : `user ${userId}`)
-    this.take(reply, who, key === undefined ? perUser : perKey)
+    const person = userId === undefined ? owner && `owner ${owner}` : `user ${userId}`
+    const who = person ?? (keyId === undefined ? `app ${clientId}` : `key ${keyId}`)
+    this.take(reply, who, person === undefined ? perKey : perUser)
     const { perAccount: max, sharedByProcesses } = config.rateLimit ?? {}
     if (max === undefined) return undefined
     const call = { key: `${who} ${url}`, max }

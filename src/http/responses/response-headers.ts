@@ -76,7 +76,9 @@ const ofCrossOrigin = [
 export function headersOfDeclared(status: string, sender: Sender): References {
   const { always = [], sometimes = [] } = sender.sends
   const common = commonOf(sender)
-  if (Number(status) >= 400) return references(common.always, [...always, ...sometimes, ...common.sometimes])
+  const challenge = status === '401' ? (['WWW-Authenticate'] as const) : []
+  if (Number(status) >= 400)
+    return references(common.always, [...challenge, ...always, ...sometimes, ...common.sometimes])
   const led = status === '303' ? (['Location'] as const) : []
   return references([...led, ...always, ...common.always], [...sometimes, ...common.sometimes])
 }

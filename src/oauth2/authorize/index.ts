@@ -3,6 +3,7 @@ import type { Keyring } from '../../crypto/keyring.ts'
 import type { App } from '../../http/app.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
+import type { ClientAuthentication } from '../clients/client-authentication.ts'
 import type { Clients } from '../clients/clients.ts'
 import { ConsentForms } from '../consent/consent-forms.ts'
 import { consentRoute } from '../consent/consent-route.ts'
@@ -18,6 +19,7 @@ import { pushRoute } from './push-route.ts'
 export interface AuthorizationParts {
   accounts: Accounts
   clients: Clients
+  authentication: ClientAuthentication
   codes: AuthorizationCodes
   idTokens: IdTokens
   database: Database
@@ -30,7 +32,7 @@ export interface AuthorizationParts {
 
 /** What leads to a code: authorization requests, pushed requests and consent. */
 export function createAuthorization(parts: AuthorizationParts) {
-  const { accounts, clients, database, keyring, clock, baseUrl } = parts
+  const { accounts, clients, authentication, database, keyring, clock, baseUrl } = parts
   const requests = new AuthorizationRequests(database, clock)
   const consents = new Consents(database, clock)
   const forms = new ConsentForms(keyring)
@@ -40,7 +42,7 @@ export function createAuthorization(parts: AuthorizationParts) {
     async routes(app: App): Promise<void> {
       await authorizeRoutes(app, { ...accounts, clients, requests, decision, baseUrl })
       await consentRoute(app, { ...accounts, clients, requests, decision, consents, forms, baseUrl })
-      await pushRoute(app, { clients, requests })
+      await pushRoute(app, { authentication, requests })
     },
     sweep: (now: number) => requests.sweep(now),
   }

@@ -1,8 +1,7 @@
 import { Type } from 'typebox'
 import type { App } from '../../http/app.ts'
 import { Problem } from '../../errors.ts'
-import { authenticateClient } from '../clients/client-authentication.ts'
-import type { Clients } from '../clients/clients.ts'
+import type { ClientAuthentication } from '../clients/client-authentication.ts'
 import { answerOAuthError, OAuthError, OAuthErrorBody } from '../oauth-error.ts'
 import { acceptRawForms } from '../raw-forms.ts'
 import { readOAuthParameters } from '../../http/requests/query-string.ts'
@@ -16,7 +15,7 @@ const ofAuthentication = new Set(['client_secret', 'client_assertion', 'client_a
 /** POST /oauth2/par: a client sends its authorization request directly (RFC 9126). */
 export async function pushRoute(
   app: App,
-  { clients, requests }: { clients: Clients; requests: AuthorizationRequests },
+  { authentication, requests }: { authentication: ClientAuthentication; requests: AuthorizationRequests },
 ): Promise<void> {
   await app.register(async (routes: App) => {
     acceptRawForms(routes)
@@ -41,7 +40,7 @@ export async function pushRoute(
       async (request, reply) => {
         const text = request.body ?? ''
         const { values } = readOAuthParameters(text)
-        const client = await authenticateClient(clients, request.headers.authorization, values)
+        const client = await authentication.authenticate(request, reply, values)
         const parameters = [...new URLSearchParams(text)].filter(([name]) => !ofAuthentication.has(name))
         try {
           parseRequest(client, returnAddress(client, parameters), parameters)

@@ -1,71 +1,153 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { equalBytes } from '../../crypto/constant-time.ts'
 import { hashToken } from '../../crypto/tokens.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { isPublic, type Client } from './client.ts'
+import { assertionType, type ClientAssertions } from './client-assertions.ts'
 import type { Clients } from './clients.ts'
+import { RefusedClient } from './refused-client.ts'
 
 /** The methods of the token endpoint, by their registered names (RFC 8414, section 2). */
-export const authenticationMethods = ['none', 'client_secret_basic', 'client_secret_post'] as const
+export const authenticationMethods = [
+  'none',
+  'client_secret_basic',
+  'client_secret_post',
+  'private_key_jwt',
+] as const
 
-type Body = Readonly<Record<string, string | undefined>>
-
-/** What a client showed of itself: its id, and its secret if it sent one. */
-interface Credentials {
-  clientId: string
-  secret: string | undefined
-  method: (typeof authenticationMethods)[number]
-}
+/** Failed authentications of one client in a minute; more are answered 429. A valid secret is not counted. */
+const failuresPerClient = 60
 
 const challenge = 'Basic realm="postern"'
 
-/**
- * The client that calls, after its credentials were checked (RFC 6749, section 2.3).
- * @param authorization the header `Authorization`
- * @throws OAuthError `invalid_client`; `invalid_request` for two methods in one request
- */
-export async function authenticateClient(
-  clients: Clients,
-  authorization: string | undefined,
-  body: Body,
-): Promise<Client> {
-  const { clientId, secret, method } = credentialsOf(authorization, body)
-  const refuse = (why: string): OAuthError =>
-    new OAuthError('invalid_client', why, {
-      status: 401,
-      challenge: method === 'client_secret_basic' ? challenge : undefined,
-    })
-  const client = await clients.find(clientId)
-  if (!client) throw refuse('no app of this id is registered')
-  if (isPublic(client)) {
-    if (secret !== undefined) throw refuse('this app is public: it must not send a secret')
-    return client
-  }
-  if (secret === undefined) throw refuse('this app is confidential: it must authenticate')
-  const hash = hashToken(secret)
-  // Each hash is compared, so that the time does not tell which one matched.
-  const matches = client.secretHashes.filter((known) => equalBytes(known, hash))
-  if (matches.length === 0) throw refuse('the secret is wrong')
-  return client
+/** The parameters of a call, each at most once. */
+export type ClientParameters = Readonly<Record<string, string | undefined>>
+
+type Call = FastifyRequest
+type Reply = FastifyReply
+
+/** What a client showed of itself. */
+type Credentials =
+  | { method: 'none'; clientId: string }
+  | { method: 'client_secret_basic' | 'client_secret_post'; clientId: string; secret: string }
+  | { method: 'private_key_jwt'; clientId: string; assertion: string }
+
+export interface ClientAuthenticationParts {
+  clients: Clients
+  assertions: ClientAssertions
+  noteRefusal: NoteRefusal
 }
 
-/** @throws OAuthError when the request has no client id, or more than one method */
-function credentialsOf(authorization: string | undefined, body: Body): Credentials {
-  const { client_id: clientId, client_secret: secret } = body
-  if (authorization !== undefined && /^basic /i.test(authorization)) {
-    const basic = basicCredentials(authorization)
-    if (secret !== undefined) throw new OAuthError('invalid_request', 'the request authenticates in two ways')
-    if (clientId !== undefined && clientId !== basic.clientId)
-      throw new OAuthError('invalid_request', 'client_id is not the one of the Authorization header')
-    return { ...basic, method: 'client_secret_basic' }
+/** Authenticates the clients that call the token endpoint and its neighbours. */
+export class ClientAuthentication {
+  readonly #parts: ClientAuthenticationParts
+
+  constructor(parts: ClientAuthenticationParts) {
+    this.#parts = parts
   }
-  if (clientId === undefined) throw new OAuthError('invalid_request', 'client_id is missing')
-  return { clientId, secret, method: secret === undefined ? 'none' : 'client_secret_post' }
+
+  /**
+   * The client that calls, after its credentials were checked (RFC 6749, section 2.3). Refusals are audited.
+   * @throws OAuthError `invalid_client`; `invalid_request` for two methods in one request
+   */
+  async authenticate(request: Call, reply: Reply, parameters: ClientParameters): Promise<Client> {
+    const { authorization } = request.headers
+    try {
+      const credentials = await this.#credentialsOf(authorization, parameters)
+      return await this.#check(credentials)
+    } catch (error) {
+      return this.refuse(request, reply, error)
+    }
+  }
+
+  /**
+   * Audits what a client was refused, and throws it again.
+   * @throws Problem `too-many-requests` when the client was refused too often
+   */
+  async refuse(request: Call, reply: Reply, error: unknown): Promise<never> {
+    if (error instanceof RefusedClient) {
+      const client = error.clientId === undefined ? undefined : await this.#parts.clients.find(error.clientId)
+      const target = client && `app:${client.id}`
+      await this.#parts.noteRefusal(request, { action: 'client.refused', code: error.code, target })
+      // Made-up ids are not counted: the limit of the address covers them.
+      if (client) await request.server.limits.takeShared(reply, `refused ${client.id}`, failuresPerClient)
+    }
+    throw error
+  }
+
+  async #check(credentials: Credentials): Promise<Client> {
+    const { clientId, method } = credentials
+    const refuse = (code: string, why: string): RefusedClient =>
+      new RefusedClient(code, clientId, 'invalid_client', why, {
+        status: 401,
+        challenge: method === 'client_secret_basic' ? challenge : undefined,
+      })
+    const client = await this.#parts.clients.find(clientId)
+    if (!client) throw refuse('unknown-client', 'no app of this id is registered')
+    if (isPublic(client)) {
+      if (method === 'none') return client
+      throw refuse('public-client', 'this app is public: it must not send a secret')
+    }
+    if (method === 'none') throw refuse('no-credentials', 'this app is confidential: it must authenticate')
+    if (method === 'private_key_jwt') {
+      const fault = await this.#parts.assertions.faultOf(credentials.assertion, client)
+      if (fault) throw refuse(fault.code, fault.why)
+      return client
+    }
+    const hash = hashToken(credentials.secret)
+    // Each hash is compared, so that the time does not tell which one matched.
+    const matches = client.secretHashes.filter((known) => equalBytes(known, hash))
+    if (matches.length === 0) throw refuse('wrong-secret', 'the secret is wrong')
+    return client
+  }
+
+  /** @throws OAuthError when the request has no client id, or more than one method */
+  async #credentialsOf(authorization: string | undefined, given: ClientParameters): Promise<Credentials> {
+    const { client_id: clientId, client_secret: secret, client_assertion: assertion } = given
+    const isBasic = authorization !== undefined && /^basic /i.test(authorization)
+    const methods = [isBasic, secret !== undefined, assertion !== undefined].filter(Boolean)
+    const basic = isBasic ? basicCredentials(authorization) : undefined
+    const signer = assertion === undefined ? undefined : await this.#parts.assertions.signerOf(assertion)
+    const shown = basic?.clientId ?? signer ?? clientId
+    const invalid = (code: string, why: string): RefusedClient =>
+      new RefusedClient(code, shown, 'invalid_request', why)
+    if (methods.length > 1) throw invalid('two-methods', 'the request authenticates in two ways')
+    if (clientId !== undefined && shown !== undefined && clientId !== shown)
+      throw invalid('other-client-id', 'client_id is not the one that authenticates')
+    if (basic) return { ...basic, method: 'client_secret_basic' }
+    if (assertion !== undefined) {
+      if (given['client_assertion_type'] !== assertionType)
+        throw new OAuthError('invalid_request', `client_assertion_type must be ${assertionType}`)
+      if (signer === undefined)
+        throw new RefusedClient(
+          'malformed-assertion',
+          clientId,
+          'invalid_client',
+          'the assertion is malformed',
+          {
+            status: 401,
+          },
+        )
+      return { method: 'private_key_jwt', clientId: signer, assertion }
+    }
+    if (clientId === undefined) throw new OAuthError('invalid_request', 'client_id is missing')
+    return secret === undefined
+      ? { method: 'none', clientId }
+      : { method: 'client_secret_post', clientId, secret }
+  }
 }
 
 /** Id and secret are form-encoded in the header (RFC 6749, section 2.3.1). */
 function basicCredentials(authorization: string): { clientId: string; secret: string } {
   const malformed = () =>
-    new OAuthError('invalid_client', 'the Authorization header is malformed', { status: 401, challenge })
+    new RefusedClient(
+      'malformed-header',
+      undefined,
+      'invalid_client',
+      'the Authorization header is malformed',
+      { status: 401, challenge },
+    )
   const pair = Buffer.from(authorization.slice('basic '.length), 'base64').toString()
   const colon = pair.indexOf(':')
   if (colon < 0) throw malformed()

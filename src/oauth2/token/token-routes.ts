@@ -4,7 +4,7 @@ import { acceptForms } from '../../accounts/routes.ts'
 import { hashToken } from '../../crypto/tokens.ts'
 import type { App } from '../../http/app.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
-import { authenticateClient } from '../clients/client-authentication.ts'
+import type { ClientAuthentication } from '../clients/client-authentication.ts'
 import type { Clients } from '../clients/clients.ts'
 import { answerOAuthError, OAuthError, OAuthErrorBody } from '../oauth-error.ts'
 import { allowClientOrigins } from './client-origins.ts'
@@ -14,6 +14,7 @@ import { TokenAnswer, tokenResponse, type TokenResponseParts } from './token-res
 
 export interface TokenRoutesParts extends TokenResponseParts {
   clients: Clients
+  authentication: ClientAuthentication
   audit: Audit
   /** By `grant_type`. */
   grants: ReadonlyMap<string, Grant>
@@ -50,7 +51,7 @@ export async function tokenRoutes(app: App, parts: TokenRoutesParts): Promise<vo
 }
 
 function tokenRoute(routes: App, path: string, parts: TokenRoutesParts): void {
-  const { clients, grants } = parts
+  const { authentication, grants } = parts
   routes.post(
     path,
     {
@@ -75,11 +76,13 @@ function tokenRoute(routes: App, path: string, parts: TokenRoutesParts): void {
       const credential = grant?.credential(body)
       if (credential) await routes.limits.takeShared(reply, `credential ${hashOf(credential)}`, perCredential)
       if (body.grant_type === undefined) throw new OAuthError('invalid_request', 'grant_type is missing')
-      const client = await authenticateClient(clients, request.headers.authorization, body)
+      const client = await authentication.authenticate(request, reply, body)
       if (!grant)
         throw new OAuthError('unsupported_grant_type', `use one of ${[...grants.keys()].join(', ')}`)
       const origin = auditOrigin(request)
-      const granted = await grant.exchange({ client, body, origin })
+      const granted = await grant
+        .exchange({ client, body, origin })
+        .catch((error: unknown) => authentication.refuse(request, reply, error))
       if (!('invalidGrant' in granted)) return tokenResponse(parts, client, granted)
       // Somebody else may have copied the credential: its user sees the attempt in the audit log.
       const entry = { action: 'tokens.refused', target: `app:${client.id}`, code: 'invalid-grant' } as const

@@ -146,6 +146,16 @@ export interface Calls {
     body: { grant_type?: string | undefined; client_id?: string | undefined; client_secret?: string | undefined; client_assertion?: string | undefined; client_assertion_type?: string | undefined; code?: string | undefined; code_verifier?: string | undefined; redirect_uri?: string | undefined; refresh_token?: string | undefined; device_code?: string | undefined; scope?: string | undefined; resource?: string | undefined }
     answer: { access_token: string; token_type: "Bearer"; expires_in: number; refresh_token?: string; id_token?: string; scope?: string }
   }
+  /** Whether a token is valid, and its claims (RFC 7662; JSON or form) */
+  'POST /oauth2/introspect': {
+    body: { token?: string | undefined; token_type_hint?: string | undefined; client_id?: string | undefined; client_secret?: string | undefined; client_assertion?: string | undefined; client_assertion_type?: string | undefined }
+    answer: { active: boolean; scope?: string; client_id?: string; token_type?: string; exp?: number; iat?: number; auth_time?: number; sub?: string; aud?: string | (string)[]; iss?: string; jti?: string; sid?: string; acr?: string; amr?: (string)[] }
+  }
+  /** End the sign-in of a token of the calling app (RFC 7009; JSON or form) */
+  'POST /oauth2/revoke': {
+    body: { token?: string | undefined; token_type_hint?: string | undefined; client_id?: string | undefined; client_secret?: string | undefined; client_assertion?: string | undefined; client_assertion_type?: string | undefined }
+    answer: Record<string, unknown>
+  }
   /** The claims about the user of an access token (OpenID Connect) */
   'GET /oauth2/userinfo': {
     answer: { sub: string }

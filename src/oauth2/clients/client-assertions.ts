@@ -1,0 +1,115 @@
+import type { JWTPayload } from 'jose'
+import { hashToken } from '../../crypto/tokens.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Client } from './client.ts'
+import { assertionAlgorithms } from './client-keys.ts'
+
+/** The value of `client_assertion_type` (RFC 7523, section 2.2). */
+export const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+
+/** Seconds from now to the expiry of an assertion at most: for so long its `jti` is stored. */
+const longestLifetime = 600
+/** Seconds by which the clocks of a client and this service may differ. */
+const tolerance = 30
+
+/** The endpoints, besides the issuer, that an assertion may name as its audience (RFC 9126, section 2). */
+const audiences = ['', '/oauth2/token', '/oauth2/par'] as const
+
+export interface AssertionFault {
+  /** For the audit log. */
+  code: 'no-keys' | 'wrong-assertion' | 'replayed-assertion'
+  why: string
+}
+
+/** The signed assertions with which clients authenticate (`private_key_jwt`, RFC 7523). */
+export class ClientAssertions {
+  readonly #database: Database
+  readonly #clock: Clock
+  readonly #baseUrl: () => string
+
+  constructor({ database, clock, baseUrl }: { database: Database; clock: Clock; baseUrl: () => string }) {
+    this.#database = database
+    this.#clock = clock
+    this.#baseUrl = baseUrl
+  }
+
+  /** The client that an assertion names, before its signature is checked; `undefined` when it is malformed. */
+  async signerOf(assertion: string): Promise<string | undefined> {
+    const { decodeJwt, errors } = await import('jose')
+    try {
+      return decodeJwt(assertion).sub
+    } catch (error) {
+      if (error instanceof errors.JOSEError) return undefined
+      throw error
+    }
+  }
+
+  /**
+   * Why an assertion does not authenticate the client; `undefined` if it does, which then uses it up. Only the registered keys
+   * of the client count: keys and addresses of keys in the header of the assertion are ignored.
+   */
+  async faultOf(assertion: string, client: Client): Promise<AssertionFault | undefined> {
+    if (client.jwks === undefined) return { code: 'no-keys', why: 'this app has no registered keys' }
+    const claims = await this.#verified(assertion, client, client.jwks)
+    if (typeof claims === 'string') return { code: 'wrong-assertion', why: claims }
+    const { jti, exp, aud } = claims
+    const now = this.#clock.now()
+    const wrong = (why: string): AssertionFault => ({ code: 'wrong-assertion', why })
+    // Each audience is this service: otherwise another receiver could pass the assertion on to here.
+    const accepted = new Set(audiences.map((path) => this.#baseUrl() + path))
+    if (![aud ?? []].flat().every((one) => accepted.has(one)))
+      return wrong('aud of the assertion must be the issuer or the token endpoint')
+    if (exp! > now / 1000 + longestLifetime + tolerance)
+      return wrong(`the assertion must expire within ${longestLifetime} seconds`)
+    if (typeof jti !== 'string' || jti === '') return wrong('jti of the assertion must be a text')
+    const isNew = await this.#use(client.id, jti, (exp! + tolerance) * 1000)
+    return isNew ? undefined : { code: 'replayed-assertion', why: 'the assertion was used before' }
+  }
+
+  /** The claims, or why they do not count. */
+  async #verified(
+    assertion: string,
+    { id }: Client,
+    { keys }: NonNullable<Client['jwks']>,
+  ): Promise<JWTPayload | string> {
+    const { createLocalJWKSet, errors, jwtVerify } = await import('jose')
+    try {
+      const { payload } = await jwtVerify(assertion, createLocalJWKSet({ keys: [...keys] }), {
+        algorithms: [...assertionAlgorithms],
+        issuer: id,
+        subject: id,
+        requiredClaims: ['exp', 'jti', 'aud'],
+        clockTolerance: tolerance,
+        currentDate: new Date(this.#clock.now()),
+      })
+      return payload
+    } catch (error) {
+      if (error instanceof errors.JWKSMultipleMatchingKeys)
+        return 'several registered keys match: name one with kid'
+      if (error instanceof errors.JWTExpired) return 'the assertion has expired'
+      if (error instanceof errors.JWTClaimValidationFailed) return `the assertion: ${error.message}`
+      if (error instanceof errors.JOSEError) return 'the assertion is not signed with a registered key'
+      throw error
+    }
+  }
+
+  /** False if the client used this `jti` before. */
+  async #use(clientId: string, jti: string, expiresAt: number): Promise<boolean> {
+    const { numInsertedOrUpdatedRows } = await this.#database.transaction((tx) =>
+      tx
+        .insertInto('client_assertions')
+        .values({ client_id: clientId, jti_hash: hashToken(jti), expires_at: expiresAt })
+        .onConflict((conflict) => conflict.doNothing())
+        .executeTakeFirst(),
+    )
+    return Number(numInsertedOrUpdatedRows) > 0
+  }
+
+  async sweep(now: number): Promise<void> {
+    await this.#database.transaction(
+      (tx) => tx.deleteFrom('client_assertions').where('expires_at', '<=', now).execute(),
+      { priority: 'work' },
+    )
+  }
+}

@@ -1,0 +1,103 @@
+import { Type, type Static } from 'typebox'
+import type { NoteRefusal } from '../../accounts/refusals.ts'
+import { acceptForms } from '../../accounts/routes.ts'
+import type { App } from '../../http/app.ts'
+import type { ClientAuthentication } from '../clients/client-authentication.ts'
+import { isPublic, type Client } from '../clients/client.ts'
+import { RefusedClient } from '../clients/refused-client.ts'
+import { answerOAuthError, OAuthError, OAuthErrorBody } from '../oauth-error.ts'
+import { acceptJsonWithoutDuplicates } from './json-without-duplicates.ts'
+import { TokenCallBody } from './token-call-body.ts'
+import type { KnownToken, TokenStatus } from './token-status.ts'
+
+export interface IntrospectionParts {
+  authentication: ClientAuthentication
+  status: TokenStatus
+  noteRefusal: NoteRefusal
+  baseUrl: () => string
+}
+
+const Text = Type.Optional(Type.String())
+const Time = Type.Optional(Type.Integer({ description: 'Seconds since 1970' }))
+/** RFC 7662, section 2.2. */
+const Answer = Type.Object({
+  active: Type.Boolean(),
+  scope: Text,
+  client_id: Text,
+  token_type: Text,
+  exp: Time,
+  iat: Time,
+  auth_time: Time,
+  sub: Text,
+  aud: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
+  iss: Text,
+  jti: Text,
+  sid: Text,
+  acr: Text,
+  amr: Type.Optional(Type.Array(Type.String())),
+})
+
+/** POST /oauth2/introspect: a confidential client asks whether a token is valid (RFC 7662). */
+export async function introspectionRoute(app: App, parts: IntrospectionParts): Promise<void> {
+  const { authentication, status, noteRefusal, baseUrl } = parts
+  await app.register(async (routes: App) => {
+    acceptForms(routes)
+    acceptJsonWithoutDuplicates(routes)
+    routes.post(
+      '/oauth2/introspect',
+      {
+        config: { access: 'public', rateLimit: { max: 30_000 } },
+        schema: {
+          tags: ['sign-in'],
+          summary: 'Whether a token is valid, and its claims (RFC 7662; JSON or form)',
+          body: TokenCallBody,
+          response: { 200: Answer, 400: OAuthErrorBody, 401: OAuthErrorBody },
+        },
+        errorHandler: answerOAuthError,
+      },
+      async (request, reply) => {
+        const { body } = request
+        const client = await authentication.authenticate(request, reply, body)
+        if (isPublic(client)) return authentication.refuse(request, reply, publicClient(client))
+        if (!body.token) throw new OAuthError('invalid_request', 'token is missing')
+        const known = await status.find(body.token)
+        if (!known) return { active: false }
+        if (!mayKnow(client, known)) {
+          const target = `app:${client.id}`
+          await noteRefusal(request, { action: 'client.refused', code: 'other-audience', target })
+          return { active: false }
+        }
+        return known.active ? describe(known, baseUrl()) : { active: false }
+      },
+    )
+  })
+}
+
+/** A client learns about tokens that were issued to it, or that name it or an API of its registration as their audience. */
+function mayKnow({ id, audience, audiences }: Client, known: KnownToken): boolean {
+  if (known.kind === 'refresh') return known.family.clientId === id
+  const { client_id: clientId, aud } = known.claims
+  const own = new Set([id, ...audiences, audience ?? []].flat())
+  return clientId === id || [aud ?? []].flat().some((one) => own.has(one))
+}
+
+function describe(known: KnownToken, issuer: string): Static<typeof Answer> {
+  if (known.kind === 'access') return { active: true, token_type: 'Bearer', ...known.claims }
+  const { family, createdAt, expiresAt } = known
+  return {
+    active: true,
+    iss: issuer,
+    client_id: family.clientId,
+    sub: family.userId,
+    sid: family.familyId,
+    iat: Math.floor(createdAt / 1000),
+    exp: Math.floor(expiresAt / 1000),
+    ...(family.scope !== null && { scope: family.scope }),
+  }
+}
+
+function publicClient({ id }: Client): RefusedClient {
+  return new RefusedClient('public-client', id, 'invalid_client', 'only a confidential app may ask', {
+    status: 401,
+  })
+}

@@ -1,0 +1,83 @@
+import { Type } from 'typebox'
+import { auditOrigin, type Audit } from '../../accounts/audit.ts'
+import type { RefreshTokens } from '../../accounts/refresh-tokens.ts'
+import type { NoteRefusal } from '../../accounts/refusals.ts'
+import { acceptForms } from '../../accounts/routes.ts'
+import type { App } from '../../http/app.ts'
+import type { ClientAuthentication } from '../clients/client-authentication.ts'
+import type { Clients } from '../clients/clients.ts'
+import { answerOAuthError, OAuthError, OAuthErrorBody } from '../oauth-error.ts'
+import { allowClientOrigins } from './client-origins.ts'
+import { acceptJsonWithoutDuplicates } from './json-without-duplicates.ts'
+import { TokenCallBody } from './token-call-body.ts'
+import type { KnownToken, TokenStatus } from './token-status.ts'
+
+export interface RevocationParts {
+  clients: Clients
+  authentication: ClientAuthentication
+  status: TokenStatus
+  refreshTokens: RefreshTokens
+  audit: Audit
+  noteRefusal: NoteRefusal
+}
+
+const path = '/oauth2/revoke'
+
+/** POST /oauth2/revoke: a client ends one of its sign-ins, by any token of it (RFC 7009). */
+export async function revocationRoute(app: App, parts: RevocationParts): Promise<void> {
+  const { clients, authentication, status, refreshTokens, audit, noteRefusal } = parts
+  await app.register(async (routes: App) => {
+    acceptForms(routes)
+    acceptJsonWithoutDuplicates(routes)
+    allowClientOrigins(routes, path, clients)
+    routes.post(
+      path,
+      {
+        config: {
+          access: 'public',
+          ownOrigins: true,
+          rateLimit: { max: 300, sharedByProcesses: true },
+          sends: { always: ['Vary'], sometimes: ['Access-Control-Allow-Origin'] },
+        },
+        schema: {
+          tags: ['sign-in'],
+          summary: 'End the sign-in of a token of the calling app (RFC 7009; JSON or form)',
+          body: TokenCallBody,
+          response: {
+            200: Type.Object({}, { description: 'It has ended, or there was no such token of this app' }),
+            400: OAuthErrorBody,
+            401: OAuthErrorBody,
+          },
+        },
+        errorHandler: answerOAuthError,
+      },
+      async (request, reply) => {
+        const { body } = request
+        const client = await authentication.authenticate(request, reply, body)
+        if (!body.token) throw new OAuthError('invalid_request', 'token is missing')
+        const known = await status.find(body.token)
+        if (!known) return {}
+        const target = `app:${client.id}`
+        const { clientId, userId, familyId } = ownerOf(known)
+        if (clientId !== client.id) {
+          // RFC 7009, section 2.2: an invalid token gets no error, because the client could do nothing about it.
+          await noteRefusal(request, { action: 'tokens.refused', code: 'other-client', target, userId })
+          return {}
+        }
+        if (userId === undefined || familyId === undefined)
+          throw new OAuthError('unsupported_token_type', 'a token without a user lives until it expires')
+        const entry = { action: 'tokens.revoked', userId, target, detail: { reason: 'client' } } as const
+        const origin = { ...auditOrigin(request), actor: target }
+        await refreshTokens.revoke(userId, familyId, (tx) => audit.record(tx, { ...origin, ...entry }))
+        return {}
+      },
+    )
+  })
+}
+
+/** Whose token it is. A token without a user has no family. */
+function ownerOf(known: KnownToken): { clientId: string; userId?: string; familyId?: string } {
+  if (known.kind === 'refresh') return known.family
+  const { client_id: clientId, sub: userId, sid: familyId } = known.claims
+  return familyId === undefined ? { clientId } : { clientId, userId, familyId }
+}

@@ -1,0 +1,11 @@
+import { Type } from 'typebox'
+
+/** The body of a call about one token (RFC 7009, section 2.1; RFC 7662, section 2.1), with the client's credentials. */
+export const TokenCallBody = Type.Object({
+  token: Type.Optional(Type.String()),
+  token_type_hint: Type.Optional(Type.String({ description: 'Not needed' })),
+  client_id: Type.Optional(Type.String()),
+  client_secret: Type.Optional(Type.String()),
+  client_assertion: Type.Optional(Type.String()),
+  client_assertion_type: Type.Optional(Type.String()),
+})
