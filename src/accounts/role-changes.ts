@@ -84,6 +84,8 @@ export class RoleChanges {
     if (known !== undefined) await lockUser(tx, known)
     const before = known === undefined ? undefined : await users.find(tx, known)
     const found = await work()
+    // The identity came into being between the two: the other sign-in has recorded its role and begun its session.
+    if (known === undefined && !found.created) return found
     const { userId } = found
     if (exclusive && identity.adminGroup === null) await this.#endAssignedRole(tx, userId)
     const [from, to] = [before?.role ?? 'user', (await users.find(tx, userId))?.role ?? 'user']
@@ -94,7 +96,15 @@ export class RoleChanges {
       by: 'groups',
       ...(identity.adminGroup !== null && { group: identity.adminGroup }),
     }
-    await record(tx, { ...origin, action: 'user.role_changed', userId, provider, providerId, detail })
+    await record(tx, {
+      ...origin,
+      actor: 'service',
+      action: 'user.role_changed',
+      userId,
+      provider,
+      providerId,
+      detail,
+    })
     await devices.revokeAll(tx, userId)
     return found
   }

@@ -10,7 +10,7 @@ export const failures = {
   'provider-answer-invalid':
     'The identity provider gave an answer that could not be trusted. Please try again; if it goes on, tell the operator the number below.',
   'account-not-admitted':
-    'This account is not one of those that may sign in here. Please choose an account of your organization.',
+    'This account is not one of those that may sign in here. Please choose an account of your organization, whose e-mail address is verified.',
   'account-blocked': 'This account is blocked. Ask the operator.',
   refused: 'You may not sign in here.',
   'hook-failed':

@@ -78,9 +78,11 @@ export class Provisioning {
     const changed = await users.updateProfile(tx, userId, identity)
     if (changed.length === 0) return
     const { provider, providerId } = identity
+    const actor = `user:${userId}`
     const detail = { fields: changed.join(' ') }
     await audit.record(tx, {
       ...origin,
+      actor,
       action: 'user.profile_changed',
       userId,
       provider,

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { readUserProfile } from '../../src/accounts/user-profile.ts'
-import { whoAmI, type Me } from './harness.ts'
+import { upToCallback, whoAmI, type Me } from './harness.ts'
+import { Site } from './site.ts'
 import { Upstream } from './upstream.ts'
 
 const groups = (...names: unknown[]) => ({ groups: names })
@@ -165,6 +167,43 @@ onEachEngine('groups and roles of a provider', (engine) => {
     const answer = await site.service.admin(`/users/${id}`, { method: 'PATCH', json: { role } })
     assert.equal(answer.status, 200)
   }
+})
+
+onEachEngine('groups of a provider of plain OAuth 2.0', (engine) => {
+  const site = new Site(engine, { providers: ['ACME'], env: { ACME_ADMIN_GROUPS: 'operators' } })
+
+  test('concurrent sign-ins record one change, and none ends the session of another', async () => {
+    const { service, provider } = site
+    const together = async (...names: string[]): Promise<string[]> => {
+      provider.profile = { id: 'together', displayName: 'Together', groups: names }
+      const browsers = Array.from({ length: 5 }, () => new Browser())
+      const callbacks = await Promise.all(browsers.map((browser) => upToCallback(service, browser)))
+      await Promise.all(browsers.map((browser, index) => browser.go(callbacks[index]!)))
+      const people = await Promise.all(browsers.map((browser) => whoAmI(service, browser)))
+      return people.map((me) => me?.role ?? 'signed out')
+    }
+    assert.deepEqual(
+      await together('operators'),
+      Array.from({ length: 5 }, () => 'admin'),
+    )
+    assert.deepEqual(
+      await together('staff'),
+      Array.from({ length: 5 }, () => 'user'),
+    )
+    const changes = await service.database.reader
+      .selectFrom('audit_log')
+      .select(['actor', 'detail'])
+      .where('action', '=', 'user.role_changed')
+      .orderBy('id')
+      .execute()
+    assert.deepEqual(
+      changes.map(({ actor, detail }) => `${actor} ${detail}`),
+      [
+        'service {"from":"user","to":"admin","by":"groups","group":"operators"}',
+        'service {"from":"admin","to":"user","by":"groups"}',
+      ],
+    )
+  })
 })
 
 const listed =
