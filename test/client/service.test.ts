@@ -1,6 +1,9 @@
 // The client library against the service: the same calls that its unit tests make of models.
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { promisify } from 'node:util'
 import {
   createPostern,
   RateLimitedError,
@@ -14,6 +17,7 @@ import { Keyring } from '../../src/crypto/keyring.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { emit, startEmitting, subscribe } from '../emitting/harness.ts'
 import { Browser } from '../harness/browser.ts'
+import { childEnvironment } from '../harness/child-environment.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
 import { startReceiver, type Receiver } from '../harness/receiver.ts'
@@ -145,6 +149,17 @@ onEachEngine('the client library', (engine) => {
     await assert.rejects(verifyWebhook(`${call!.body.toString()} `, call!, secret), {
       code: 'invalid-signature',
     })
+  })
+
+  test('the command writes the types of the calls of this service', async () => {
+    const command = join(import.meta.dirname, '../../packages/client/src/types-command.ts')
+    const run = promisify(execFile)
+    const { stdout } = await run(process.execPath, [command, service.baseUrl], { env: childEnvironment() })
+    assert.match(stdout, /^\/\*\* .* \*\/\nexport interface Calls \{\n[^]*'GET \/users': \{[^]*\n\}\n$/)
+    await assert.rejects(
+      run(process.execPath, [command, 'http://127.0.0.1:1']),
+      /unreachable|cannot be reached/,
+    )
   })
 
   test('a limit is a RateLimitedError with the time to wait', async () => {

@@ -1,0 +1,104 @@
+// The components with a model of React, because the project does not depend on React.
+import './use-react-model.ts'
+import assert from 'node:assert/strict'
+import { afterEach, describe, test } from 'node:test'
+import { eventually } from '../receiving/harness.ts'
+import type { PageUser, SessionSource } from '../../packages/client/src/react/sources.ts'
+import { createElement, render, unmount } from './react-model.ts'
+
+const react = await import('../../packages/client/src/react/index.ts')
+const { PosternProvider, SignedIn, SignedOut, UserButton, WebhookPortal } = react
+
+afterEach(unmount)
+
+/** A source whose user a test sets. */
+class Source implements SessionSource {
+  user: PageUser | null = null
+  down = false
+  listener: (() => void) | undefined
+  async load(): Promise<PageUser | null> {
+    if (this.down) throw new Error('down')
+    return this.user
+  }
+  async signIn(): Promise<void> {
+    this.user = { id: 'u1', email: 'ada@example.com', name: null }
+    this.listener?.()
+  }
+  async signOut(): Promise<void> {
+    if (this.down) throw new Error('down')
+    this.user = null
+  }
+  onChange(listener: () => void): () => void {
+    this.listener = listener
+    return () => undefined
+  }
+}
+
+const app = (source: Source) =>
+  createElement(
+    PosternProvider,
+    { source },
+    createElement(UserButton, null),
+    createElement(SignedIn, null, ' welcome'),
+    createElement(SignedOut, null, ' strangers'),
+  ) as unknown as Parameters<typeof render>[0]
+
+describe('components', () => {
+  test('show what belongs to those who are signed in, and follow sign-in and sign-out', async () => {
+    const source = new Source()
+    const page = app(source)
+    assert.equal(render(page).text, '')
+    const shows = (text: string): Promise<unknown> =>
+      eventually(() => render(page).text === text, `${text}, not ${render(page).text}`)
+    await shows('[Sign in] strangers')
+    render(page).press.get('Sign in')!()
+    await shows('ada@example.com [Sign out] welcome')
+    source.down = true
+    render(page).press.get('Sign out')!()
+    await shows('ada@example.com [Sign out]That did not work. Try again. welcome')
+    source.down = false
+    render(page).press.get('Sign out')!()
+    await shows('[Sign in] strangers')
+  })
+
+  test('without an answer of the service nobody is taken for signed out', async () => {
+    const source = new Source()
+    source.down = true
+    const page = app(source)
+    render(page)
+    await new Promise((done) => setImmediate(done))
+    assert.equal(render(page).text, '')
+  })
+})
+
+describe('WebhookPortal', () => {
+  afterEach(() => Reflect.deleteProperty(globalThis, 'open'))
+
+  /** A window that a click opens. */
+  function openWindow() {
+    const tab = { opener: 'us' as unknown, went: '', closed: false }
+    const opened = Object.assign(tab, {
+      location: { replace: (to: string) => (tab.went = to) },
+      close: () => (tab.closed = true),
+    })
+    Object.defineProperty(globalThis, 'open', { value: () => opened, configurable: true })
+    return opened
+  }
+  const portal = (createLink: () => Promise<string>) =>
+    createElement(WebhookPortal, { createLink }) as unknown as Parameters<typeof render>[0]
+
+  test('opens the link in a tab that cannot reach the page', async () => {
+    const tab = openWindow()
+    const page = portal(async () => 'https://gate.example.com/portal#token')
+    render(page).press.get('Manage webhooks')!()
+    assert.equal(tab.opener, null)
+    await eventually(() => tab.went === 'https://gate.example.com/portal#token', tab.went)
+  })
+
+  test('closes the tab and says so when there is no link', async () => {
+    const tab = openWindow()
+    const page = portal(() => Promise.reject(new Error('403')))
+    render(page).press.get('Manage webhooks')!()
+    await eventually(() => tab.closed && render(page).text.includes('could not be opened'), 'the message')
+  })
+})
