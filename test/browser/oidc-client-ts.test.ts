@@ -1,0 +1,78 @@
+// oidc-client-ts as it is, in a page of another origin: discovery, tokens and userinfo pass the browser's CORS checks.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, test } from 'node:test'
+import type { User } from 'oidc-client-ts'
+import type { Browser, Page } from 'playwright-core'
+import { onEachEngine } from '../harness/engines.ts'
+import { useStockService } from '../oauth2/stock-clients/harness.ts'
+import { launchBrowser } from './browser.ts'
+
+// The build for browsers, beside the one that `import` finds.
+const library = readFileSync(
+  new URL('../browser/oidc-client-ts.min.js', import.meta.resolve('oidc-client-ts')),
+)
+
+onEachEngine('oidc-client-ts', (engine) => {
+  let app: Server
+  let origin: string
+  let browser: Browser
+  let page: Page
+  before(async () => {
+    app = createServer((request, response) => {
+      if (request.url === '/oidc.js') {
+        response.end(library)
+        return
+      }
+      const settings = {
+        authority: stock.service.baseUrl,
+        client_id: 'spa',
+        redirect_uri: `${origin}/callback`,
+        post_logout_redirect_uri: `${origin}/`,
+        scope: 'openid email profile',
+        loadUserInfo: true,
+        automaticSilentRenew: false,
+      }
+      response.setHeader('content-type', 'text/html')
+      response.end(
+        `<!doctype html><title>app</title><script src="/oidc.js"></script><script>manager = new oidc.UserManager(${JSON.stringify(settings)})</script>`,
+      )
+    }).listen(0, '127.0.0.1')
+    await once(app, 'listening')
+    origin = `http://127.0.0.1:${(app.address() as AddressInfo).port}`
+    browser = await launchBrowser()
+    page = await browser.newPage()
+  })
+  const stock = useStockService(engine, () => [
+    { id: 'spa', redirectUris: [`${origin}/callback`], postLogoutRedirectUris: [`${origin}/`] },
+  ])
+  after(async () => {
+    await browser?.close()
+    app.close()
+    app.closeAllConnections()
+  })
+
+  test('signs in, renews silently, and signs out', async () => {
+    await page.goto(origin)
+    await page.evaluate('void manager.signinRedirect()')
+    await page.locator('a[href^="/auth/acme"]').click()
+    await page.waitForURL(`${origin}/callback?*`)
+    const user = await page.evaluate<User>('manager.signinCallback()')
+    assert.deepEqual([user.profile.email, user.profile.name], ['ann@example.com', 'Ann'])
+
+    const renewed = await page.evaluate<User>('manager.signinSilent()')
+    assert.equal(renewed.profile.sub, user.profile.sub)
+    assert.notEqual(renewed.access_token, user.access_token)
+    assert.notEqual(renewed.refresh_token, user.refresh_token)
+
+    await page.evaluate('void manager.signoutRedirect()')
+    await page.waitForURL(`${origin}/`)
+    const { status } = await stock.service.fetch('/oauth2/userinfo', {
+      headers: { authorization: `Bearer ${renewed.access_token}` },
+    })
+    assert.equal(status, 401)
+  })
+})
