@@ -14,15 +14,16 @@ const ecdsaWithSha256 = sequence(oid(0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0
 const name = (text: string): Buffer =>
   sequence(der(0x31, sequence(oid(0x55, 0x04, 0x03), der(0x0c, Buffer.from(text)))))
 
-/** A self-signed certificate with its key, as PEM (RFC 5280), for servers that a test starts. */
+/** A self-signed certificate of one or several hosts with its key, as PEM (RFC 5280), for servers that a test starts. */
 export function selfSigned(
-  host: string,
+  hosts: string | readonly string[],
   validity: { from?: Date; to?: Date } = {},
 ): { key: string; cert: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const day = 86_400_000
   const { from = new Date(Date.now() - day), to = new Date(Date.now() + day) } = validity
-  const alternative = der(0x82, Buffer.from(host))
+  const alternatives = [hosts].flat().map((each) => der(0x82, Buffer.from(each)))
+  const host = [hosts].flat()[0]!
   const toBeSigned = sequence(
     der(0xa0, der(0x02, Buffer.from([2]))),
     der(0x02, Buffer.from([1])),
@@ -31,7 +32,7 @@ export function selfSigned(
     sequence(time(from), time(to)),
     name(host),
     publicKey.export({ type: 'spki', format: 'der' }),
-    der(0xa3, sequence(sequence(oid(0x55, 0x1d, 0x11), der(0x04, sequence(alternative))))),
+    der(0xa3, sequence(sequence(oid(0x55, 0x1d, 0x11), der(0x04, sequence(...alternatives))))),
   )
   const signature = sign('sha256', toBeSigned, privateKey)
   const certificate = sequence(

@@ -1,0 +1,164 @@
+// The forward authentication of deploy/nginx, deploy/caddy and deploy/traefik, started as it is except for ports, certificate and addresses.
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:tls'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { childEnvironment } from '../harness/child-environment.ts'
+import { selfSigned } from '../harness/certificate.ts'
+import { freePort } from '../harness/free-port.ts'
+import { eventually } from '../receiving/harness.ts'
+
+export const own = 'gate.example.com'
+export const subdomain = 'wiki.example.com'
+export const domain = 'shop.example.org'
+
+interface Places {
+  folder: string
+  port: number
+  /** `host:port` */
+  postern: string
+  application: string
+}
+
+export interface GuardKind {
+  name: 'nginx' | 'caddy' | 'traefik'
+  installed: boolean
+  /** Writes the files to the folder; returns the command. */
+  prepare(places: Places): [string, ...string[]]
+}
+
+const root = join(import.meta.dirname, '../..')
+const read = (file: string): string => readFileSync(join(root, 'deploy', file), 'utf8')
+
+/** Every part has to be there: a file that was changed must not be tested with an address of its own. */
+function replaceAll(text: string, steps: readonly (readonly [from: string, to: string])[]): string {
+  return steps.reduce((all, [from, to]) => {
+    if (!all.includes(from)) throw new Error(`expected ${from}`)
+    return all.replaceAll(from, () => to)
+  }, text)
+}
+
+const nginx: GuardKind = {
+  name: 'nginx',
+  installed: spawnSync('nginx', ['-v']).status === 0,
+  prepare({ folder, port, postern, application }) {
+    for (const file of ['postern-guard.conf', 'postern-locations.conf'])
+      writeFileSync(join(folder, file), read(`nginx/${file}`))
+    const sites = replaceAll(read('nginx/forward-auth.conf'), [
+      ['listen 443 ssl;', `listen 127.0.0.1:${port} ssl;`],
+      ['/etc/nginx/tls/fullchain.pem', `${folder}/cert.pem`],
+      ['/etc/nginx/tls/privkey.pem', `${folder}/key.pem`],
+      ['/etc/nginx/', `${folder}/`],
+      ['127.0.0.1:3000', postern],
+      ['127.0.0.1:8080', application],
+    ])
+    const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+      .map((name) => `${name}_temp_path ${folder}/${name};`)
+      .join('\n')
+    const file = join(folder, 'nginx.conf')
+    writeFileSync(
+      file,
+      `daemon off; pid ${folder}/pid; error_log stderr; events {}\nhttp { access_log off;\n${paths}\n${sites}}\n`,
+    )
+    return ['nginx', '-c', file]
+  },
+}
+
+const caddy: GuardKind = {
+  name: 'caddy',
+  installed: spawnSync('caddy', ['version']).status === 0,
+  prepare({ folder, port, postern, application }) {
+    const certificate = `\n\ttls ${folder}/cert.pem ${folder}/key.pem\n`
+    const sites = replaceAll(read('caddy/forward-auth.Caddyfile'), [
+      [`\n${own} {\n`, `\n${own} {${certificate}`],
+      [`\n${subdomain}, ${domain} {\n`, `\n${subdomain}, ${domain} {${certificate}`],
+      ['127.0.0.1:3000', postern],
+      ['127.0.0.1:8080', application],
+    ])
+    const file = join(folder, 'Caddyfile')
+    const options = `https_port ${port}\n auto_https disable_redirects\n default_bind 127.0.0.1\n admin off`
+    writeFileSync(file, `{\n ${options}\n}\n${sites}`)
+    return ['caddy', 'run', '--adapter', 'caddyfile', '--config', file]
+  },
+}
+
+const traefik: GuardKind = {
+  name: 'traefik',
+  installed: spawnSync('traefik', ['version']).status === 0,
+  prepare({ folder, port, postern, application }) {
+    const file = join(folder, 'forward-auth.yaml')
+    writeFileSync(
+      file,
+      replaceAll(read('traefik/forward-auth.yaml'), [
+        ['/etc/traefik/tls/fullchain.pem', `${folder}/cert.pem`],
+        ['/etc/traefik/tls/privkey.pem', `${folder}/key.pem`],
+        ['127.0.0.1:3000', postern],
+        ['127.0.0.1:8080', application],
+      ]),
+    )
+    return [
+      'traefik',
+      `--entrypoints.websecure.address=127.0.0.1:${port}`,
+      `--providers.file.filename=${file}`,
+      '--global.checknewversion=false',
+      '--global.sendanonymoususage=false',
+    ]
+  },
+}
+
+export const guardKinds: readonly GuardKind[] = [nginx, caddy, traefik]
+
+export interface Guard {
+  port: number
+  ca: string
+  close(): Promise<void>
+}
+
+/** Starts the proxy; resolves when it listens. */
+export async function startGuard(
+  kind: GuardKind,
+  to: Pick<Places, 'postern' | 'application'>,
+): Promise<Guard> {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-guard-'))
+  const port = await freePort()
+  const { cert, key } = selfSigned([own, subdomain, domain])
+  writeFileSync(join(folder, 'cert.pem'), cert)
+  writeFileSync(join(folder, 'key.pem'), key)
+  const [program, ...args] = kind.prepare({ folder, port, ...to })
+  // Caddy stores its state below its home.
+  const env = { ...childEnvironment(), HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
+  const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'], cwd: folder })
+  const ended = once(child, 'exit')
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (chunk: string) => (output += chunk))
+  await eventually(async () => {
+    if (child.exitCode !== null) throw new Error(`${kind.name} ended:\n${output}`)
+    return presents(port, cert)
+  }, `${kind.name} listens`).catch((error: unknown) => {
+    child.kill('SIGKILL')
+    throw new Error(output, { cause: error })
+  })
+  return {
+    port,
+    ca: cert,
+    async close() {
+      child.kill('SIGTERM')
+      await ended
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Whether the proxy listens with this certificate. Traefik listens before it has read its files, with another one. */
+async function presents(port: number, ca: string): Promise<boolean> {
+  const socket = connect({ host: '127.0.0.1', port, ca, servername: own })
+  return new Promise((resolve) => {
+    socket.once('secureConnect', () => resolve(true)).once('error', () => resolve(false))
+  }).then((listens) => {
+    socket.destroy()
+    return listens === true
+  })
+}
