@@ -20,6 +20,7 @@ import { killAll } from './harness/processes.ts'
 import { settle } from './harness/settled-server.ts'
 import { depth } from './depth.ts'
 import { exportBench } from './export.ts'
+import { forwardAuth } from './forward-auth.ts'
 import { lists } from './lists.ts'
 import { login } from './login.ts'
 import type { Bench, Scale } from './measure/bench.ts'
@@ -45,6 +46,7 @@ const benches: readonly Bench[] = [
   exportBench,
   dispatch,
   endurance,
+  forwardAuth,
   lists,
   login,
   memory,

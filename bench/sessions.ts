@@ -5,7 +5,6 @@ import { HostCookie } from '../src/accounts/host-cookie.ts'
 import { SecondFactor } from '../src/accounts/second-factor.ts'
 import { Sessions } from '../src/accounts/sessions.ts'
 import { systemClock } from '../src/runtime/clock.ts'
-import { newId } from '../src/crypto/ids.ts'
 import { hashToken } from '../src/crypto/tokens.ts'
 import type { Authenticate } from '../src/http/access/principal.ts'
 import type { Database } from '../src/storage/database.ts'
@@ -13,6 +12,7 @@ import { migrate } from '../src/storage/migrate.ts'
 import { openDatabase } from '../src/storage/open.ts'
 import { createLog } from '../src/telemetry/log.ts'
 import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
+import { signedIn } from './harness/signed-in.ts'
 import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
 import { figure, ratio, type Figure, type Outcome, type Ratio } from './measure/outcome.ts'
 import { countSteps, interleave, type Side } from './measure/rounds.ts'
@@ -134,52 +134,4 @@ function createBare(database: Database): (token: string) => Promise<unknown> {
   const { pool } = database
   const text = `${statement}$1`
   return async (token) => pool.query({ name: 'bare', text, values: [hashToken(token)] })
-}
-
-/** Signs so many people in; gives their tokens. */
-async function signedIn(database: Database, count: number): Promise<string[]> {
-  const now = Date.now()
-  const tokens: string[] = []
-  for (let first = 0; first < count; first += 500) {
-    const numbers = Array.from({ length: Math.min(500, count - first) }, (_, index) => first + index)
-    const ids = numbers.map(() => newId(now))
-    const fresh = numbers.map((number) => hashToken(`bench ${number}`).toString('base64url'))
-    await database.transaction(async (tx) => {
-      await tx
-        .insertInto('users')
-        .values(
-          numbers.map((number, index) => ({
-            id: ids[index]!,
-            email: `user${number}@example.com`,
-            name: `User ${number}`,
-            provider: 'bench',
-            provider_id: String(number),
-            role: 'user' as const,
-            blocked_at: null,
-            created_at: now,
-          })),
-        )
-        .execute()
-      await tx
-        .insertInto('sessions')
-        .values(
-          ids.map((id, index) => ({
-            id: newId(now),
-            token_hash: hashToken(fresh[index]!),
-            user_id: id,
-            provider: 'bench',
-            address: '203.0.113.7',
-            user_agent: null,
-            created_at: now,
-            last_seen_at: now,
-            authenticated_at: now,
-            expires_at: now + 86_400_000,
-            revoked_at: null,
-          })),
-        )
-        .execute()
-    })
-    tokens.push(...fresh)
-  }
-  return tokens
 }

@@ -31,6 +31,8 @@ export interface Gets {
   count: number
   paths: readonly string[]
   headers: Readonly<Record<string, string>>
+  /** Of the requests in turn. */
+  cookies?: readonly string[]
 }
 
 export interface LoadResult {

@@ -26,8 +26,13 @@ function makeEmits({ count, prefix, bytes, apiKey }: Emits): Buffer[] {
   )
 }
 
-function makeGets({ count, paths, headers }: Gets): Buffer[] {
-  const made = paths.map((path) => Buffer.from(`${head(`GET ${path}`, headers)}\r\n`))
+function makeGets({ count, paths, headers, cookies = [] }: Gets): Buffer[] {
+  const kinds = Math.max(paths.length, cookies.length)
+  const made = Array.from({ length: Math.min(kinds, count) }, (_, index) => {
+    const cookie = cookies[index % cookies.length]
+    const all = cookie === undefined ? headers : { ...headers, cookie }
+    return Buffer.from(`${head(`GET ${paths[index % paths.length]!}`, all)}\r\n`)
+  })
   return Array.from({ length: count }, (_, index) => made[index % made.length]!)
 }
 

@@ -19,7 +19,8 @@ export class ResponseReader {
     }
     this.#head = undefined
     const head = data.toString('latin1', 0, end)
-    const length = contentLength.exec(head)?.[1]
+    // 204 has no content and no length (RFC 9110, section 8.6).
+    const length = head.startsWith('204', 9) ? '0' : contentLength.exec(head)?.[1]
     if (length === undefined) throw new Error(`a response without content-length: ${head}`)
     this.#status = head.slice(9, 12)
     this.#missing = Number(length)

@@ -70,4 +70,9 @@ export class HostSessions {
   async find(token: string): Promise<SessionAtHost | undefined> {
     return this.#parts.sessions.findBy(this.#lookup, token)
   }
+
+  /** As `find`, without waiting, if the session is kept in memory. */
+  kept(token: string): SessionAtHost | undefined {
+    return this.#parts.sessions.keptBy(this.#lookup, token)
+  }
 }

@@ -1,5 +1,5 @@
 /**
- * An LRU cache of sessions by the hash of their token. A caller reads `generation` before it queries the database and passes
+ * An LRU cache of sessions by their token. A caller reads `generation` before it queries the database and passes
  * it to `set`: a result that an invalidation has overtaken is not cached.
  */
 export class SessionCache<T extends { userId: string }> {
@@ -24,6 +24,8 @@ export class SessionCache<T extends { userId: string }> {
   get(key: string): T | undefined {
     const entry = this.#entries.get(key)
     if (!entry) return undefined
+    // As long as there is plenty of room, the order does not matter.
+    if (this.#entries.size < this.#capacity * 0.9) return entry
     this.#entries.delete(key)
     this.#entries.set(key, entry)
     return entry

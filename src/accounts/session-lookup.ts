@@ -1,4 +1,5 @@
 import type { CompiledQuery } from 'kysely'
+import { hashToken } from '../crypto/tokens.ts'
 import type { Database, Queryable } from '../storage/database.ts'
 import type { AuthenticationProof, Role } from '../storage/tables.ts'
 import { translateError } from '../storage/unavailable.ts'
@@ -29,8 +30,8 @@ export interface SessionAtHost extends Session {
 }
 
 /**
- * Finds the session of a token. Every request with a session cookie runs this query, so it is compiled once. On SQLite it is
- * one indexed read. On PostgreSQL it is a round trip, so results are cached while this process is sure to hear of revocations.
+ * Finds the session of a token. Every request with a session cookie runs this query, so it is compiled once, and its results are kept for as
+ * long as nothing can have changed: on PostgreSQL while this process is sure to hear of revocations, on SQLite until the next commit.
  */
 export class SessionLookup<Found extends Session = Session> {
   readonly #database: Database
@@ -39,6 +40,8 @@ export class SessionLookup<Found extends Session = Session> {
   /** All parameters but the last one, the hash. */
   readonly #leadingParameters: readonly string[]
   readonly #cache = new SessionCache<Found>(capacity)
+  /** On SQLite: the version of the data that the cache is about. */
+  #version = 0
 
   /**
    * @param name of the statement on PostgreSQL
@@ -52,28 +55,36 @@ export class SessionLookup<Found extends Session = Session> {
     database.revocations.listen((userId) => this.#cache.invalidate(userId))
   }
 
-  /**
-   * The session of a token's hash; `undefined` when it is unknown or revoked or its user is blocked. The caller checks its
-   * expiry. @param isLive whether a cached session may be used; otherwise it is read again.
-   */
-  async find(hash: Buffer, isLive: (session: Session) => boolean): Promise<Found | undefined> {
-    const parameters = [...this.#leadingParameters, hash]
-    if (this.#database.engine === 'sqlite') {
-      return this.#database.readConnection.get<Found>(this.#sql, parameters)
-    }
-    const { pool, revocations } = this.#database
-    const key = hash.toString('base64')
-    const cached = revocations.current ? this.#cache.get(key) : undefined
-    if (cached && isLive(cached)) return cached
+  /** As `find`, if the session is kept; a session that is not may exist nevertheless. */
+  kept(token: string): Found | undefined {
+    const database = this.#database
+    if (database.engine === 'postgres')
+      return database.revocations.current ? this.#cache.get(token) : undefined
+    const version = database.dataVersion()
+    if (version === this.#version) return this.#cache.get(token)
+    this.#version = version
+    this.#cache.invalidate(undefined)
+    return undefined
+  }
+
+  /** Reads the session of a token; `undefined` when it is unknown or revoked or its user is blocked. The caller checks its expiry. */
+  async find(token: string): Promise<Found | undefined> {
     const { generation } = this.#cache
-    const { rows } = await pool
+    const found = await this.#read([...this.#leadingParameters, hashToken(token)])
+    const isCurrent = this.#database.engine === 'sqlite' || this.#database.revocations.current
+    if (found && isCurrent) this.#cache.set(token, found, generation)
+    return found
+  }
+
+  async #read(parameters: (string | Buffer)[]): Promise<Found | undefined> {
+    if (this.#database.engine === 'sqlite')
+      return this.#database.readConnection.get<Found>(this.#sql, parameters)
+    const { rows } = await this.#database.pool
       .query<Found>({ name: this.#name, text: this.#sql, values: parameters })
       .catch((error: unknown) => {
         throw translateError(error)
       })
-    const [found] = rows
-    if (found && revocations.current) this.#cache.set(key, found, generation)
-    return found
+    return rows[0]
   }
 }
 

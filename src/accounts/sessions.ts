@@ -124,12 +124,24 @@ export class Sessions {
     lookup: SessionLookup<Found>,
     token: string,
   ): Promise<Found | undefined> {
+    return this.keptBy(lookup, token) ?? this.#use(await lookup.find(token))
+  }
+
+  /** As `findBy`, without waiting, if the session is kept in memory. */
+  keptBy<Found extends Session>(lookup: SessionLookup<Found>, token: string): Found | undefined {
+    return this.#use(lookup.kept(token))
+  }
+
+  /** As `find`, without waiting, if the session is kept in memory. */
+  kept(token: string): Session | undefined {
+    return this.keptBy(this.#lookup, token)
+  }
+
+  /** The session unless it has expired. */
+  #use<Found extends Session>(session: Found | undefined): Found | undefined {
     const { clock, limits } = this.#parts
     const now = clock.now()
-    const isLive = ({ expiresAt, lastSeenAt }: Session): boolean =>
-      expiresAt > now && lastSeenAt > now - limits.idle
-    const session = await lookup.find(hashToken(token), isLive)
-    if (!session || !isLive(session)) return undefined
+    if (!session || session.expiresAt <= now || session.lastSeenAt <= now - limits.idle) return undefined
     this.#lastSeen.update(session, now)
     return session
   }

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 
 /** Returns a new bearer secret: 256 random bits as 43 characters of base64url, behind a prefix that shows its kind. */
 export function newToken(prefix = ''): string {
@@ -7,5 +7,5 @@ export function newToken(prefix = ''): string {
 
 /** Returns the stored hash of a bearer secret. SHA-256 is enough: nobody can guess 256 random bits, even with a fast hash. */
 export function hashToken(token: string): Buffer {
-  return createHash('sha256').update(token).digest()
+  return hash('sha256', token, 'buffer')
 }

@@ -7,6 +7,8 @@ export interface ForwardedRequest {
   readonly uri: string
   readonly path: string
   readonly method: string
+  /** Whether Envoy asks. */
+  readonly isEnvoy: boolean
   /** Whether a browser shows the answer as a page, so that a redirect makes sense. */
   readonly isPage: boolean
   /** Whether a browser sent a form and shows the answer as a page. */
@@ -47,6 +49,7 @@ export function readForwarded({
     uri,
     path: /^[^?]*/.exec(uri)![0],
     method: asked.method,
+    isEnvoy,
     isPage: isRead && isNavigation,
     isForm: !isRead && isNavigation,
   }

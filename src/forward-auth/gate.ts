@@ -5,7 +5,7 @@ import { Problem } from '../errors.ts'
 import { rawAnswer, type RawAnswer, type RawCall } from '../http/raw/call.ts'
 import { forwardPath, readForwarded, returnPath, type ForwardedRequest } from './forwarded-request.ts'
 import type { GuardedHost } from './hosts.ts'
-import { headersOf, withoutOwnCookies } from './identity-headers.ts'
+import { emptyHeaders, withoutOwnCookies } from './identity-headers.ts'
 import type { IdentityTokens } from './identity-tokens.ts'
 import { forbiddenPage, formPage } from './pages.ts'
 import { lets, type People, type Person } from './people.ts'
@@ -32,6 +32,7 @@ interface Asked extends ForwardedRequest {
   redirectsBy401: boolean
 }
 
+const urlOfNginx = `${forwardPath}?for=nginx`
 const html = 'text/html; charset=utf-8'
 
 /** Decides for a proxy whether a request may reach an application. */
@@ -44,41 +45,47 @@ export class Gate {
 
   /** Answers one call of a proxy. @throws Problem */
   async answer(call: RawCall): Promise<RawAnswer> {
-    const asked = await this.#read(call)
+    const asked = this.#read(call) ?? (await this.#refused(call))
     const rules = asked.guarded.rulesFor(asked.path)
-    const session = await this.#findSession(call, asked.guarded)
-    if (session === 'limited') throw tooManyUnknown()
-    const person = session && (await this.#parts.people.find(session.userId))
+    const token = this.#tokenOf(call, asked.guarded)
+    const session =
+      token === undefined
+        ? undefined
+        : (this.#kept(token, asked.guarded) ?? (await this.#find(call, token, asked.guarded)))
+    const { people } = this.#parts
+    const person = session && (people.kept(session.userId) ?? (await people.find(session.userId)))
     if (!session || !person) {
-      if (rules.every((rule) => rule === 'everyone')) return this.#allow(call, asked.guarded, undefined)
+      if (rules.every((rule) => rule === 'everyone')) return this.#allow(call, asked, undefined)
       this.#parts.count(asked.host, 'signed-out')
       return this.#signedOut(asked)
     }
     const role = this.#parts.accounts.secondFactor.isMissing(session.role, session) ? 'user' : session.role
-    if (rules.every((rule) => lets(rule, role, person))) return this.#allow(call, asked.guarded, person)
+    if (rules.every((rule) => lets(rule, role, person))) return this.#allow(call, asked, person)
     return this.#forbid(call, asked, session, person)
   }
 
-  /** @throws Problem `forbidden` for what no rule can be about */
-  async #read(call: RawCall): Promise<Asked> {
-    if (!call.isFromProxy) {
-      const detail = 'The call did not come from a proxy that TRUSTED_PROXIES names.'
-      throw await this.#refused(call, 'untrusted-proxy', detail)
-    }
-    const forwarded = readForwarded(call.request)
-    if (typeof forwarded === 'string') throw await this.#refused(call, 'unreadable', forwarded)
+  /** `undefined` for what no rule can be about. */
+  #read(call: RawCall): Asked | undefined {
+    const forwarded = call.isFromProxy ? readForwarded(call.request) : undefined
+    if (forwarded === undefined || typeof forwarded === 'string') return undefined
     const guarded = this.#parts.hosts().get(forwarded.host)
-    if (!guarded)
-      throw await this.#refused(call, 'unknown-host', 'No rule of forwardAuth names the host of the request.')
-    const redirectsBy401 = call.request.url === `${forwardPath}?for=nginx`
-    return { ...forwarded, guarded, redirectsBy401 }
+    return guarded && { ...forwarded, guarded, redirectsBy401: call.request.url === urlOfNginx }
   }
 
-  /** Notes a refusal whose cause is the proxy, its configuration, or a client that calls past it. */
-  async #refused(call: RawCall, code: string, detail: string): Promise<Problem> {
+  /**
+   * Notes a refusal whose cause is the proxy, its configuration, or a client that calls past it.
+   * @throws Problem `forbidden`
+   */
+  async #refused(call: RawCall): Promise<never> {
+    const forwarded = readForwarded(call.request)
+    const [code, detail] = !call.isFromProxy
+      ? ['untrusted-proxy', 'The call did not come from a proxy that TRUSTED_PROXIES names.']
+      : typeof forwarded === 'string'
+        ? ['unreadable', forwarded]
+        : ['unknown-host', 'No rule of forwardAuth names the host of the request.']
     this.#parts.count('unknown', 'refused')
     await this.#note(call, { action: 'forward_auth.refused', code })
-    return new Problem('forbidden', { detail })
+    throw new Problem('forbidden', { detail })
   }
 
   #note(call: RawCall, refusal: Refusal, session?: Session): Promise<void> {
@@ -96,14 +103,26 @@ export class Gate {
     )
   }
 
-  async #findSession(call: RawCall, guarded: GuardedHost): Promise<Session | undefined | 'limited'> {
-    const { accounts, hostCookie, lookups } = this.#parts
-    const token = (guarded.isOwn ? accounts.sessionCookie : hostCookie).read(call.request)
-    if (token === undefined) return undefined
+  #tokenOf(call: RawCall, { isOwn }: GuardedHost): string | undefined {
+    const { accounts, hostCookie } = this.#parts
+    return (isOwn ? accounts.sessionCookie : hostCookie).read(call.request)
+  }
+
+  /** The session, without waiting, if it is kept in memory. */
+  #kept(token: string, { isOwn, host }: GuardedHost): Session | undefined {
+    const { sessions, hostSessions } = this.#parts.accounts
+    if (isOwn) return sessions.kept(token)
+    const session = hostSessions.kept(token)
+    return session?.host === host ? session : undefined
+  }
+
+  /** @throws Problem `not-signed-in` if the address has sent too many unknown tokens */
+  async #find(call: RawCall, token: string, guarded: GuardedHost): Promise<Session | undefined> {
+    const { accounts, lookups } = this.#parts
     // A token of one host is unknown at all others.
-    const key = guarded.isOwn ? token : `${guarded.host} ${token}`
+    const key = `${guarded.host} ${token}`
     if (lookups.isKnownMissing(key)) return undefined
-    if (!lookups.mayLookUp(key, () => call.network)) return 'limited'
+    if (!lookups.mayLookUp(key, () => call.network)) throw tooManyUnknown()
     const session = guarded.isOwn
       ? await accounts.sessions.find(token)
       : await this.#findAtHost(call, guarded, token)
@@ -121,14 +140,12 @@ export class Gate {
     return undefined
   }
 
-  async #allow(call: RawCall, guarded: GuardedHost, person: Person | undefined): Promise<RawAnswer> {
+  #allow(call: RawCall, asked: Asked, person: Person | undefined): RawAnswer | Promise<RawAnswer> {
     const { tokens, count } = this.#parts
+    const { guarded } = asked
     count(guarded.host, 'allowed')
-    const headers = [...headersOf(person)]
-    if (guarded.hasToken) headers.push('Remote-Token', person ? await tokens.tokenFor(guarded, person) : '')
-    const { cookie } = call.request.headers
-    headers.push('Cookie', cookie === undefined ? '' : withoutOwnCookies(cookie))
-    return { status: 204, body: '', headers }
+    if (!guarded.hasToken || !person) return allowed(call, asked, person, '')
+    return tokens.tokenFor(guarded, person).then((token) => allowed(call, asked, person, token))
   }
 
   #signedOut({ guarded, uri, isPage, isForm, redirectsBy401 }: Asked): RawAnswer {
@@ -159,6 +176,21 @@ export class Gate {
     const name = person.email ?? person.name ?? person.userId
     return rawAnswer(403, forbiddenPage(name, `${baseUrl()}/dashboard`), { 'content-type': html })
   }
+}
+
+/** @param token for the application; empty if there is none */
+function allowed(call: RawCall, asked: Asked, person: Person | undefined, token: string): RawAnswer {
+  const { cookie } = call.request.headers
+  const headers = [
+    ...(person?.headers ?? emptyHeaders),
+    'Cookie',
+    cookie === undefined ? '' : withoutOwnCookies(cookie),
+  ]
+  if (asked.guarded.hasToken) headers.push('Remote-Token', token)
+  if (!asked.isEnvoy) return { status: 204, body: '', headers }
+  // Envoy takes 200 only.
+  headers.push('Content-Length', '0')
+  return { status: 200, body: '', headers }
 }
 
 /** 401 and not 429, of which nginx makes a 500. There is no redirect, because the next answer would be the same. */

@@ -1,13 +1,18 @@
-import type { Person } from './people.ts'
-
 /** The headers that name the person to the application. */
 export const identityHeaders = ['Remote-User', 'Remote-Email', 'Remote-Name', 'Remote-Groups'] as const
+
+interface Named {
+  readonly userId: string
+  readonly email: string | undefined
+  readonly name: string | undefined
+  readonly groups: readonly string[]
+}
 
 /**
  * The headers of a person, as names and values in turn. All are always sent, empty if there is no value: the proxy then replaces
  * what the client sent under these names.
  */
-export function headersOf(person: Person | undefined): readonly string[] {
+export function headersOf(person: Named | undefined): readonly string[] {
   const { userId = '', email = '', name = '', groups = [] } = person ?? {}
   const values = [userId, encode(email), encode(name), groups.map(encodeGroup).join(',')]
   return identityHeaders.flatMap((header, index) => [header, values[index]!])
@@ -26,14 +31,13 @@ function encodeGroup(group: string): string {
   return encode(group).replaceAll(',', '%2C')
 }
 
+/** For people who are not signed in. */
+export const emptyHeaders = headersOf(undefined)
+
 /** The cookies of this service, which no application has to see. Over https their names begin with `__Host-`. */
-const ownCookie = /^ *(?:__Host-)?(?:postern_[\w-]+|flow(?:-[\w-]+)?)=/
+const ownCookies = /(?:^|;) *(?:__Host-)?(?:postern_[\w-]+|flow(?:-[\w-]+)?)=[^;]*/g
 
 /** A Cookie header without the cookies of this service. */
 export function withoutOwnCookies(cookie: string): string {
-  return cookie
-    .split(';')
-    .filter((pair) => !ownCookie.test(pair))
-    .join(';')
-    .trim()
+  return cookie.replaceAll(ownCookies, '').replace(/^[; ]+/, '')
 }

@@ -3,6 +3,7 @@ import type { Users } from '../accounts/users.ts'
 import { BoundedCache } from '../paging/bounded-cache.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Database } from '../storage/database.ts'
+import { headersOf } from './identity-headers.ts'
 import type { Condition, Rule } from './hosts.ts'
 
 /** What rules and headers need to know about a user, besides the session. */
@@ -14,14 +15,18 @@ export interface Person {
   readonly groups: readonly string[]
   /** `provider:id`; empty if no rule asks for identities. */
   readonly identities: ReadonlySet<string>
+  /** The headers that name the person to applications. */
+  readonly headers: readonly string[]
 }
 
-/** Milliseconds that a person is kept. The session and the role are read for each request. */
-const keptFor = 5_000
+/** Milliseconds that a person is kept. The session and the role are read for each request, and the rest changes at a sign-in. */
+const keptFor = 30_000
 const capacity = 10_000
 
 interface Kept {
-  readonly person: Promise<Person | undefined>
+  readonly reading: Promise<Person | undefined>
+  /** Once it is read. */
+  person?: Person | undefined
   readonly until: number
 }
 
@@ -45,15 +50,28 @@ export class People {
     })
   }
 
+  /** The person, if they are kept. */
+  kept(userId: string): Person | undefined {
+    return this.#current(userId)?.person
+  }
+
   find(userId: string): Promise<Person | undefined> {
-    const now = this.#clock.now()
+    const current = this.#current(userId)
+    if (current) return current.reading
+    const kept: Kept = { reading: this.#read(userId), until: this.#clock.now() + keptFor }
+    this.#kept.set(userId, kept)
+    kept.reading.then(
+      (person) => (kept.person = person),
+      // The caller gets the error; the next one reads again.
+      () => this.#kept.set(userId, { ...kept, until: 0 }),
+    )
+    return kept.reading
+  }
+
+  #current(userId: string): Kept | undefined {
     const kept = this.#kept.get(userId)
-    if (kept && kept.until > now && kept.until <= now + keptFor) return kept.person
-    const person = this.#read(userId)
-    this.#kept.set(userId, { person, until: now + keptFor })
-    // The caller gets the error; the next one reads again.
-    person.catch(() => this.#kept.set(userId, { person, until: 0 }))
-    return person
+    const now = this.#clock.now()
+    return kept && kept.until > now && kept.until <= now + keptFor ? kept : undefined
   }
 
   async #read(userId: string): Promise<Person | undefined> {
@@ -63,13 +81,14 @@ export class People {
       this.#withIdentities ? this.#users.identities(reader, userId) : [],
     ])
     if (!profile) return undefined
-    return {
+    const person = {
       userId,
       email: profile.emailVerified ? (profile.email ?? undefined) : undefined,
       name: profile.name ?? undefined,
       groups: profile.groups,
       identities: new Set(identities.map(({ provider, providerId }) => `${provider}:${providerId}`)),
     }
+    return { ...person, headers: headersOf(person) }
   }
 }
 

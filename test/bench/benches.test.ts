@@ -6,6 +6,7 @@ import { clientVerify } from '../../bench/client-verify.ts'
 import { deliver } from '../../bench/deliver.ts'
 import { depth } from '../../bench/depth.ts'
 import { endurance } from '../../bench/endurance.ts'
+import { forwardAuth } from '../../bench/forward-auth.ts'
 import { removeFolders, type EngineName } from '../../bench/harness/databases.ts'
 import { lists } from '../../bench/lists.ts'
 import type { Bench, Scale } from '../../bench/measure/bench.ts'
@@ -27,6 +28,7 @@ const trials: readonly (readonly [Bench, EngineName])[] = [
   [deliver, 'sqlite'],
   [depth, postgresServer === undefined ? 'sqlite' : 'postgres'],
   [endurance, 'sqlite'],
+  [forwardAuth, 'sqlite'],
   [lists, postgresServer === undefined ? 'sqlite' : 'postgres'],
   [memory, 'sqlite'],
   [processing, postgresServer === undefined ? 'sqlite' : 'postgres'],

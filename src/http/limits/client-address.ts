@@ -2,6 +2,7 @@ import proxyAddr from '@fastify/proxy-addr'
 import type { FastifyRequest } from 'fastify'
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
+import { BoundedCache } from '../../paging/bounded-cache.ts'
 
 /**
  * The address of the client: that of the connection, or, behind the proxies that TRUSTED_PROXIES names, the one that the last of
@@ -26,6 +27,9 @@ export function clientNetwork(request: FastifyRequest): string {
 export class TrustedProxies {
   readonly #trusts: ((address: string, hop: number) => boolean) | undefined
 
+  /** By the address of the peer: there are few proxies, and they call often. */
+  readonly #peers = new BoundedCache<string, boolean>(1_000)
+
   /** @param networks the setting TRUSTED_PROXIES */
   constructor(networks: readonly string[]) {
     if (networks.length > 0) this.#trusts = proxyAddr.compile([...networks])
@@ -42,7 +46,11 @@ export class TrustedProxies {
 
   /** Whether a trusted proxy made the connection, so that the X-Forwarded-* headers of its requests count. */
   trusts({ socket }: Pick<IncomingMessage, 'socket'>): boolean {
-    return this.#trusts?.(socket.remoteAddress ?? '', 0) === true
+    if (!this.#trusts) return false
+    const address = socket.remoteAddress ?? ''
+    let trusted = this.#peers.get(address)
+    if (trusted === undefined) this.#peers.set(address, (trusted = this.#trusts(address, 0)))
+    return trusted
   }
 
   /** The scheme and host that the client called, which a trusted proxy passes on in headers. */

@@ -1,0 +1,121 @@
+import { join } from 'node:path'
+import { migrate } from '../src/storage/migrate.ts'
+import { openDatabase } from '../src/storage/open.ts'
+import { createDatabase, engineTitles, type BenchDatabase, type EngineName } from './harness/databases.ts'
+import { production, startPostern } from './harness/postern.ts'
+import { startHelper } from './harness/processes.ts'
+import { signedIn, tokenAt } from './harness/signed-in.ts'
+import { generate, startGenerator } from './load/generate.ts'
+import type { LoadResult } from './load/load.ts'
+import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
+import { figure, ratio, type Outcome } from './measure/outcome.ts'
+import { countSteps, interleave, type Side } from './measure/rounds.ts'
+
+const requests = 30_000
+const people = 5_000
+const connections = 32
+const bound = 0.7
+const boundMs = 5
+const hosts = { plain: 'app.example.com', token: 'token.example.com' }
+
+export const forwardAuth: Bench = {
+  name: 'forward-auth',
+  about: 'GET /auth/forward as proxies ask it, against a handler on bare Fastify that answers 204',
+  plan(scale) {
+    const steps = scale.engines.length * countSteps(3, scale)
+    return { steps, seconds: steps * 4 * Math.max(0.1, scale.size) + 8 }
+  },
+  async run(context) {
+    const outcome: Outcome = { figures: [], ratios: [], notes: [] }
+    for (const engine of context.scale.engines) {
+      const { figures, ratios } = await measure(engine, context)
+      outcome.figures.push(...figures)
+      outcome.ratios.push(...ratios)
+    }
+    outcome.notes.push(
+      `${scaled(requests, context.scale)} requests a round over ${connections} connections, each as the one before it ends, by ${scaled(people, context.scale)} people in turn with a session and a cookie of the host. The answers have the headers of the person.`,
+    )
+    return outcome
+  },
+}
+
+async function measure(engine: EngineName, context: BenchContext): Promise<Omit<Outcome, 'notes'>> {
+  await using stack = new AsyncDisposableStack()
+  const database = await createDatabase(engine, context.postgresServer)
+  const tokens = await seed(database, scaled(people, context.scale))
+  const postern = stack.use(
+    await startPostern({
+      folder: database.folder,
+      env: {
+        ...production,
+        RATE_LIMIT: 'on',
+        DATABASE_URL: database.url,
+        TRUSTED_PROXIES: '127.0.0.1',
+        POSTERN_CONFIG: join(import.meta.dirname, 'forward-auth', 'hosts.config.ts'),
+      },
+      profile: context.profile(`forward-auth ${engine}`),
+    }),
+  )
+  const bare = stack.use(await startHelper<{ port: number }>('bare/empty-server.ts'))
+  const generator = stack.use(await startGenerator())
+  const count = scaled(requests, context.scale)
+  const load = (port: number, host: string): Promise<LoadResult> => {
+    const cookies = tokens.map((token) => `theme=dark; postern_host=${tokenAt(host, token)}`)
+    const headers = {
+      accept: 'image/avif,image/webp,*/*',
+      'sec-fetch-dest': 'image',
+      'x-forwarded-for': '203.0.113.7',
+      'x-forwarded-host': host,
+      'x-forwarded-method': 'GET',
+      'x-forwarded-proto': 'http',
+      'x-forwarded-uri': '/assets/picture.avif?v=3',
+    }
+    const gets = { kind: 'gets' as const, count, paths: ['/auth/forward'], headers, cookies }
+    return generate(generator, { port, connections, requests: gets }, 204)
+  }
+  const title = engineTitles[engine]
+  const sides: Side<LoadResult>[] = [
+    { name: 'bare Fastify', run: () => load(bare.ready.port, hosts.plain) },
+    { name: 'Postern', run: () => load(postern.port, hosts.plain) },
+    { name: 'Postern, with a signed token', run: () => load(postern.port, hosts.token) },
+  ]
+  const results = await interleave(sides, context.scale, (what) => context.step(`${title}: ${what}`))
+  const rates = sides.map(({ name }, index) =>
+    figure(
+      `${title}: ${name}`,
+      'requests/s',
+      results[index]!.map(({ perSecond }) => perSecond),
+    ),
+  )
+  const slowest = sides.map(({ name }, index) =>
+    figure(
+      `${title}: ${name}, 99th percentile`,
+      'ms',
+      results[index]!.map(({ p99 }) => p99),
+      index === 0 ? undefined : boundMs,
+    ),
+  )
+  const generators = figure(
+    `${title}: share of a core of the generator`,
+    '',
+    results[0]!.map(({ generatorCpu }) => generatorCpu),
+  )
+  return {
+    figures: [...rates, ...slowest, generators],
+    ratios: [
+      ratio(`${title}: Postern / bare Fastify`, rates[1]!, rates[0]!, { bound }),
+      ratio(`${title}: Postern with a signed token / bare Fastify`, rates[2]!, rates[0]!),
+    ],
+  }
+}
+
+/** Signs people in at all hosts. */
+async function seed({ url }: BenchDatabase, count: number): Promise<string[]> {
+  const database = await openDatabase(url)
+  try {
+    await migrate(database)
+    return await signedIn(database, count, Object.values(hosts))
+  } finally {
+    await database.close()
+  }
+}
