@@ -72,7 +72,7 @@ for (const kind of guardKinds) {
       })
       const addressOf = (server: Server) => `127.0.0.1:${(server.address() as AddressInfo).port}`
       guard = await startGuard(kind, {
-        postern: addressOf(service.app.server as Server),
+        postern: addressOf(service.app.server),
         application: addressOf(application),
       })
       const client = new ProxiedClient(guard)
