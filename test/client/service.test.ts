@@ -24,6 +24,9 @@ import { startReceiver, type Receiver } from '../harness/receiver.ts'
 import { adminKey, type TestService } from '../harness/service.ts'
 import { appCode, exchange, newPkce, signIn, spa } from '../login/harness.ts'
 
+const audience = 'https://api.example.com'
+const api = { id: 'api', secret: 'secret-of-the-api-0123456789-abcdefghij', clientCredentials: true }
+
 onEachEngine('the client library', (engine) => {
   let provider: OAuthProvider
   let service: TestService
@@ -32,7 +35,8 @@ onEachEngine('the client library', (engine) => {
   before(async () => {
     provider = await startOAuthProvider()
     receiver = await startReceiver()
-    const config = { login: { clients: [spa] } }
+    const shop = { ...spa, id: 'shop', audience }
+    const config = { login: { clients: [spa, shop, { ...api, audiences: [audience] }] } }
     service = await startEmitting(engine, { env: provider.env('ACME'), config })
     postern = createPostern({ url: service.baseUrl, token: adminKey })
   })
@@ -42,12 +46,12 @@ onEachEngine('the client library', (engine) => {
     await provider.close()
   })
 
-  async function newToken(): Promise<string> {
+  async function newToken(clientId = 'spa'): Promise<string> {
     const pkce = newPkce()
     const { body } = await exchange(service, {
       grant_type: 'authorization_code',
-      client_id: 'spa',
-      code: await appCode(service, pkce),
+      client_id: clientId,
+      code: await appCode(service, pkce, { client_id: clientId }),
       code_verifier: pkce.verifier,
       redirect_uri: spa.redirectUris[0]!,
     })
@@ -106,6 +110,22 @@ onEachEngine('the client library', (engine) => {
     assert.equal(status, 204)
     await assert.rejects(live.verify(token), { code: 'invalid-token' })
     await remembering.verify(token)
+  })
+
+  test('checkRevoked introspects the tokens for another API, as a confidential client', async () => {
+    const token = await newToken('shop')
+    const settings = { issuer: service.baseUrl, audience }
+    const credentials = { clientId: api.id, clientSecret: api.secret }
+    const live = createVerifier({ ...settings, checkRevoked: credentials })
+    assert.equal((await live.verify(token)).client_id, 'shop')
+    const wrong = createVerifier({ ...settings, checkRevoked: { ...credentials, clientSecret: 'wrong' } })
+    await assert.rejects(wrong.verify(token), { code: 'invalid_client', status: 503 })
+    const { status } = await service.fetch('/oauth2/revoke', {
+      method: 'POST',
+      body: new URLSearchParams({ token, client_id: 'shop' }),
+    })
+    assert.equal(status, 200)
+    await assert.rejects(live.verify(token), { code: 'invalid-token', status: 401 })
   })
 
   test('lists of all forms are read to their end', async () => {

@@ -94,6 +94,13 @@ describe('verifyWebhook', () => {
     )
   })
 
+  test('refuses an id with a full stop, which could hide a part of the body', async () => {
+    const text = `${at / 1000}.${body}`
+    const headers = headersOf(text)
+    const shifted = { ...headers, 'webhook-id': `e1.${at / 1000}` }
+    await assert.rejects(verifyWebhook(body, shifted, secret, { now }), { ...refused, detail: /full stop/ })
+  })
+
   test('tries a bounded number of signatures', async () => {
     const many = `${'v1,AAAA '.repeat(30)}${headersOf()['webhook-signature']}`
     await assert.rejects(

@@ -266,18 +266,26 @@ describe('verification of access tokens', () => {
 
   test('checkRevoked introspects with a client’s credentials', async () => {
     let active = true
+    let wrongSecret = false
     const { verify } = verifier({
       checkRevoked: { clientId: 'my api', clientSecret: 'a:b' },
       async fetch(address, init) {
         if (address.endsWith('jwks.json')) return Response.json({ keys: published })
         assert.equal(address, `${issuer}/oauth2/introspect`)
         assert.equal(new Headers(init?.headers).get('authorization'), `Basic ${btoa('my+api:a%3Ab')}`)
+        if (wrongSecret) return Response.json({ error: 'invalid_client' }, { status: 401 })
         return Response.json({ active })
       },
     })
     await verify(await sign(first))
     active = false
     await assert.rejects(verify(await sign(first)), refused(/session has ended/))
+    wrongSecret = true
+    await assert.rejects(verify(await sign(first)), {
+      name: 'UnavailableError',
+      code: 'invalid_client',
+      status: 503,
+    })
   })
 
   test('the cache of tokens is bounded, and can be left out', async () => {

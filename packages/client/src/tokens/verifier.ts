@@ -185,7 +185,11 @@ async function assertLive(token: string, options: VerifierOptions, timeout: numb
 }
 
 async function isActive(response: Response): Promise<boolean> {
-  if (response.status !== 200) throw await errorOfResponse(response)
+  if (response.status !== 200) {
+    // Refused credentials are a fault of this API, and not of its caller.
+    const cause = await errorOfResponse(response)
+    throw errorOf(cause.code, 503, { detail: `The token cannot be checked: ${cause.message}`, cause })
+  }
   return (await readObject<{ active?: unknown }>(response)).active === true
 }
 
