@@ -10,3 +10,12 @@ export interface Authentication {
   /** `amr` of the id_token, its values separated by spaces; null when it has none. */
   amr: string | null
 }
+
+/** A person whom a provider authenticated, and the browser of the sign-in. */
+export interface SignedInUser {
+  userId: string
+  provider: string
+  address: string
+  userAgent: string | undefined
+  authentication: Authentication
+}

@@ -1,4 +1,4 @@
-import type { Authentication } from '../accounts/authentication.ts'
+import type { SignedInUser } from '../accounts/authentication.ts'
 import type { Tx } from '../storage/database.ts'
 
 /** An app's request at GET /auth/{provider}, validated. */
@@ -7,15 +7,6 @@ export interface AppRequest {
   redirectUri: string
   challenge: string
   state: string | null
-}
-
-/** The user of a code, and the browser of the sign-in. */
-export interface SignedInUser {
-  userId: string
-  provider: string
-  address: string
-  userAgent: string | undefined
-  authentication: Authentication
 }
 
 /** What sign-ins of apps need of the OpenID Provider, which knows the apps and issues their codes. */

@@ -1,6 +1,6 @@
 import type { AuditOrigin } from '../../accounts/audit.ts'
 import type { Family, InvalidGrant, RefreshTokens } from '../../accounts/refresh-tokens.ts'
-import type { Authentication } from '../../accounts/authentication.ts'
+import type { SignedInUser } from '../../accounts/authentication.ts'
 import type { Sessions } from '../../accounts/sessions.ts'
 import type { Users } from '../../accounts/users.ts'
 import { storableUserAgent } from '../../accounts/user-agent.ts'
@@ -29,15 +29,6 @@ export interface CodeGrant {
   /** The APIs of the access token, separated by spaces; null for those of the client's configuration. */
   resource: string | null
   nonce: string | null
-}
-
-/** The user of a code, and the browser of the sign-in. */
-export interface SignedInUser {
-  userId: string
-  provider: string
-  address: string
-  userAgent: string | undefined
-  authentication: Authentication
 }
 
 export interface AppCodeExchange {
