@@ -283,6 +283,13 @@ export const settings = {
     description:
       'Seconds that a key signs access tokens before the next one replaces it; see `postern keys rotate-signing`.',
   }),
+  clientRegistration: setting({
+    env: 'CLIENT_REGISTRATION',
+    read: read.oneOf('off', 'token', 'open'),
+    default: 'off',
+    description:
+      'Whether apps may register themselves at `POST /oauth2/register` (RFC 7591): `off`: no; `token`: callers with the scope `clients:write`; `open`: everybody. Such apps always need the consent of their users, and get no rights at this API.',
+  }),
   recentSignIn: setting({
     env: 'RECENT_SIGN_IN',
     read: read.seconds(30, 86_400),

@@ -16,6 +16,8 @@ import type { ClientConfig } from './clients/client-config.ts'
 import { validateClients } from './clients/client-faults.ts'
 import { ClientManagement } from './clients/client-management.ts'
 import { clientRoutes } from './clients/client-routes.ts'
+import { deleteUnusedRegistrations } from './clients/registered-clients.ts'
+import { registrationRoute } from './clients/registration-routes.ts'
 import { deleteEndedSecrets } from './clients/client-secrets.ts'
 import { StoredClients } from './clients/client-store.ts'
 import { Clients } from './clients/clients.ts'
@@ -111,6 +113,8 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
       codes.issue(tx, { ...app, sessionId: null, scope: null, resource: null, nonce: null }, user),
     async routes(app) {
       clientRoutes(app, management)
+      const mode = parts.configuration.clientRegistration
+      await registrationRoute(app, { ...accounts, mode, management })
       const status = new TokenStatus(accounts)
       await authorization.routes(app)
       await tokenRoutes(app, { ...accounts, clients, authentication, idTokens, grants })
@@ -126,6 +130,7 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
         (now) => codes.sweep(now),
         (now) => authorization.sweep(now),
         (now) => assertions.sweep(now),
+        (now) => deleteUnusedRegistrations(database, now),
         (now) => database.transaction((tx) => deleteEndedSecrets(tx, now), { priority: 'work' }),
       ]),
     ],

@@ -1,4 +1,5 @@
 import { isId } from '../../crypto/ids.ts'
+import { isStorableText } from '../../storage/text.ts'
 import { signingAlgorithms } from './client.ts'
 import { secretsOf, type ClientConfig, type ClientSettings } from './client-config.ts'
 import { keyFaults } from './client-keys.ts'
@@ -36,7 +37,7 @@ function idFaults(id: string, seen: ReadonlySet<string>): string[] {
 
 /** @param named the client in the message. */
 export function nameFaults(name: string | undefined, named: string): string[] {
-  if (name === undefined || (isName(name) && name.length <= longestName)) return []
+  if (name === undefined || (isName(name) && name.length <= longestName && isStorableText(name))) return []
   return [`name of ${named} must be a text of at most ${longestName} characters`]
 }
 

@@ -7,6 +7,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { ClientsTable } from '../../storage/tables.ts'
 import { originsOf, type Client } from './client.ts'
+import { refuseTooMany } from './registered-clients.ts'
 import type { ClientSettings } from './client-config.ts'
 import { nameFaults, settingsFaults } from './client-faults.ts'
 import { addSecret, removeSecret, secretsOfClient, type ListedSecret } from './client-secrets.ts'
@@ -81,7 +82,7 @@ export class ClientManagement {
 
   /**
    * Stores a client. A confidential one without `jwks` gets a secret, which is never shown again.
-   * @throws Problem `invalid-body`
+   * @throws Problem `invalid-body`; `conflict` when too many registered themselves
    */
   async create(
     { name, confidential, settings: given, origin: kind }: NewClient,
@@ -103,6 +104,7 @@ export class ClientManagement {
     const client = storedClient(row)
     if (isPrivileged(client)) caller.requireAdmin()
     const secret = await database.transaction(async (tx) => {
+      if (kind === 'registration') await refuseTooMany(tx)
       await tx.insertInto('clients').values(row).execute()
       await writeOrigins(tx, client)
       const action = kind === 'api' ? 'client.created' : 'client.registered'

@@ -1,0 +1,107 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type, type Static } from 'typebox'
+import { auditOrigin } from '../../accounts/audit.ts'
+import type { NoteRefusal } from '../../accounts/refusals.ts'
+import { Problem } from '../../errors.ts'
+import type { App } from '../../http/app.ts'
+import { answerOAuthError, OAuthError, OAuthErrorBody } from '../oauth-error.ts'
+import type { ClientManagement } from './client-management.ts'
+import type { StoredClient } from './client-store.ts'
+import { methodOf, readRegistration, RegistrationBody } from './registration-request.ts'
+
+/** `off`: no app registers itself. `token`: callers need the scope `clients:write`. `open`: everybody may. */
+export type RegistrationMode = 'off' | 'token' | 'open'
+
+export interface RegistrationParts {
+  mode: RegistrationMode
+  management: ClientManagement
+  noteRefusal: NoteRefusal
+}
+
+/** Bytes of a registration at most. */
+const bodyLimit = 16_384
+
+const Texts = Type.Array(Type.String())
+/** RFC 7591, section 3.2.1. */
+const Answer = Type.Object({
+  client_id: Type.String(),
+  client_id_issued_at: Type.Integer({ description: 'Seconds since 1970' }),
+  client_secret: Type.Optional(Type.String({ description: 'Only this response contains it' })),
+  client_secret_expires_at: Type.Optional(Type.Integer({ description: '0: it does not expire' })),
+  client_name: Type.String(),
+  redirect_uris: Texts,
+  post_logout_redirect_uris: Texts,
+  token_endpoint_auth_method: Type.String(),
+  grant_types: Texts,
+  response_types: Texts,
+  scope: Type.String(),
+  id_token_signed_response_alg: Type.String(),
+})
+
+/** POST /oauth2/register: an app registers itself (RFC 7591), if CLIENT_REGISTRATION allows it. */
+export async function registrationRoute(app: App, parts: RegistrationParts): Promise<void> {
+  const { mode, management, noteRefusal } = parts
+  if (mode === 'off') return
+  await app.register(async (routes: App) => {
+    routes.post(
+      '/oauth2/register',
+      {
+        bodyLimit,
+        config: {
+          access: mode === 'open' ? 'public' : { scope: 'clients:write' },
+          rateLimit: { max: 10, sharedByProcesses: true },
+        },
+        schema: {
+          tags: ['apps'],
+          summary: 'Register an app (RFC 7591)',
+          body: RegistrationBody,
+          response: { 201: Answer, 400: OAuthErrorBody },
+        },
+        errorHandler(error, request, reply) {
+          // Who may not call gets the same answer as elsewhere.
+          if (error instanceof Problem && [401, 403, 409].includes(error.status)) throw error
+          answerOAuthError(error, request, reply)
+        },
+      },
+      async (request, reply) => register(request, reply),
+    )
+  })
+
+  async function register(
+    request: FastifyRequest<{ Body: Static<typeof RegistrationBody> }>,
+    reply: FastifyReply,
+  ) {
+    const { body } = request
+    try {
+      const given = readRegistration(body)
+      const caller = { origin: auditOrigin(request), requireAdmin: refuseRights }
+      const { client, secret } = await management.create(given, caller)
+      return await reply.code(201).send(answerOf(client, secret, methodOf(body)))
+    } catch (error) {
+      if (error instanceof OAuthError)
+        await noteRefusal(request, { action: 'client.refused', code: error.error }, request.principal)
+      throw error
+    }
+  }
+}
+
+/** readRegistration gives no such right. */
+function refuseRights(): never {
+  throw new OAuthError('invalid_client_metadata', 'an app that registers itself gets no special rights')
+}
+
+function answerOf(client: StoredClient, secret: string | undefined, method: string) {
+  return {
+    client_id: client.id,
+    client_id_issued_at: Math.floor(client.createdAt / 1000),
+    ...(secret !== undefined && { client_secret: secret, client_secret_expires_at: 0 }),
+    client_name: client.name,
+    redirect_uris: [...client.redirectUris],
+    post_logout_redirect_uris: [...client.postLogoutRedirectUris],
+    token_endpoint_auth_method: method,
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    scope: client.scopes.join(' '),
+    id_token_signed_response_alg: client.idTokenAlgorithm,
+  }
+}
