@@ -96,8 +96,8 @@ export class SigningKeys {
   ): Promise<JWTPayload | undefined> {
     const { errors, jwtVerify } = await import('jose')
     const { issuer, typ, audience, algorithms = [defaultAlgorithm], evenExpired = false } = checks
-    const keyOf = async ({ kid }: { kid?: string }): Promise<CryptoKey> => {
-      const key = kid === undefined ? undefined : await this.publicKey(kid)
+    const keyOf = async ({ kid, alg }: { kid?: string; alg?: string }): Promise<CryptoKey> => {
+      const key = kid === undefined ? undefined : await this.#publicKey(kid, alg)
       if (!key) throw new errors.JWKSNoMatchingKey()
       return key
     }
@@ -142,11 +142,14 @@ export class SigningKeys {
     return ofAlgorithm(await this.#load())
   }
 
-  /** The public key of an id; `undefined` when there is no valid key with this id. */
-  async publicKey(kid: string): Promise<CryptoKey | undefined> {
+  /**
+   * The public key of an id; `undefined` when there is no valid key with this id.
+   * @param algorithm in the header of the token: jose throws a TypeError for a key of another algorithm
+   */
+  async #publicKey(kid: string, algorithm: string | undefined): Promise<CryptoKey | undefined> {
     const now = this.#parts.clock.now()
     const find = ({ keys }: LoadedKeys): CryptoKey | undefined =>
-      keys.find(({ row }) => row.kid === kid && isValid(row, now))?.publicKey
+      keys.find(({ row }) => row.kid === kid && row.algorithm === algorithm && isValid(row, now))?.publicKey
     const loaded = await this.#current()
     const found = find(loaded)
     if (found || loaded.loadedAt > now - unknownKeyInterval) return found
