@@ -50,9 +50,14 @@ export class Decision {
   async decide(request: FastifyRequest, asked: Wanted): Promise<Authorization> {
     const { clock } = this.#parts
     const { wanted, stored } = asked
-    const session = await this.#sessionOf(request, wanted)
+    const found = await this.#sessionOf(request)
+    const session = (await this.#isForAnother(found, wanted)) ? undefined : found
     const now = clock.now()
-    const needs = missingSignIn(session, wanted, { askedAt: stored?.createdAt ?? now, now })
+    const askedAt = stored?.createdAt ?? now
+    if (found && !session && found.createdAt >= askedAt)
+      throw new AuthorizationError('login_required', 'another person signed in than id_token_hint names')
+    const needs = missingSignIn(session, wanted, { askedAt, now })
+    if (needs && found && !session) needs.selectAccount = true
     if (needs || !session) return this.#signIn(request, asked, needs)
     if (!(await this.#mayGoOn(session, asked))) return this.#askConsent(request, session, asked)
     return { answer: { code: await this.issueCode(request, session, asked) } }
@@ -106,17 +111,24 @@ export class Decision {
       })
   }
 
-  /** The session of the browser, unless the app asks for another user. */
-  async #sessionOf(
-    request: FastifyRequest,
-    { idTokenHint, prompt }: AuthorizationRequest,
-  ): Promise<Session | undefined> {
-    const { sessions, sessionCookie, idTokens } = this.#parts
+  async #sessionOf(request: FastifyRequest): Promise<Session | undefined> {
+    const { sessions, sessionCookie } = this.#parts
     const token = sessionCookie.read(request)
-    const session = token === undefined ? undefined : await sessions.find(token)
-    if (!session || idTokenHint === undefined || !prompt.has('none')) return session
-    const hint = await idTokens.readHint(idTokenHint)
-    return hint?.userId === session.userId ? session : undefined
+    return token === undefined ? undefined : sessions.find(token)
+  }
+
+  /**
+   * Whether the app asks for another user than the one of the session: then it must get no code (OpenID Connect Core,
+   * section 3.1.2.2). A hint that this service did not sign, or that a former key signed, counts for `prompt=none` only: other
+   * requests show a page.
+   */
+  async #isForAnother(
+    session: Session | undefined,
+    { idTokenHint, prompt }: AuthorizationRequest,
+  ): Promise<boolean> {
+    if (!session || idTokenHint === undefined) return false
+    const hint = await this.#parts.idTokens.readHint(idTokenHint)
+    return hint === undefined ? prompt.has('none') : hint.userId !== session.userId
   }
 
   async #mayGoOn({ userId }: Session, { client, wanted }: Wanted): Promise<boolean> {
