@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { AccessTokens } from '../accounts/access-tokens.ts'
+import type { NoteRefusal } from '../accounts/refusals.ts'
 import { acceptForms } from '../accounts/routes.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
@@ -9,12 +10,13 @@ import type { UserClaims } from './user-claims.ts'
 export interface UserinfoParts {
   accessTokens: AccessTokens
   userClaims: UserClaims
+  noteRefusal: NoteRefusal
   baseUrl: () => string
 }
 
 /** A client may send its token as the field of a form (RFC 6750, section 2.2). */
 type TokenBody = { access_token?: string } | undefined
-type UserinfoRequest = Pick<FastifyRequest<{ Body: TokenBody }>, 'headers' | 'body'>
+type UserinfoRequest = FastifyRequest<{ Body: TokenBody }>
 
 const Claims = Type.Object({ sub: Type.String() }, { additionalProperties: true })
 
@@ -38,8 +40,7 @@ export async function userinfoRoutes(app: App, parts: UserinfoParts): Promise<vo
         response: { 200: Claims },
       },
     } as const
-    const answer = (request: UserinfoRequest) =>
-      claimsOf(parts, bearerOf(request) ?? request.body?.access_token)
+    const answer = async (request: UserinfoRequest) => claimsOf(parts, request, tokenOf(request))
     routes.get<{ Body: TokenBody }>('/oauth2/userinfo', options, answer)
     routes.post<{ Body: TokenBody }>(
       '/oauth2/userinfo',
@@ -54,18 +55,24 @@ export async function userinfoRoutes(app: App, parts: UserinfoParts): Promise<vo
   })
 }
 
-async function claimsOf({ accessTokens, userClaims, baseUrl }: UserinfoParts, token: string | undefined) {
-  if (token === undefined) throw new Problem('not-signed-in')
+async function claimsOf(
+  { accessTokens, userClaims, noteRefusal, baseUrl }: UserinfoParts,
+  request: FastifyRequest,
+  token: string,
+) {
   const audience = [baseUrl(), accessTokens.userinfoAudience]
   const claims = await accessTokens.verify(token, audience).catch((error: unknown) => {
     throw error instanceof Problem ? invalidToken() : error
   })
   if (claims.sid === undefined || !(await accessTokens.isLive(claims))) throw invalidToken()
-  if (claims.scope?.split(' ').includes('openid') !== true)
+  if (claims.scope?.split(' ').includes('openid') !== true) {
+    const refusal = { code: 'insufficient-scope', target: `app:${claims.client_id}`, userId: claims.sub }
+    await noteRefusal(request, { action: 'call.forbidden', ...refusal })
     throw new Problem('insufficient-scope', {
       detail: 'This call needs an access token with the scope openid.',
       challenge: 'Bearer error="insufficient_scope", scope="openid"',
     })
+  }
   return { ...(await userClaims.of(claims.sub, claims.scope)), sub: claims.sub }
 }
 
@@ -77,8 +84,15 @@ function invalidToken(): Problem {
   })
 }
 
-function bearerOf({ headers: { authorization } }: Pick<FastifyRequest, 'headers'>): string | undefined {
-  return /^bearer ([^ ]+)$/i.exec(authorization ?? '')?.[1]
+/** @throws Problem when there is no token, or one in two places (RFC 6750, section 2): they could be of two users */
+function tokenOf({ headers: { authorization }, body }: UserinfoRequest): string {
+  const inHeader = /^bearer ([^ ]+)$/i.exec(authorization ?? '')?.[1]
+  const inBody = body?.access_token
+  if (inHeader !== undefined && inBody !== undefined)
+    throw new Problem('bad-request', { detail: 'The request has two access tokens.' })
+  const token = inHeader ?? inBody
+  if (token === undefined) throw new Problem('not-signed-in')
+  return token
 }
 
 function preflight(reply: FastifyReply): FastifyReply {
