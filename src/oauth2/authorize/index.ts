@@ -42,7 +42,7 @@ export function createAuthorization(parts: AuthorizationParts) {
     async routes(app: App): Promise<void> {
       await authorizeRoutes(app, { ...accounts, clients, requests, decision, baseUrl })
       await consentRoute(app, { ...accounts, clients, requests, decision, consents, forms, baseUrl })
-      await pushRoute(app, { authentication, requests })
+      await pushRoute(app, { ...accounts, authentication, requests })
     },
     sweep: (now: number) => requests.sweep(now),
   }

@@ -1,12 +1,14 @@
 import { Type } from 'typebox'
+import type { NoteRefusal } from '../../accounts/refusals.ts'
 import type { App } from '../../http/app.ts'
 import { Problem } from '../../errors.ts'
+import type { Client } from '../clients/client.ts'
 import type { ClientAuthentication } from '../clients/client-authentication.ts'
 import { answerOAuthError, OAuthError, OAuthErrorBody } from '../oauth-error.ts'
 import { acceptRawForms } from '../raw-forms.ts'
 import { readOAuthParameters } from '../../http/requests/query-string.ts'
 import { AuthorizationError } from './authorization-error.ts'
-import { pushedLifetime, type AuthorizationRequests } from './authorization-requests.ts'
+import { pushedLifetime, type AuthorizationRequests, type Parameters } from './authorization-requests.ts'
 import { parseRequest, returnAddress } from './request-parameters.ts'
 
 /** Parameters that authenticate the client, and are not part of the request. */
@@ -15,7 +17,11 @@ const ofAuthentication = new Set(['client_secret', 'client_assertion', 'client_a
 /** POST /oauth2/par: a client sends its authorization request directly (RFC 9126). */
 export async function pushRoute(
   app: App,
-  { authentication, requests }: { authentication: ClientAuthentication; requests: AuthorizationRequests },
+  {
+    authentication,
+    requests,
+    noteRefusal,
+  }: { authentication: ClientAuthentication; requests: AuthorizationRequests; noteRefusal: NoteRefusal },
 ): Promise<void> {
   await app.register(async (routes: App) => {
     acceptRawForms(routes)
@@ -42,11 +48,10 @@ export async function pushRoute(
         const { values } = readOAuthParameters(text)
         const client = await authentication.authenticate(request, reply, values)
         const parameters = [...new URLSearchParams(text)].filter(([name]) => !ofAuthentication.has(name))
-        try {
-          parseRequest(client, returnAddress(client, parameters), parameters)
-        } catch (error) {
-          if (error instanceof AuthorizationError) throw new OAuthError(error.error, error.message)
-          if (error instanceof Problem) throw new OAuthError('invalid_request', error.extras.detail!)
+        const fault = faultOf(client, parameters)
+        if (fault) {
+          const { code, error } = fault
+          await noteRefusal(request, { action: 'app.refused', code, target: `app:${client.id}` })
           throw error
         }
         const requestUri = await requests.store('pushed', client.id, parameters)
@@ -54,4 +59,21 @@ export async function pushRoute(
       },
     )
   })
+}
+
+/** Why a client may not make this request, with a code for the audit log. */
+function faultOf(client: Client, parameters: Parameters): { code: string; error: OAuthError } | undefined {
+  try {
+    parseRequest(client, returnAddress(client, parameters), parameters)
+    return undefined
+  } catch (error) {
+    if (error instanceof AuthorizationError)
+      return { code: error.error, error: new OAuthError(error.error, error.message) }
+    if (error instanceof Problem)
+      return {
+        code: 'invalid-redirect-uri',
+        error: new OAuthError('invalid_request', error.extras.detail!),
+      }
+    throw error
+  }
 }

@@ -50,7 +50,8 @@ export function allowsRedirect({ redirectUris }: Client, wanted: string): boolea
 /** `http://127.0.0.1:PORT/path` or `http://[::1]:PORT/path` without the port; `undefined` for any other URI. */
 function withoutLoopbackPort(uri: string): string | undefined {
   const match = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::\d{1,5})?(\/[^\\@\s]*)?$/.exec(uri)
-  return match ? `${match[1]!}${match[2] ?? ''}` : undefined
+  // A port above 65535 is no URL.
+  return match && URL.canParse(uri) ? `${match[1]!}${match[2] ?? ''}` : undefined
 }
 
 /** The origins of a client's pages. */
