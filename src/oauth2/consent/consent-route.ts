@@ -8,9 +8,10 @@ import type { Sessions } from '../../accounts/sessions.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { refreshPage } from '../../http/pages/html.ts'
-import type { AuthorizationRequests } from '../authorize/authorization-requests.ts'
+import { AuthorizationError } from '../authorize/authorization-error.ts'
+import type { AuthorizationRequests, Parameters } from '../authorize/authorization-requests.ts'
 import type { Decision, Wanted } from '../authorize/decision.ts'
-import { parseRequest, returnAddress } from '../authorize/request-parameters.ts'
+import { parseRequest, returnAddress, type AuthorizationRequest } from '../authorize/request-parameters.ts'
 import {
   answerParameters,
   formPostPage,
@@ -18,6 +19,7 @@ import {
   redirectUrl,
   type Answer,
 } from '../authorize/responses.ts'
+import type { Client } from '../clients/client.ts'
 import type { Clients } from '../clients/clients.ts'
 import { answerWithPage } from '../error-page.ts'
 import type { ConsentForms } from './consent-forms.ts'
@@ -89,14 +91,10 @@ async function load(
   const stored = client && (await requests.read(body.request_uri, client.id))
   if (client && stored && !stored.pushed) {
     const { parameters } = stored
-    const wanted = parseRequest(client, returnAddress(client, parameters), parameters)
-    const about = {
-      sessionId: session.id,
-      clientId: client.id,
-      requestUri: body.request_uri,
-      scope: wanted.scope,
-    }
-    if (forms.verify(about, body.proof)) return { asked: { client, wanted, parameters, stored }, session }
+    const wanted = stillAllowed(client, parameters)
+    const about = { sessionId: session.id, clientId: client.id, requestUri: body.request_uri }
+    if (wanted && forms.verify({ ...about, scope: wanted.scope }, body.proof))
+      return { asked: { client, wanted, parameters, stored }, session }
   }
   const target = client && `app:${client.id}`
   await noteRefusal(request, { action: 'app.refused', code: 'invalid-consent', target }, request.principal)
@@ -104,6 +102,16 @@ async function load(
     parameter: 'request_uri',
     detail: 'The page was for another sign-in, was used or has expired. Start again in the app.',
   })
+}
+
+/** The request; `undefined` when the client may not make it any more since the page was shown. */
+function stillAllowed(client: Client, parameters: Parameters): AuthorizationRequest | undefined {
+  try {
+    return parseRequest(client, returnAddress(client, parameters), parameters)
+  } catch (error) {
+    if (error instanceof AuthorizationError || error instanceof Problem) return undefined
+    throw error
+  }
 }
 
 function allow(
