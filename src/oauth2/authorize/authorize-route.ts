@@ -30,8 +30,6 @@ export interface AuthorizeRouteParts {
   baseUrl: () => string
 }
 
-/** Parameters of a request at most; the standards define about thirty. */
-const mostParameters = 60
 /** Errors that tell a client that it must show a page: nothing was refused. */
 const expected = new Set(['login_required', 'consent_required', 'account_selection_required'])
 
@@ -89,7 +87,7 @@ async function loadRequest(
   request: FastifyRequest,
   text: string,
 ): Promise<LoadedRequest> {
-  const parameters = [...new URLSearchParams(text)].slice(0, mostParameters)
+  const parameters = [...new URLSearchParams(text)]
   const [clientId = '', ...otherIds] = parameters.filter(([name]) => name === 'client_id').map(([, id]) => id)
   const client = otherIds.length === 0 ? await parts.clients.find(clientId) : undefined
   if (!client) throw await refuse(parts, request, undefined, 'client_id', 'No app of this id is registered.')

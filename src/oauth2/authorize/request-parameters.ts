@@ -33,6 +33,8 @@ export interface AuthorizationRequest {
 /** Where the answer to a request goes. It is known before the rest of the request is checked. */
 export type ReturnAddress = Pick<AuthorizationRequest, 'redirectUri' | 'responseMode' | 'state'>
 
+/** Parameters of a request at most; the standards define about thirty. */
+const mostParameters = 60
 /** Characters of `state` and `nonce` at most. */
 const longestText = 4096
 /** Characters of a hint at most: that of an e-mail address. */
@@ -94,6 +96,9 @@ export function parseRequest(
 }
 
 function refuseUnsupported(parameters: Parameters): void {
+  // Before the search for repeated names, whose time grows with the square of their number.
+  if (parameters.length > mostParameters)
+    throw invalid(`the request has more than ${mostParameters} parameters`)
   const names = parameters.map(([name]) => name).filter((name) => name !== 'resource')
   const repeated = names.find((name, index) => names.indexOf(name) !== index)
   if (repeated !== undefined) throw invalid(`the parameter ${printed(repeated)} came twice`)

@@ -13,6 +13,11 @@ export interface SignInNeeds {
 
 /** Milliseconds for differences between the clocks of the provider and this machine. */
 const tolerance = 60_000
+/**
+ * Milliseconds from a sign-in to the request that waited for it: the browser comes back at once. An older sign-in may be for
+ * another request, because one that waits for up to 20 minutes can be sent to another browser.
+ */
+const returnsWithin = 120_000
 
 /**
  * What the session lacks for a request; `undefined` when it is enough.
@@ -23,13 +28,17 @@ export function missingSignIn(
   { prompt, maxAge, acrValues }: AuthorizationRequest,
   { askedAt, now }: { askedAt: number; now: number },
 ): SignInNeeds | undefined {
-  const isForRequest = session !== undefined && session.createdAt >= askedAt
+  const isForRequest =
+    session !== undefined && session.createdAt >= askedAt && session.createdAt > now - returnsWithin
   const isFresh =
     isForRequest &&
     session.authenticatedAt >= askedAt - tolerance &&
     session.authenticationProof !== 'unproven'
   const isTooOld =
-    maxAge !== undefined && (session === undefined || now - session.authenticatedAt > maxAge * 1000)
+    maxAge !== undefined &&
+    (session === undefined ||
+      session.authenticationProof === 'unproven' ||
+      now - session.authenticatedAt > maxAge * 1000)
   const reauthenticate = !isFresh && (prompt.has('login') || isTooOld)
   const selectAccount = !isForRequest && prompt.has('select_account')
   // A voluntary claim (OpenID Connect Core, section 5.5.1.1): after one attempt the app gets the context that there is.
