@@ -40,7 +40,7 @@ export async function userinfoRoutes(app: App, parts: UserinfoParts): Promise<vo
         response: { 200: Claims },
       },
     } as const
-    const answer = async (request: UserinfoRequest) => claimsOf(parts, request, tokenOf(request))
+    const answer = (request: UserinfoRequest) => claimsOf(parts, request)
     routes.get<{ Body: TokenBody }>('/oauth2/userinfo', options, answer)
     routes.post<{ Body: TokenBody }>(
       '/oauth2/userinfo',
@@ -57,9 +57,9 @@ export async function userinfoRoutes(app: App, parts: UserinfoParts): Promise<vo
 
 async function claimsOf(
   { accessTokens, userClaims, noteRefusal, baseUrl }: UserinfoParts,
-  request: FastifyRequest,
-  token: string,
+  request: UserinfoRequest,
 ) {
+  const token = tokenOf(request)
   const audience = [baseUrl(), accessTokens.userinfoAudience]
   const claims = await accessTokens.verify(token, audience).catch((error: unknown) => {
     throw error instanceof Problem ? invalidToken() : error

@@ -73,7 +73,7 @@ async function issued({ database: { reader } }: TestService): Promise<number[]> 
       .selectFrom(table)
       .select((eb) => eb.fn.countAll<number>().as('count'))
       .executeTakeFirstOrThrow()
-    return Number(rows.count)
+    return rows.count
   }
   return Promise.all(tables.map(count))
 }

@@ -1,7 +1,7 @@
 // Attackers want to be where the answer of an authorization request goes.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
+import type { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { newPkce } from '../login/harness.ts'
 import { authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
