@@ -94,8 +94,13 @@ export class AuthorizationRequests {
   }
 }
 
+/** Whether a `request_uri` has the form of those of this service. Others name a document elsewhere, which is not read. */
+export function isOwnRequestUri(requestUri: string): boolean {
+  return requestUri.startsWith(prefix)
+}
+
 function hashOf(requestUri: string): Buffer | undefined {
-  return requestUri.startsWith(prefix) ? hashToken(requestUri.slice(prefix.length)) : undefined
+  return isOwnRequestUri(requestUri) ? hashToken(requestUri.slice(prefix.length)) : undefined
 }
 
 async function deleteRow(tx: Tx, hash: Uint8Array): Promise<boolean> {

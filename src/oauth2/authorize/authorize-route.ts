@@ -9,7 +9,12 @@ import type { Clients } from '../clients/clients.ts'
 import { answerWithPage } from '../error-page.ts'
 import { acceptRawForms } from '../raw-forms.ts'
 import { AuthorizationError } from './authorization-error.ts'
-import type { AuthorizationRequests, Parameters, StoredRequest } from './authorization-requests.ts'
+import {
+  isOwnRequestUri,
+  type AuthorizationRequests,
+  type Parameters,
+  type StoredRequest,
+} from './authorization-requests.ts'
 import type { Decision } from './decision.ts'
 import { parseRequest, returnAddress, type ReturnAddress } from './request-parameters.ts'
 import {
@@ -92,7 +97,8 @@ async function loadRequest(
   const client = otherIds.length === 0 ? await parts.clients.find(clientId) : undefined
   if (!client) throw await refuse(parts, request, undefined, 'client_id', 'No app of this id is registered.')
   const requestUri = parameters.find(([name]) => name === 'request_uri')?.[1]
-  if (!requestUri) return { client, parameters, stored: undefined }
+  // The redirect URI gets the error for any other `request_uri` (see parseRequest).
+  if (!requestUri || !isOwnRequestUri(requestUri)) return { client, parameters, stored: undefined }
   const stored = await parts.requests.read(requestUri, client.id)
   if (!stored) {
     const detail = 'The request is unknown, was used or has expired. Start again in the app.'
