@@ -87,7 +87,7 @@ describe('examples/client', () => {
     const request = (cookie: string): Request => new Request(page, { headers: { cookie } })
 
     test('its middleware and its route handlers know the user of the cookie', async () => {
-      const { middleware, config } = await import('../../examples/client/next/middleware.ts')
+      const { proxy, config } = await import('../../examples/client/next/proxy.ts')
       const { GET, DELETE } = await import('../../examples/client/next/app/api/orders/route.ts')
       const browser = new Browser()
       await signIn(service, browser)
@@ -95,8 +95,8 @@ describe('examples/client', () => {
         .map(([name, value]) => `${name}=${value}`)
         .join('; ')
       assert.deepEqual(config.matcher, ['/account/:path*'])
-      assert.equal(await middleware(request(cookie)), undefined)
-      const redirect = (await middleware(request('')))!
+      assert.equal(await proxy(request(cookie)), undefined)
+      const redirect = (await proxy(request('')))!
       assert.equal(redirect.status, 307)
       assert.equal(
         new URL(redirect.headers.get('location')!).searchParams.get('return_to'),
