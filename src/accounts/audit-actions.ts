@@ -3,6 +3,10 @@ export const auditActions = {
   'user.created': 'An account was created at the first sign-in of an identity.',
   'user.signed_in': 'A sign-in succeeded.',
   'user.signed_out': 'A session or an app was signed out by its user.',
+  'device.approved':
+    'A user allowed a device to sign in (device grant); the detail has the address of the device.',
+  'device.denied': 'A user did not allow a device to sign in.',
+  'device.refused': 'A code of a device was refused: it is wrong, was used or has expired.',
   'app.logout_failed':
     'An app did not accept the notice that a sign-in ended (back-channel logout); the code says why.',
   'sign_out.refused': 'A request of an app to sign its user out was refused; the code says why.',

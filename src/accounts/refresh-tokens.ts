@@ -232,6 +232,7 @@ export class RefreshTokens {
     if (provider !== undefined) codes = codes.where('provider', '=', provider)
     if (clientId !== undefined) codes = codes.where('client_id', '=', clientId)
     await codes.execute()
+    await deleteApprovedDevices(tx, userId, filter)
     return this.#revokeFamilies(tx, userId, filter)
   }
 
@@ -322,6 +323,18 @@ export class RefreshTokens {
       .execute()
     return token
   }
+}
+
+/** Devices that the user allowed to sign in and that have not got their tokens yet. */
+async function deleteApprovedDevices(
+  tx: Tx,
+  userId: string,
+  { provider, clientId }: CredentialFilter,
+): Promise<void> {
+  let rows = tx.deleteFrom('device_codes').where('user_id', '=', userId).where('status', '=', 'approved')
+  if (provider !== undefined) rows = rows.where('provider', '=', provider)
+  if (clientId !== undefined) rows = rows.where('client_id', '=', clientId)
+  await rows.execute()
 }
 
 function familyFrom(row: TokenFamiliesTable): Family {

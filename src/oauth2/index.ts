@@ -21,6 +21,8 @@ import { registrationRoute } from './clients/registration-routes.ts'
 import { deleteEndedSecrets } from './clients/client-secrets.ts'
 import { StoredClients } from './clients/client-store.ts'
 import { Clients } from './clients/clients.ts'
+import { deviceGrantType } from './device/device-grant.ts'
+import { createDeviceSignIn } from './device/index.ts'
 import { createLogout } from './logout/index.ts'
 import type { EndSessionUrl } from './logout/sign-out.ts'
 import { AuthorizationCodes } from './token/authorization-codes.ts'
@@ -94,9 +96,11 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
   const assertions = new ClientAssertions({ database, clock, baseUrl })
   const authentication = new ClientAuthentication({ ...accounts, clients, assertions })
   const authorization = createAuthorization({ ...parts, authentication, codes, idTokens })
+  const devices = createDeviceSignIn({ ...parts, authentication })
   const grants = new Map([
     ['authorization_code', authorizationCodeGrant(codes)],
     ['refresh_token', refreshTokenGrant(refreshTokens)],
+    [deviceGrantType, devices.grant],
     ['client_credentials', clientCredentialsGrant()],
   ])
   return {
@@ -123,11 +127,13 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
       await userinfoRoutes(app, { ...accounts, userClaims, baseUrl })
       discoveryRoutes(app, { baseUrl, grantTypes: [...grants.keys()] })
       await logout.routes(app)
+      await devices.routes(app)
     },
     workers: [
       ...logout.workers,
       createSweeper('apps', clock, log, [
         (now) => codes.sweep(now),
+        (now) => devices.sweep(now),
         (now) => authorization.sweep(now),
         (now) => assertions.sweep(now),
         (now) => deleteUnusedRegistrations(database, now),

@@ -136,7 +136,7 @@ function challengeOf(
 }
 
 /** Unknown scopes are ignored (OpenID Connect Core, section 3.1.2.1), unless nothing remains. */
-function scopeOf(client: Client, wanted = ''): string {
+export function scopeOf(client: Client, wanted = ''): string {
   const asked = [...new Set(wanted.split(' ').filter((scope) => scope !== ''))]
   const allowed = asked.filter((scope) => client.scopes.includes(scope))
   if (asked.length > 0 && allowed.length === 0)
@@ -144,7 +144,8 @@ function scopeOf(client: Client, wanted = ''): string {
   return allowed.join(' ')
 }
 
-function resourceOf(client: Client, wanted: readonly string[]): string | null {
+/** The APIs of a request. @throws AuthorizationError `invalid_target` */
+export function resourceOf(client: Client, wanted: readonly string[]): string | null {
   if (wanted.length === 0) return null
   const known = new Set([...client.audiences, client.audience ?? []].flat())
   if (!wanted.every((one) => known.has(one)))

@@ -31,6 +31,8 @@ export interface ClientConfig extends AppRights {
   firstParty?: boolean | undefined
   /** Whether the client may get tokens without a user (`client_credentials`). Default false. */
   clientCredentials?: boolean | undefined
+  /** Whether the client signs in devices without a browser: command lines, televisions (RFC 8628). Default false. */
+  deviceGrant?: boolean | undefined
   /** Seconds from a sign-in to the end of its refresh tokens at most. Default: SESSION_LIFETIME. */
   refreshTokenLifetime?: number | undefined
   /** The algorithm of its id_tokens. Default `ES256`. */
@@ -71,6 +73,7 @@ export function withDefaults(settings: ClientSettings) {
     audiences: settings.audiences ?? [],
     refreshTokenLifetime: settings.refreshTokenLifetime,
     clientCredentials: settings.clientCredentials ?? false,
+    deviceGrant: settings.deviceGrant ?? false,
     idTokenAlgorithm: settings.idTokenAlgorithm ?? ('ES256' as const),
   }
 }

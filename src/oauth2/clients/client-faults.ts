@@ -18,7 +18,7 @@ export function validateClients(clients: readonly ClientConfig[]): string[] {
   })
 }
 
-const flags = ['admin', 'managesSessions', 'firstParty', 'clientCredentials'] as const
+const flags = ['admin', 'managesSessions', 'firstParty', 'clientCredentials', 'deviceGrant'] as const
 const uriLists = ['redirectUris', 'postLogoutRedirectUris'] as const
 /** Characters of a secret at least: 128 bits in base64url are 22. */
 const shortestSecret = 20
@@ -93,8 +93,8 @@ function nameListFaults({ audience, audiences, scopes }: ClientSettings, named: 
 
 function uriListFaults(client: ClientSettings, named: string): string[] {
   const faults: string[] = []
-  if ((client.redirectUris ?? []).length === 0 && client.clientCredentials !== true)
-    faults.push(`${named} has no redirectUris`)
+  const needsNone = client.clientCredentials === true || client.deviceGrant === true
+  if ((client.redirectUris ?? []).length === 0 && !needsNone) faults.push(`${named} has no redirectUris`)
   for (const list of uriLists) {
     const uris = client[list] ?? []
     if (uris.length > mostListed) faults.push(`${list} of ${named} has more than ${mostListed} entries`)

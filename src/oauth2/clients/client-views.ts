@@ -39,6 +39,9 @@ const settings = {
   audiences: orDefault(Names('The APIs that it may ask for with `resource`')),
   firstParty: orDefault(Type.Boolean({ description: 'No consent page. Needs an admin. Default false.' })),
   clientCredentials: orDefault(Type.Boolean({ description: 'Tokens without a user. Default false.' })),
+  deviceGrant: orDefault(
+    Type.Boolean({ description: 'Sign-in of devices without a browser (RFC 8628). Default false.' }),
+  ),
   admin: orDefault(Type.Boolean({ description: 'Its tokens may have the admin role. Needs an admin.' })),
   managesSessions: orDefault(
     Type.Boolean({ description: 'Its tokens may list and end all sessions of their user. Needs an admin.' }),
@@ -95,6 +98,7 @@ export const ClientView = Type.Object({
   audiences: Type.Array(Type.String()),
   firstParty: Type.Boolean(),
   clientCredentials: Type.Boolean(),
+  deviceGrant: Type.Boolean(),
   admin: Type.Boolean(),
   managesSessions: Type.Boolean(),
   accessTokenLifetime: nullable(Type.Integer(), 'Seconds; null for the default'),
@@ -121,6 +125,7 @@ export function viewClient(client: Client | StoredClient) {
     audiences: [...client.audiences],
     firstParty: client.firstParty,
     clientCredentials: client.clientCredentials,
+    deviceGrant: client.deviceGrant,
     admin: client.admin === true,
     managesSessions: client.managesSessions === true,
     accessTokenLifetime: client.accessTokenLifetime ?? null,

@@ -27,6 +27,8 @@ export interface Client extends AppRights {
   /** Seconds from a sign-in to the end of its refresh tokens at most. */
   refreshTokenLifetime: number | undefined
   clientCredentials: boolean
+  /** Whether it may sign in devices without a browser (RFC 8628). */
+  deviceGrant: boolean
   idTokenAlgorithm: SigningAlgorithm
   /** Whether the configuration module declares it; otherwise it is in the database. */
   declared: boolean

@@ -1,0 +1,90 @@
+import { Type } from 'typebox'
+import { auditOrigin } from '../../accounts/audit.ts'
+import { acceptForms } from '../../accounts/routes.ts'
+import type { App } from '../../http/app.ts'
+import { optionalText } from '../../http/schemas/schemas.ts'
+import { AuthorizationError } from '../authorize/authorization-error.ts'
+import { resourceOf, scopeOf } from '../authorize/request-parameters.ts'
+import type { ClientAuthentication } from '../clients/client-authentication.ts'
+import type { Client } from '../clients/client.ts'
+import { answerOAuthError, OAuthError, OAuthErrorBody } from '../oauth-error.ts'
+import { codeLifetime, pollInterval, type DeviceCodes } from './device-codes.ts'
+import { displayUserCode } from './user-codes.ts'
+
+export interface DeviceAuthorizationRouteParts {
+  authentication: ClientAuthentication
+  deviceCodes: DeviceCodes
+  baseUrl: () => string
+}
+
+const Body = Type.Object({
+  client_id: Type.Optional(Type.String()),
+  client_secret: Type.Optional(Type.String()),
+  client_assertion: Type.Optional(Type.String()),
+  client_assertion_type: Type.Optional(Type.String()),
+  scope: optionalText('The scopes that the device asks for'),
+  resource: optionalText('The API of the access token (RFC 8707)'),
+})
+
+const Answer = Type.Object({
+  device_code: Type.String(),
+  user_code: Type.String({ description: 'For the person, such as WDJB-MJHT' }),
+  verification_uri: Type.String({ description: 'Where the person types it' }),
+  verification_uri_complete: Type.String({ description: 'The same with the code, for a QR code' }),
+  expires_in: Type.Integer({ description: 'Seconds' }),
+  interval: Type.Integer({ description: 'Seconds between two polls at least' }),
+})
+
+/** POST /oauth2/device_authorization: a device asks for a sign-in (RFC 8628, section 3.1). */
+export async function deviceAuthorizationRoute(
+  app: App,
+  { authentication, deviceCodes, baseUrl }: DeviceAuthorizationRouteParts,
+): Promise<void> {
+  await app.register(async (routes: App) => {
+    acceptForms(routes)
+    routes.post(
+      '/oauth2/device_authorization',
+      {
+        config: { access: 'public', rateLimit: { max: 60, sharedByProcesses: true } },
+        schema: {
+          tags: ['sign-in'],
+          summary: 'Start a sign-in of a device without a browser (RFC 8628)',
+          body: Body,
+          response: { 200: Answer, 400: OAuthErrorBody, 401: OAuthErrorBody },
+        },
+        errorHandler: answerOAuthError,
+      },
+      async (request, reply) => {
+        const { body } = request
+        const client = await authentication.authenticate(request, reply, body)
+        if (!client.deviceGrant)
+          throw new OAuthError('unauthorized_client', 'this app may not use the device grant')
+        const wanted = { clientId: client.id, ...grantable(client, body), origin: auditOrigin(request) }
+        const { deviceCode, userCode } = await deviceCodes.start(wanted)
+        const shown = displayUserCode(userCode)
+        const page = `${baseUrl().replace(/\/+$/, '')}/device`
+        return {
+          device_code: deviceCode,
+          user_code: shown,
+          verification_uri: page,
+          verification_uri_complete: `${page}?user_code=${shown}`,
+          expires_in: codeLifetime,
+          interval: pollInterval,
+        }
+      },
+    )
+  })
+}
+
+/** @throws OAuthError `invalid_scope`, `invalid_target` */
+function grantable(client: Client, { scope, resource }: { scope?: string; resource?: string }) {
+  try {
+    return {
+      scope: scopeOf(client, scope),
+      resource: resourceOf(client, resource === undefined ? [] : [resource]),
+    }
+  } catch (error) {
+    if (error instanceof AuthorizationError) throw new OAuthError(error.error, error.message)
+    throw error
+  }
+}

@@ -1,0 +1,193 @@
+import type { AuditOrigin } from '../../accounts/audit.ts'
+import type { Family, RefreshTokens } from '../../accounts/refresh-tokens.ts'
+import type { Session } from '../../accounts/session-lookup.ts'
+import { storableUserAgent } from '../../accounts/user-agent.ts'
+import type { Users } from '../../accounts/users.ts'
+import type { Keyring } from '../../crypto/keyring.ts'
+import { hashToken, newToken } from '../../crypto/tokens.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Database, Tx } from '../../storage/database.ts'
+import type { DeviceCodesTable } from '../../storage/tables.ts'
+import type { Client } from '../clients/client.ts'
+import { newUserCode } from './user-codes.ts'
+
+/** Seconds that a person has for the approval. */
+export const codeLifetime = 600
+/** Seconds between two polls of a device at least, and by how much this grows when it polls faster (RFC 8628, section 3.5). */
+export const pollInterval = 5
+/** Milliseconds that a poll may come early: the network delays some polls more than others. */
+const tolerance = 500
+/** Milliseconds after which an expired code is deleted. Until then its device is told that it has expired. */
+const retention = 3_600_000
+const purpose = 'device-user-code'
+
+export interface DeviceRequest {
+  clientId: string
+  /** Separated by spaces. */
+  scope: string
+  resource: string | null
+  /** The device. */
+  origin: AuditOrigin
+}
+
+/** A request that waits for its user. */
+export type PendingDevice = Pick<
+  DeviceCodesTable,
+  'device_code_hash' | 'client_id' | 'scope' | 'resource' | 'address' | 'user_agent'
+>
+
+/** What a poll of a device gives. `unknown`: also for a code of another client, and for a used one. */
+export type Poll =
+  | { state: 'pending' | 'too-fast' | 'expired' | 'denied' }
+  | { state: 'unknown'; userId: string | undefined }
+  | { state: 'approved'; family: Family; refreshToken: string }
+
+export interface DeviceCodesParts {
+  database: Database
+  clock: Clock
+  keyring: Keyring
+  refreshTokens: RefreshTokens
+  users: Users
+}
+
+/** Sign-ins of devices without a browser (RFC 8628): a person approves them on another device. */
+export class DeviceCodes {
+  readonly #parts: DeviceCodesParts
+
+  constructor(parts: DeviceCodesParts) {
+    this.#parts = parts
+  }
+
+  /** Stores a request. Returns the codes for the device and for the person. */
+  async start({ clientId, scope, resource, origin }: DeviceRequest): Promise<{
+    deviceCode: string
+    userCode: string
+  }> {
+    const { database, clock, keyring } = this.#parts
+    const now = clock.now()
+    const [deviceCode, userCode] = [newToken('dc_'), newUserCode()]
+    const [userCodeHash] = keyring.derived(userCode, purpose)
+    const nobody = { user_id: null, provider: null, authenticated_at: null, acr: null, amr: null }
+    await database.transaction((tx) =>
+      tx
+        .insertInto('device_codes')
+        .values({
+          ...nobody,
+          device_code_hash: hashToken(deviceCode),
+          user_code_hash: userCodeHash,
+          client_id: clientId,
+          scope,
+          resource,
+          address: origin.address ?? null,
+          user_agent: storableUserAgent(origin.userAgent),
+          status: 'pending',
+          poll_interval: pollInterval * 1000,
+          polled_at: null,
+          created_at: now,
+          expires_at: now + codeLifetime * 1000,
+        })
+        .execute(),
+    )
+    return { deviceCode, userCode }
+  }
+
+  /** The request of a code that a person typed; `undefined` when it is unknown, decided or expired. */
+  async find(userCode: string): Promise<PendingDevice | undefined> {
+    const { database, clock, keyring } = this.#parts
+    return database.reader
+      .selectFrom('device_codes')
+      .select(['device_code_hash', 'client_id', 'scope', 'resource', 'address', 'user_agent'])
+      .where('user_code_hash', 'in', keyring.derived(userCode, purpose))
+      .where('status', '=', 'pending')
+      .where('expires_at', '>', clock.now())
+      .executeTakeFirst()
+  }
+
+  /** Approves or denies a request for the user of a session. False when it was decided before or has expired. */
+  async decide(
+    tx: Tx,
+    { device_code_hash: hash }: PendingDevice,
+    session: Session,
+    status: 'approved' | 'denied',
+  ): Promise<boolean> {
+    const { userId, provider, authenticatedAt, acr, amr } = session
+    const row = await tx
+      .updateTable('device_codes')
+      .set({ status, user_id: userId, provider, authenticated_at: authenticatedAt, acr, amr })
+      .where('device_code_hash', '=', hash)
+      .where('status', '=', 'pending')
+      .where('expires_at', '>', this.#parts.clock.now())
+      .returning('client_id')
+      .executeTakeFirst()
+    return row !== undefined
+  }
+
+  /** One poll of a device. The first one after the approval gets the tokens. */
+  async poll(deviceCode: string, client: Client): Promise<Poll> {
+    const { database, clock } = this.#parts
+    const hash = hashToken(deviceCode)
+    return database.transaction(async (tx): Promise<Poll> => {
+      const row = await tx
+        .selectFrom('device_codes')
+        .selectAll()
+        .where('device_code_hash', '=', hash)
+        .executeTakeFirst()
+      const userId = row?.user_id ?? undefined
+      if (row?.client_id !== client.id || row.status === 'used') return { state: 'unknown', userId }
+      if (row.expires_at <= clock.now()) return { state: 'expired' }
+      if (row.status === 'denied') return { state: 'denied' }
+      if (row.status === 'approved') return this.#grant(tx, row, client)
+      return { state: await this.#notePoll(tx, row) }
+    })
+  }
+
+  async sweep(now: number): Promise<void> {
+    await this.#parts.database.transaction(
+      (tx) =>
+        tx
+          .deleteFrom('device_codes')
+          .where('expires_at', '<=', now - retention)
+          .execute(),
+      { priority: 'work' },
+    )
+  }
+
+  async #notePoll(tx: Tx, row: DeviceCodesTable): Promise<'pending' | 'too-fast'> {
+    const now = this.#parts.clock.now()
+    const isTooFast = row.polled_at !== null && now - row.polled_at < row.poll_interval - tolerance
+    await tx
+      .updateTable('device_codes')
+      .set({ polled_at: now, poll_interval: row.poll_interval + (isTooFast ? pollInterval * 1000 : 0) })
+      .where('device_code_hash', '=', row.device_code_hash)
+      .execute()
+    return isTooFast ? 'too-fast' : 'pending'
+  }
+
+  async #grant(tx: Tx, row: DeviceCodesTable, client: Client): Promise<Poll> {
+    const { refreshTokens, users } = this.#parts
+    const { user_id: userId, provider, authenticated_at: at } = row
+    const used = await tx
+      .updateTable('device_codes')
+      .set({ status: 'used' })
+      .where('device_code_hash', '=', row.device_code_hash)
+      .where('status', '=', 'approved')
+      .returning('client_id')
+      .executeTakeFirst()
+    if (!used || userId === null || provider === null || at === null || (await users.isBlocked(tx, userId)))
+      return { state: 'unknown', userId: userId ?? undefined }
+    const { scope, resource, address, user_agent: userAgent, acr, amr } = row
+    const granted = { familyId: refreshTokens.newFamilyId(), userId, clientId: client.id, scope, resource }
+    const lifetime = client.refreshTokenLifetime && client.refreshTokenLifetime * 1000
+    const refreshToken = await refreshTokens.createFamily(tx, {
+      ...granted,
+      // It does not end with the browser in which the person approved it.
+      sessionId: null,
+      provider,
+      address,
+      userAgent,
+      lifetime,
+      authentication: { at, acr, amr },
+    })
+    return { state: 'approved', family: { ...granted, authenticatedAt: at, acr, amr }, refreshToken }
+  }
+}

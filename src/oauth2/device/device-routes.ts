@@ -1,0 +1,201 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { auditOrigin, type Audit } from '../../accounts/audit.ts'
+import type { HostCookie } from '../../accounts/host-cookie.ts'
+import type { NoteRefusal } from '../../accounts/refusals.ts'
+import { acceptForms } from '../../accounts/routes.ts'
+import type { Session } from '../../accounts/session-lookup.ts'
+import type { Sessions } from '../../accounts/sessions.ts'
+import type { Users } from '../../accounts/users.ts'
+import { Problem } from '../../errors.ts'
+import { isForeignWrite } from '../../http/access/access.ts'
+import type { App } from '../../http/app.ts'
+import { clientIp } from '../../http/limits/client-address.ts'
+import { optionalText } from '../../http/schemas/schemas.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Client } from '../clients/client.ts'
+import type { Clients } from '../clients/clients.ts'
+import type { Consents } from '../consent/consents.ts'
+import type { DeviceCodes, PendingDevice } from './device-codes.ts'
+import { codePage, decidedPage, devicePage } from './device-page.ts'
+import { readUserCode } from './user-codes.ts'
+
+export interface DeviceRoutesParts {
+  clients: Clients
+  deviceCodes: DeviceCodes
+  consents: Consents
+  sessions: Sessions
+  sessionCookie: HostCookie
+  users: Users
+  audit: Audit
+  noteRefusal: NoteRefusal
+  database: Database
+  baseUrl: () => string
+}
+
+/** Calls of one address, and codes that one session may try, in a minute. All processes count them together. */
+const rateLimit = { max: 30, sharedByProcesses: true } as const
+const perSession = 10
+
+const tags = ['pages']
+const page = Type.String({ description: 'A page' })
+const Form = Type.Object(
+  {
+    user_code: Type.String(),
+    compared: Type.Optional(Type.Literal('yes')),
+    decision: Type.Enum(['allow', 'deny']),
+  },
+  { additionalProperties: false },
+)
+
+/** A request that waits, and its app. */
+interface Found {
+  userCode: string
+  device: PendingDevice
+  client: Client
+}
+
+/** /device: a person approves the sign-in of a device (RFC 8628, section 3.3). */
+export async function deviceRoutes(app: App, parts: DeviceRoutesParts): Promise<void> {
+  await app.register(async (routes: App) => {
+    acceptForms(routes)
+    showRoute(routes, parts)
+    decideRoute(routes, parts)
+  })
+}
+
+function showRoute(routes: App, parts: DeviceRoutesParts): void {
+  routes.get(
+    '/device',
+    {
+      config: { access: 'public', rateLimit },
+      schema: {
+        tags,
+        summary: 'Where a person types the code of a device; without a session a redirect to /login',
+        produces: ['text/html'],
+        querystring: Type.Object({ user_code: optionalText('The code, from a link or a QR code') }),
+        response: { 200: page, 303: Type.Null(), 400: page },
+      },
+    },
+    async (request, reply) => {
+      const { user_code: typed } = request.query
+      const session = await sessionOf(parts, request)
+      if (!session) return reply.redirect(loginPath(routes.basePath, typed), 303)
+      if (typed === undefined) return html(reply, codePage(routes.basePath))
+      const found = await look(parts, request, reply, { session, typed })
+      if (!found) return html(reply.code(400), codePage(routes.basePath, unknownCode))
+      return html(reply, await ask(parts, request, session, found))
+    },
+  )
+}
+
+function decideRoute(routes: App, parts: DeviceRoutesParts): void {
+  routes.post(
+    '/device',
+    {
+      config: { access: 'session', rateLimit },
+      schema: {
+        tags,
+        summary: 'Allow or deny the sign-in of a device; the form of the page',
+        produces: ['text/html'],
+        body: Form,
+        response: { 200: page, 303: Type.Null(), 400: page },
+      },
+      errorHandler: (error, request, reply) => {
+        const isOver = error instanceof Problem && error.code === 'not-signed-in'
+        if (!isOver || isForeignWrite(request, parts.baseUrl())) throw error
+        void reply.redirect(loginPath(routes.basePath), 303)
+      },
+    },
+    async (request, reply) => {
+      const { user_code: typed, compared, decision } = request.body
+      const session = await sessionOf(parts, request)
+      if (!session) throw new Problem('not-signed-in')
+      const found = await look(parts, request, reply, { session, typed })
+      if (!found) return html(reply.code(400), codePage(routes.basePath, unknownCode))
+      if (decision === 'allow' && compared === undefined)
+        return html(reply.code(400), await ask(parts, request, session, found, true))
+      if (!(await decide(parts, request, { session, found, allowed: decision === 'allow' })))
+        return html(reply.code(400), codePage(routes.basePath, unknownCode))
+      return html(reply, decidedPage(routes.basePath, decision === 'allow'))
+    },
+  )
+}
+
+const unknownCode = 'This code is wrong, was used or has expired. Look at your device again.'
+
+/** Counts the try, and audits a wrong one: codes are short, so guesses are bounded. */
+async function look(
+  { clients, deviceCodes, noteRefusal }: DeviceRoutesParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { session, typed }: { session: Session; typed: string },
+): Promise<Found | undefined> {
+  await request.server.limits.takeShared(reply, `device codes ${session.id}`, perSession)
+  const userCode = readUserCode(typed)
+  const device = userCode === undefined ? undefined : await deviceCodes.find(userCode)
+  const client = device && (await clients.find(device.client_id))
+  if (userCode !== undefined && device && client?.deviceGrant) return { userCode, device, client }
+  const { userId, id, role } = session
+  const principal = { kind: 'session', role, userId, sessionId: id } as const
+  await noteRefusal(request, { action: 'device.refused', code: 'unknown-code', userId }, principal)
+  return undefined
+}
+
+async function ask(
+  { users, database }: DeviceRoutesParts,
+  request: FastifyRequest,
+  session: Session,
+  found: Found,
+  notCompared = false,
+): Promise<string> {
+  const user = await users.find(database.reader, session.userId)
+  return devicePage({
+    ...found,
+    basePath: request.server.basePath,
+    signedInAs: user?.name ?? user?.email ?? session.userId,
+    address: clientIp(request),
+    notCompared,
+  })
+}
+
+/** False when the request was decided before. */
+function decide(
+  { database, deviceCodes, consents, audit }: DeviceRoutesParts,
+  request: FastifyRequest,
+  { session, found: { device, client }, allowed }: { session: Session; found: Found; allowed: boolean },
+): Promise<boolean> {
+  const { userId } = session
+  return database.transaction(async (tx) => {
+    if (!(await deviceCodes.decide(tx, device, session, allowed ? 'approved' : 'denied'))) return false
+    if (allowed && !client.firstParty) await consents.grant(tx, userId, client.id, device.scope)
+    await audit.record(tx, {
+      ...auditOrigin(request),
+      action: allowed ? 'device.approved' : 'device.denied',
+      userId,
+      target: `app:${client.id}`,
+      detail: { deviceAddress: device.address },
+    })
+    return true
+  })
+}
+
+async function sessionOf(
+  { sessions, sessionCookie }: DeviceRoutesParts,
+  request: FastifyRequest,
+): Promise<Session | undefined> {
+  const token = sessionCookie.read(request)
+  return token === undefined ? undefined : sessions.find(token)
+}
+
+function loginPath(basePath: string, typed?: string): string {
+  const query = typed === undefined ? '' : `?${new URLSearchParams({ user_code: typed }).toString()}`
+  return `${basePath}/login?${new URLSearchParams({ return_to: `${basePath}/device${query}` }).toString()}`
+}
+
+function html(reply: FastifyReply, page: string): FastifyReply {
+  return reply
+    .type('text/html; charset=utf-8')
+    .serializer((text: string) => text)
+    .send(page)
+}

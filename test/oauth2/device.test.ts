@@ -1,0 +1,162 @@
+// Device Authorization Grant (RFC 8628).
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { decodeJwt } from 'jose'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { signInAs } from '../attacks/harness.ts'
+import { startHonestProvider, type HonestProvider } from '../attacks/honest-provider.ts'
+import { Browser } from '../harness/browser.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { lastAudit, postForm, sessionOf } from './app-sessions.ts'
+import { poll, startDevice } from './device-harness.ts'
+
+const cli = { id: 'cli', name: 'Acme CLI', deviceGrant: true }
+const tv = { id: 'tv', name: 'TV of others', deviceGrant: true, firstParty: false }
+const box = { id: 'box', deviceGrant: true, secret: 'box-secret-of-an-app-0123456789' }
+
+onEachEngine('sign-in of a device', (engine) => {
+  let provider: HonestProvider
+  let service: TestService
+  let shift = 0
+  before(async () => {
+    provider = await startHonestProvider()
+    const clock = { ...systemClock, now: () => Date.now() + shift }
+    service = await startTestService(engine, {
+      env: provider.env('ACME'),
+      config: { login: { clients: [cli, tv, box] } },
+      parts: { clock },
+    })
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+
+  async function signedIn(person: string): Promise<Browser> {
+    const browser = new Browser()
+    await signInAs(service, browser, provider, person)
+    return browser
+  }
+  const show = (browser: Browser, code?: string): Promise<Response> =>
+    browser.go(
+      new URL(
+        code === undefined ? '/device' : `/device?user_code=${encodeURIComponent(code)}`,
+        service.baseUrl,
+      ),
+    )
+  const decide = (browser: Browser, code: string, decision = 'allow'): Promise<Response> =>
+    postForm(service, browser, '/device', { user_code: code, compared: 'yes', decision })
+
+  test('a person types the code, sees who asks, allows it, and the device gets its tokens', async () => {
+    const started = await startDevice(service, { client_id: 'cli', scope: 'openid email offline_access' })
+    assert.match(started.user_code, /^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/)
+    assert.equal(started.verification_uri, `${service.baseUrl}/device`)
+    assert.equal(
+      started.verification_uri_complete,
+      `${service.baseUrl}/device?user_code=${started.user_code}`,
+    )
+    assert.deepEqual([started.expires_in, started.interval], [600, 5])
+    assert.deepEqual(await poll(service, 'cli', started), { status: 400, error: 'authorization_pending' })
+    const browser = await signedIn('ada')
+    const { userId } = (await sessionOf(service, browser))!
+    assert.match(await (await show(browser)).text(), /Type the code/)
+    const page = await (await show(browser, started.user_code.toLowerCase())).text()
+    for (const words of ['Acme CLI', started.user_code, '127.0.0.1', 'Stay signed in', 'e-mail address'])
+      assert.ok(page.includes(words), words)
+    const done = await decide(browser, started.user_code)
+    assert.equal(done.status, 200)
+    assert.match(await done.text(), /Your device is signed in/)
+    const entry = await lastAudit(service, 'device.approved')
+    assert.deepEqual([entry?.user_id, entry?.actor, entry?.target], [userId, `user:${userId}`, 'app:cli'])
+    const { status, body } = await poll(service, 'cli', started)
+    assert.equal(status, 200)
+    const idToken = decodeJwt(String(body!['id_token']))
+    assert.deepEqual([idToken.sub, idToken.aud], [userId, 'cli'])
+    assert.equal(body!['scope'], 'openid email offline_access')
+    assert.deepEqual(await poll(service, 'cli', started), { status: 400, error: 'invalid_grant' })
+  })
+
+  test('without a session the browser signs in first and comes back to the code', async () => {
+    const answer = await show(new Browser(), 'WDJB-MJHT')
+    assert.equal(answer.status, 303)
+    const to = new URL(answer.headers.get('location')!, service.baseUrl)
+    assert.equal(to.pathname, '/login')
+    assert.equal(to.searchParams.get('return_to'), '/device?user_code=WDJB-MJHT')
+  })
+
+  test('a person who does not allow it ends the device’s wait', async () => {
+    const started = await startDevice(service, { client_id: 'cli' })
+    const browser = await signedIn('denier')
+    assert.match(await (await decide(browser, started.user_code, 'deny')).text(), /Not allowed/)
+    assert.deepEqual(await poll(service, 'cli', started), { status: 400, error: 'access_denied' })
+    assert.equal((await decide(browser, started.user_code)).status, 400)
+    assert.equal((await lastAudit(service, 'device.denied'))?.target, 'app:cli')
+  })
+
+  test('a device that polls too fast has to slow down, five seconds more each time', async () => {
+    const started = await startDevice(service, { client_id: 'cli' })
+    const wait = (seconds: number) => void (shift += seconds * 1000)
+    const errors: (string | undefined)[] = []
+    for (const seconds of [0, 1, 9, 14, 15]) {
+      wait(seconds)
+      errors.push((await poll(service, 'cli', started)).error)
+    }
+    const [pending, slower] = ['authorization_pending', 'slow_down']
+    assert.deepEqual(errors, [pending, slower, slower, slower, slower])
+    wait(25)
+    assert.equal((await poll(service, 'cli', started)).error, pending)
+  })
+
+  test('after ten minutes the code has expired, for the person and for the device', async () => {
+    const started = await startDevice(service, { client_id: 'cli' })
+    const browser = await signedIn('late')
+    shift += 601_000
+    assert.equal((await show(browser, started.user_code)).status, 400)
+    assert.equal((await decide(browser, started.user_code)).status, 400)
+    assert.deepEqual(await poll(service, 'cli', started), { status: 400, error: 'expired_token' })
+  })
+
+  test('a confidential client authenticates, and the approval for an app of others is a consent', async () => {
+    const refused = await service.fetch('/oauth2/device_authorization', {
+      method: 'POST',
+      body: new URLSearchParams({ client_id: 'box' }),
+    })
+    assert.equal(refused.status, 401)
+    await startDevice(service, { client_id: 'box', client_secret: box.secret })
+    const started = await startDevice(service, { client_id: 'tv', scope: 'openid profile' })
+    const browser = await signedIn('viewer')
+    await decide(browser, started.user_code)
+    const { userId } = (await sessionOf(service, browser))!
+    const consent = await service.database.reader
+      .selectFrom('consents')
+      .select(['client_id', 'scope'])
+      .where('user_id', '=', userId)
+      .execute()
+    assert.deepEqual(
+      consent.map(({ client_id: id, scope }) => [id, scope]),
+      [['tv', 'openid profile']],
+    )
+  })
+
+  test('tokens of a device outlive the browser, but not the end of all sessions or a block', async () => {
+    const started = await startDevice(service, { client_id: 'cli', scope: 'openid' })
+    const browser = await signedIn('outlives')
+    const { userId } = (await sessionOf(service, browser))!
+    await decide(browser, started.user_code)
+    await postForm(service, browser, '/auth/logout', {})
+    const { body } = await poll(service, 'cli', started)
+    const headers = { authorization: `Bearer ${String(body!['access_token'])}` }
+    const isLive = async () => (await service.fetch('/auth/session', { headers })).status === 200
+    assert.equal(await isLive(), true)
+    const next = await startDevice(service, { client_id: 'cli', scope: 'openid' })
+    await decide(await signedIn('outlives'), next.user_code)
+    await service.admin(`/users/${userId}/sessions`, { method: 'DELETE' })
+    assert.equal(await isLive(), false)
+    assert.equal(
+      (await poll(service, 'cli', next)).error,
+      'invalid_grant',
+      'approved, and not fetched in time',
+    )
+  })
+})
