@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 
 const root = join(import.meta.dirname, '../..')
-const pages = ['docs/guides/client.md', 'packages/client/README.md']
+const pages = ['docs/guides/client.md', 'packages/client/README.md', 'examples/client/README.md']
 
 test('the programs of the guide and of the README compile', () => {
   const cache = join(root, 'node_modules/.cache')
