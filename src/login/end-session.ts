@@ -12,7 +12,7 @@ export interface EndSessionRequest {
 /**
  * The provider's address for ending its own session (OpenID Connect RP-Initiated Logout 1.0, section 2); `undefined` if the
  * discovery document has none that a browser may be sent to. The id_token is not stored, so `client_id` takes the place of
- * `id_token_hint`; most providers then ask the person before they sign out.
+ * `id_token_hint`; the provider may then ask the person before it signs out.
  */
 export function endSessionAddress(
   { issuer, clientId }: Pick<OpenIdProvider, 'issuer' | 'clientId'>,
