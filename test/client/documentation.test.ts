@@ -1,7 +1,7 @@
 // The programs in the documentation of the client library compile, against its sources.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
@@ -28,11 +28,12 @@ test('the programs of the guide and of the README compile', () => {
         files.map((file) => join(root, file)),
       ]),
     )
-    const react = join(root, 'packages/client/src/react/react.d.ts')
+    // Declarations of modules, which no import leads to.
+    const ambient = globSync('{src,packages/*/src}/**/*.d.ts', { cwd: root }).map((file) => join(root, file))
     const project = {
       extends: join(root, 'tsconfig.json'),
       compilerOptions: { paths },
-      include: ['*.mts', react],
+      include: ['*.mts', ...ambient],
       // That of the checkout leaves out node_modules, where these are.
       exclude: [],
     }
