@@ -30,7 +30,7 @@ type Reply = FastifyReply
 /** What a client showed of itself. */
 type Credentials =
   | { method: 'none'; clientId: string }
-  | { method: 'client_secret_basic' | 'client_secret_post'; clientId: string; secret: string }
+  | { method: 'client_secret_basic' | 'client_secret_post'; clientId: string; secrets: readonly string[] }
   | { method: 'private_key_jwt'; clientId: string; assertion: string }
 
 export interface ClientAuthenticationParts {
@@ -95,9 +95,9 @@ export class ClientAuthentication {
       if (fault) throw refuse(fault.code, fault.why)
       return client
     }
-    const hash = hashToken(credentials.secret)
+    const hashes = credentials.secrets.map((secret) => hashToken(secret))
     // Each hash is compared, so that the time does not tell which one matched.
-    const matches = client.secretHashes.filter((known) => equalBytes(known, hash))
+    const matches = client.secretHashes.flatMap((known) => hashes.filter((hash) => equalBytes(known, hash)))
     if (matches.length === 0) throw refuse('wrong-secret', 'the secret is wrong')
     return client
   }
@@ -134,29 +134,34 @@ export class ClientAuthentication {
     if (clientId === undefined) throw new OAuthError('invalid_request', 'client_id is missing')
     return secret === undefined
       ? { method: 'none', clientId }
-      : { method: 'client_secret_post', clientId, secret }
+      : { method: 'client_secret_post', clientId, secrets: [secret] }
   }
 }
 
-/** Id and secret are form-encoded in the header (RFC 6749, section 2.3.1). */
-function basicCredentials(authorization: string): { clientId: string; secret: string } {
-  const malformed = () =>
-    new RefusedClient(
+/**
+ * Id and secret are form-encoded in the header (RFC 6749, section 2.3.1). Widespread clients, such as Authlib, send them as
+ * they are, so a secret with `+` or `%` may mean two texts.
+ */
+function basicCredentials(authorization: string): { clientId: string; secrets: readonly string[] } {
+  const pair = Buffer.from(authorization.slice('basic '.length), 'base64').toString()
+  const colon = pair.indexOf(':')
+  if (colon < 0)
+    throw new RefusedClient(
       'malformed-header',
       undefined,
       'invalid_client',
       'the Authorization header is malformed',
       { status: 401, challenge },
     )
-  const pair = Buffer.from(authorization.slice('basic '.length), 'base64').toString()
-  const colon = pair.indexOf(':')
-  if (colon < 0) throw malformed()
+  const secret = pair.slice(colon + 1)
+  return { clientId: formDecoded(pair.slice(0, colon)), secrets: [formDecoded(secret), secret] }
+}
+
+/** The text itself when it cannot be form-encoded. */
+function formDecoded(text: string): string {
   try {
-    const [clientId, secret] = [pair.slice(0, colon), pair.slice(colon + 1)].map((part) =>
-      decodeURIComponent(part.replaceAll('+', ' ')),
-    )
-    return { clientId: clientId!, secret: secret! }
+    return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {
-    throw malformed()
+    return text
   }
 }

@@ -56,6 +56,12 @@ onEachEngine('openid-client', (engine) => {
       await useTokens(await discover('web', method(webSecret)), redirectUri)
   })
 
+  test('a client that does not form-encode its secret in the header, as several do not', async () => {
+    const unencoded: oidc.ClientAuth = (_server, client, _body, headers) =>
+      headers.set('authorization', `Basic ${btoa(`${client.client_id}:${webSecret}`)}`)
+    await useTokens(await discover('web', unencoded), redirectUri)
+  })
+
   test('its default for a secret', async () => {
     const config = await oidc.discovery(new URL(stock.service.baseUrl), 'web', webSecret, undefined, {
       execute: [oidc.allowInsecureRequests],
