@@ -9,6 +9,7 @@ import type { ImportFormat, ImportKind } from '../listing/importing/import-file.
 import type { ListsAction } from './lists.ts'
 import type { ServeOptions } from './serve.ts'
 import type { Shell } from './completion.ts'
+import { clientCommands } from './client-commands.ts'
 import { webhookCommands } from './webhook-commands.ts'
 
 /** Commands are loaded when they are called: starting the server does not pay for the others. */
@@ -31,6 +32,7 @@ export function commandLine(): Command {
     serviceCommands,
     configCommands,
     keyCommands,
+    clientCommands,
     userCommands,
     webhookCommands,
     dataCommands,

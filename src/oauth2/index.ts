@@ -14,6 +14,7 @@ import { ClientAssertions } from './clients/client-assertions.ts'
 import { ClientAuthentication } from './clients/client-authentication.ts'
 import type { ClientConfig } from './clients/client-config.ts'
 import { validateClients } from './clients/client-faults.ts'
+import { ClientList } from './clients/client-list.ts'
 import { ClientManagement } from './clients/client-management.ts'
 import { clientRoutes } from './clients/client-routes.ts'
 import { deleteUnusedRegistrations } from './clients/registered-clients.ts'
@@ -89,7 +90,6 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
     database,
     clock,
     record: accounts.audit.record,
-    cursors: new Cursors(keyring),
     declared: clients.declared(),
   })
   const logout = createLogout({ ...parts, idTokens })
@@ -116,7 +116,7 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
     issueCode: (tx, app, user) =>
       codes.issue(tx, { ...app, sessionId: null, scope: null, resource: null, nonce: null }, user),
     async routes(app) {
-      clientRoutes(app, management)
+      clientRoutes(app, management, new ClientList(database, new Cursors(keyring), clients.declared()))
       const mode = parts.configuration.clientRegistration
       await registrationRoute(app, { ...accounts, mode, management })
       const status = new TokenStatus(accounts)

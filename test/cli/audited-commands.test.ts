@@ -22,6 +22,7 @@ const exceptions: Record<string, string> = {
   serve: 'what it does has entries of its own; starts and stops are in the service log',
   migrate: 'the table `migrations` has each with its time',
   'keys list': 'reads',
+  'clients list': 'reads',
   sources: 'reads',
   'users sessions': 'reads',
   'users issuers': 'reads',
@@ -91,11 +92,25 @@ describe('the audit log and all commands', () => {
     return (await keys.executeTakeFirstOrThrow()).id
   }
 
+  const newestClient = async (): Promise<string> => {
+    const clients = service.database.reader.selectFrom('clients').select('id').orderBy('id', 'desc').limit(1)
+    return (await clients.executeTakeFirstOrThrow()).id
+  }
+
   const commands: Record<string, [AuditAction, () => Promise<string[]>]> = {
     'keys create': ['key.created', async () => ['keys', 'create', 'ci', '--scope', 'events:write']],
     'keys revoke': ['key.revoked', async () => ['keys', 'revoke', await newestKey()]],
     'keys rotate-signing': ['signing_key.rotated', async () => ['keys', 'rotate-signing']],
     'keys reseal': ['secrets.resealed', async () => ['keys', 'reseal']],
+    'clients create': [
+      'client.created',
+      async () => ['clients', 'create', 'app', '--redirect-uri', 'https://app.example/callback'],
+    ],
+    'clients rotate-secret': [
+      'client.secret_created',
+      async () => ['clients', 'rotate-secret', await newestClient()],
+    ],
+    'clients delete': ['client.deleted', async () => ['clients', 'delete', await newestClient()]],
     'users block': ['user.blocked', async () => ['users', 'block', userId]],
     'users unblock': ['user.unblocked', async () => ['users', 'unblock', userId]],
     'users end-sessions': [

@@ -57,6 +57,14 @@ const statuses = [
   ),
 ].join('')
 
+const newAppForm = `<form id="new-app" class="fields">
+        <label>Name <input type="text" name="name" required maxlength="100"></label>
+        <label>Redirect URIs <input type="text" name="redirectUris" required placeholder="https://app.example/callback"></label>
+        <label>Kind <select name="kind"><option value="confidential">on a server</option><option value="public">browser or device</option></select></label>
+        <label class="check"><input type="checkbox" name="firstParty"> belongs to the product: no consent page</label>
+        <button class="primary">Add</button>
+      </form>`
+
 const failedList = (status: string, title: string): string => `<h3>${title}</h3>
     ${table(status, 'received | type | source | error | event id | ')}
     <p class="soft" id="${status}-empty">None.</p>
@@ -79,6 +87,7 @@ const dashboardPage = (basePath: string): string =>
   <a href="#failed-section" class="for-admins" hidden>Failed</a>
   <a href="#refused-section" class="for-admins" hidden>Refused</a>
   <a href="#sessions-section">Your account</a>
+  <a href="#apps-section" class="for-admins" hidden>Apps</a>
   <a href="#users-section" class="for-admins" hidden>Users</a>
   <a href="#audit-section" class="for-admins" hidden>Audit log</a>
 </nav>
@@ -140,6 +149,16 @@ const dashboardPage = (basePath: string): string =>
   <section aria-labelledby="activity-title">
     <div class="head"><h2 id="activity-title">What happened to your account</h2><span class="note">newest first</span></div>
     ${table('activity', 'time | what | provider | result | address | browser')}
+  </section>
+  <section id="apps-section" class="for-admins" hidden aria-labelledby="apps-title">
+    <div class="head"><h2 id="apps-title">Apps</h2><span class="note">applications that people sign in to with this service</span></div>
+    <div id="apps-said" role="status"></div>
+    ${table('apps', 'name | kind | redirects to | ')}
+    <p class="soft" id="apps-empty" hidden>None yet.</p>
+    <div class="actions"><button id="apps-more" class="small" hidden>More</button></div>
+    <details class="actions"><summary>Add an app</summary>
+      ${newAppForm}
+    </details>
   </section>
   <section id="users-section" class="for-admins" hidden aria-labelledby="users-title">
     <div class="head"><h2 id="users-title">Users</h2><span class="note">a change of role ends their sessions</span></div>

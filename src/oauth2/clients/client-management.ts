@@ -1,8 +1,6 @@
 import type { AuditEntry, AuditOrigin, RecordAudit } from '../../accounts/audit.ts'
 import { Problem } from '../../errors.ts'
 import { isScope } from '../../http/access/scopes.ts'
-import type { Cursors, CursorScope } from '../../paging/cursor.ts'
-import type { PageOfRows } from '../../paging/page.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { ClientsTable } from '../../storage/tables.ts'
@@ -10,6 +8,7 @@ import { originsOf, type Client } from './client.ts'
 import { refuseTooMany } from './registered-clients.ts'
 import type { ClientSettings } from './client-config.ts'
 import { nameFaults, settingsFaults } from './client-faults.ts'
+import { forgetClient } from './client-removal.ts'
 import { addSecret, removeSecret, secretsOfClient, type ListedSecret } from './client-secrets.ts'
 import { announceClients, isClientId, newClientId, storedClient, type StoredClient } from './client-store.ts'
 
@@ -35,13 +34,9 @@ export interface ClientManagementParts {
   database: Database
   clock: Clock
   record: RecordAudit
-  cursors: Cursors
   /** The clients of the configuration module. */
   declared: readonly Client[]
 }
-
-/** Rows that one transaction changes at most, so that other writers do not wait long. */
-const batch = 1_000
 
 /** The audit log's name of a client. */
 export const clientTarget = (id: string): string => `app:${id}`
@@ -52,23 +47,6 @@ export class ClientManagement {
 
   constructor(parts: ClientManagementParts) {
     this.#parts = parts
-  }
-
-  /** Declared and stored clients, by id, the highest first: new clients come before older ones. */
-  async list(limit: number, cursor: string | undefined): Promise<PageOfRows<Client | StoredClient>> {
-    const { database, cursors, declared } = this.#parts
-    const scope: CursorScope = { list: 'clients', keys: [{ name: 'id', type: 'text' }], query: {} }
-    const last = cursor === undefined ? undefined : (cursors.decode(scope, cursor)[0] as string)
-    let query = database.reader
-      .selectFrom('clients')
-      .selectAll()
-      .orderBy('id', 'desc')
-      .limit(limit + 1)
-    if (last !== undefined) query = query.where('id', '<', last)
-    const stored = (await query.execute()).map(storedClient)
-    const others = declared.filter(({ id }) => last === undefined || compareIds(id, last) < 0)
-    const found = [...others, ...stored].toSorted((a, b) => compareIds(b.id, a.id)).slice(0, limit + 1)
-    return cursors.page(scope, found, limit, ({ id }) => [id])
   }
 
   /** One client and its valid secrets. @throws Problem `not-found` */
@@ -163,14 +141,14 @@ export class ClientManagement {
    * @throws Problem `not-found`, `conflict` for a declared client
    */
   async remove(id: string, caller: ClientCaller): Promise<void> {
-    const { database, record } = this.#parts
+    const { database, clock, record } = this.#parts
     await database.transaction(async (tx) => {
       const client = await this.#lock(tx, id, caller)
       await tx.deleteFrom('clients').where('id', '=', id).execute()
       await record(tx, { ...entryOf('client.deleted', client), ...caller.origin })
       await announceClients(database, tx)
     })
-    await this.#forget(id)
+    await forgetClient(database, id, clock.now())
   }
 
   /**
@@ -238,33 +216,6 @@ export class ClientManagement {
     if (!row) throw new Problem('not-found', { detail: 'There is no such app.' })
     return storedClient(row)
   }
-
-  /** If the process ends meanwhile, the rest stays without effect: the client does not exist. */
-  async #forget(clientId: string): Promise<void> {
-    const inSteps = async (step: (tx: Tx) => Promise<number>): Promise<void> => {
-      const { database } = this.#parts
-      for (let done = batch; done === batch;) done = await database.transaction(step, { priority: 'work' })
-    }
-    await inSteps((tx) => endFamilies(tx, clientId, this.#parts.clock.now()))
-    await inSteps((tx) => deleteConsents(tx, clientId))
-  }
-}
-
-async function endFamilies(tx: Tx, clientId: string, now: number): Promise<number> {
-  const some = tx
-    .selectFrom('token_families')
-    .select('id')
-    .where('client_id', '=', clientId)
-    .where('revoked_at', 'is', null)
-    .limit(batch)
-  const ended = tx.updateTable('token_families').set({ revoked_at: now }).where('id', 'in', some)
-  return Number((await ended.executeTakeFirst()).numUpdatedRows)
-}
-
-async function deleteConsents(tx: Tx, clientId: string): Promise<number> {
-  const some = tx.selectFrom('consents').select('user_id').where('client_id', '=', clientId).limit(batch)
-  const deleted = tx.deleteFrom('consents').where('client_id', '=', clientId).where('user_id', 'in', some)
-  return Number((await deleted.executeTakeFirst()).numDeletedRows)
 }
 
 /** Whether a client has rights that only admins may give: its tokens reach more than what a user consented to. */
@@ -299,9 +250,4 @@ async function writeOrigins(tx: Tx, client: StoredClient): Promise<void> {
 
 function entryOf(action: AuditEntry['action'], { id, name, confidential }: StoredClient): AuditEntry {
   return { action, target: clientTarget(id), detail: { name, confidential } }
-}
-
-/** By bytes, as the databases compare ids. */
-function compareIds(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }

@@ -8,6 +8,7 @@ import type { App } from '../../http/app.ts'
 import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { limitParameter } from '../../paging/parameters.ts'
+import type { ClientList } from './client-list.ts'
 import type { ClientCaller, ClientManagement, GivenSettings } from './client-management.ts'
 import {
   ClientChangeBody,
@@ -36,13 +37,13 @@ const Created = Type.Object({
 })
 
 /** /clients: the applications of the product, for admins. */
-export function clientRoutes(routes: App, clients: ClientManagement): void {
-  readRoutes(routes, clients)
+export function clientRoutes(routes: App, clients: ClientManagement, list: ClientList): void {
+  readRoutes(routes, clients, list)
   changeRoutes(routes, clients)
   secretRoutes(routes, clients)
 }
 
-function readRoutes(routes: App, clients: ClientManagement): void {
+function readRoutes(routes: App, clients: ClientManagement, list: ClientList): void {
   const querystring = Type.Object({
     limit: limitParameter(limits),
     cursor: Type.Optional(Type.String({ minLength: 1 })),
@@ -58,8 +59,7 @@ function readRoutes(routes: App, clients: ClientManagement): void {
         response: { 200: pageSchema(ClientView) },
       },
     },
-    async ({ query }) =>
-      viewPage(await clients.list(readLimit(query.limit, limits), query.cursor), viewClient),
+    async ({ query }) => viewPage(await list.page(readLimit(query.limit, limits), query.cursor), viewClient),
   )
   routes.get(
     '/clients/:id',

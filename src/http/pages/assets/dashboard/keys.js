@@ -9,7 +9,8 @@ export function showKeys({ secret, publicKey }) {
   notice(element('div', { class: 'message info' }, words, ...keys))
 }
 
-const keyLine = (key) =>
+/** A text to copy. */
+export const keyLine = (key) =>
   element(
     'span',
     {},

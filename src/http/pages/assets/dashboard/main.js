@@ -2,6 +2,7 @@
 import { showActivity, showIdentities, showLinks, showSessions } from './account.js'
 import { showAuditAnew, showMoreAudit, showMoreUsers } from './administration.js'
 import { send } from './api.js'
+import { showApps, showMoreApps, takeNewApps } from './apps.js'
 import { deliveryView } from './delivery-view.js'
 import { openDrawer, refreshDrawer } from './drawer.js'
 import { $ } from './elements.js'
@@ -37,13 +38,15 @@ takeEventFilter()
 
 if (isAdmin) {
   for (const part of document.querySelectorAll('.for-admins')) part.hidden = false
+  onClick($('apps-more'), showMoreApps)
   onClick($('users-more'), showMoreUsers)
   onClick($('audit-more'), showMoreAudit)
   $('audit-failed').addEventListener('change', () => void guarded(showAuditAnew))
   onClick($('refused-more'), showMoreRefused)
   onClick($('refused-refresh'), showRefused)
   takeNewSubscribers()
-  parts.push(showFailedAtFirst, showRefused, showSubscribers, showMoreUsers, showAuditAnew)
+  takeNewApps()
+  parts.push(showFailedAtFirst, showRefused, showSubscribers, showApps, showMoreUsers, showAuditAnew)
 }
 
 const views = {

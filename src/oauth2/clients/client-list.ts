@@ -1,0 +1,44 @@
+import type { Cursors, CursorScope } from '../../paging/cursor.ts'
+import type { PageOfRows } from '../../paging/page.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Client } from './client.ts'
+import { storedClient, type StoredClient } from './client-store.ts'
+
+const scope: CursorScope = { list: 'clients', keys: [{ name: 'id', type: 'text' }], query: {} }
+
+/** Declared and stored clients, by id, the highest first: new clients come before older ones. */
+export class ClientList {
+  readonly #database: Database
+  readonly #cursors: Cursors
+  readonly #declared: readonly Client[]
+
+  constructor(database: Database, cursors: Cursors, declared: readonly Client[]) {
+    this.#database = database
+    this.#cursors = cursors
+    this.#declared = declared
+  }
+
+  async page(limit: number, cursor: string | undefined): Promise<PageOfRows<Client | StoredClient>> {
+    const last = cursor === undefined ? undefined : (this.#cursors.decode(scope, cursor)[0] as string)
+    const stored = await storedClients(this.#database, limit + 1, last)
+    const others = this.#declared.filter(({ id }) => last === undefined || compareIds(id, last) < 0)
+    const found = [...others, ...stored].toSorted((a, b) => compareIds(b.id, a.id)).slice(0, limit + 1)
+    return this.#cursors.page(scope, found, limit, ({ id }) => [id])
+  }
+}
+
+/** The clients of the database, newest first. @param below only ids below this one */
+export async function storedClients(
+  database: Database,
+  limit: number,
+  below?: string,
+): Promise<StoredClient[]> {
+  let query = database.reader.selectFrom('clients').selectAll().orderBy('id', 'desc').limit(limit)
+  if (below !== undefined) query = query.where('id', '<', below)
+  return (await query.execute()).map(storedClient)
+}
+
+/** By bytes, as the databases compare ids. */
+function compareIds(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b))
+}

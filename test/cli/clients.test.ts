@@ -1,0 +1,64 @@
+// `postern clients`: what it makes authenticates at a running service, and what it ends no longer does.
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { token } from '../oauth2/harness.ts'
+import { postern, type Ended } from './command.ts'
+
+onEachEngine('postern clients', (engine) => {
+  let service: TestService
+  let home: string
+  before(async () => {
+    service = await startTestService(engine)
+    home = await mkdtemp(join(tmpdir(), 'postern-clients-'))
+  })
+  after(async () => {
+    await service.close()
+    await rm(home, { recursive: true, force: true })
+  })
+  const run = (...args: string[]): Promise<Ended> =>
+    postern(home, ['clients', ...args], { DATABASE_URL: service.databaseUrl, POSTERN_SECRET: 'x'.repeat(32) })
+  const status = async (id: string, secret: string): Promise<number> => {
+    const fields = { grant_type: 'client_credentials', client_id: id, client_secret: secret }
+    return (await token(service, fields)).status
+  }
+
+  test('create, list, rotate and delete', async () => {
+    const args = ['--client-credentials', '--scope', 'subscribers:read', '--scope', 'openid']
+    const made = await run('create', 'Job', ...args)
+    assert.equal(made.code, 0, made.stderr)
+    const [id = '', first = ''] = made.stdout.trim().split('\n')
+    assert.equal(await status(id, first), 200)
+    assert.match((await run('list')).stdout, new RegExp(`^${id} +Job`, 'm'))
+
+    const rotated = await run('rotate-secret', id, '--overlap', '0')
+    const [, second = ''] = rotated.stdout.trim().split('\n')
+    assert.deepEqual([await status(id, first), await status(id, second)], [401, 200])
+
+    assert.equal((await run('delete', id)).code, 0)
+    assert.equal(await status(id, second), 401)
+    assert.equal((await run('delete', id)).code, 1)
+    const rows = await service.database.reader
+      .selectFrom('audit_log')
+      .select(['action', 'actor'])
+      .where('target', '=', `app:${id}`)
+      .where('actor', '=', 'cli')
+      .orderBy('seq')
+      .execute()
+    assert.deepEqual(
+      rows.map(({ action }) => action),
+      ['client.created', 'client.secret_created', 'client.deleted'],
+    )
+  })
+
+  test('a wrong setting is refused as by the API', async () => {
+    const { code, stderr } = await run('create', 'Bad', '--redirect-uri', 'javascript:alert(1)')
+    assert.equal(code, 1)
+    assert.match(stderr, /must not have the scheme javascript:/)
+    assert.equal((await run('rotate-secret', 'app_unknown', '--overlap', 'x')).code, 2)
+  })
+})
