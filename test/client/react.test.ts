@@ -21,7 +21,7 @@ class Source implements SessionSource {
     return this.user
   }
   async signIn(): Promise<void> {
-    this.user = { id: 'u1', email: 'ada@example.com', name: null }
+    this.user = { id: 'u1', email: 'ada@example.com', name: null, picture: null }
     this.listener?.()
   }
   async signOut(): Promise<void> {

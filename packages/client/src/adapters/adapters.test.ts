@@ -14,7 +14,8 @@ import * as forNext from './next.ts'
 import { createHandle, type PosternLocals } from './sveltekit.ts'
 
 const session: Session = {
-  user: { id: 'u1', email: null, name: 'Ada', role: 'user' },
+  sub: 'u1',
+  user: { id: 'u1', sub: 'u1', email: null, email_verified: false, name: 'Ada', picture: null, role: 'user' },
   session: { id: 's1', kind: 'session' },
 }
 const claims = { sub: 'u2' } as AccessTokenClaims

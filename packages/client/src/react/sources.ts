@@ -9,7 +9,7 @@ export interface PageUser {
   id: string
   email: string | null
   name: string | null
-  picture?: string
+  picture: string | null
 }
 
 /** How a page knows its user: by the cookie of the service, or by tokens. */
@@ -51,8 +51,8 @@ export function tokenSource(signIn: SignIn): SessionSource {
       const token = await signIn.getAccessToken()
       const claims = token === undefined ? null : signIn.getUser()
       if (!claims) return null
-      const { sub, email = null, name = null, picture } = claims
-      return { id: sub, email, name, ...(picture !== undefined && { picture }) }
+      const { sub, email = null, name = null, picture = null } = claims
+      return { id: sub, email, name, picture }
     },
     signIn: () => {
       const { pathname, search } = new URL(page.location.href)

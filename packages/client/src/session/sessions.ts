@@ -1,23 +1,14 @@
+import type { Calls } from '../api/calls.ts'
 import { errorOf, errorOfResponse } from '../errors.ts'
 import { addressOf, readObject, send, type Fetch, type HeaderSource } from '../http.ts'
 import { scopesOf } from '../tokens/scopes.ts'
 import { credentialOf } from './credential.ts'
 
-export interface User {
-  id: string
-  email: string | null
-  name: string | null
-  /** The role of the credential: an app may have fewer rights than its user. */
-  role: 'user' | 'admin'
-}
+/** The answer of GET /auth/session. `stepUp`: where an admin who lacks the required second factor signs in with one. */
+export type Session = Calls['GET /auth/session']['answer']
 
-/** The answer of GET /auth/session. */
-export interface Session {
-  user: User
-  session: { id: string; kind: 'session' | 'token' }
-  /** For an admin without the required second factor: where to sign in with one. */
-  stepUp?: string
-}
+/** The role is the credential's: an app may have fewer rights than its user. */
+export type User = Session['user']
 
 export interface SessionOptions {
   /** The address of the service, such as `https://gate.example.com`. */
