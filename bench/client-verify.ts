@@ -30,7 +30,7 @@ export const clientVerify: Bench = {
       ratios: [ratio('client library to jose, ES256, each signature', cold!, figures.at(-1)!, { bound: 1 })],
       notes: [
         'One call after the other in one process; CPU is that of all its threads, in user and in system mode. Each call has a string of its own, as the parser of HTTP makes one.',
-        `"Seen before": ${tokensInUse} tokens in turn, which the library remembers until their keys change; claims and times are checked at each use. "Each token twice": it remembers none of them at first. "Each signature": with \`cacheSize: 0\`.`,
+        `"Seen before": ${tokensInUse} tokens in turn, which the library remembers until their keys change; the end of a token is checked at each use. "Each token twice": it remembers none of them at first. "Each signature": with \`cacheSize: 0\`.`,
         'A token that is seen for the first time costs what its signature costs. With ES256 the verification by OpenSSL alone takes more than the bound allows; the bound is kept from the second use of a token on.',
       ],
     } satisfies Outcome

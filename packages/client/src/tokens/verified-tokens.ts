@@ -2,7 +2,7 @@ import type { AccessTokenClaims } from './verifier.ts'
 
 /**
  * Tokens whose signature was verified, so that the next request with the same token costs no verification. Bounded: the least
- * recently used are dropped. All are dropped when the keys change. Claims are checked at each use, by the caller.
+ * recently used are dropped. All are dropped when the keys change. The caller checks the end of the token at each use.
  */
 export class VerifiedTokens {
   readonly #capacity: number
