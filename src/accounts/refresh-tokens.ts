@@ -143,11 +143,13 @@ export class RefreshTokens {
   /**
    * Exchanges a token of this app for its successor.
    * @param origin the caller, for the audit log.
+   * @param accept throws to refuse the exchange; then the token stays unused
    */
   async rotate(
     token: string,
     clientId: string,
     origin: AuditOrigin = {},
+    accept?: (family: Family) => void,
   ): Promise<{ family: Family; refreshToken: string } | InvalidGrant> {
     const { database, clock, record } = this.#parts
     const now = clock.now()
@@ -176,6 +178,7 @@ export class RefreshTokens {
       if (use === 'parallel, other address')
         await record(tx, { action: 'tokens.reused', userId, target: `app:${clientId}`, ...origin })
       const family = familyFrom(row)
+      accept?.(family)
       return { family, refreshToken: await this.#issue(tx, familyId, row.expires_at, hash) }
     })
   }

@@ -96,8 +96,12 @@ export class AuthorizationCodes {
   /**
    * Exchanges a code for a refresh token of a new family. The first exchange uses the code, even when it fails. A second
    * one shows that two callers have the code, so the family of the first one is revoked (RFC 6749, section 4.1.2).
+   * @param accept throws to refuse the exchange; then the code stays unused
    */
-  async exchange(request: AppCodeExchange): Promise<ExchangedCode | InvalidGrant> {
+  async exchange(
+    request: AppCodeExchange,
+    accept?: (family: Family) => void,
+  ): Promise<ExchangedCode | InvalidGrant> {
     const { database, clock, refreshTokens, users } = this.#parts
     const now = clock.now()
     const hash = hashToken(request.code)
@@ -120,8 +124,10 @@ export class AuthorizationCodes {
       const granted = { familyId, userId, clientId, scope, resource }
       const { lifetime } = request
       const created = { ...granted, sessionId, provider, address, userAgent, authentication, lifetime }
+      const family = { ...granted, authenticatedAt, acr, amr }
+      accept?.(family)
       const refreshToken = await refreshTokens.createFamily(tx, created)
-      return { family: { ...granted, authenticatedAt, acr, amr }, refreshToken, nonce }
+      return { family, refreshToken, nonce }
     })
   }
 

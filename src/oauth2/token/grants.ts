@@ -2,6 +2,7 @@ import type { AuditOrigin } from '../../accounts/audit.ts'
 import type { Family, InvalidGrant, RefreshTokens } from '../../accounts/refresh-tokens.ts'
 import type { Client } from '../clients/client.ts'
 import { isPublic } from '../clients/client.ts'
+import { RefusedClient } from '../clients/refused-client.ts'
 import { OAuthError } from '../oauth-error.ts'
 import type { AuthorizationCodes } from './authorization-codes.ts'
 
@@ -50,9 +51,9 @@ export function authorizationCodeGrant(codes: AuthorizationCodes): Grant {
         throw new OAuthError('invalid_request', 'code_verifier is missing or not of the form of RFC 7636')
       const lifetime = client.refreshTokenLifetime && client.refreshTokenLifetime * 1000
       const request = { code, clientId: client.id, redirectUri, verifier, origin, lifetime }
-      const exchanged = await codes.exchange(request)
+      const exchanged = await codes.exchange(request, (family) => void narrowed(client, family, body))
       if ('invalidGrant' in exchanged) return exchanged
-      return { ...exchanged, ...narrowed(exchanged.family, body) }
+      return { ...exchanged, ...narrowed(client, exchanged.family, body) }
     },
   }
 }
@@ -64,22 +65,41 @@ export function refreshTokenGrant(refreshTokens: RefreshTokens): Grant {
     async exchange({ client, body, origin }) {
       const { refresh_token: token } = body
       if (!token) throw new OAuthError('invalid_request', 'refresh_token is missing')
-      const rotated = await refreshTokens.rotate(token, client.id, origin)
+      const accept = (family: Family): void => void narrowed(client, family, body)
+      const rotated = await refreshTokens.rotate(token, client.id, origin, accept)
       if ('invalidGrant' in rotated) return rotated
-      return { ...rotated, nonce: null, ...narrowed(rotated.family, body) }
+      return { ...rotated, nonce: null, ...narrowed(client, rotated.family, body) }
     },
   }
 }
 
 /**
- * The scope and the APIs of one access token: those of the sign-in, or fewer if the request names them (RFC 6749, section
- * 6; RFC 8707, section 2.2). An unknown value gives no right, so it is left out.
+ * The scope and the APIs of one access token: those of the sign-in that the client may still ask for, or fewer if the request
+ * names them (RFC 6749, section 6; RFC 8707, section 2.2).
+ * @throws RefusedClient when nothing of what the request names was granted: everything instead would go to an API that must not
+ * have it
  */
-function narrowed({ scope, resource }: Family, body: TokenBody): Pick<Granted, 'scope' | 'resource'> {
-  const within = (granted: string | null, wanted: string | undefined): string | null => {
-    if (granted === null || wanted === undefined) return granted
-    const kept = wanted.split(' ').filter((one) => granted.split(' ').includes(one))
-    return kept.length === 0 ? granted : kept.join(' ')
-  }
-  return { scope: within(scope, body['scope']), resource: within(resource, body['resource']) }
+function narrowed(
+  client: Client,
+  { scope, resource }: Family,
+  body: TokenBody,
+): Pick<Granted, 'scope' | 'resource'> {
+  // A sign-in at GET /auth/{provider}, which has neither.
+  if (scope === null) return { scope, resource }
+  const scopes = scope.split(' ').filter((one) => client.scopes.includes(one))
+  const apis = resource?.split(' ') ?? [client.audience ?? []].flat()
+  const refuse = (error: 'invalid_scope' | 'invalid_target', what: string): RefusedClient =>
+    new RefusedClient(error, client.id, error, `the sign-in does not include this ${what}`)
+  const wantedScopes = within(scopes, body['scope'])
+  if (wantedScopes.length === 0 && body['scope']) throw refuse('invalid_scope', 'scope')
+  const wantedApis = within(apis, body['resource'])
+  if (wantedApis.length === 0 && body['resource']) throw refuse('invalid_target', 'resource')
+  return { scope: wantedScopes.join(' '), resource: body['resource'] ? wantedApis.join(' ') : resource }
+}
+
+/** Those of `granted` that a request names, or all. An unknown value gives no right, so it is left out. */
+function within(granted: readonly string[], wanted: string | undefined): readonly string[] {
+  if (!wanted) return granted
+  const names = wanted.split(' ')
+  return granted.filter((one) => names.includes(one))
 }
