@@ -115,13 +115,15 @@ onEachEngine('authorization requests of an attacker', (engine) => {
         `https://127.0.0.1:${port}/request.jwt`,
         'file:///etc/passwd',
         'http://169.254.169.254/latest/meta-data',
-        prefix,
-        `${prefix}x`,
-        `${prefix}${'A'.repeat(5_000)}`,
-        `${prefix}\u0000`,
-        `${prefix}' or '1'='1`,
+        'URN:ietf:params:oauth:request_uri:x',
       ]) {
-        const url = byReference('spa', requestUri)
+        const foreign = { code: 'invalid-redirect-uri', url: byReference('spa', requestUri) }
+        await assertPageOfRefusal(attacked, { browser: victim, ...foreign })
+        const url = authorizeUrl(attacked.service, { request_uri: requestUri })
+        await assertErrorAtApp(attacked, { browser: victim, url, error: 'request_uri_not_supported' })
+      }
+      for (const made of ['', 'x', 'A'.repeat(5_000), '\u0000', `' or '1'='1`]) {
+        const url = byReference('spa', prefix + made)
         await assertPageOfRefusal(attacked, { browser: victim, url, ...invalidUri })
       }
       const nested = await push({ request_uri: `http://127.0.0.1:${port}/` })
