@@ -58,7 +58,21 @@ export function linePositions(mappings: string, left: ReadonlySet<number>): stri
   return lines.join(';')
 }
 
-/** Rewrites the source maps in `folder`. Libraries are left out, and names: a stack trace shows those of functions, which stay. */
+/** Empties the lines of comments: a stack trace shows lines of code, and no line changes its number. */
+function withoutComments(source: string): string {
+  let inside = false
+  const lines = source.split('\n').map((line) => {
+    const text = line.trim()
+    const begins = text.startsWith('/*')
+    const isComment = inside || begins || text.startsWith('//')
+    if (begins) inside = true
+    if (inside && text.endsWith('*/')) inside = false
+    return isComment ? '' : line
+  })
+  return lines.join('\n')
+}
+
+/** Rewrites the source maps in `folder`. Comments and libraries are left out, and names: a stack trace shows those of functions, which stay. */
 export function shortenMaps(folder: string): void {
   for (const file of globSync('**/*.js.map', { cwd: folder })) {
     const path = join(folder, file)
@@ -66,7 +80,9 @@ export function shortenMaps(folder: string): void {
     const left = new Set(
       map.sources.flatMap((source, index) => (source.includes('node_modules') ? [index] : [])),
     )
-    const sourcesContent = map.sourcesContent.map((content, index) => (left.has(index) ? null : content))
+    const sourcesContent = map.sourcesContent.map((content, index) =>
+      left.has(index) || content === null ? null : withoutComments(content),
+    )
     const mappings = linePositions(map.mappings, left)
     writeFileSync(path, JSON.stringify({ ...map, names: [], sourcesContent, mappings }))
   }
