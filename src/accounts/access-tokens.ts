@@ -33,6 +33,8 @@ export interface AppRights {
    * own audience.
    */
   audience?: string | readonly string[] | undefined
+  /** The scopes that it may ask for. Tokens with others, from before a change, do not have them any more. */
+  scopes?: readonly string[] | undefined
   /** Whether the app belongs to the product. Default true. The tokens of other apps reach only what their scopes name. */
   firstParty?: boolean | undefined
   /** Seconds that its access tokens are valid, 60 to 3600. Default 900. */
@@ -134,7 +136,8 @@ export class AccessTokens {
     const claims = await this.verify(token, [this.#parts.baseUrl()])
     const app = await this.#parts.findApp(claims.client_id)
     if (!app) throw invalid()
-    const scopes = claims.scope?.split(' ').filter(isScope)
+    const allowed = new Set(app.scopes)
+    const scopes = claims.scope?.split(' ').filter((one): one is Scope => isScope(one) && allowed.has(one))
     const live = await this.#findLive(claims)
     if (!live) return { kind: 'token', role: 'user', clientId: app.id, scopes: scopes ?? [] }
     return this.#principalOf(claims, live, { app, scopes })

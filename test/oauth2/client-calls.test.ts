@@ -211,6 +211,23 @@ onEachEngine('calls of apps', (engine) => {
     assert.ok(entries.every(({ user_id: id }) => id !== null))
   })
 
+  test('a refresh gives no scope that the app lost meanwhile', async () => {
+    const json = { name: 'x', redirectUris: [callback], firstParty: true, scopes: ['openid', 'orders:read'] }
+    const made = await service.admin('/clients', { method: 'POST', json })
+    const { id, secret: own } = (await made.json()) as { id: string; secret: string }
+    provider.profile = { id: 'dan' }
+    const pkce = newPkce()
+    const asked = { client_id: id, scope: 'openid orders:read' }
+    const { code } = await answerOf(service, new Browser(), asked, pkce)
+    const credentials = { client_id: id, client_secret: own }
+    const exchanged = { code: code!, redirect_uri: callback, code_verifier: pkce.verifier }
+    const first = await token(service, { grant_type: 'authorization_code', ...credentials, ...exchanged })
+    assert.equal(first.body['scope'], 'openid orders:read')
+    await service.admin(`/clients/${id}`, { method: 'PATCH', json: { scopes: ['openid'] } })
+    const refresh = { grant_type: 'refresh_token', refresh_token: String(first.body['refresh_token']) }
+    assert.equal((await token(service, { ...refresh, ...credentials })).body['scope'], 'openid')
+  })
+
   test('a public app revokes its tokens from a page, and may not ask about tokens', async () => {
     const mine = await tokensOf('spa', 'cat')
     const origin = new URL(callback).origin

@@ -120,6 +120,19 @@ onEachEngine('apps of the database', (engine) => {
     await call(404, 'GET', `/clients/${String(id)}`)
   })
 
+  test('a scope that an app loses is lost at once, also for tokens that have it', async () => {
+    const { id, secret } = await create({ clientCredentials: true, scopes: ['subscribers:read'] })
+    const { body } = await exchange(service, {
+      grant_type: 'client_credentials',
+      client_id: String(id),
+      client_secret: String(secret),
+    })
+    const headers = { authorization: `Bearer ${String(body['access_token'])}` }
+    assert.equal((await service.fetch('/subscribers', { headers })).status, 200)
+    await call(200, 'PATCH', `/clients/${String(id)}`, { scopes: ['orders:read'] })
+    assert.equal((await service.fetch('/subscribers', { headers })).status, 403)
+  })
+
   test('a changed redirect URI holds at once, for sign-ins and for calls of pages', async () => {
     const { id } = await create({ confidential: false, redirectUris: ['https://old.example/callback'] })
     const start = (uri: string): Promise<Response> =>
