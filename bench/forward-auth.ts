@@ -2,13 +2,14 @@ import { join } from 'node:path'
 import { migrate } from '../src/storage/migrate.ts'
 import { openDatabase } from '../src/storage/open.ts'
 import { createDatabase, engineTitles, type BenchDatabase, type EngineName } from './harness/databases.ts'
+import { cpuOfService, type Cpu } from './harness/cpu.ts'
 import { production, startPostern } from './harness/postern.ts'
 import { startHelper } from './harness/processes.ts'
 import { signedIn, tokenAt } from './harness/signed-in.ts'
 import { generate, startGenerator } from './load/generate.ts'
 import type { LoadResult } from './load/load.ts'
 import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
-import { figure, ratio, type Outcome } from './measure/outcome.ts'
+import { figure, ratio, type Figure, type Outcome } from './measure/outcome.ts'
 import { countSteps, interleave, type Side } from './measure/rounds.ts'
 
 const requests = 30_000
@@ -16,6 +17,11 @@ const people = 5_000
 const connections = 32
 const bound = 0.7
 const boundMs = 5
+interface Measured extends LoadResult {
+  /** Microseconds of all threads of the server for a request. */
+  cpu: number
+}
+
 const hosts = { plain: 'app.example.com', token: 'token.example.com' }
 
 export const forwardAuth: Bench = {
@@ -56,7 +62,7 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
       profile: context.profile(`forward-auth ${engine}`),
     }),
   )
-  const bare = stack.use(await startHelper<{ port: number }>('bare/empty-server.ts'))
+  const bare = stack.use(await startHelper<{ port: number }, object, Cpu>('bare/empty-server.ts'))
   const generator = stack.use(await startGenerator())
   const count = scaled(requests, context.scale)
   const load = (port: number, host: string): Promise<LoadResult> => {
@@ -73,11 +79,21 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
     const gets = { kind: 'gets' as const, count, paths: ['/auth/forward'], headers, cookies }
     return generate(generator, { port, connections, requests: gets }, 204)
   }
+  const cpuOf = {
+    bare: () => bare.ask({}),
+    postern: () => cpuOfService(`http://127.0.0.1:${postern.port}`),
+  }
+  const measured = async (of: keyof typeof cpuOf, port: number, host: string): Promise<Measured> => {
+    const before = await cpuOf[of]()
+    const result = await load(port, host)
+    const after = await cpuOf[of]()
+    return { ...result, cpu: (after.user + after.system - before.user - before.system) / count }
+  }
   const title = engineTitles[engine]
-  const sides: Side<LoadResult>[] = [
-    { name: 'bare Fastify', run: () => load(bare.ready.port, hosts.plain) },
-    { name: 'Postern', run: () => load(postern.port, hosts.plain) },
-    { name: 'Postern, with a signed token', run: () => load(postern.port, hosts.token) },
+  const sides: Side<Measured>[] = [
+    { name: 'bare Fastify', run: () => measured('bare', bare.ready.port, hosts.plain) },
+    { name: 'Postern', run: () => measured('postern', postern.port, hosts.plain) },
+    { name: 'Postern, with a signed token', run: () => measured('postern', postern.port, hosts.token) },
   ]
   const results = await interleave(sides, context.scale, (what) => context.step(`${title}: ${what}`))
   const rates = sides.map(({ name }, index) =>
@@ -95,18 +111,35 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
       index === 0 ? undefined : boundMs,
     ),
   )
+  const cpu = sides.map(({ name }, index) =>
+    figure(
+      `${title}: ${name}, CPU of a request`,
+      'µs',
+      results[index]!.map((each) => each.cpu),
+    ),
+  )
   const generators = figure(
     `${title}: share of a core of the generator`,
     '',
     results[0]!.map(({ generatorCpu }) => generatorCpu),
   )
   return {
-    figures: [...rates, ...slowest, generators],
+    figures: [...rates, ...slowest, ...cpu, generators],
     ratios: [
       ratio(`${title}: Postern / bare Fastify`, rates[1]!, rates[0]!, { bound }),
       ratio(`${title}: Postern with a signed token / bare Fastify`, rates[2]!, rates[0]!),
+      ratio(`${title}: requests for the same CPU, Postern / bare Fastify`, perCpu(cpu[1]!), perCpu(cpu[0]!)),
     ],
   }
+}
+
+/** Requests in a second of CPU, which other programs on the machine change less than the rate. */
+function perCpu({ name, rounds }: Figure): Figure {
+  return figure(
+    name,
+    'requests/s',
+    rounds.map((microseconds) => 1e6 / microseconds),
+  )
 }
 
 /** Signs people in at all hosts. */

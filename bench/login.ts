@@ -1,15 +1,13 @@
 import type { OpenIdClientParameters, OpenIdClientTask, OpenIdClientWork } from './bare/openid-client.ts'
 import { createDatabase, engineTitles, readNumber, type EngineName } from './harness/databases.ts'
-import { adminKey, production, startPostern } from './harness/postern.ts'
+import { cpuOfService, type Cpu } from './harness/cpu.ts'
+import { production, startPostern } from './harness/postern.ts'
 import { startHelper } from './harness/processes.ts'
 import { follow, signIn } from './login/browser.ts'
 import type { ProviderParameters } from './login/provider.ts'
 import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
 import { figure, ratio, type Outcome } from './measure/outcome.ts'
 import { countSteps, interleave, type Side } from './measure/rounds.ts'
-
-/** In microseconds, unless it says otherwise. */
-type Cpu = NodeJS.CpuUsage
 
 const logins = 250
 const people = 100
@@ -128,16 +126,4 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
     ],
     ratios: [ratio(`${title}: Postern / openid-client alone`, figures[0]!, figures[1]!)],
   }
-}
-
-/** What the service has taken since its start, as it tells itself. */
-async function cpuOfService(origin: string): Promise<Cpu> {
-  const response = await fetch(`${origin}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } })
-  const text = await response.text()
-  const read = (mode: keyof Cpu): number => {
-    const seconds = new RegExp(`^postern_process_cpu_${mode}_seconds_total (\\S+)$`, 'm').exec(text)?.[1]
-    if (seconds === undefined) throw new Error(`/metrics: ${response.status}, without the CPU's time`)
-    return Number(seconds) * 1e6
-  }
-  return { user: read('user'), system: read('system') }
 }

@@ -1,4 +1,4 @@
-import { parseCookie, stringifySetCookie } from 'cookie'
+import { stringifySetCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /**
@@ -20,9 +20,9 @@ export class HostCookie {
   }
 
   /** The value, if it has the form of our tokens. */
-  read(request: { readonly headers: Pick<FastifyRequest['headers'], 'cookie'> }): string | undefined {
+  read(request: { readonly headers: { readonly cookie?: string | undefined } }): string | undefined {
     const { cookie } = request.headers
-    const value = cookie === undefined ? undefined : parseCookie(cookie)[this.name]
+    const value = cookie === undefined ? undefined : cookieValue(cookie, this.name)
     return value !== undefined && /^[A-Za-z0-9_-]{43}$/.test(value) ? value : undefined
   }
 
@@ -50,4 +50,17 @@ export class HostCookie {
   get #secure(): boolean {
     return this.#baseUrl().startsWith('https:')
   }
+}
+
+/** The value of the first cookie of a name, without reading the others: proxies ask about each request of an application. */
+function cookieValue(header: string, name: string): string | undefined {
+  for (let at = 0; at < header.length;) {
+    while (header[at] === ' ') at += 1
+    const semicolon = header.indexOf(';', at)
+    const end = semicolon < 0 ? header.length : semicolon
+    if (header.startsWith(name, at) && header[at + name.length] === '=')
+      return header.slice(at + name.length + 1, end).trim()
+    at = end + 1
+  }
+  return undefined
 }

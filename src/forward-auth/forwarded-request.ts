@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { readHeaders, type RequestHeaders } from './request-headers.ts'
 
 /** The request that the proxy received, and asks about. */
 export interface ForwardedRequest {
@@ -7,6 +8,7 @@ export interface ForwardedRequest {
   readonly uri: string
   readonly path: string
   readonly method: string
+  readonly cookie: string | undefined
   /** Whether Envoy asks. */
   readonly isEnvoy: boolean
   /** Whether a browser shows the answer as a page, so that a redirect makes sense. */
@@ -24,11 +26,9 @@ export const forwardPath = '/auth/forward'
  * a client cannot add headers that count instead of what the proxy sent.
  * @returns a text that says what is wrong with the request
  */
-export function readForwarded({
-  method = 'GET',
-  url = '',
-  headers,
-}: IncomingMessage): ForwardedRequest | string {
+export function readForwarded(request: IncomingMessage): ForwardedRequest | string {
+  const { method = 'GET', url = '' } = request
+  const headers = readHeaders(request)
   const behind = url.slice(forwardPath.length)
   const isEnvoy = behind.startsWith('/')
   const asked = isEnvoy
@@ -49,6 +49,7 @@ export function readForwarded({
     uri,
     path: /^[^?]*/.exec(uri)![0],
     method: asked.method,
+    cookie: headers.cookie,
     isEnvoy,
     isPage: isRead && isNavigation,
     isForm: !isRead && isNavigation,
@@ -56,8 +57,8 @@ export function readForwarded({
 }
 
 /** Two headers with one name arrive as one with a comma. A path may have a comma, so such a pair is recognized by its space. */
-function single(header: string | string[] | undefined): string | undefined {
-  if (typeof header !== 'string' || header === '') return undefined
+function single(header: string | undefined): string | undefined {
+  if (header === undefined || header === '') return undefined
   return /,\s/.test(header) ? undefined : header
 }
 
@@ -68,7 +69,7 @@ export function normalHost(host: string): string {
 }
 
 /** Whether a browser will show the answer as the page of a tab: by Sec-Fetch-Dest, or without it by Accept. */
-function navigates(headers: IncomingMessage['headers']): boolean {
+function navigates(headers: RequestHeaders): boolean {
   const destination = headers['sec-fetch-dest']
   if (destination !== undefined) return destination === 'document'
   return headers.accept?.includes('text/html') === true

@@ -43,24 +43,30 @@ export class Gate {
     this.#parts = parts
   }
 
-  /** Answers one call of a proxy. @throws Problem */
-  async answer(call: RawCall): Promise<RawAnswer> {
-    const asked = this.#read(call) ?? (await this.#refused(call))
-    const rules = asked.guarded.rulesFor(asked.path)
-    const token = this.#tokenOf(call, asked.guarded)
-    const session =
-      token === undefined
-        ? undefined
-        : (this.#kept(token, asked.guarded) ?? (await this.#find(call, token, asked.guarded)))
-    const { people } = this.#parts
-    const person = session && (people.kept(session.userId) ?? (await people.find(session.userId)))
-    if (!session || !person) {
-      if (rules.every((rule) => rule === 'everyone')) return this.#allow(call, asked, undefined)
-      this.#parts.count(asked.host, 'signed-out')
-      return this.#signedOut(asked)
-    }
+  /** Answers one call of a proxy, at once if the session and the person are kept in memory. @throws Problem */
+  answer(call: RawCall): RawAnswer | Promise<RawAnswer> {
+    const asked = this.#read(call)
+    if (!asked) return this.#refused(call)
+    const token = this.#tokenOf(asked)
+    const session = token === undefined ? undefined : this.#kept(token, asked.guarded)
+    const person = session && this.#parts.people.kept(session.userId)
+    return person ? this.#decide(call, asked, session, person) : this.#readAndDecide(call, asked, token)
+  }
+
+  async #readAndDecide(call: RawCall, asked: Asked, token: string | undefined): Promise<RawAnswer> {
+    const session = token === undefined ? undefined : await this.#find(call, token, asked.guarded)
+    const person = session && (await this.#parts.people.find(session.userId))
+    if (session && person) return this.#decide(call, asked, session, person)
+    if (asked.guarded.rulesFor(asked.path).every((rule) => rule === 'everyone'))
+      return this.#allow(asked, undefined)
+    this.#parts.count(asked.host, 'signed-out')
+    return this.#signedOut(asked)
+  }
+
+  #decide(call: RawCall, asked: Asked, session: Session, person: Person): RawAnswer | Promise<RawAnswer> {
     const role = this.#parts.accounts.secondFactor.isMissing(session.role, session) ? 'user' : session.role
-    if (rules.every((rule) => lets(rule, role, person))) return this.#allow(call, asked, person)
+    const rules = asked.guarded.rulesFor(asked.path)
+    if (rules.every((rule) => lets(rule, role, person))) return this.#allow(asked, person)
     return this.#forbid(call, asked, session, person)
   }
 
@@ -103,9 +109,9 @@ export class Gate {
     )
   }
 
-  #tokenOf(call: RawCall, { isOwn }: GuardedHost): string | undefined {
+  #tokenOf({ cookie, guarded }: Asked): string | undefined {
     const { accounts, hostCookie } = this.#parts
-    return (isOwn ? accounts.sessionCookie : hostCookie).read(call.request)
+    return (guarded.isOwn ? accounts.sessionCookie : hostCookie).read({ headers: { cookie } })
   }
 
   /** The session, without waiting, if it is kept in memory. */
@@ -140,12 +146,12 @@ export class Gate {
     return undefined
   }
 
-  #allow(call: RawCall, asked: Asked, person: Person | undefined): RawAnswer | Promise<RawAnswer> {
+  #allow(asked: Asked, person: Person | undefined): RawAnswer | Promise<RawAnswer> {
     const { tokens, count } = this.#parts
     const { guarded } = asked
     count(guarded.host, 'allowed')
-    if (!guarded.hasToken || !person) return allowed(call, asked, person, '')
-    return tokens.tokenFor(guarded, person).then((token) => allowed(call, asked, person, token))
+    if (!guarded.hasToken || !person) return allowed(asked, person, '')
+    return tokens.tokenFor(guarded, person).then((token) => allowed(asked, person, token))
   }
 
   #signedOut({ guarded, uri, isPage, isForm, redirectsBy401 }: Asked): RawAnswer {
@@ -179,8 +185,8 @@ export class Gate {
 }
 
 /** @param token for the application; empty if there is none */
-function allowed(call: RawCall, asked: Asked, person: Person | undefined, token: string): RawAnswer {
-  const { cookie } = call.request.headers
+function allowed(asked: Asked, person: Person | undefined, token: string): RawAnswer {
+  const { cookie } = asked
   const headers = [
     ...(person?.headers ?? emptyHeaders),
     'Cookie',

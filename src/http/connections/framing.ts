@@ -9,16 +9,19 @@ import { Problem } from '../../errors.ts'
  * @returns the fault, or undefined
  */
 export function framingFault(request: IncomingMessage): string | undefined {
-  const { rawHeaders, headers, httpVersion } = request
+  const { rawHeaders, httpVersion } = request
   let hosts = 0
+  let hasCoding = false
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!
     if (name.length === 4 && (name === 'Host' || name.toLowerCase() === 'host')) hosts += 1
+    else if (name.length === 17 && name.toLowerCase() === 'transfer-encoding') hasCoding = true
   }
   if (hosts > 1) return 'The Host header came more than once.'
   if (hosts === 0 && httpVersion === '1.1') return 'The Host header is missing.'
-  const coding = headers['transfer-encoding']
-  if (coding === undefined) return undefined
+  // `headers` is made of all raw headers when it is first read, which not every route does.
+  if (!hasCoding) return undefined
+  const coding = request.headers['transfer-encoding'] ?? ''
   if (coding.toLowerCase() !== 'chunked') return 'The only transfer coding that is understood is chunked.'
   return httpVersion === '1.0' ? 'HTTP/1.0 has no transfer codings.' : undefined
 }

@@ -20,7 +20,7 @@ export interface RawRoute {
   sends?: FastifyContextConfig['sends']
   uncounted?: FastifyContextConfig['uncounted']
   /** Answers a request, or throws the error that the problem in the answer describes. */
-  answer: (call: RawCall) => Promise<RawAnswer>
+  answer: (call: RawCall) => RawAnswer | Promise<RawAnswer>
 }
 
 /** A raw route for all methods, at a path and below it. The framework's description names GET and the path itself. */
@@ -99,7 +99,7 @@ export class RawRoutes {
     return routes && (routes.get(url) ?? routes.get(pathOf(url)))
   }
 
-  async #answer(call: RawCall, answer: RawRoute['answer']): Promise<void> {
+  #answer(call: RawCall, answer: RawRoute['answer']): void {
     try {
       const refused = this.#app.outage.problem
       if (refused) throw refused
@@ -108,10 +108,20 @@ export class RawRoutes {
         call.closeConnection()
         throw new Problem('bad-request', { detail: fault })
       }
-      call.send(await answer(call))
+      const answered = answer(call)
+      if (answered instanceof Promise) void finish(call, answered)
+      else call.send(answered)
     } catch (error) {
       call.fail(error)
     }
+  }
+}
+
+async function finish(call: RawCall, answered: Promise<RawAnswer>): Promise<void> {
+  try {
+    call.send(await answered)
+  } catch (error) {
+    call.fail(error)
   }
 }
 
