@@ -1,5 +1,5 @@
 import { stringifySetCookie } from 'cookie'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 
 /**
  * A cookie that scripts cannot read (HttpOnly) and that browsers do not send with writes of other sites (SameSite=Lax). Over

@@ -67,7 +67,7 @@ export class RawRoutes {
   }
 
   #listen({ path, answer }: RawTree): Listener {
-    return (request, response) => void this.#answer(new RawCall(this.#parts, path, request, response), answer)
+    return (request, response) => this.#answer(new RawCall(this.#parts, path, request, response), answer)
   }
 
   #describe({ method, path, schema, sends, uncounted }: Omit<RawRoute, 'answer'>): void {
