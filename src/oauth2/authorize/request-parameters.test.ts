@@ -33,17 +33,20 @@ const valid: Parameters = Object.entries({
 })
 const names = [
   ...valid.map(([name]) => name),
-  ...[
-    'resource',
-    'prompt',
-    'max_age',
-    'response_mode',
-    'login_hint',
-    'id_token_hint',
-    'acr_values',
-    'request',
-  ],
-  ...['request_uri', 'provider', 'registration', '__proto__', 'constructor', ''],
+  'resource',
+  'prompt',
+  'max_age',
+  'response_mode',
+  'login_hint',
+  'id_token_hint',
+  'acr_values',
+  'request',
+  'request_uri',
+  'registration',
+  'provider',
+  '__proto__',
+  'constructor',
+  '',
 ]
 const values = [
   ...registered,
