@@ -9,6 +9,7 @@ import { startPostgres, type PostgresServer } from '../test/harness/postgres.ts'
 import { readOptions } from '../test/harness/script-options.ts'
 import { acknowledge } from './acknowledge.ts'
 import { clientVerify } from './client-verify.ts'
+import { authorize } from './authorize.ts'
 import { cost } from './cost.ts'
 import { beside } from './beside.ts'
 import { deliver } from './deliver.ts'
@@ -38,6 +39,7 @@ import { start } from './start.ts'
 
 const benches: readonly Bench[] = [
   acknowledge,
+  authorize,
   beside,
   clientVerify,
   cost,

@@ -24,11 +24,12 @@ export async function follow(address: string, cookies = ''): Promise<Redirect> {
   return { location: new URL(location, address).href, cookies: pairs.join('; ') }
 }
 
-/** A whole sign-in of a browser that has no cookie yet, up to the redirect that brings the session. */
-export async function signIn(origin: string, provider: string): Promise<void> {
+/** A whole sign-in of a browser that has no cookie yet, up to the redirect that brings the session. Gives its cookies. */
+export async function signIn(origin: string, provider: string): Promise<string> {
   const begun = await follow(`${origin}/auth/${provider}`)
   const { location: callback } = await follow(begun.location)
   const { location, cookies } = await follow(callback, begun.cookies)
   if (location !== `${origin}/dashboard` || !cookies.includes('postern_session='))
     throw new Error(`a sign-in ended at ${location}`)
+  return cookies
 }

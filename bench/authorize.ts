@@ -1,0 +1,132 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { request } from 'undici'
+import { app } from './authorize/app.ts'
+import { createDatabase, engineTitles, readNumber, type EngineName } from './harness/databases.ts'
+import { production, startPostern } from './harness/postern.ts'
+import { startHelper } from './harness/processes.ts'
+import { follow, signIn } from './login/browser.ts'
+import { cpuOfService, type Cpu } from './harness/cpu.ts'
+import type { ProviderParameters } from './login/provider.ts'
+import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
+import { figure, ratio, type Outcome } from './measure/outcome.ts'
+import { countSteps, interleave, type Side } from './measure/rounds.ts'
+
+const signIns = 500
+/** Below the limit of sign-ins of one person in all rounds. */
+const people = 100
+const boundMs = 2
+
+export const authorize: Bench = {
+  name: 'authorize',
+  about:
+    'CPU of a sign-in of an application by a person with a live session, authorize and token, against two empty requests',
+  plan(scale) {
+    const steps = scale.engines.length * countSteps(2, scale)
+    return { steps, seconds: steps * 2 * scale.size + 4 }
+  },
+  async run(context) {
+    const outcome: Outcome = { figures: [], ratios: [], notes: [] }
+    for (const engine of context.scale.engines) {
+      const { figures, ratios } = await measure(engine, context)
+      outcome.figures.push(...figures)
+      outcome.ratios.push(...ratios)
+    }
+    outcome.notes.push(
+      `${scaled(signIns, context.scale)} sign-ins a round, one after the other, of ${people} people in turn, each with a session. CPU is that of all threads of the process, in user and in system mode; the application and PostgreSQL are other processes.`,
+      'A confidential application with PKCE, nonce and the scopes openid, email and profile. Every sign-in left a token family in the database and brought an access token, an id_token (both ES256) and a refresh token.',
+    )
+    return outcome
+  },
+}
+
+async function measure(engine: EngineName, context: BenchContext): Promise<Omit<Outcome, 'notes'>> {
+  await using stack = new AsyncDisposableStack()
+  const parameters: ProviderParameters = { clientId: 'postern-bench', people }
+  const provider = stack.use(await startHelper<{ issuer: string }>('login/provider.ts', parameters))
+  const empty = stack.use(await startHelper<{ port: number }, object, Cpu>('bare/redirect-server.ts'))
+  const database = await createDatabase(engine, context.postgresServer)
+  const postern = stack.use(
+    await startPostern({
+      folder: database.folder,
+      env: {
+        ...production,
+        DATABASE_URL: database.url,
+        POSTERN_CONFIG: join(import.meta.dirname, 'authorize', 'clients.config.ts'),
+        BENCH_CLIENT_ID: parameters.clientId,
+        BENCH_CLIENT_SECRET: 'bench-client-secret-of-32-bytes!',
+        BENCH_ISSUER: provider.ready.issuer,
+      },
+      profile: context.profile(`authorize ${engine}`),
+    }),
+  )
+  const origin = `http://127.0.0.1:${postern.port}`
+  const sessions: string[] = []
+  for (let index = 0; index < people; index += 1) sessions.push(await signIn(origin, 'bench'))
+  const count = scaled(signIns, context.scale)
+  const perSignIn = (from: Cpu, to: Cpu): number =>
+    (to.user + to.system - from.user - from.system) / count / 1000
+  const sides: Side<number>[] = [
+    {
+      name: 'Postern',
+      async run() {
+        const families = (): Promise<number> => readNumber(database, 'select count(*) from token_families')
+        const known = await families()
+        const before = await cpuOfService(origin)
+        for (let index = 0; index < count; index += 1) await signInApp(origin, sessions[index % people]!)
+        const after = await cpuOfService(origin)
+        if ((await families()) !== known + count) throw new Error('not every sign-in left a token family')
+        return perSignIn(before, after)
+      },
+    },
+    {
+      name: 'two empty requests on Fastify',
+      async run() {
+        const before = await empty.ask({})
+        const bare = `http://127.0.0.1:${empty.ready.port}`
+        for (let index = 0; index < count; index += 1) {
+          await follow(`${bare}/begin`)
+          await follow(`${bare}/end`)
+        }
+        return perSignIn(before, await empty.ask({}))
+      },
+    },
+  ]
+  const title = engineTitles[engine]
+  const rounds = await interleave(sides, context.scale, (what) => context.step(`${title}: ${what}`))
+  const [ours, bare] = rounds as [number[], number[]]
+  const figures = [
+    figure(`${title}: Postern`, 'ms', ours, boundMs),
+    figure(`${title}: two empty requests on Fastify`, 'ms', bare),
+  ]
+  return { figures, ratios: [ratio(`${title}: Postern / two empty requests`, figures[0]!, figures[1]!)] }
+}
+
+/** One sign-in of the application: the browser asks with its session, and the application exchanges the code. */
+async function signInApp(origin: string, cookies: string): Promise<void> {
+  const verifier = randomBytes(32).toString('base64url')
+  const query = new URLSearchParams({
+    client_id: app.id,
+    redirect_uri: app.redirectUri,
+    response_type: 'code',
+    scope: 'openid email profile',
+    state: randomBytes(16).toString('base64url'),
+    nonce: randomBytes(16).toString('base64url'),
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+  })
+  const { location } = await follow(`${origin}/oauth2/authorize?${query.toString()}`, cookies)
+  const code = new URL(location).searchParams.get('code')
+  if (!code) throw new Error(`a sign-in ended at ${location}`)
+  const fields = { grant_type: 'authorization_code', code, code_verifier: verifier }
+  const response = await request(`${origin}/oauth2/token`, {
+    method: 'POST',
+    headers: {
+      authorization: `Basic ${Buffer.from(`${app.id}:${app.secret}`).toString('base64')}`,
+      'content-type': 'application/x-www-form-urlencoded',
+    },
+    body: new URLSearchParams({ ...fields, redirect_uri: app.redirectUri }).toString(),
+  })
+  const text = await response.body.text()
+  if (response.statusCode !== 200 || !text.includes('"id_token"')) throw new Error(text)
+}
