@@ -3,6 +3,7 @@ export const auditActions = {
   'user.created': 'An account was created at the first sign-in of an identity.',
   'user.signed_in': 'A sign-in succeeded.',
   'user.signed_out': 'A session or an app was signed out by its user.',
+  'app.removed': 'A user removed an app: the consent and the tokens of the app were revoked.',
   'device.approved':
     'A user allowed a device to sign in (device grant); the detail has the address of the device.',
   'device.denied': 'A user did not allow a device to sign in.',

@@ -65,7 +65,7 @@ export interface LiveFamily extends Pick<Authentication, 'acr' | 'amr'> {
 }
 
 /** A token family in a list. */
-export type ListedFamily = ListedCredential & Pick<TokenFamiliesTable, 'client_id'>
+export type ListedFamily = ListedCredential & Pick<TokenFamiliesTable, 'client_id' | 'scope'>
 
 /** A code or refresh token that is unknown, used, expired or revoked (`invalid_grant` of RFC 6749). */
 export interface InvalidGrant {
@@ -254,7 +254,10 @@ export class RefreshTokens {
   ): Promise<ListedFamily[]> {
     const { database, clock, limits } = this.#parts
     const selection = { userId, now: clock.now(), idle: limits.idle, limit }
-    const families = selectLiveCredentials(database.reader, 'token_families', selection).select('client_id')
+    const families = selectLiveCredentials(database.reader, 'token_families', selection).select([
+      'client_id',
+      'scope',
+    ])
     return (clientId === undefined ? families : families.where('client_id', '=', clientId)).execute()
   }
 

@@ -265,6 +265,21 @@ onEachEngine('the audit log and all routes', (engine) => {
           body: new URLSearchParams({ state: 'confirmed' }),
         }),
     ],
+    'DELETE /auth/apps/:clientId': [
+      'app.removed',
+      async () => {
+        const browser = await signedIn('removes')
+        const { id } = (await whoAmI(service, browser))!
+        const times = { granted_at: 1, updated_at: 1 }
+        await service.database.transaction((tx) =>
+          tx
+            .insertInto('consents')
+            .values({ user_id: id, client_id: 'forum', scope: 'openid', ...times })
+            .execute(),
+        )
+        return go(browser, 'DELETE', '/auth/apps/forum')
+      },
+    ],
     'DELETE /auth/sessions': [
       'session.revoked',
       async () => {

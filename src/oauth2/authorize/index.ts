@@ -5,6 +5,8 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
 import type { ClientAuthentication } from '../clients/client-authentication.ts'
 import type { Clients } from '../clients/clients.ts'
+import { AllowedApps } from '../consent/allowed-apps.ts'
+import { allowedAppsRoutes } from '../consent/allowed-apps-routes.ts'
 import { ConsentForms } from '../consent/consent-forms.ts'
 import { consentRoute } from '../consent/consent-route.ts'
 import { ConsentStep } from '../consent/consent-step.ts'
@@ -41,6 +43,10 @@ export function createAuthorization(parts: AuthorizationParts) {
   return {
     async routes(app: App): Promise<void> {
       await authorizeRoutes(app, { ...accounts, clients, requests, decision, baseUrl })
+      allowedAppsRoutes(
+        app,
+        new AllowedApps({ ...accounts, ...parts, consents, record: accounts.audit.record }),
+      )
       await consentRoute(app, { ...accounts, clients, requests, decision, consents, forms, baseUrl })
       await pushRoute(app, { ...accounts, authentication, requests })
     },

@@ -49,6 +49,41 @@ export async function showSessions() {
   update($('sessions-actions'), ...(others > 0 ? [everywhereElse] : []))
 }
 
+/** The apps that the person allowed or is signed in to. Without any, the section is hidden. */
+export async function showApps() {
+  const { data } = await read('/auth/apps')
+  $('apps-section').hidden = data.length === 0
+  update(
+    $('apps'),
+    ...data.map((app) => {
+      const { id, name, firstParty, scopes, since, lastUsedAt } = app
+      return keyed(
+        id,
+        row(
+          cell('main', element('span', { title: id }, name)),
+          firstParty ? 'belongs to this product' : scopes.join(', '),
+          labelled('since', time(since)),
+          labelled('last used', lastUsedAt === null ? 'signed out' : time(lastUsedAt)),
+          cell('side', removeButton(app)),
+        ),
+      )
+    }),
+  )
+}
+
+const removeButton = ({ id, name, firstParty }) =>
+  smallDanger(
+    'Remove',
+    {
+      question: `Remove ${name}?`,
+      consequence: `It is signed out at once, on all devices.${firstParty ? '' : ' It has to ask you again before it gets anything.'}`,
+    },
+    async () => {
+      await send('DELETE', `/auth/apps/${encodeURIComponent(id)}`)
+      await Promise.all([showApps(), showSessions()])
+    },
+  )
+
 export async function showIdentities() {
   const { data } = await read('/auth/identities')
   const unlinkButton = ({ provider, providerId, name, email }) =>

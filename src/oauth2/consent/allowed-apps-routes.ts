@@ -1,0 +1,76 @@
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { auditOrigin } from '../../accounts/audit.ts'
+import { signedIn } from '../../accounts/routes.ts'
+import { Problem } from '../../errors.ts'
+import type { App } from '../../http/app.ts'
+import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
+import type { AllowedApps } from './allowed-apps.ts'
+
+const tags = ['sign-in']
+
+const AppList = Type.Object({
+  data: Type.Array(
+    Type.Object({
+      id: Type.String({ description: 'The client id' }),
+      name: Type.String(),
+      firstParty: Type.Boolean({ description: 'Whether it belongs to the product, and needs no consent' }),
+      scopes: Type.Array(Type.String()),
+      since: DateTime,
+      lastUsedAt: nullable(DateTime, 'Null when I am not signed in there'),
+    }),
+  ),
+})
+
+/** /auth/apps: the apps that a user allowed, or in which the user is signed in. */
+export function allowedAppsRoutes(app: App, apps: AllowedApps): void {
+  app.get(
+    '/auth/apps',
+    {
+      config: { access: 'user' },
+      schema: {
+        tags,
+        summary: 'The apps that I allowed or am signed in to',
+        response: { 200: AppList },
+      },
+    },
+    async (request) => {
+      const list = await apps.list(userOf(request))
+      const data = list.map(({ since, lastUsedAt, ...one }) => ({
+        ...one,
+        since: isoTime(since),
+        lastUsedAt: lastUsedAt === null ? null : isoTime(lastUsedAt),
+      }))
+      return { data }
+    },
+  )
+  app.delete(
+    '/auth/apps/:clientId',
+    {
+      config: { access: 'user' },
+      schema: {
+        tags,
+        summary: 'Remove an app: revokes my consent and its tokens',
+        params: Type.Object({ clientId: Type.String() }),
+        response: { 204: Type.Null() },
+      },
+    },
+    async (request, reply) => {
+      const userId = userOf(request)
+      const { clientId } = request.params
+      if (!(await apps.remove(userId, clientId, auditOrigin(request)))) throw new Problem('not-found')
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+/** @throws Problem `forbidden` for an app that may see only its own sign-ins */
+function userOf(request: Pick<FastifyRequest, 'principal'>): string {
+  const { userId, onlyApp } = signedIn(request)
+  if (onlyApp !== undefined)
+    throw new Problem('forbidden', {
+      detail: 'This call needs a browser session, or an app that manages sessions.',
+    })
+  return userId
+}

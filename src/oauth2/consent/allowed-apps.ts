@@ -1,0 +1,84 @@
+import type { AuditOrigin, RecordAudit } from '../../accounts/audit.ts'
+import type { RefreshTokens } from '../../accounts/refresh-tokens.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Clients } from '../clients/clients.ts'
+import type { Consents } from './consents.ts'
+
+/** Sign-ins of a user in apps that are read at most. */
+const mostFamilies = 1_000
+
+/** An app that a user allowed, or in which the user is signed in. */
+export interface AllowedApp {
+  /** The client id. */
+  id: string
+  name: string
+  firstParty: boolean
+  scopes: string[]
+  /** The first consent, or the oldest live sign-in. */
+  since: number
+  /** The last sign-in or refresh; null when no sign-in is live. */
+  lastUsedAt: number | null
+}
+
+export interface AllowedAppsParts {
+  clients: Clients
+  consents: Consents
+  refreshTokens: RefreshTokens
+  database: Database
+  record: RecordAudit
+}
+
+/** The apps under a user's account. */
+export class AllowedApps {
+  readonly #parts: AllowedAppsParts
+
+  constructor(parts: AllowedAppsParts) {
+    this.#parts = parts
+  }
+
+  /** The last used app first. Apps that are not registered any more are left out: their tokens are refused. */
+  async list(userId: string): Promise<AllowedApp[]> {
+    const { clients, consents, refreshTokens } = this.#parts
+    const [allowed, families] = await Promise.all([
+      consents.list(userId),
+      refreshTokens.list(userId, mostFamilies),
+    ])
+    const uses = [
+      ...allowed.map((row) => ({ ...row, since: row.granted_at, usedAt: null })),
+      ...families.map((row) => ({ ...row, since: row.created_at, usedAt: row.last_seen_at })),
+    ]
+    const byApp = Map.groupBy(uses, ({ client_id: id }) => id)
+    const apps = await Promise.all(
+      [...byApp].map(async ([id, rows]): Promise<AllowedApp | undefined> => {
+        const client = await clients.find(id)
+        if (!client) return undefined
+        const scopes = rows.flatMap(({ scope }) => scope?.split(' ') ?? []).filter((scope) => scope !== '')
+        const used = rows.flatMap(({ usedAt }) => usedAt ?? [])
+        return {
+          id,
+          name: client.name,
+          firstParty: client.firstParty,
+          scopes: [...new Set(scopes)].toSorted(),
+          since: Math.min(...rows.map(({ since }) => since)),
+          lastUsedAt: used.length === 0 ? null : Math.max(...used),
+        }
+      }),
+    )
+    return apps
+      .filter((app) => app !== undefined)
+      .toSorted((a, b) => (b.lastUsedAt ?? b.since) - (a.lastUsedAt ?? a.since))
+  }
+
+  /** Revokes the consent for an app and all of the user's sign-ins in it. False when there is neither. */
+  async remove(userId: string, clientId: string, origin: AuditOrigin): Promise<boolean> {
+    const { consents, refreshTokens, database, record } = this.#parts
+    return database.transaction(async (tx) => {
+      const hadConsent = await consents.revoke(tx, userId, clientId)
+      const count = await refreshTokens.revokeAll(tx, userId, { clientId })
+      if (!hadConsent && count === 0) return false
+      const detail = { consent: hadConsent, signIns: count }
+      await record(tx, { ...origin, action: 'app.removed', userId, target: `app:${clientId}`, detail })
+      return true
+    })
+  }
+}
