@@ -54,7 +54,7 @@ ${scopeList(device.scope)}
 <form method="post" action="${basePath}/device" class="choice">
 ${hiddenFields({ user_code: userCode })}
 ${notCompared ? '<p class="message" role="alert">Compare the code first, and tick the box.</p>' : ''}
-<label class="tick"><input type="checkbox" name="compared" value="yes"> I started this myself, and my device shows ${shown}.</label>
+<label class="tick"><input type="checkbox" name="compared" value="yes"> <span>I started this myself, and my device shows ${shown}.</span></label>
 <button class="wide primary" name="decision" value="allow">Allow</button>
 <button class="wide" name="decision" value="deny">Do not allow</button>
 </form>`,

@@ -63,7 +63,7 @@ export async function showApps() {
           cell('main', element('span', { title: id }, name)),
           firstParty ? 'belongs to this product' : scopes.join(', '),
           labelled('since', time(since)),
-          labelled('last used', lastUsedAt === null ? 'signed out' : time(lastUsedAt)),
+          labelled('last used', lastUsedAt === null ? 'not signed in' : time(lastUsedAt)),
           cell('side', removeButton(app)),
         ),
       )

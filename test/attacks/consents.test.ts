@@ -1,0 +1,143 @@
+// Apps of others, and sites that want a person's consent without the person.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Browser } from '#test/harness/browser.ts'
+import { onEachEngine } from '#test/harness/engines.ts'
+import { startTestService, type TestService } from '#test/harness/service.ts'
+import { newPkce } from '../login/harness.ts'
+import { lastAudit, postForm, sessionOf } from '../oauth2/app-sessions.ts'
+import { authorizeUrl, callback } from '../oauth2/harness.ts'
+import { assertProblem, signInAs } from './harness.ts'
+import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
+
+const others = { firstParty: false, redirectUris: [callback] }
+const clients = [
+  { id: 'forum', name: 'Forum', ...others },
+  { id: 'evil', name: 'Evil', ...others },
+]
+type Fields = Record<string, string>
+
+onEachEngine('attacks on consents', (engine) => {
+  let provider: HonestProvider
+  let service: TestService
+  before(async () => {
+    provider = await startHonestProvider()
+    service = await startTestService(engine, { env: provider.env('ACME'), config: { login: { clients } } })
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+
+  async function signedIn(person: string): Promise<Browser> {
+    const browser = new Browser()
+    await signInAs(service, browser, provider, person)
+    return browser
+  }
+  /** The page of consent, and the fields of its form. */
+  async function ask(
+    browser: Browser,
+    clientId: string,
+    scope = 'openid',
+  ): Promise<{ page: Response; fields: Fields }> {
+    const page = await browser.go(authorizeUrl(service, { client_id: clientId, scope }, newPkce()))
+    const html = await page.clone().text()
+    assert.equal(page.status, 200, html)
+    const found = html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)
+    return { page, fields: Object.fromEntries([...found].map(([, name, value]) => [name!, value!])) }
+  }
+  const send = (browser: Browser, fields: Fields, headers: Fields = {}): Promise<Response> =>
+    postForm(service, browser, '/oauth2/consent', { ...fields, decision: 'allow' }, headers)
+  const consentsOf = async (browser: Browser): Promise<[string, string][]> => {
+    const { userId } = (await sessionOf(service, browser))!
+    const rows = await service.database.reader
+      .selectFrom('consents')
+      .select(['client_id', 'scope'])
+      .where('user_id', '=', userId)
+      .execute()
+    return rows.map(({ client_id: id, scope }) => [id, scope])
+  }
+  /** The form is refused and recorded, and nothing was allowed. */
+  async function assertRefused(browser: Browser, fields: Fields, clientId = 'forum'): Promise<void> {
+    const before = await consentsOf(browser)
+    await assertProblem(await send(browser, fields), 400, 'invalid-parameter')
+    const entry = await lastAudit(service, 'app.refused')
+    const { userId } = (await sessionOf(service, browser))!
+    assert.deepEqual(
+      [entry?.code, entry?.target, entry?.actor],
+      ['invalid-consent', `app:${clientId}`, `user:${userId}`],
+    )
+    assert.deepEqual(await consentsOf(browser), before)
+  }
+
+  test('another site cannot send the form, and cannot frame the page', async () => {
+    const victim = await signedIn('clickjacked')
+    const { page, fields } = await ask(victim, 'evil')
+    assert.match(page.headers.get('content-security-policy')!, /frame-ancestors 'none'/)
+    assert.equal(page.headers.get('cross-origin-opener-policy'), 'same-origin')
+    const foreign = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
+    await assertProblem(await send(victim, fields, foreign), 403, 'foreign-origin')
+    const { userId, sessionId } = (await sessionOf(service, victim))!
+    const entry = await lastAudit(service, 'call.refused')
+    assert.deepEqual([entry?.user_id, entry?.target], [userId, `session:${sessionId}`])
+    assert.deepEqual(await consentsOf(victim), [])
+  })
+
+  test('a page of consent is good once', async () => {
+    const browser = await signedIn('replayed')
+    const { fields } = await ask(browser, 'forum')
+    assert.equal((await send(browser, fields)).status, 200)
+    await assertRefused(browser, fields)
+    const twice = (await ask(browser, 'evil')).fields
+    const answers = await Promise.all([1, 2, 3].map(() => send(browser, twice)))
+    assert.equal(answers.filter(({ status }) => status === 200).length, 1)
+  })
+
+  test('the page of another session, also of the same user, is refused', async () => {
+    const [attacker, victim, sameUser] = [
+      await signedIn('attacker'),
+      await signedIn('victim'),
+      await signedIn('attacker'),
+    ]
+    const { fields } = await ask(attacker, 'evil')
+    await assertRefused(victim, fields, 'evil')
+    await assertRefused(sameUser, fields, 'evil')
+  })
+
+  test('a form is not good for another request: other scopes, another app, its own fields', async () => {
+    const browser = await signedIn('scoped')
+    const small = (await ask(browser, 'forum', 'openid')).fields
+    const large = (await ask(browser, 'forum', 'openid email groups offline_access')).fields
+    const foreign = (await ask(browser, 'evil', 'openid')).fields
+    await assertRefused(browser, { ...large, proof: small['proof']! })
+    await assertRefused(browser, { ...foreign, proof: small['proof']! }, 'evil')
+    await assertRefused(browser, { ...small, client_id: 'evil' }, 'evil')
+    await assertRefused(browser, { ...small, proof: '' })
+    await assertProblem(await send(browser, { ...small, scope: 'openid email' }), 400, 'invalid-body')
+    assert.equal((await send(browser, small)).status, 200)
+    assert.deepEqual(await consentsOf(browser), [['forum', 'openid']])
+  })
+
+  test('a consent does not cover further scopes', async () => {
+    const browser = await signedIn('grows')
+    assert.equal((await send(browser, (await ask(browser, 'forum', 'openid')).fields)).status, 200)
+    const { page } = await ask(browser, 'forum', 'openid email')
+    assert.match(await page.text(), /See your e-mail address/)
+    const silent = authorizeUrl(
+      service,
+      { client_id: 'forum', scope: 'openid email', prompt: 'none' },
+      newPkce(),
+    )
+    const answer = new URL((await browser.go(silent)).headers.get('location')!)
+    assert.equal(answer.searchParams.get('error'), 'consent_required')
+  })
+
+  test('after a sign-out its page is refused', async () => {
+    const browser = await signedIn('left')
+    const { fields } = await ask(browser, 'forum')
+    await postForm(service, browser, '/auth/logout', {})
+    await assertProblem(await send(browser, fields), 401, 'not-signed-in')
+    await signInAs(service, browser, provider, 'left')
+    await assertRefused(browser, fields)
+  })
+})

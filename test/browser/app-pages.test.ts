@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { engines } from '../harness/engines.ts'
+import { startReceiver, type Receiver } from '../harness/receiver.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { newPkce } from '../login/harness.ts'
+import { startDevice } from '../oauth2/device-harness.ts'
+import { authorizeUrl } from '../oauth2/harness.ts'
+import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
+
+/** What people see of the product's applications: the consent, the code of a device, the sign-out, the list of apps. */
+describe('apps in a browser', () => {
+  let service: TestService
+  let browser: Browser
+  let page: Page
+  let app: Receiver
+  const complaints: string[] = []
+
+  before(async () => {
+    app = await startReceiver((response) =>
+      response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><h1>The app</h1>'),
+    )
+    const redirectUris = [app.url]
+    service = await startTestService(engines[0]!, {
+      config: {
+        login: {
+          clients: [
+            { id: 'forum', name: 'The forum of gardeners', firstParty: false, redirectUris },
+            { id: 'shop', name: 'Shop', redirectUris, postLogoutRedirectUris: [app.url] },
+            { id: 'cli', name: 'Acme command line', deviceGrant: true, firstParty: false },
+          ],
+        },
+      },
+    })
+    browser = await launchBrowser()
+    page = await browser.newPage({ viewport: { width: 1100, height: 900 } })
+    page.on('console', (message) => {
+      if (message.type() === 'error') complaints.push(message.text())
+    })
+    page.on('pageerror', (error) => complaints.push(String(error)))
+    await signIn(page, service, 'Ada Lovelace')
+  })
+  after(async () => {
+    await browser?.close()
+    await service?.close()
+    await app?.close()
+  })
+
+  /** Wide and narrow, light and dark. */
+  async function pictures(name: string): Promise<void> {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      await picture(page, `${name}-${colorScheme}`)
+      await page.setViewportSize({ width: 360, height: 740 })
+      const overflow = await page.evaluate('document.documentElement.scrollWidth > innerWidth')
+      assert.equal(overflow, false, `${name} is wider than the screen`)
+      await picture(page, `${name}-${colorScheme}-narrow`)
+      await page.setViewportSize({ width: 1100, height: 900 })
+    }
+  }
+  const start = (clientId: string, scope: string): string =>
+    authorizeUrl(service, { client_id: clientId, redirect_uri: app.url, scope }, newPkce()).href
+
+  test('a person allows an app of others, and the browser goes on to it', async () => {
+    await page.goto(start('forum', 'openid profile email offline_access'))
+    await page.getByRole('heading', { name: 'Allow The forum of gardeners?' }).waitFor()
+    await pictures('consent')
+    await page.getByRole('button', { name: 'Allow', exact: true }).click()
+    await page.getByText('The app').waitFor()
+    assert.ok(new URL(page.url()).searchParams.get('code'))
+  })
+
+  test('a person compares the code of a device and allows it', async () => {
+    const device = await startDevice(service, { client_id: 'cli', scope: 'openid email' })
+    await page.goto(`${service.baseUrl}/device`)
+    await pictures('device-code')
+    await page.getByLabel('Code').fill(device.user_code.toLowerCase())
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByText('Did somebody send you').waitFor()
+    await pictures('device')
+    await page.getByRole('button', { name: 'Allow', exact: true }).click()
+    await page.getByText('Compare the code first').waitFor()
+    await page.getByLabel(/my device shows/).check()
+    await page.getByRole('button', { name: 'Allow', exact: true }).click()
+    await page.getByText('Your device is signed in').waitFor()
+    await pictures('device-done')
+    // A browser tells of every answer 400; this one is meant.
+    assert.match(complaints.splice(0).join(), /400/)
+  })
+
+  test('the dashboard lists the apps, and one is removed', async () => {
+    await page.goto(start('shop', 'openid'))
+    await page.getByText('The app').waitFor()
+    await page.goto(`${service.baseUrl}/dashboard`)
+    const apps = page.locator('#apps')
+    await apps.getByText('The forum of gardeners').waitFor()
+    await apps.getByText('Acme command line').waitFor()
+    await pictures('dashboard-apps')
+    const forum = apps.locator('tr', { hasText: 'The forum of gardeners' })
+    await forum.getByRole('button', { name: 'Remove' }).click()
+    await answerDialog(page, 'Remove')
+    await forum.waitFor({ state: 'detached' })
+    await apps.getByText('Acme command line').waitFor()
+  })
+
+  test('a sign-out of an app asks first, and then goes on to the app', async () => {
+    const query = new URLSearchParams({ client_id: 'shop', post_logout_redirect_uri: app.url, state: 'x' })
+    await page.goto(`${service.baseUrl}/oauth2/end-session?${query.toString()}`)
+    await page.getByRole('heading', { name: 'Sign out?' }).waitFor()
+    await pictures('sign-out')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.waitForURL(`${app.url}?state=x`)
+    await page.goto(`${service.baseUrl}/oauth2/end-session`)
+    await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
+    await pictures('signed-out')
+    await page.goto(`${service.baseUrl}/oauth2/end-session?post_logout_redirect_uri=https://evil.example`)
+    await page.getByRole('heading', { name: 'Not signed out' }).waitFor()
+    await pictures('sign-out-refused')
+    assert.match(complaints.splice(0).join(), /400/)
+  })
+
+  test('the browser reports no errors', () => {
+    assert.deepEqual(complaints, [])
+  })
+})
