@@ -132,6 +132,15 @@ export interface Calls {
     params: { id: string; secretId: string }
     answer: undefined
   }
+  /** The apps that I allowed or am signed in to */
+  'GET /auth/apps': {
+    answer: { data: ({ id: string; name: string; firstParty: boolean; scopes: (string)[]; since: string; lastUsedAt: string | null })[] }
+  }
+  /** Remove an app: revokes my consent and its tokens */
+  'DELETE /auth/apps/{clientId}': {
+    params: { clientId: string }
+    answer: undefined
+  }
   /** Push an authorization request (RFC 9126) */
   'POST /oauth2/par': {
     answer: { request_uri: string; expires_in: number }
