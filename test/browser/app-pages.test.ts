@@ -93,7 +93,7 @@ describe('apps in a browser', () => {
     await page.goto(start('shop', 'openid'))
     await page.getByText('The app').waitFor()
     await page.goto(`${service.baseUrl}/dashboard`)
-    const apps = page.locator('#apps')
+    const apps = page.locator('#own-apps')
     await apps.getByText('The forum of gardeners').waitFor()
     await apps.getByText('Acme command line').waitFor()
     await pictures('dashboard-apps')

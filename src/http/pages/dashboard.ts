@@ -141,9 +141,9 @@ const dashboardPage = (basePath: string): string =>
     ${table('sessions', 'device | address | signed in | last seen | ')}
     <div class="actions" id="sessions-actions"></div>
   </section>
-  <section id="apps-section" hidden aria-labelledby="apps-title">
-    <div class="head"><h2 id="apps-title">Your apps</h2><span class="note">where you are signed in with this account</span></div>
-    ${table('apps', 'app | may | since | last used | ')}
+  <section id="own-apps-section" hidden aria-labelledby="own-apps-title">
+    <div class="head"><h2 id="own-apps-title">Your apps</h2><span class="note">where you are signed in with this account</span></div>
+    ${table('own-apps', 'app | may | since | last used | ')}
   </section>
   <section aria-labelledby="identities-title">
     <div class="head"><h2 id="identities-title">Your identities</h2></div>

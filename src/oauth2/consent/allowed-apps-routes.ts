@@ -24,8 +24,8 @@ const AppList = Type.Object({
 })
 
 /** /auth/apps: the apps that a user allowed, or in which the user is signed in. */
-export function allowedAppsRoutes(app: App, apps: AllowedApps): void {
-  app.get(
+export function allowedAppsRoutes(routes: App, apps: AllowedApps): void {
+  routes.get(
     '/auth/apps',
     {
       config: { access: 'user' },
@@ -35,17 +35,20 @@ export function allowedAppsRoutes(app: App, apps: AllowedApps): void {
         response: { 200: AppList },
       },
     },
-    async (request) => {
-      const list = await apps.list(userOf(request))
-      const data = list.map(({ since, lastUsedAt, ...one }) => ({
-        ...one,
+    async ({ principal }) => {
+      const list = await apps.list(userOf({ principal }))
+      const data = list.map(({ id, name, firstParty, scopes, since, lastUsedAt }) => ({
+        id,
+        name,
+        firstParty,
+        scopes,
         since: isoTime(since),
         lastUsedAt: lastUsedAt === null ? null : isoTime(lastUsedAt),
       }))
       return { data }
     },
   )
-  app.delete(
+  routes.delete(
     '/auth/apps/:clientId',
     {
       config: { access: 'user' },

@@ -44,10 +44,15 @@ export class AllowedApps {
       refreshTokens.list(userId, mostFamilies),
     ])
     const uses = [
-      ...allowed.map((row) => ({ ...row, since: row.granted_at, usedAt: null })),
-      ...families.map((row) => ({ ...row, since: row.created_at, usedAt: row.last_seen_at })),
+      ...allowed.map(({ client_id: id, scope, granted_at: since }) => ({ id, scope, since, usedAt: null })),
+      ...families.map((row) => ({
+        id: row.client_id,
+        scope: row.scope,
+        since: row.created_at,
+        usedAt: row.last_seen_at,
+      })),
     ]
-    const byApp = Map.groupBy(uses, ({ client_id: id }) => id)
+    const byApp = Map.groupBy(uses, ({ id }) => id)
     const apps = await Promise.all(
       [...byApp].map(async ([id, rows]): Promise<AllowedApp | undefined> => {
         const client = await clients.find(id)

@@ -50,11 +50,11 @@ export async function showSessions() {
 }
 
 /** The apps that the person allowed or is signed in to. Without any, the section is hidden. */
-export async function showApps() {
+export async function showOwnApps() {
   const { data } = await read('/auth/apps')
-  $('apps-section').hidden = data.length === 0
+  $('own-apps-section').hidden = data.length === 0
   update(
-    $('apps'),
+    $('own-apps'),
     ...data.map((app) => {
       const { id, name, firstParty, scopes, since, lastUsedAt } = app
       return keyed(
@@ -80,7 +80,7 @@ const removeButton = ({ id, name, firstParty }) =>
     },
     async () => {
       await send('DELETE', `/auth/apps/${encodeURIComponent(id)}`)
-      await Promise.all([showApps(), showSessions()])
+      await Promise.all([showOwnApps(), showSessions()])
     },
   )
 

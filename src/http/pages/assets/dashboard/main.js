@@ -1,5 +1,5 @@
 // What the dashboard starts with. Each part reads the public API for itself; a failure of one leaves the others be.
-import { showActivity, showApps, showIdentities, showLinks, showSessions } from './account.js'
+import { showActivity, showIdentities, showLinks, showOwnApps, showSessions } from './account.js'
 import { showAuditAnew, showMoreAudit, showMoreUsers } from './administration.js'
 import { send } from './api.js'
 import { showApps, showMoreApps, takeNewApps } from './apps.js'
@@ -20,7 +20,7 @@ import { guarded, onClick, show } from './work.js'
 /** Milliseconds between looks at the log, when the page is seen and when it is not. */
 const [often, seldom] = [2_000, 15_000]
 
-const parts = [showSessions, showApps, showIdentities, showLinks, showActivity]
+const parts = [showSessions, showOwnApps, showIdentities, showLinks, showActivity]
 
 $('who').textContent = `${me.name ?? me.email ?? me.id}${isAdmin ? ' (admin)' : ''}`
 if (stepUp !== undefined) {
