@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { acknowledge } from '../../bench/acknowledge.ts'
+import { authorize } from '../../bench/authorize.ts'
 import { clientVerify } from '../../bench/client-verify.ts'
 import { deliver } from '../../bench/deliver.ts'
 import { depth } from '../../bench/depth.ts'
@@ -24,6 +25,7 @@ const postgresServer = process.env['TEST_DATABASE_URL']
 /** One engine each: what differs between the engines is little, and starting services is what takes the time. */
 const trials: readonly (readonly [Bench, EngineName])[] = [
   [acknowledge, 'sqlite'],
+  [authorize, 'sqlite'],
   [clientVerify, 'sqlite'],
   [deliver, 'sqlite'],
   [depth, postgresServer === undefined ? 'sqlite' : 'postgres'],
