@@ -31,6 +31,8 @@ const ignoring = [
   'post /auth/{provider}/callback',
   'post /oauth2/device_authorization',
   'post /oauth2/end-session',
+  'post /oauth2/introspect',
+  'post /oauth2/revoke',
   'post /oauth2/token',
 ]
 
