@@ -274,7 +274,7 @@ onEachEngine('the audit log and all routes', (engine) => {
         await service.database.transaction((tx) =>
           tx
             .insertInto('consents')
-            .values({ user_id: id, client_id: 'forum', scope: 'openid', ...times })
+            .values({ user_id: id, client_id: 'forum', scope: 'openid', resource: '', ...times })
             .execute(),
         )
         return go(browser, 'DELETE', '/auth/apps/forum')

@@ -17,7 +17,8 @@ import {
 } from './provider-harness.ts'
 
 const evil = { id: 'evil', redirectUris: ['https://evil.example/callback'] }
-const partner = { id: 'partner', redirectUris: [callback], firstParty: false }
+const audiences = ['https://a.example', 'https://b.example']
+const partner = { id: 'partner', redirectUris: [callback], firstParty: false, audiences }
 const invalidUri = { code: 'invalid-request-uri' }
 
 onEachEngine('authorization requests of an attacker', (engine) => {
@@ -189,6 +190,25 @@ onEachEngine('authorization requests of an attacker', (engine) => {
         })
         assert.equal(answer.status, 400)
       })
+  })
+
+  test('a consent for one API is none for another', async () => {
+    const browser = await attacked.browserOf('consenting')
+    const ask = (resource: string, more: Record<string, string> = {}): Promise<Response> =>
+      browser.go(authorizeUrl(attacked.service, { client_id: 'partner', resource, ...more }))
+    const html = await (await ask('https://a.example')).text()
+    const field = (name: string): string => new RegExp(`name="${name}" value="([^"]*)"`).exec(html)![1]!
+    const allowed = await postForm(attacked.service, browser, '/oauth2/consent', {
+      client_id: 'partner',
+      request_uri: field('request_uri'),
+      proof: field('proof'),
+      decision: 'allow',
+    })
+    assert.equal(allowed.status, 200)
+    assert.ok(locationOf(await ask('https://a.example')).searchParams.get('code'))
+    assert.match(await (await ask('https://b.example')).text(), /It uses <code>https:\/\/b\.example/)
+    const silent = locationOf(await ask('https://b.example', { prompt: 'none' }))
+    assert.equal(silent.searchParams.get('error'), 'consent_required')
   })
 
   async function pageOf(more: Record<string, string>): Promise<string> {

@@ -39,7 +39,14 @@ onEachEngine('the apps of an account', (engine) => {
     return ((await answer.json()) as { data: Record<string, unknown>[] }).data
   }
   async function allow(userId: string, clientId: string, scope: string): Promise<void> {
-    const row = { user_id: userId, client_id: clientId, scope, granted_at: 1_000, updated_at: 1_000 }
+    const row = {
+      user_id: userId,
+      client_id: clientId,
+      scope,
+      resource: '',
+      granted_at: 1_000,
+      updated_at: 1_000,
+    }
     await service.database.transaction((tx) => tx.insertInto('consents').values(row).execute())
   }
 

@@ -133,7 +133,7 @@ export class Decision {
 
   async #mayGoOn({ userId }: Session, { client, wanted }: Wanted): Promise<boolean> {
     if (wanted.prompt.has('consent')) return false
-    return client.firstParty || this.#parts.consent.covers(userId, client.id, wanted.scope)
+    return client.firstParty || this.#parts.consent.covers(userId, client.id, wanted)
   }
 
   async #askConsent(request: FastifyRequest, session: Session, asked: Wanted): Promise<Authorization> {

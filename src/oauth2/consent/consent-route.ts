@@ -122,7 +122,7 @@ function allow(
 ): Promise<string> {
   const { client, wanted } = asked
   return decision.issueCode(request, session, asked, (tx) =>
-    consents.grant(tx, session.userId, client.id, wanted.scope),
+    consents.grant(tx, { userId: session.userId, clientId: client.id }, wanted),
   )
 }
 

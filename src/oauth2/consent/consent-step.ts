@@ -25,8 +25,8 @@ export class ConsentStep {
     this.#parts = parts
   }
 
-  covers(userId: string, clientId: string, scope: string): Promise<boolean> {
-    return this.#parts.consents.covers(userId, clientId, scope)
+  covers(userId: string, clientId: string, wanted: AuthorizationRequest): Promise<boolean> {
+    return this.#parts.consents.covers(userId, clientId, wanted)
   }
 
   async page(

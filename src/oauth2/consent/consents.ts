@@ -15,27 +15,42 @@ export class Consents {
     this.#clock = clock
   }
 
-  /** Whether the user allowed the app all of these scopes. @param scope separated by spaces */
-  async covers(userId: string, clientId: string, scope: string): Promise<boolean> {
-    const granted = await grantedScopes(this.#database.reader, userId, clientId)
-    return granted !== undefined && scopesIn(scope).every((one) => granted.includes(one))
+  /** Whether the user allowed the app all of these scopes and APIs. Both are separated by spaces. */
+  async covers(
+    userId: string,
+    clientId: string,
+    { scope, resource }: { scope: string; resource: string | null },
+  ): Promise<boolean> {
+    const granted = await grantedTo(this.#database.reader, userId, clientId)
+    const includes = (before: string, asked: string): boolean =>
+      wordsIn(asked).every((one) => wordsIn(before).includes(one))
+    return (
+      granted !== undefined && includes(granted.scope, scope) && includes(granted.resource, resource ?? '')
+    )
   }
 
-  /** Adds scopes to what the user allows the app. @param scope separated by spaces */
-  async grant(tx: Tx, userId: string, clientId: string, scope: string): Promise<void> {
+  /** Adds scopes and APIs to what the user allows the app. Both are separated by spaces. */
+  async grant(
+    tx: Tx,
+    { userId, clientId }: { userId: string; clientId: string },
+    { scope, resource }: { scope: string; resource: string | null },
+  ): Promise<void> {
     const now = this.#clock.now()
-    const first = { user_id: userId, client_id: clientId, scope: '', granted_at: now, updated_at: now }
+    const none = { scope: '', resource: '' }
+    const first = { user_id: userId, client_id: clientId, ...none, granted_at: now, updated_at: now }
     // Inserted or locked first: of two concurrent consents the second one adds to the first.
-    const { scope: before } = await tx
+    const before = await tx
       .insertInto('consents')
       .values(first)
       .onConflict((conflict) => conflict.columns(['user_id', 'client_id']).doUpdateSet({ updated_at: now }))
-      .returning('scope')
+      .returning(['scope', 'resource'])
       .executeTakeFirstOrThrow()
-    const all = [...new Set([...scopesIn(before), ...scopesIn(scope)])].toSorted().join(' ')
     await tx
       .updateTable('consents')
-      .set({ scope: all })
+      .set({
+        scope: union(before.scope, scope),
+        resource: union(before.resource, resource ?? ''),
+      })
       .where('user_id', '=', userId)
       .where('client_id', '=', clientId)
       .execute()
@@ -64,20 +79,23 @@ export class Consents {
   }
 }
 
-async function grantedScopes(
+function grantedTo(
   db: Queryable,
   userId: string,
   clientId: string,
-): Promise<readonly string[] | undefined> {
-  const row = await db
+): Promise<Pick<ConsentsTable, 'scope' | 'resource'> | undefined> {
+  return db
     .selectFrom('consents')
-    .select('scope')
+    .select(['scope', 'resource'])
     .where('user_id', '=', userId)
     .where('client_id', '=', clientId)
     .executeTakeFirst()
-  return row && scopesIn(row.scope)
 }
 
-function scopesIn(scope: string): string[] {
-  return scope.split(' ').filter((one) => one !== '')
+function union(before: string, added: string): string {
+  return [...new Set([...wordsIn(before), ...wordsIn(added)])].toSorted().join(' ')
+}
+
+function wordsIn(text: string): string[] {
+  return text.split(' ').filter((one) => one !== '')
 }

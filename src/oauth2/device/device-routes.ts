@@ -168,7 +168,7 @@ function decide(
   const { userId } = session
   return database.transaction(async (tx) => {
     if (!(await deviceCodes.decide(tx, device, session, allowed ? 'approved' : 'denied'))) return false
-    if (allowed && !client.firstParty) await consents.grant(tx, userId, client.id, device.scope)
+    if (allowed && !client.firstParty) await consents.grant(tx, { userId, clientId: client.id }, device)
     await audit.record(tx, {
       ...auditOrigin(request),
       action: allowed ? 'device.approved' : 'device.denied',

@@ -19,6 +19,8 @@ export interface ConsentsTable {
   client_id: string
   /** Separated by spaces. */
   scope: string
+  /** The APIs, separated by spaces. */
+  resource: string
   granted_at: number
   /** When the user last allowed something. */
   updated_at: number

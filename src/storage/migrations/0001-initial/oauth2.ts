@@ -14,7 +14,7 @@ export const oauth2: SchemaPart = {
     -- One row for each app that a user allowed. The consent page inserts it. No foreign key: apps may be in the configuration.
     create table consents (
       user_id ${sortedText} not null references users (id) on delete cascade, client_id ${sortedText} not null,
-      scope text not null, granted_at ${time} not null, updated_at ${time} not null,
+      scope text not null, resource text not null, granted_at ${time} not null, updated_at ${time} not null,
       primary key (user_id, client_id)
     ) ${strictByKey};
     -- For the end of a client.
