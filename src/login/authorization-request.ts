@@ -14,6 +14,8 @@ export interface AuthorizationRequest {
   nonce: string | undefined
   /** What the provider is asked for beyond a plain sign-in. */
   demands?: AuthenticationDemands | undefined
+  /** `prompt_values_supported` of the discovery document (Initiating User Registration via OpenID Connect 1.0, section 4.1). */
+  supportedPrompts?: unknown
 }
 
 export interface AuthenticationDemands {
@@ -32,13 +34,13 @@ export interface AuthenticationDemands {
 /** The parameters of an authorization request. Configured parameters cannot replace those of the flow. */
 export function authorizationParameters(
   provider: ResolvedProvider,
-  { redirectUri, state, challenge, nonce, demands }: AuthorizationRequest,
+  { redirectUri, state, challenge, nonce, demands, supportedPrompts }: AuthorizationRequest,
 ): Record<string, string> {
   const { scope, authParams, provesAuthentication } = provider
   return {
     ...(provesAuthentication && { max_age: longestAge }),
     ...authParams,
-    ...(demands && demandParameters(provider, demands)),
+    ...(demands && demandParameters(provider, demands, supportedPrompts)),
     redirect_uri: redirectUri,
     ...(scope !== '' && { scope }),
     state,
@@ -54,13 +56,24 @@ export function authorizationParameters(
 function demandParameters(
   { kind, provesAuthentication, quirks }: ResolvedProvider,
   demands: AuthenticationDemands,
+  supportedPrompts: unknown,
 ): Record<string, string> {
   const { reauthenticate, acrValues, selectAccount, loginHint } = demands
   return {
-    ...(kind === 'openid' && selectAccount && { prompt: 'select_account' }),
+    ...(kind === 'openid' && selectAccount && { prompt: accountPrompt(supportedPrompts) }),
     ...(kind === 'openid' && loginHint !== undefined && { login_hint: loginHint }),
     ...(reauthenticate && provesAuthentication && { prompt: 'login', max_age: '0' }),
     ...(acrValues.length > 0 && { acr_values: acrValues.join(' ') }),
     ...quirks.demandParams?.(demands),
   }
+}
+
+/**
+ * The prompt that lets the person change the account. Keycloak ignores `select_account` and signs the same person in again;
+ * its page for `login` has a button for another account, and it lists the prompts that it knows.
+ */
+function accountPrompt(supported: unknown): string {
+  const isMissing =
+    Array.isArray(supported) && supported.includes('login') && !supported.includes('select_account')
+  return isMissing ? 'login' : 'select_account'
 }

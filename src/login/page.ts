@@ -30,6 +30,7 @@ const reauthenticating: ReadonlySet<string> = new Set<FailureCode>([
 /** GET /login: a button for each provider, and the message of the last failure. It has no script and no inline style. */
 export function loginPage(page: LoginPage): string {
   const { providers, signedInAs, appName, error, passedOn, returnTo, basePath, demo } = page
+  const title = titleOf(page)
   const parameters = new URLSearchParams({
     ...passedOn,
     ...(error !== undefined && reauthenticating.has(error) && { reauthenticate: 'true' }),
@@ -42,11 +43,11 @@ export function loginPage(page: LoginPage): string {
   )
   return document(
     basePath,
-    signedInAs === undefined ? 'Sign in' : 'Signed in',
-    `<h1>${signedInAs === undefined ? 'Sign in' : 'Signed in'}</h1>
+    title,
+    `<h1>${title}</h1>
 ${appName === undefined ? '' : `<p class="soft">To continue to <strong>${escapeHtml(appName)}</strong>.</p>`}
 ${error === undefined ? '' : failureMessage(error, page)}
-${signedInAs === undefined ? '' : signedIn(basePath, signedInAs)}
+${signedInAs === undefined ? '' : signedIn(signedInAs, page)}
 ${buttons.length > 0 ? `<nav aria-label="Identity providers">${buttons.join('\n')}</nav>` : '<p class="soft">No identity provider is configured. The operator sets <code>GOOGLE_CLIENT_ID</code> and <code>GOOGLE_CLIENT_SECRET</code>, or those of another provider.</p>'}
 ${demo ? '<p class="soft">Demo mode: the development provider lets you choose who you are.</p>' : ''}`,
   )
@@ -77,11 +78,28 @@ function takenIdentity(failedProviderLabel: string | undefined, signedInAs: stri
 `
 }
 
-function signedIn(basePath: string, name: string): string {
-  return `<p>You are signed in as <strong>${escapeHtml(name)}</strong>.</p>
-<p><a class="button wide primary" href="${basePath}/dashboard">To the dashboard</a></p>
+function titleOf({ signedInAs, passedOn, error }: LoginPage): string {
+  if (signedInAs === undefined) return 'Sign in'
+  if (passedOn['select_account'] !== undefined) return 'Choose an account'
+  const asksAgain = passedOn['reauthenticate'] !== undefined || passedOn['acr_values'] !== undefined
+  return asksAgain || (error !== undefined && reauthenticating.has(error)) ? 'Sign in again' : 'Signed in'
+}
+
+/** Offers to go on, unless the request needs a new sign-in: without it, the browser would come back to this page. */
+function signedIn(name: string, page: LoginPage): string {
+  const { appName, returnTo, basePath } = page
+  const words = `<p>You are signed in as <strong>${escapeHtml(name)}</strong>.`
+  switch (titleOf(page)) {
+    case 'Choose an account':
+      return `${words} Choose where the account is that you want to use.</p>`
+    case 'Sign in again':
+      return `${words} Sign in once more to prove that it is you.</p>`
+    default:
+      return `${words}</p>
+<p><a class="button wide primary" href="${escapeHtml(returnTo ?? `${basePath}/dashboard`)}">${returnTo === undefined ? 'To the dashboard' : `Continue${appName === undefined ? '' : ` to ${escapeHtml(appName)}`}`}</a></p>
 <form method="post" action="${basePath}/auth/logout" class="center"><button class="quiet">Sign out</button></form>
 <h2>Or continue as somebody else</h2>`
+  }
 }
 
 function document(basePath: string, title: string, body: string): string {

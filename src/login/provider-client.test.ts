@@ -50,6 +50,27 @@ const begin = (client: ProviderClient): Promise<URL> =>
     nonce: undefined,
   })
 
+test('a choice of the account is asked for by a prompt that the provider knows', async () => {
+  const demands = {
+    reauthenticate: false,
+    secondFactor: false,
+    acrValues: [],
+    selectAccount: true,
+    loginHint: undefined,
+  }
+  const promptOf = async (supported: unknown): Promise<string | null> => {
+    answer = async () => Response.json({ ...document, prompt_values_supported: supported })
+    const client = startClient(counting)
+    const redirectUri = 'https://gate.example/auth/acme/callback'
+    const request = { redirectUri, state: 'ours', challenge: undefined, nonce: undefined, demands }
+    return (await client.authorizationUrl(request)).searchParams.get('prompt')
+  }
+  assert.equal(await promptOf(undefined), 'select_account')
+  assert.equal(await promptOf(['none', 'login', 'select_account']), 'select_account')
+  assert.equal(await promptOf(['none', 'login', 'consent']), 'login', 'Keycloak 26')
+  assert.equal(await promptOf(['none']), 'select_account')
+})
+
 test('a document without an authorization endpoint is a failed discovery', async () => {
   answer = async () => Response.json({ ...document, authorization_endpoint: undefined })
   await assert.rejects(begin(startClient(counting)), { name: 'DiscoveryFailed' })

@@ -55,8 +55,9 @@ export class ProviderClient {
   /** The URL that the browser is redirected to. @throws DiscoveryFailed */
   async authorizationUrl(request: AuthorizationRequest): Promise<URL> {
     const { buildAuthorizationUrl } = await import('openid-client')
-    const { configuration } = await this.#servers.current()
-    const parameters = authorizationParameters(this.provider, request)
+    const { configuration, metadata } = await this.#servers.current()
+    const supportedPrompts = metadata['prompt_values_supported']
+    const parameters = authorizationParameters(this.provider, { ...request, supportedPrompts })
     try {
       return buildAuthorizationUrl(configuration, parameters)
     } catch (error) {

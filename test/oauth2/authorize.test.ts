@@ -122,6 +122,41 @@ onEachEngine('authorization requests', (engine) => {
     assert.match(choice.headers.get('location')!, /^\/login\?.*&select_account=true$/)
   })
 
+  test('the page of sign-in says why a signed-in person is asked again, and leads nowhere else', async () => {
+    const browser = new Browser()
+    await signIn(service, browser)
+    const pageFor = async (more: Record<string, string>): Promise<string> => {
+      const { location } = Object.fromEntries((await browser.go(authorizeUrl(service, more))).headers)
+      return (await browser.go(new URL(location!, service.baseUrl))).text()
+    }
+    for (const [more, title] of [
+      [{ prompt: 'login' }, 'Sign in again'],
+      [{ acr_values: 'gold' }, 'Sign in again'],
+      [{ prompt: 'select_account' }, 'Choose an account'],
+    ] as const) {
+      const html = await pageFor(more)
+      assert.ok(html.includes(`<h1>${title}</h1>`), html)
+      assert.doesNotMatch(html, /dashboard|somebody else/)
+    }
+  })
+
+  test('with a session, the page of sign-in leads on to the app', async () => {
+    const browser = new Browser()
+    const { location } = Object.fromEntries((await browser.go(authorizeUrl(service))).headers)
+    await signIn(service, browser)
+    const page = await browser.go(new URL(location!, service.baseUrl))
+    const link = /class="button wide primary" href="([^"]*)">Continue to/.exec(await page.text())?.[1]
+    const answer = await browser.go(new URL(link!.replaceAll('&amp;', '&'), service.baseUrl))
+    assert.match(answer.headers.get('location')!, /^https:\/\/app\.example\.com\/callback\?code=/)
+    const used = await browser.go(new URL(link!.replaceAll('&amp;', '&'), service.baseUrl), {
+      headers: { accept: 'text/html' },
+    })
+    assert.equal(used.status, 400)
+    const text = await used.text()
+    assert.match(text, /<h1>This sign-in is over<\/h1>/)
+    assert.doesNotMatch(text, /wrong request|request_uri/)
+  })
+
   test('the app may pick the provider, and give a hint', async () => {
     const answer = await new Browser().go(
       authorizeUrl(service, { provider: 'acme', login_hint: 'ann@example.com' }),

@@ -46,7 +46,7 @@ export function refusedPage(basePath: string, reason: string, supportId: string)
     basePath,
     'Not signed out',
     `<p class="message" role="alert">${escapeHtml(reason)}<br><span class="soft">Number for support: <code>${escapeHtml(supportId)}</code></span></p>
-<p>Nothing has changed. To sign out, use the button on <a href="${basePath}/login">this page</a>.</p>`,
+<p>Nothing has changed. You can sign out on <a href="${basePath}/login">the sign-in page</a>.</p>`,
   )
 }
 
