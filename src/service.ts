@@ -284,9 +284,8 @@ function createServiceApp(
   })
 }
 
-async function declareRoutes(app: App, { rooms, login, demoProvider }: Modules): Promise<void> {
+async function declareRoutes(app: App, { rooms, demoProvider }: Modules): Promise<void> {
   for (const room of rooms) await room.routes(app)
-  login.checkProviderNames(app.routeMethods.all())
   if (!demoProvider) return
   await app.register(async (scope) => {
     refuseOtherHosts(scope)

@@ -24,7 +24,6 @@ import { ProviderTokens } from './provider-tokens.ts'
 import { Provisioning } from './provisioning.ts'
 import { letterIcon } from './providers/icon.ts'
 import type { ResolvedProvider } from './providers/resolved-provider.ts'
-import { refuseReservedNames } from './reserved-names.ts'
 import { RefusalMessages } from './refusal-messages.ts'
 import { resolveLoginConfig } from './resolve-login-config.ts'
 import { SignIn } from './sign-in.ts'
@@ -65,8 +64,6 @@ export interface Login extends ServiceModule {
   isProvider: (name: string) => boolean
   /** Where a browser ends its session at a provider; `undefined` when the sign-out ends here. */
   endSessionUrl: (provider: string, request: EndSessionRequest) => Promise<URL | undefined>
-  /** Call it after all modules have declared their routes. @throws ConfigurationError */
-  checkProviderNames: (routes: readonly string[]) => void
 }
 
 /**
@@ -98,7 +95,6 @@ export function createLogin(parts: LoginParts): Login {
     providerTokens,
     isProvider: (name) => providers.has(name),
     endSessionUrl: async (provider, request) => providers.get(provider)?.endSessionUrl(request),
-    checkProviderNames: (routes) => refuseReservedNames(providers.keys(), routes),
     async routes(app) {
       app.addHook('onClose', () => calls.close())
       await loginRoutes(app, {

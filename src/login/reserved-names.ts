@@ -1,15 +1,21 @@
-import { ConfigurationError } from '../config/environment.ts'
-
 /**
- * Refuses a provider whose name is a fixed segment of another route below /auth: `/auth/sessions` would never lead to a provider
- * `sessions`. The names come from the declared routes, so that a new route reserves its name by itself.
- * @param routes as `GET /auth/sessions/:id`
- * @throws ConfigurationError with all such names
+ * The fixed segments of other routes below /auth: `/auth/sessions` would never lead to a provider `sessions`. A test compares
+ * them with the declared routes, which `postern config check` does not have.
  */
-export function refuseReservedNames(providers: Iterable<string>, routes: readonly string[]): void {
-  const reserved = new Set(routes.flatMap((route) => /^\w+ \/auth\/([^/:*]+)/.exec(route)?.[1] ?? []))
-  const faults = [...providers]
-    .filter((name) => reserved.has(name))
-    .map((name) => `${name} cannot be the name of a provider, since /auth/${name} is another call`)
-  if (faults.length > 0) throw new ConfigurationError(faults)
+const reservedNames: ReadonlySet<string> = new Set([
+  'audit',
+  'forward',
+  'identities',
+  'logout',
+  'providers',
+  'session',
+  'sessions',
+  'token',
+])
+
+/** Returns the fault of a provider's name that another route has, as a message. */
+export function faultOfReservedName(name: string): string | undefined {
+  return reservedNames.has(name)
+    ? `${name} cannot be the name of a provider, since /auth/${name} is another call`
+    : undefined
 }

@@ -5,6 +5,7 @@ import { validateHooks } from './hooks.ts'
 import { mergeProviders } from './providers/configured-providers.ts'
 import type { ResolvedProvider } from './providers/resolved-provider.ts'
 import { resolveProvider } from './providers/resolve-provider.ts'
+import { faultOfReservedName } from './reserved-names.ts'
 import {
   validateTokenStorage,
   providersWithStoredTokens,
@@ -37,6 +38,8 @@ export function resolveLoginConfig(
   const names = builtIn === undefined ? [] : [builtIn]
   for (const settings of mergeProviders(environment, config.providers ?? {}, faults)) {
     names.push(settings.name)
+    const reserved = faultOfReservedName(settings.name)
+    if (reserved !== undefined) faults.push(reserved)
     const provider = resolveProvider({ updateProfile: config.updateProfile ?? false, ...settings })
     if ('faults' in provider) faults.push(...provider.faults)
     else providers.push(withStoredTokenScopes(provider, stored))

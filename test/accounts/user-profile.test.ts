@@ -128,7 +128,12 @@ onEachEngine('the profile of a user', (engine) => {
 })
 
 test('a provider with the name of another route below /auth is refused at the start', async () => {
-  for (const name of ['session', 'sessions', 'logout', 'token', 'identities', 'audit', 'providers']) {
+  const service = await startTestService(engines[0]!)
+  const routes = service.app.routeMethods.all()
+  await service.close()
+  const segments = routes.flatMap((route) => /^\w+ \/auth\/([^/:*]+)/.exec(route)?.[1] ?? [])
+  assert.ok(segments.includes('sessions'))
+  for (const name of new Set(segments)) {
     const variables = { CLIENT_ID: 'id', CLIENT_SECRET: 's', ISSUER: 'https://id.example' }
     const env = Object.fromEntries(
       Object.entries(variables).map(([key, value]) => [`${name.toUpperCase()}_${key}`, value]),

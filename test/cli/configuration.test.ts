@@ -93,6 +93,18 @@ describe('all configuration errors are reported at once', () => {
     await assert.rejects(readConfiguration({ ...env, BAZ_ISSUER: 'baz' }), ConfigurationError)
   })
 
+  test('a provider with the name of another route is a fault before the start', async () => {
+    const variables = {
+      SESSIONS_CLIENT_ID: 'x',
+      SESSIONS_CLIENT_SECRET: 'y',
+      SESSIONS_ISSUER: 'https://s.example',
+    }
+    const { faults } = await inspectConfiguration({ ...secrets, ...variables })
+    assert.deepEqual(faults, [
+      'sessions cannot be the name of a provider, since /auth/sessions is another call',
+    ])
+  })
+
   test('commands that need no provider run despite provider errors', async () => {
     const env = {
       ...secrets,
