@@ -3,6 +3,7 @@
  * them with the declared routes, which `postern config check` does not have.
  */
 const reservedNames: ReadonlySet<string> = new Set([
+  'apps',
   'audit',
   'forward',
   'identities',
