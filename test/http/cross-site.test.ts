@@ -32,7 +32,7 @@ const publicWrites: Record<string, { why: string; status: number }> = {
   'POST /oauth2/token': { why: 'reads no cookie; a code or refresh token is the credential', status: 400 },
   'POST /oauth2/par': { why: 'reads no cookie; the client authenticates', status: 400 },
   'POST /oauth2/userinfo': { why: 'reads no cookie; an access token is the credential', status: 401 },
-  'POST /oauth2/authorize': { why: 'reads no cookie; only leads on to the GET', status: 400 },
+  'POST /oauth2/authorize': { why: 'reads no cookie; only leads on to the GET', status: 415 },
   'POST /webhooks/provider': { why: 'reads no cookie; the signature is the credential', status: 401 },
   'POST /auth/{provider}/callback': { why: 'only leads on to the GET, which the state guards', status: 400 },
 }
