@@ -15,9 +15,9 @@ const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 const files = globSync('deploy/**', { cwd: root }).filter((file) => statSync(join(root, file)).isFile())
 
 const known = new Set<string>(Object.values(settings).map(({ env }) => env))
-/** Variables of other programs, and constants of the systemd unit. */
+/** Variables and constants of other programs, such as systemd and Envoy. */
 const ofOthers =
-  /^(?:PATH|SITE|UPSTREAMS|POSTGRES_(?:USER|PASSWORD)|AF_(?:INET6?|UNIX)|(?:GITHUB|GOOGLE)_CLIENT_(?:ID|SECRET))$/
+  /^(?:PATH|SITE|UPSTREAMS|POSTGRES_(?:USER|PASSWORD)|AF_(?:INET6?|UNIX)|REJECT_REQUEST|(?:GITHUB|GOOGLE)_CLIENT_(?:ID|SECRET))$/
 
 test('every variable that a file names is a setting', () => {
   const words = files.flatMap((file) => {
