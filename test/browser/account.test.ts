@@ -78,7 +78,7 @@ describe('the account on the dashboard', () => {
       .getByRole('button', { name: /^Link / })
       .first()
       .click()
-    await page.getByText('sign in again').waitFor()
+    await page.getByText('Please sign in again').waitFor()
     await picture(page, 'sign-in-again')
     await signInAgain()
   })
@@ -90,7 +90,7 @@ describe('the account on the dashboard', () => {
     shift = 3_600_000
     await page.getByRole('button', { name: 'Unlink' }).last().click()
     await answerDialog(page, 'Unlink')
-    await page.getByText('sign in again').waitFor()
+    await page.getByText('Please sign in again').waitFor()
     // A browser tells of every 403 that a page's own call gets: this one is meant, and there is no other.
     const [refused, ...others] = complaints.splice(0)
     assert.match(refused ?? '', /status of 403/)

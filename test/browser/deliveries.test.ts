@@ -69,6 +69,8 @@ describe('deliveries in a browser', () => {
   test('an attempt shows its phases, what went wrong and what to do', async () => {
     const drawer = page.locator('#drawer')
     await drawer.getByRole('link', { name: 'order.shipped' }).first().click()
+    // The list of deliveries, which has the same words, is there until then.
+    await drawer.locator('.attempt').first().waitFor()
     await drawer.getByText('answered 503', { exact: true }).waitFor()
     await drawer.locator('.advice').waitFor()
     assert.match(await drawer.locator('.attempt').first().innerText(), /first byte [\d.]+ ms/)

@@ -4,7 +4,15 @@ interface Page {
   history: { replaceState(data: unknown, unused: string, url: string): void }
   sessionStorage: TextStorage
   localStorage: TextStorage
-  navigator: { locks?: { request<T>(name: string, run: () => Promise<T>): Promise<T> } }
+  navigator: {
+    locks?: {
+      request<T>(
+        name: string,
+        options: { ifAvailable?: boolean },
+        run: (lock: object | null) => Promise<T>,
+      ): Promise<T>
+    }
+  }
   addEventListener(type: 'storage', listener: (event: { key: string | null }) => void): void
   removeEventListener(type: 'storage', listener: (event: { key: string | null }) => void): void
 }
@@ -20,8 +28,19 @@ export interface TextStorage {
 /** The globals of the page; typed here, so that the package compiles without the types of a browser. */
 export const page = globalThis as unknown as Page
 
+/** Milliseconds: another tab's `localStorage` may arrive in this one after its lock is released. */
+const storageDelay = 50
+
 /** Runs alone among all tabs of the origin, where the browser has locks; they exist on https and on localhost. */
-export function alone<T>(name: string, run: () => Promise<T>): Promise<T> {
+export async function alone<T>(name: string, run: () => Promise<T>): Promise<T> {
   const { locks } = page.navigator
-  return locks ? locks.request(name, run) : run()
+  if (!locks) return run()
+  const first = await locks.request(name, { ifAvailable: true }, async (lock) =>
+    lock === null ? undefined : { result: await run() },
+  )
+  if (first) return first.result
+  return locks.request(name, {}, async () => {
+    await new Promise((resolve) => setTimeout(resolve, storageDelay))
+    return run()
+  })
 }
