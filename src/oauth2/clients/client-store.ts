@@ -48,7 +48,7 @@ export function storedClient(row: ClientsTable): StoredClient {
     name: row.name,
     confidential: row.confidential === 1,
     secretHashes: [],
-    // Unlike a declaration: whoever may write clients need not be allowed to skip the consent of users.
+    // Unlike in a declaration: the right to write clients does not include the right to skip the consent of users.
     firstParty: settings.firstParty ?? false,
     declared: false,
     origin: row.origin,

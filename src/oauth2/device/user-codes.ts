@@ -10,7 +10,7 @@ export function newUserCode(): string {
   return Array.from({ length }, () => letters[randomInt(letters.length)]).join('')
 }
 
-/** The letters of a code that a person typed, in any case and with any separators; `undefined` when it is none. */
+/** The letters of a code that a person typed, in any case and with any separators; `undefined` for other texts. */
 export function readUserCode(typed: string): string | undefined {
   const code = typed.toUpperCase().replaceAll(/[^A-Z0-9]/g, '')
   return form.test(code) ? code : undefined

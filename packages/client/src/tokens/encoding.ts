@@ -1,9 +1,9 @@
-/** The bytes of a base64url text (RFC 4648, section 5), without padding. @throws when it is none. */
+/** The bytes of a base64url text without padding (RFC 4648, section 5). @throws for other texts. */
 export function bytesOfBase64url(text: string): Uint8Array<ArrayBuffer> {
   return bytesOfBase64(text.replaceAll('-', '+').replaceAll('_', '/'))
 }
 
-/** The bytes of a base64 text. @throws when it is none. */
+/** The bytes of a base64 text. @throws for other texts. */
 export function bytesOfBase64(text: string): Uint8Array<ArrayBuffer> {
   const binary = atob(text)
   const bytes = new Uint8Array(binary.length)
