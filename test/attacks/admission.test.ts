@@ -152,7 +152,7 @@ onEachEngine('attacks on the admission', (engine) => {
   })
 })
 
-test('domains that are none are refused at the start', async () => {
+test('texts that are not domains are refused at the start', async () => {
   const given = { clientId: 'id', clientSecret: 's', issuer: 'https://id.example' }
   for (const domain of [
     'com',

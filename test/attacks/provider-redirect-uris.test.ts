@@ -15,7 +15,7 @@ import {
 const native = ['http://127.0.0.1/callback', 'http://[::1]/callback', 'com.example.app:/callback']
 const spa = { id: 'spa', redirectUris: [callback, 'https://app.example.com/query?tenant=1'] }
 
-/** Variations of https://app.example.com/callback; none of them is that text. */
+/** Texts that resemble https://app.example.com/callback and differ from it. */
 const tricks = [
   '//evil.example/callback',
   '/\\evil.example',

@@ -192,7 +192,7 @@ onEachEngine('authorization requests of an attacker', (engine) => {
       })
   })
 
-  test('a consent for one API is none for another', async () => {
+  test('a consent for one API does not cover another', async () => {
     const browser = await attacked.browserOf('consenting')
     const ask = (resource: string, more: Record<string, string> = {}): Promise<Response> =>
       browser.go(authorizeUrl(attacked.service, { client_id: 'partner', resource, ...more }))

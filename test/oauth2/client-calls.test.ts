@@ -15,6 +15,7 @@ import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
+import { ClientAssertions } from '../../src/oauth2/clients/client-assertions.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { answerOf, callback, secret, token } from './harness.ts'
 import { newPkce } from '../login/harness.ts'
@@ -121,9 +122,20 @@ onEachEngine('calls of apps', (engine) => {
   })
 
   test('an assertion is used up until it expires, and then swept', async () => {
+    const clock = { ...systemClock, now: () => Date.now() + shift }
+    const { database, baseUrl } = service
+    const assertions = new ClientAssertions({ database, clock, baseUrl: () => baseUrl })
+    const stored = async (): Promise<number> =>
+      (await database.reader.selectFrom('client_assertions').selectAll().execute()).length
     const text = await assertion('ES256')
     assert.equal((await withAssertion(text)).status, 200)
-    shift += 300_000
+    const before = await stored()
+    await assertions.sweep(clock.now())
+    assert.equal(await stored(), before, 'one that is still valid stays')
+    assert.equal((await withAssertion(text)).status, 401)
+    shift += 700_000
+    await assertions.sweep(clock.now())
+    assert.equal(await stored(), 0)
     assert.equal((await withAssertion(text)).status, 401)
     assert.equal((await withAssertion(assertion('ES256'))).status, 200)
   })

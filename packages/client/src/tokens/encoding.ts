@@ -21,7 +21,7 @@ export const bytesOfText = (text: string): Uint8Array<ArrayBuffer> => encoder.en
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** The JSON object in a part of a JWT. @throws when there is none. */
+/** The JSON object in a part of a JWT. @throws for a text without one. */
 export function objectOfPart(part: string): Record<string, unknown> {
   const value: unknown = JSON.parse(decoder.decode(bytesOfBase64url(part)))
   if (typeof value === 'object' && value !== null && !Array.isArray(value))
