@@ -5,6 +5,8 @@ import { hashToken, newToken } from '../crypto/tokens.ts'
 import { Problem } from '../errors.ts'
 import type { Principal } from '../http/access/principal.ts'
 import { isScope, type Scope } from '../http/access/scopes.ts'
+import type { Cursors, CursorScope } from '../paging/cursor.ts'
+import type { PageOfRows } from '../paging/page.ts'
 import type { Database } from '../storage/database.ts'
 import type { ApiKeysTable } from '../storage/tables.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -36,6 +38,23 @@ export interface NewKey {
   /** Milliseconds since 1970. */
   expiresAt?: number | undefined
 }
+
+/** A key without its hash. */
+export type KeyRow = Omit<ApiKeysTable, 'key_hash'>
+
+const columns = [
+  'id',
+  'name',
+  'role',
+  'scopes',
+  'prefix',
+  'created_at',
+  'created_by',
+  'expires_at',
+  'revoked_at',
+  'last_used_at',
+] as const
+const cursorScope: CursorScope = { list: 'keys', keys: [{ name: 'id', type: 'text' }], query: null }
 
 /** API keys: shown once, stored as hashes, with scopes and an optional expiry. */
 export class ApiKeys {
@@ -86,26 +105,29 @@ export class ApiKeys {
   async create(
     { name, scopes, expiresAt }: NewKey,
     origin: AuditOrigin,
-  ): Promise<{ id: string; key: string }> {
+  ): Promise<{ id: string; key: string; row: KeyRow }> {
     const now = this.#clock.now()
     if (scopes.length === 0) throw new RangeError('an API key needs at least one scope')
     const scopeList = [...new Set(scopes)].join(' ')
     const key = newToken(keyPrefix)
     const id = newId(now)
-    const row: ApiKeysTable = {
+    const row: KeyRow = {
       id,
       name,
       role: scopes.includes('admin') ? 'admin' : 'user',
       scopes: scopeList,
       prefix: key.slice(0, keyPrefix.length + 4),
-      key_hash: hashToken(key),
       created_at: now,
+      created_by: origin.actor ?? null,
       expires_at: expiresAt ?? null,
       revoked_at: null,
       last_used_at: null,
     }
     await this.#database.transaction(async (tx) => {
-      await tx.insertInto('api_keys').values(row).execute()
+      await tx
+        .insertInto('api_keys')
+        .values({ ...row, key_hash: hashToken(key) })
+        .execute()
       await this.#record(tx, {
         action: 'key.created',
         target: `key:${id}`,
@@ -113,26 +135,27 @@ export class ApiKeys {
         ...origin,
       })
     })
-    return { id, key }
+    return { id, key, row }
   }
 
   /** The newest thousand keys, without their hashes. */
-  async list(): Promise<Omit<ApiKeysTable, 'key_hash'>[]> {
+  async list(): Promise<KeyRow[]> {
+    return this.#newest(1000)
+  }
+
+  /** A page of keys, newest first. @throws Problem `invalid-cursor` */
+  async page(cursors: Cursors, limit: number, cursor: string | undefined): Promise<PageOfRows<KeyRow>> {
+    const before = cursor === undefined ? undefined : String(cursors.decode(cursorScope, cursor)[0])
+    return cursors.page(cursorScope, await this.#newest(limit + 1, before), limit, ({ id }) => [id])
+  }
+
+  #newest(limit: number, before?: string): Promise<KeyRow[]> {
     return this.#database.reader
       .selectFrom('api_keys')
-      .select([
-        'id',
-        'name',
-        'role',
-        'scopes',
-        'prefix',
-        'created_at',
-        'expires_at',
-        'revoked_at',
-        'last_used_at',
-      ])
+      .select(columns)
+      .$if(before !== undefined, (query) => query.where('id', '<', before!))
       .orderBy('id', 'desc')
-      .limit(1000)
+      .limit(limit)
       .execute()
   }
 

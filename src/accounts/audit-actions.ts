@@ -39,6 +39,7 @@ export const auditActions = {
   'forward_auth.refused':
     'A sign-in at the host of an application, a cookie of another host, or a call that no trusted proxy made was refused; the code says why.',
   'key.created': 'An API key was created.',
+  'key.create_failed': 'An API key could not be created; the code says why.',
   'key.revoked': 'An API key was revoked.',
   'key.refused': 'A call came with an API key that is unknown, expired or revoked.',
   'client.created': 'An app was created.',

@@ -13,7 +13,14 @@ export type AuditRow = Selectable<AuditLogTable>
 /** Which entries to read. */
 export interface AuditFilter {
   action?: AuditAction
+  /** The account that the entry is about. */
   userId?: string
+  /** The actor, as `kind:id`. */
+  actor?: string
+  /** The other subject, as `kind:id`. */
+  target?: string
+  /** The address of the client. */
+  address?: string
   provider?: string
   /** True: only failures. False: only successes. */
   failed?: boolean
@@ -36,7 +43,7 @@ export function parseAuditFilter(texts: AuditFilterTexts): AuditFilter {
       throw invalid('action', `must be one of ${Object.keys(auditActions).join(', ')}`)
     filter.action = action
   }
-  for (const name of ['userId', 'provider'] as const) {
+  for (const name of ['userId', 'actor', 'target', 'address', 'provider'] as const) {
     const text = texts[name]
     if (!text) continue
     if (text.length > longestText || !isStorableText(text))
@@ -68,6 +75,9 @@ export class AuditLog {
     let query = this.#database.reader.selectFrom('audit_log').selectAll()
     if (filter.action) query = query.where('action', '=', filter.action)
     if (filter.userId) query = query.where('user_id', '=', filter.userId)
+    if (filter.actor) query = query.where('actor', '=', filter.actor)
+    if (filter.target) query = query.where('target', '=', filter.target)
+    if (filter.address) query = query.where('address', '=', filter.address)
     if (filter.provider) query = query.where('provider', '=', filter.provider)
     if (filter.failed !== undefined) query = query.where('code', filter.failed ? 'is not' : 'is', null)
     if (filter.since !== undefined) query = query.where('created_at', '>=', filter.since)
@@ -85,14 +95,17 @@ export class AuditLog {
   }
 }
 
-function scopeOf({ action, userId, provider, failed, since, until }: AuditFilter): CursorScope {
+function scopeOf(filter: AuditFilter): CursorScope {
+  const { action, userId, actor, target, address, provider, failed, since, until } = filter
   return {
     list: 'audit',
     keys: [
       { name: 'at', type: 'integer' },
       { name: 'id', type: 'text' },
     ],
-    query: [action, userId, provider, failed, since, until].map((value) => value ?? null),
+    query: [action, userId, actor, target, address, provider, failed, since, until].map(
+      (value) => value ?? null,
+    ),
   }
 }
 

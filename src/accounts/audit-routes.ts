@@ -6,9 +6,11 @@ import { pageSchema, viewPage } from '../paging/page.ts'
 import { limitParameter } from '../paging/parameters.ts'
 import { auditActions } from './audit-actions.ts'
 import { presentEntry } from './audit-entry.ts'
+import { readSubjectNames } from './subject-names.ts'
 import { auditExportRoute } from './audit-export-route.ts'
 import { parseAuditFilter, type AuditLog, type AuditRow } from './audit-log.ts'
 import type { AuditReader } from './audit-reader.ts'
+import type { Database } from '../storage/database.ts'
 import { signedIn } from './routes.ts'
 import { DateTime, nullable, optionalText } from '../http/schemas/schemas.ts'
 
@@ -33,10 +35,13 @@ const OwnEntry = Type.Object({
 const Entry = Type.Object({
   ...own,
   userId: nullable(Type.String(), 'The account that the entry is about'),
+  userName: nullable(Type.String(), 'Its name, or its e-mail address'),
   actor: nullable(
     Type.String(),
     'The actor: user:…, key:…, owner:…, cli, schedule or service; null when it is unknown',
   ),
+  actorName: nullable(Type.String(), 'The name of the user, API key or app'),
+  targetName: nullable(Type.String(), 'The name of the target, if it is a user, an API key or an app'),
   sessionId: nullable(Type.String(), 'The session that made the call'),
   detail: nullable(Type.Record(Type.String(), Type.Unknown())),
 })
@@ -52,13 +57,18 @@ const filters = {
 }
 
 /** GET /audit for admins, and GET /auth/audit for a user's own account. */
-export function auditRoutes(scope: App, log: AuditLog, reader: AuditReader): void {
+export function auditRoutes(
+  scope: App,
+  log: AuditLog,
+  reader: AuditReader,
+  database: Pick<Database, 'reader'>,
+): void {
   auditExportRoute(scope, reader)
-  adminRoute(scope, log)
+  adminRoute(scope, log, database)
   ownRoute(scope, log)
 }
 
-function adminRoute(scope: App, log: AuditLog): void {
+function adminRoute(scope: App, log: AuditLog, database: Pick<Database, 'reader'>): void {
   scope.get(
     '/audit',
     {
@@ -69,6 +79,9 @@ function adminRoute(scope: App, log: AuditLog): void {
         querystring: Type.Object({
           ...filters,
           userId: optionalText('About this account'),
+          actor: optionalText('By this actor, such as `user:…`, `key:…`, `cli` or `service`'),
+          target: optionalText('About this other subject, such as `subscriber:…` or `key:…`'),
+          address: optionalText('From this address, exactly'),
           provider: optionalText('About this identity provider'),
           ...paging,
         }),
@@ -77,7 +90,17 @@ function adminRoute(scope: App, log: AuditLog): void {
     },
     async ({ query }) => {
       const page = await log.page(parseAuditFilter(query), readLimit(query.limit, limits), query.cursor)
-      return viewPage(page, presentEntry)
+      const userOf = (row: AuditRow): string => `user:${row.user_id}`
+      const names = await readSubjectNames(
+        database,
+        page.rows.flatMap((row) => [userOf(row), row.actor, row.target]),
+      )
+      return viewPage(page, (row) => ({
+        ...presentEntry(row),
+        userName: names.get(userOf(row)) ?? null,
+        actorName: names.get(row.actor ?? '') ?? null,
+        targetName: names.get(row.target ?? '') ?? null,
+      }))
     },
   )
 }

@@ -27,6 +27,7 @@ import { ownDeviceRoutes, userDeviceRoutes } from './device-routes.ts'
 import { Devices } from './devices.ts'
 import { HostCookie } from './host-cookie.ts'
 import { HostSessions } from './host-sessions.ts'
+import { keyRoutes } from './key-routes.ts'
 import { jwksRoutes } from './jwks-routes.ts'
 import { identityRoutes } from './identity-routes.ts'
 import { RecentSignIn } from './recent-sign-in.ts'
@@ -112,7 +113,9 @@ export function createAccounts(parts: AccountsParts): Accounts {
       userRoutes(app, services.administration)
       userDeviceRoutes(app, shared)
       identityRoutes(app, shared)
-      auditRoutes(app, new AuditLog(database, new Cursors(keyring)), new AuditReader(database))
+      const cursors = new Cursors(keyring)
+      keyRoutes(app, { ...shared, clock, cursors })
+      auditRoutes(app, new AuditLog(database, cursors), new AuditReader(database), database)
     },
     workers: [sweeper, ...createAuditForwarding(parts)],
   }

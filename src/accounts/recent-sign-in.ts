@@ -28,8 +28,8 @@ export interface RecentSignInParts {
 }
 
 /**
- * Requires a recent authentication before identities are linked or unlinked, so that a stolen cookie is not enough to
- * add or remove ways into an account. The time of the authentication at the provider counts, not that of the sign-in
+ * Requires a recent authentication before identities are linked or unlinked and before API keys are created, so that a
+ * stolen cookie is not enough to add or remove ways into the service. The time of the authentication at the provider counts, not that of the sign-in
  * here: a provider signs a person in without authenticating when they have a session there.
  */
 export class RecentSignIn {
@@ -47,8 +47,8 @@ export class RecentSignIn {
    */
   async check(
     request: FastifyRequest,
-    action: 'identity.link_failed' | 'identity.unlink_failed',
-    provider: string,
+    action: 'identity.link_failed' | 'identity.unlink_failed' | 'key.create_failed',
+    provider?: string,
   ): Promise<Problem | undefined> {
     const { sessions, sessionCookie, audit } = this.#parts
     const token = sessionCookie.read(request)

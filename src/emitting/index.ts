@@ -105,6 +105,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     routes: (app) =>
       emittingRoutes(app, {
         ...parts,
+        cursors,
         emitter,
         catalogue,
         announce,

@@ -1,9 +1,17 @@
 import type { AuditOrigin, RecordAudit } from '../accounts/audit.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
+import type { Cursors, CursorScope } from '../paging/cursor.ts'
+import type { PageOfRows } from '../paging/page.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { JobsTable } from '../storage/tables.ts'
 import type { Reach } from './audience.ts'
+
+/** Which jobs to list. */
+export interface JobFilter {
+  kinds: readonly JobsTable['kind'][]
+  status?: JobsTable['status'] | undefined
+}
 
 /** Reads and cancels jobs. */
 export class Jobs {
@@ -34,6 +42,28 @@ export class Jobs {
       .executeTakeFirst()
     if (!row) throw new Problem('not-found', { detail: 'There is no such job.' })
     return row
+  }
+
+  /** A page of jobs of all subscribers and of received events, newest first. @throws Problem `invalid-cursor` */
+  async page(
+    cursors: Cursors,
+    { kinds, status }: JobFilter,
+    limit: number,
+    cursor: string | undefined,
+  ): Promise<PageOfRows<JobsTable>> {
+    const query = [kinds, status ?? null]
+    const scope: CursorScope = { list: 'jobs', keys: [{ name: 'id', type: 'text' }], query }
+    const before = cursor === undefined ? undefined : String(cursors.decode(scope, cursor)[0])
+    const found = await this.#database.reader
+      .selectFrom('jobs')
+      .selectAll()
+      .where('kind', 'in', [...kinds])
+      .$if(status !== undefined, (all) => all.where('status', '=', status!))
+      .$if(before !== undefined, (all) => all.where('id', '<', before!))
+      .orderBy('id', 'desc')
+      .limit(limit + 1)
+      .execute()
+    return cursors.page(scope, found, limit, ({ id }) => [id])
   }
 
   /** The newest twenty jobs of a subscriber. */

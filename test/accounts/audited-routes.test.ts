@@ -252,6 +252,15 @@ onEachEngine('the audit log and all routes', (engine) => {
       'event.reprocessed',
       async () => admin('POST', `/events/${await failedEvent('again')}/reprocess`),
     ],
+    'POST /keys': ['key.created', () => admin('POST', '/keys', { name: 'a', scopes: ['operate'] })],
+    'DELETE /keys/:id': [
+      'key.revoked',
+      async () => {
+        const json = { name: 'b', scopes: ['operate'] }
+        const id = idOf(await expectJson(service, 201, '/keys', { method: 'POST', json }))
+        return admin('DELETE', `/keys/${id}`)
+      },
+    ],
     'POST /portal-links': ['portal.link_created', () => admin('POST', '/portal-links', { owner: 'acme' })],
     'DELETE /portal-links': ['portal.revoked', () => admin('DELETE', '/portal-links?owner=nobody')],
     'POST /portal/session': ['portal.opened', async () => open(await makeLink('acme'))],

@@ -149,6 +149,7 @@ onEachEngine('scopes of API keys', (engine) => {
       'GET /shelf.csv': 'lists:read',
       'GET /metrics': 'operate',
       'GET /audit': 'admin',
+      'POST /keys': 'admin',
       'GET /products': '',
     }
     for (const [route, scope] of Object.entries(expected)) assert.equal(named[route], scope, route)

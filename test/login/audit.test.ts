@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { sql } from 'kysely'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { tokens } from '#test/harness/oauth-provider.ts'
@@ -19,6 +20,9 @@ interface Entry {
   actor: string | null
   provider: string | null
   providerId: string | null
+  userName?: string | null
+  actorName?: string | null
+  targetName?: string | null
   target: string | null
   code: string | null
   supportId: string | null
@@ -165,6 +169,55 @@ onEachEngine('the audit log', (engine) => {
       (await read('?action=user.created&limit=100')).data.every((entry) => entry.action === 'user.created'),
     )
     assert.equal((await read('?provider=nobody')).data.length, 0)
+  })
+
+  test('filters by actor, target and address, and names instead of ids', async () => {
+    const browser = await site.signedIn('named')
+    const me = (await whoAmI(site.service, browser))!
+    const made = await site.service.admin('/keys', {
+      method: 'POST',
+      json: { name: 'of the shop', scopes: ['operate'] },
+    })
+    const { id: keyId } = (await made.json()) as { id: string }
+    const byMe = (await read(`?actor=user:${me.id}`)).data
+    assert.deepEqual(byMe.map(({ action }) => action).toReversed(), ['user.created', 'user.signed_in'])
+    for (const entry of byMe) assert.deepEqual([entry.userName, entry.actorName], [me.name, me.name])
+    const [ofKey, ...others] = (await read(`?target=key:${keyId}`)).data
+    assert.deepEqual(others, [])
+    assert.deepEqual(
+      [ofKey!.action, ofKey!.targetName, ofKey!.userName],
+      ['key.created', 'of the shop', null],
+    )
+    await site.service.database.transaction((tx) =>
+      createRecordAudit(systemClock)(tx, { action: 'sign_in.failed', code: 'x', address: '192.0.2.77' }),
+    )
+    const from = await read('?address=192.0.2.77')
+    assert.deepEqual(
+      from.data.map(({ address }) => address),
+      ['192.0.2.77'],
+    )
+    const { nextCursor } = (await read('?actor=cli&limit=1')).pageInfo
+    assert.equal(nextCursor, null)
+    const paged = await read('?address=127.0.0.1&limit=1')
+    const other = await site.service.admin(`/audit?address=192.0.2.77&cursor=${paged.pageInfo.nextCursor!}`)
+    assert.equal(other.status, 400)
+  })
+
+  test('each filter reads by an index', async () => {
+    for (const column of ['actor', 'target', 'address', 'code']) {
+      const where = column === 'code' ? sql.raw('code is not null') : sql.raw(`${column} = 'x'`)
+      const select = sql`select * from audit_log where ${where} order by created_at desc, id desc limit 21`
+      const { reader } = site.service.database
+      const plan = await site.service.database.transaction(async (tx) => {
+        if (engine.name === 'postgres') await sql`set local enable_seqscan = off`.execute(tx)
+        const explain = engine.name === 'postgres' ? sql`explain ` : sql`explain query plan `
+        return JSON.stringify(
+          (await sql`${explain}${select}`.execute(engine.name === 'postgres' ? tx : reader)).rows,
+        )
+      })
+      assert.match(plan, new RegExp(`audit_of_${column === 'code' ? 'failures' : column}`), plan)
+      assert.doesNotMatch(plan, /TEMP B-TREE|Sort /)
+    }
   })
 
   test('admins read all entries, users those of their account, others none', async () => {

@@ -5,8 +5,15 @@ import { isId } from '../../crypto/ids.ts'
 import { JobView, viewJob } from '../../events/jobs/job.ts'
 import { Problem } from '../../errors.ts'
 import { requireScope } from '../../http/access/access.ts'
+import { holdsScope } from '../../http/access/scopes.ts'
 import type { App } from '../../http/app.ts'
 import type { Access } from '../../http/access/principal.ts'
+import { optionalText } from '../../http/schemas/schemas.ts'
+import type { Cursors } from '../../paging/cursor.ts'
+import { readChoice } from '../../paging/filter-parameters.ts'
+import { readLimit } from '../../paging/limit.ts'
+import { pageSchema, viewPage } from '../../paging/page.ts'
+import { limitParameter } from '../../paging/parameters.ts'
 import type { JobsTable } from '../../storage/tables.ts'
 import type { Jobs } from '../jobs.ts'
 import type { Subscribers } from '../subscribers.ts'
@@ -16,6 +23,7 @@ import { readSubscriberId } from './subscribers.ts'
 export interface JobRouteParts {
   jobs: Jobs
   subscribers: Subscribers
+  cursors: Cursors
 }
 
 const tags = ['deliveries']
@@ -31,9 +39,46 @@ const workedOn = { replay: 'subscribers', reprocess: 'webhooks' } as const satis
 type Verb = 'read' | 'write'
 
 export function jobRoutes(app: App, parts: JobRouteParts, area: Area): void {
+  if (area.reachesAll) allRoute(app, parts)
   listRoute(app, parts, area)
   statusRoute(app, parts, area)
   cancelRoute(app, parts, area)
+}
+
+const limits = { default: 20, max: 100 }
+const kinds = Object.keys(workedOn) as JobsTable['kind'][]
+const statuses = ['running', 'done', 'cancelled', 'failed'] as const
+
+function allRoute(app: App, { jobs, cursors }: JobRouteParts): void {
+  app.get(
+    '/jobs',
+    {
+      config: { access: { scope: kinds.map((kind) => `${workedOn[kind]}:read` as const) } },
+      schema: {
+        tags: ['operations'],
+        summary: 'Jobs that replay deliveries or reprocess events, newest first',
+        description: 'An API key sees the kinds of its scopes.',
+        querystring: Type.Object({
+          kind: optionalText(kinds.join(', ')),
+          status: optionalText(statuses.join(', ')),
+          limit: limitParameter(limits),
+          cursor: optionalText('The nextCursor of the previous page'),
+        }),
+        response: { 200: pageSchema(JobView) },
+      },
+    },
+    async ({ query, principal }) => {
+      const { role, scopes = [] } = principal!
+      const kind = query.kind ? readChoice(query.kind, 'kind', kinds) : undefined
+      const status = query.status ? readChoice(query.status, 'status', statuses) : undefined
+      const chosen = kinds
+        .filter((one) => role === 'admin' || holdsScope(scopes, `${workedOn[one]}:read`))
+        .filter((one) => kind === undefined || one === kind)
+      if (chosen.length === 0) return { data: [], pageInfo: { hasNextPage: false, nextCursor: null } }
+      const filter = { kinds: chosen, status }
+      return viewPage(await jobs.page(cursors, filter, readLimit(query.limit, limits), query.cursor), viewJob)
+    },
+  )
 }
 
 function listRoute(app: App, { jobs, subscribers }: JobRouteParts, { prefix, access, reach }: Area): void {

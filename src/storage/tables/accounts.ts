@@ -74,6 +74,8 @@ export interface ApiKeysTable {
   prefix: string
   key_hash: Uint8Array
   created_at: number
+  /** The actor of the audit log; null if unknown. */
+  created_by: string | null
   expires_at: number | null
   revoked_at: number | null
   last_used_at: number | null

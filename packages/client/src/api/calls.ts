@@ -75,10 +75,25 @@ export interface Calls {
     query?: { providerId?: string | undefined }
     answer: undefined
   }
+  /** API keys, newest first; revoked ones too */
+  'GET /keys': {
+    query?: { limit?: number | string | undefined; cursor?: string | undefined }
+    answer: { data: ({ id: string; name: string; prefix: string; scopes: (string)[]; createdAt: string; createdBy: string | null; createdByName: string | null; expiresAt: string | null; lastUsedAt: string | null; revokedAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
+  }
+  /** Create an API key; the answer is the only one that contains it */
+  'POST /keys': {
+    body: { name: string; scopes: ("events:read" | "events:write" | "subscribers:read" | "subscribers:write" | "users:read" | "users:write" | "clients:read" | "clients:write" | "lists:read" | "lists:write" | "webhooks:read" | "webhooks:write" | "operate" | "admin")[]; expiresAt?: string | null | undefined }
+    answer: { id: string; name: string; prefix: string; scopes: (string)[]; createdAt: string; createdBy: string | null; createdByName: string | null; expiresAt: string | null; lastUsedAt: string | null; revokedAt: string | null; key: string }
+  }
+  /** Revoke an API key: it is refused from now on */
+  'DELETE /keys/{id}': {
+    params: { id: string }
+    answer: undefined
+  }
   /** The audit log, newest first */
   'GET /audit': {
-    query?: { action?: string | undefined; failed?: string | undefined; since?: string | undefined; until?: string | undefined; userId?: string | undefined; provider?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
-    answer: { data: ({ id: string; at: string; action: string; provider: string | null; providerId: string | null; target: string | null; code: string | null; supportId: string | null; address: string | null; userAgent: string | null; userId: string | null; actor: string | null; sessionId: string | null; detail: Record<string, unknown> | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
+    query?: { action?: string | undefined; failed?: string | undefined; since?: string | undefined; until?: string | undefined; userId?: string | undefined; actor?: string | undefined; target?: string | undefined; address?: string | undefined; provider?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
+    answer: { data: ({ id: string; at: string; action: string; provider: string | null; providerId: string | null; target: string | null; code: string | null; supportId: string | null; address: string | null; userAgent: string | null; userId: string | null; userName: string | null; actor: string | null; actorName: string | null; targetName: string | null; sessionId: string | null; detail: Record<string, unknown> | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** The audit log of my account, newest first */
   'GET /auth/audit': {
@@ -324,6 +339,11 @@ export interface Calls {
     params: { id: string }
     body?: { status?: "pending" | "delivered" | "dead" | "cancelled" | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; dryRun?: boolean | undefined; rate?: number | undefined }
     answer: { total: number } | { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
+  }
+  /** Jobs that replay deliveries or reprocess events, newest first */
+  'GET /jobs': {
+    query?: { kind?: string | undefined; status?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
+    answer: { data: ({ id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** The newest twenty bulk replays of a subscriber, newest first */
   'GET /subscribers/{id}/jobs': {

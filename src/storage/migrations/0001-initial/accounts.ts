@@ -40,7 +40,7 @@ export const accounts: SchemaPart = {
     create table api_keys (
       id ${sortedText} primary key, name text not null, role text not null, scopes text not null default '',
       prefix text not null, key_hash ${bytes} not null unique,
-      created_at ${time} not null, expires_at ${time}, revoked_at ${time}, last_used_at ${time}
+      created_at ${time} not null, created_by text, expires_at ${time}, revoked_at ${time}, last_used_at ${time}
     ) ${strict};
   `,
   postgres: `

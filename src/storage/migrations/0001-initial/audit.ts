@@ -25,6 +25,11 @@ export const audit: SchemaPart = {
     create index audit_by_time on audit_log (created_at, id);
     create index audit_of_user on audit_log (user_id, created_at, id);
     create index audit_of_action on audit_log (action, created_at, id);
+    -- For the filters of the log: who did it, what it is about, from where, and failures.
+    create index audit_of_actor on audit_log (actor, created_at, id) where actor is not null;
+    create index audit_of_target on audit_log (target, created_at, id) where target is not null;
+    create index audit_of_address on audit_log (address, created_at, id) where address is not null;
+    create index audit_of_failures on audit_log (created_at, id) where code is not null;
     -- Failures without a user are deleted earlier, because strangers can cause any number of them.
     create index audit_anonymous_failures on audit_log (created_at) where user_id is null and code is not null;
 

@@ -1,0 +1,139 @@
+// /keys: what an administrator makes, sees and revokes by HTTP.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Browser } from '#test/harness/browser.ts'
+import { onEachEngine } from '#test/harness/engines.ts'
+import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService, type TestService } from '#test/harness/service.ts'
+import { systemClock, type Clock } from '../../src/runtime/clock.ts'
+import { signIn, whoAmI } from '../login/harness.ts'
+
+interface Key {
+  id: string
+  name: string
+  scopes: string[]
+  prefix: string
+  createdBy: string | null
+  createdByName: string | null
+  expiresAt: string | null
+  lastUsedAt: string | null
+  revokedAt: string | null
+}
+
+onEachEngine('API keys by HTTP', (engine) => {
+  let provider: OAuthProvider
+  let service: TestService
+  /** Milliseconds by which the service's clock is ahead. */
+  let ahead = 0
+  const clock: Clock = { ...systemClock, now: () => systemClock.now() + ahead }
+  before(async () => {
+    provider = await startOAuthProvider()
+    const env = { ...provider.env('ACME'), ADMIN_IDENTITIES: 'acme:boss', RECENT_SIGN_IN: '600' }
+    service = await startTestService(engine, { env, parts: { clock } })
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+
+  const signedIn = async (id: string): Promise<Browser> => {
+    const browser = new Browser()
+    provider.profile = { id, displayName: `The ${id}` }
+    await signIn(service, browser)
+    return browser
+  }
+  const create = (browser: Browser, body: object): Promise<Response> =>
+    browser.go(new URL('/keys', service.baseUrl), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  const statusOf = async (key: string, path: string, init: RequestInit = {}): Promise<number> =>
+    (await service.fetch(path, { ...init, headers: { authorization: `Bearer ${key}` } })).status
+  const list = async (query = ''): Promise<{ data: Key[]; pageInfo: { nextCursor: string | null } }> => {
+    const answer = await service.admin(`/keys${query}`)
+    assert.equal(answer.status, 200)
+    return (await answer.json()) as { data: Key[]; pageInfo: { nextCursor: string | null } }
+  }
+
+  test('an administrator creates one, which is shown once, works, is listed with its creator and revoked', async () => {
+    const boss = await signedIn('boss')
+    const { id: userId } = (await whoAmI(service, boss))!
+    const expiresAt = new Date(Date.now() + 86_400_000).toISOString()
+    const made = await create(boss, {
+      name: ' shop ',
+      scopes: ['events:write', 'subscribers:read'],
+      expiresAt,
+    })
+    assert.equal(made.status, 201)
+    const { key, ...shown } = (await made.json()) as Key & { key: string }
+    assert.match(key, /^pk_/)
+    assert.equal(await statusOf(key, '/subscribers'), 200)
+    assert.equal(await statusOf(key, '/keys'), 403)
+    const listed = (await list()).data.find(({ id }) => id === shown.id)!
+    assert.deepEqual({ ...listed, lastUsedAt: null }, shown)
+    assert.deepEqual(
+      [listed.name, listed.scopes, listed.createdBy, listed.createdByName, listed.expiresAt],
+      ['shop', ['events:write', 'subscribers:read'], `user:${userId}`, 'The boss', expiresAt],
+    )
+    assert.ok(!JSON.stringify(listed).includes(key))
+    const revoke = (): Promise<Response> => service.admin(`/keys/${shown.id}`, { method: 'DELETE' })
+    assert.equal((await revoke()).status, 204)
+    assert.equal(await statusOf(key, '/subscribers'), 401)
+    assert.notEqual((await list()).data.find(({ id }) => id === shown.id)!.revokedAt, null)
+    assert.equal((await revoke()).status, 404)
+  })
+
+  test('a session whose sign-in is not recent creates none, and the audit log says so', async () => {
+    const boss = await signedIn('boss')
+    const { id } = (await whoAmI(service, boss))!
+    ahead += 601_000
+    const refused = await create(boss, { name: 'late', scopes: ['admin'] })
+    assert.equal(refused.status, 403)
+    const { code, detail } = (await refused.json()) as { code: string; detail: string }
+    assert.equal(code, 'reauthentication-needed')
+    assert.match(detail, /\/auth\/acme\?reauthenticate=true/)
+    assert.ok((await list()).data.every(({ name }) => name !== 'late'))
+    const entry = await service.database.reader
+      .selectFrom('audit_log')
+      .select(['user_id', 'code'])
+      .where('action', '=', 'key.create_failed')
+      .executeTakeFirst()
+    assert.deepEqual({ ...entry }, { user_id: id, code: 'reauthentication-needed' })
+    assert.equal((await boss.go(new URL('/keys', service.baseUrl))).status, 200, 'reading needs none')
+  })
+
+  test('others are refused: users, keys without the scope, unknown scopes, times that have passed', async () => {
+    const user = await signedIn('user')
+    assert.equal((await create(user, { name: 'mine', scopes: ['operate'] })).status, 403)
+    assert.equal((await user.go(new URL('/keys', service.baseUrl))).status, 403)
+    const narrow = (await (
+      await service.admin('/keys', { method: 'POST', json: { name: 'narrow', scopes: ['users:write'] } })
+    ).json()) as { id: string; key: string; createdBy: string }
+    assert.equal(narrow.createdBy, 'key:ADMIN_API_KEY')
+    assert.equal(await statusOf(narrow.key, '/keys', { method: 'POST' }), 403)
+    assert.equal(await statusOf(narrow.key, `/keys/${narrow.id}`, { method: 'DELETE' }), 403)
+    for (const body of [
+      { name: 'x', scopes: [] },
+      { name: 'x', scopes: ['everything'] },
+      { name: '  ', scopes: ['operate'] },
+      { name: 'x', scopes: ['operate'], expiresAt: '2020-01-01T00:00:00.000Z' },
+      { name: 'x', scopes: ['operate'], id: 'mine' },
+    ])
+      assert.equal((await service.admin('/keys', { method: 'POST', json: body })).status, 400)
+  })
+
+  test('pages: each key once, newest first', async () => {
+    for (const name of ['a', 'b', 'c'])
+      await service.admin('/keys', { method: 'POST', json: { name, scopes: ['operate'] } })
+    const all = (await list('?limit=100')).data.map(({ id }) => id)
+    assert.deepEqual(all, all.toSorted().toReversed())
+    const walked: string[] = []
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const page = await list(`?limit=2${cursor && `&cursor=${cursor}`}`)
+      walked.push(...page.data.map(({ id }) => id))
+      cursor = page.pageInfo.nextCursor
+    }
+    assert.deepEqual(walked, all)
+  })
+})
