@@ -34,6 +34,20 @@ function pinnedNode() {
   return { version, binary: join(dirname(file), 'bin', 'node') }
 }
 
+/** The pinned Node, or the one that runs this. */
+export function nodeBinary() {
+  const pinned = pinnedNode()
+  return pinned ? pinned.binary : process.execPath
+}
+
+/** How npm is called: the command, and its first arguments. */
+export function npmCommand() {
+  const cli = process.env.npm_execpath
+  return cli && /npm-cli\.c?js$/.test(cli)
+    ? [process.env.npm_node_execpath || process.execPath, [cli]]
+    : ['npm', []]
+}
+
 /** Waits for a child and passes on the signals that only this process gets. */
 export function waitFor(child) {
   return new Promise((done) => {

@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
+import { buildDashboard } from './dashboard.mjs'
 import { shortenMaps } from './line-maps.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -84,4 +85,9 @@ shortenMaps(dist)
 for (const [name, license] of Object.entries(inlined))
   cpSync(join(root, 'node_modules', name, license), join(dist, `licenses/${name}.txt`))
 cpSync(join(source, 'http/pages/assets'), join(dist, 'http/pages/assets'), { recursive: true })
+if (!(await buildDashboard())) process.exit(1)
+cpSync(join(root, 'dashboard/dist'), join(dist, 'dashboard'), {
+  recursive: true,
+  filter: (path) => !path.endsWith('.sources'),
+})
 console.log(`${relative(process.cwd(), dist)}: ${globSync('**/*.js', { cwd: dist }).length} modules`)

@@ -9,6 +9,7 @@ const script = (path: string, ...args: string[]) => [process.execPath, join(root
 const CHECKS: [title: string, command: string[]][] = [
   ['types', bin('tsc')],
   ['types of the client library, without those of Node', bin('tsc', '-p', 'packages/client')],
+  ['types of the dashboard', bin('tsc', '-p', 'dashboard')],
   ['lint', bin('oxlint')],
   ['format', bin('oxfmt', '--check')],
   ['dead code', bin('knip', '--no-config-hints', '--no-progress')],

@@ -4,11 +4,11 @@
 //   node scripts/run.mjs --script FILE ARGS...    FILE ARGS, with the development dependencies installed
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { die, run, say, stopWithParent, waitFor } from '../bin/launch.mjs'
+import { die, npmCommand, run, say, stopWithParent, waitFor } from '../bin/launch.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const modules = join(root, 'node_modules')
@@ -101,11 +101,7 @@ async function lockInstall() {
 }
 
 function npm(args) {
-  const cli = process.env.npm_execpath
-  const [command, first] =
-    cli && /npm-cli\.c?js$/.test(cli)
-      ? [process.env.npm_node_execpath || process.execPath, [cli]]
-      : ['npm', []]
+  const [command, first] = npmCommand()
   // npm's output goes to stderr: the stdout of `npm run postern -- ... --json` belongs to the command.
   const child = spawn(command, first.concat(args), {
     cwd: root,
@@ -155,4 +151,10 @@ const isScript = process.argv[2] === '--script'
 const target = isScript ? process.argv[3] : 'src/main.ts'
 stopWithParent()
 await install(isScript)
+const servesPages = !isScript && (process.argv[2] === 'serve' || process.argv[2] === 'dev')
+if (servesPages && existsSync(join(root, 'dashboard'))) {
+  const { buildDashboard } = await import('./dashboard.mjs')
+  if (!(await buildDashboard()))
+    say('the dashboard could not be built, so /dashboard shows an error. Everything else works.')
+}
 await run(resolve(root, target), process.argv.slice(isScript ? 4 : 2), compileCache)

@@ -274,6 +274,7 @@ function createServiceApp(
     log,
     clock,
     authenticate: accounts.authenticate,
+    describeSession: accounts.describeSession,
     authenticatePortal: emitting.authenticatePortal,
     noteForeignCall: accounts.noteForeignCall,
     noteForbidden: accounts.noteForbidden,

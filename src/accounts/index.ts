@@ -23,6 +23,7 @@ import { auditRoutes } from './audit-routes.ts'
 import { Audit } from './audit.ts'
 import { createAuditForwarding } from './audit-forwarding/index.ts'
 import { createAuthenticate } from './authenticate.ts'
+import { sessionDescriber } from './current-session.ts'
 import { ownDeviceRoutes, userDeviceRoutes } from './device-routes.ts'
 import { Devices } from './devices.ts'
 import { HostCookie } from './host-cookie.ts'
@@ -68,6 +69,8 @@ export interface AccountsParts {
 
 export interface Accounts extends ServiceModule {
   authenticate: Authenticate
+  /** The answer of GET /auth/session. */
+  describeSession: ReturnType<typeof sessionDescriber>
   noteForeignCall: NoteForeignCall
   noteForbidden: NoteForbidden
   noteRefusal: NoteRefusal
@@ -103,6 +106,7 @@ export function createAccounts(parts: AccountsParts): Accounts {
   return {
     ...services,
     authenticate: createAuthenticate(services),
+    describeSession: sessionDescriber({ ...services, database }),
     noteForeignCall: createForeignCallNotes(noteRefusal),
     noteForbidden: createForbiddenNotes(noteRefusal),
     async routes(app) {

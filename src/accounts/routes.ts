@@ -6,12 +6,12 @@ import type { App } from '../http/app.ts'
 import type { Principal } from '../http/access/principal.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import { auditOrigin, type Audit } from './audit.ts'
+import { CurrentSession, sessionDescriber } from './current-session.ts'
 import type { HostCookie } from './host-cookie.ts'
 import type { RefreshTokens } from './refresh-tokens.ts'
 import type { Sessions } from './sessions.ts'
 import type { Users } from './users.ts'
 import { readOAuthParameters } from '../http/requests/query-string.ts'
-import { NullableText, optionalText } from '../http/schemas/schemas.ts'
 
 export interface AccountsRoutesParts {
   database: Database
@@ -26,29 +26,6 @@ export interface AccountsRoutesParts {
 
 const tags = ['sign-in']
 
-const subject = Type.String({ description: 'The user id, under its name in OpenID Connect' })
-
-const User = Type.Object({
-  id: Type.String(),
-  sub: subject,
-  email: NullableText,
-  email_verified: Type.Boolean({
-    description: 'Whether a provider of this user asserts that this e-mail address belongs to the person',
-  }),
-  name: NullableText,
-  picture: NullableText,
-  role: Type.Enum(['user', 'admin']),
-})
-
-const CurrentSession = Type.Object({
-  sub: subject,
-  user: User,
-  session: Type.Object({ id: Type.String(), kind: Type.Enum(['session', 'token']) }),
-  stepUp: optionalText(
-    'For an admin without the required second factor (`ADMIN_MFA`): where to sign in with one',
-  ),
-})
-
 /** GET /auth/session and POST /auth/logout. */
 export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Promise<void> {
   await app.register(async (scope: App) => {
@@ -58,27 +35,15 @@ export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Prom
   })
 }
 
-function sessionRoute(scope: App, { users, database }: AccountsRoutesParts): void {
+function sessionRoute(scope: App, parts: AccountsRoutesParts): void {
+  const describe = sessionDescriber(parts)
   scope.get(
     '/auth/session',
     {
       config: { access: 'user' },
       schema: { tags, summary: 'The signed-in user and the session', response: { 200: CurrentSession } },
     },
-    async ({ principal }) => {
-      const { kind, userId, sessionId, role, stepUp } = signedIn({ principal })
-      const profile = await users.profile(database.reader, userId)
-      if (!profile || kind === 'key' || kind === 'portal' || sessionId === undefined)
-        throw new Problem('not-signed-in')
-      // The role is the credential's: an app may have fewer rights than its user.
-      const { id, email, emailVerified, name, picture } = profile
-      return {
-        sub: id,
-        user: { id, sub: id, email, email_verified: emailVerified, name, picture, role },
-        session: { id: sessionId, kind },
-        ...(stepUp !== undefined && { stepUp }),
-      }
-    },
+    async ({ principal }) => describe(principal),
   )
 }
 

@@ -8,6 +8,7 @@ import { guardRoutes, type NoteForbidden, type NoteForeignCall } from './access/
 import { compileSerializer, compileValidator } from './schemas/schema-compilers.ts'
 import { addSecurityHeaders, securityHeaders, type SecurityHeaders } from './responses/security-headers.ts'
 import { serveAssets } from './pages/assets.ts'
+import { serveBuiltFiles } from './pages/built-pages.ts'
 import { removeBasePath } from './requests/base-path.ts'
 import { bodyLimits, type BodyLimits } from './body/budget.ts'
 import { IncomingRequest } from './body/incoming-request.ts'
@@ -19,7 +20,7 @@ import { continueLate } from './body/expect-continue.ts'
 import { refuseFramingFaults } from './connections/framing.ts'
 import { allowOrigins, answerPreflights } from './responses/cross-origin.ts'
 import { RouteMethods } from './responses/methods.ts'
-import { serveDashboard } from './pages/dashboard.ts'
+import { serveDashboard, type DashboardParts } from './pages/dashboard.ts'
 import { ServiceOutage } from './connections/refusal.ts'
 import { describeRoutes, docsAccess } from './schemas/openapi.ts'
 import type { Authenticate } from './access/principal.ts'
@@ -37,6 +38,8 @@ export interface AppParts {
   log: Log
   clock: Clock
   authenticate: Authenticate
+  /** The answer of GET /auth/session, for the page of the dashboard. @throws Problem `not-signed-in` */
+  describeSession: DashboardParts['describeSession']
   /** Authenticates callers of the portal; without it, the portal is closed. */
   authenticatePortal?: Authenticate
   noteForeignCall?: NoteForeignCall
@@ -95,7 +98,8 @@ export async function createApp(parts: AppParts): Promise<App> {
     basePath: configuration.basePath,
   })
   await serveAssets(app, docsAccess(configuration))
-  serveDashboard(app, parts.authenticate)
+  serveBuiltFiles(app)
+  serveDashboard(app, { ...parts, demo: configuration.demo })
   return app
 }
 

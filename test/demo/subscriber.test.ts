@@ -6,6 +6,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { readEnvironment } from '../../src/config/environment.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'
 import { createSampleSubscriber, sampleSubscriberId } from '../../src/demo/subscriber.ts'
+import { Problem } from '../../src/errors.ts'
 import { createEmitting } from '../../src/emitting/index.ts'
 import { createApp } from '../../src/http/create-app.ts'
 import { migrate } from '../../src/storage/migrate.ts'
@@ -39,6 +40,7 @@ async function assemble(engine: Engine) {
   const app = await createApp({
     ...common,
     authenticate: async () => undefined,
+    describeSession: () => Promise.reject(new Problem('not-signed-in')),
     baseUrl: () => 'http://localhost',
     timeouts: undefined,
   })

@@ -111,7 +111,7 @@ onEachEngine('the service in another program', (engine) => {
         assert.match(await textOf('/auth/session', { headers: signedIn }), /Ada Lovelace/)
         assert.match(
           await textOf('/dashboard', { headers: signedIn }),
-          /src="\/gate\/assets\/dashboard\/main.js"/,
+          /src="\/gate\/assets\/app\/dashboard-[\w-]+\.js"/,
         )
         const { origin } = new URL(mounted.url)
         const out = await mounted.fetch('/auth/logout', { method: 'POST', headers: { ...signedIn, origin } })

@@ -1,0 +1,18 @@
+import type { AnswerOf, Calls } from 'postern-client/api'
+
+export type Session = AnswerOf<Calls['GET /auth/session']>
+
+/** What the service writes into the page, so that the first view needs no call to learn it. */
+export interface Boot {
+  /** The path that the service is below: `''` or such as `/gate`. */
+  basePath: string
+  /** Whether the service runs in demo mode. */
+  demo: boolean
+  version: string
+  /** The signed-in person; missing under the development server, which does not write this part. */
+  session?: Session
+}
+
+const text = document.getElementById('boot')?.textContent
+
+export const boot: Boot = text ? (JSON.parse(text) as Boot) : { basePath: '', demo: true, version: '' }

@@ -1,0 +1,35 @@
+import type { ErrorComponentProps } from '@tanstack/react-router'
+import { isProblem } from '../api/client.ts'
+import { ButtonLink } from '../ui/button.tsx'
+import { Empty, Notice, ProblemNotice } from '../ui/notices.tsx'
+import { Page } from '../ui/page.tsx'
+
+/** For an address that names no page, or nothing that exists (any more). */
+export function NotFoundPage() {
+  return (
+    <Page title="Not found">
+      <Empty title="There is nothing at this address" action={<ButtonLink to="/">To Home</ButtonLink>}>
+        It may have been deleted, or the address is mistyped.
+      </Empty>
+    </Page>
+  )
+}
+
+/** For a page that could not be read. */
+export function RouteProblem({ error, reset }: ErrorComponentProps) {
+  if (isProblem(error, 404)) return <NotFoundPage />
+  if (isProblem(error, 403))
+    return (
+      <Page title="Not allowed">
+        <Notice tone="warn">
+          Your account may not see this page. An administrator can change your role.
+        </Notice>
+        <ButtonLink to="/account">To your account</ButtonLink>
+      </Page>
+    )
+  return (
+    <Page title="This page could not be shown">
+      <ProblemNotice error={error} retry={reset} />
+    </Page>
+  )
+}

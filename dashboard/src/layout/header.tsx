@@ -1,0 +1,102 @@
+import { Link, useNavigate } from '@tanstack/react-router'
+import { Moon, Search, Sun, SunMoon } from 'lucide-react'
+import { lazy, Suspense, useEffect, useState } from 'react'
+import { addressOf } from '../api/client.ts'
+import { useConnection } from '../api/live.ts'
+import { Badge } from '../ui/badge.tsx'
+import { IconButton } from '../ui/button.tsx'
+import { nextTheme, setTheme, useTheme } from './theme.ts'
+import { isRange, ranges, useRange } from './time-range.ts'
+
+const CommandPalette = lazy(() => import('./command-palette.tsx'))
+
+export function Header({ isAdmin }: { isAdmin: boolean }) {
+  return (
+    <header className="sticky top-0 z-30 border-b border-line bg-card">
+      <div className="mx-auto flex h-14 max-w-[96rem] items-center gap-2 px-4 md:gap-3 md:px-6">
+        <Link to="/" className="flex items-center gap-2 font-semibold">
+          <img src={addressOf('/assets/icon.svg')} alt="" className="size-6" />
+          <span className="max-sm:sr-only">Postern</span>
+        </Link>
+        <span className="flex-1" />
+        {isAdmin && <ConnectionSign />}
+        {isAdmin && <SearchButton />}
+        {isAdmin && <RangeSelect />}
+        <ThemeButton />
+      </div>
+    </header>
+  )
+}
+
+/** Says when what the page shows is not followed live any more. */
+function ConnectionSign() {
+  const connection = useConnection()
+  return (
+    <span role="status">
+      {connection === 'lost' && <Badge tone="danger">Connection lost, trying again</Badge>}
+    </span>
+  )
+}
+
+function SearchButton() {
+  const [open, setOpen] = useState(false)
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey)) return
+      event.preventDefault()
+      setOpen((before) => !before)
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [])
+  return (
+    <>
+      <button
+        type="button"
+        onClick={() => setOpen(true)}
+        className="flex min-h-9 items-center gap-2 rounded-md border border-line px-2.5 text-sm text-soft hover:border-strong"
+      >
+        <Search size={16} aria-hidden />
+        <span className="max-sm:sr-only">Search</span>
+        <kbd className="rounded border border-line px-1 font-sans text-xs max-md:hidden">⌘K</kbd>
+      </button>
+      {open && (
+        <Suspense>
+          <CommandPalette onClose={() => setOpen(false)} />
+        </Suspense>
+      )}
+    </>
+  )
+}
+
+function RangeSelect() {
+  const range = useRange()
+  const navigate = useNavigate()
+  return (
+    <select
+      aria-label="Time range"
+      value={range}
+      onChange={({ target: { value } }) => {
+        if (isRange(value))
+          void navigate({ to: '.', search: (before: object) => ({ ...before, range: value }), replace: true })
+      }}
+      className="min-h-9 rounded-md border border-line bg-card px-2 text-sm hover:border-strong"
+    >
+      {Object.entries(ranges).map(([value, label]) => (
+        <option key={value} value={value}>
+          {label}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+function ThemeButton() {
+  const theme = useTheme()
+  const Icon = { system: SunMoon, light: Sun, dark: Moon }[theme]
+  return (
+    <IconButton label={`Theme: ${theme}`} onClick={() => setTheme(nextTheme(theme))}>
+      <Icon size={18} aria-hidden />
+    </IconButton>
+  )
+}

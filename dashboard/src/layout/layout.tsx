@@ -1,0 +1,95 @@
+import { Link, Outlet } from '@tanstack/react-router'
+import { Ellipsis } from 'lucide-react'
+import { Suspense, useState } from 'react'
+import { addressOf } from '../api/client.ts'
+import { useSession } from '../api/session.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { Loading, Notice } from '../ui/notices.tsx'
+import { Header } from './header.tsx'
+import { adminPlaces, mainPlaces, userPlaces } from './navigation.ts'
+import { Person } from './person.tsx'
+import { Places } from './places.tsx'
+
+/** The frame: header, sidebar (on a telephone a bar at the bottom), and the page. */
+export function Layout() {
+  return (
+    <Suspense fallback={<Loading />}>
+      <Frame />
+    </Suspense>
+  )
+}
+
+function Frame() {
+  const { user, stepUp } = useSession()
+  const isAdmin = user.role === 'admin'
+  const groups = isAdmin ? adminPlaces : userPlaces
+  return (
+    <>
+      <a
+        href="#content"
+        className="sr-only rounded-md bg-card px-3 py-2 focus:not-sr-only focus:fixed focus:top-2 focus:left-2 focus:z-50"
+      >
+        Skip to content
+      </a>
+      <Header isAdmin={isAdmin} />
+      <div className="mx-auto flex max-w-[96rem]">
+        <nav
+          aria-label="Pages"
+          className="sticky top-14 hidden h-[calc(100dvh-3.5rem)] w-52 shrink-0 flex-col overflow-y-auto p-3 md:flex"
+        >
+          <div className="flex-1">
+            <Places groups={groups} />
+          </div>
+          <Person />
+        </nav>
+        <main id="content" tabIndex={-1} className="min-w-0 flex-1 px-4 py-5 pb-24 md:px-6 md:pb-10">
+          {stepUp !== undefined && (
+            <Notice tone="warn">
+              Your rights as an administrator need a second factor.{' '}
+              <a
+                className="underline"
+                href={`${addressOf(stepUp)}&return_to=${encodeURIComponent(location.pathname)}`}
+              >
+                Sign in with it
+              </a>
+            </Notice>
+          )}
+          <Suspense fallback={<Loading />}>
+            <Outlet />
+          </Suspense>
+        </main>
+      </div>
+      {isAdmin && <BottomBar />}
+    </>
+  )
+}
+
+function BottomBar() {
+  const [open, setOpen] = useState(false)
+  const item = 'flex min-h-14 flex-1 flex-col items-center justify-center gap-0.5 text-xs text-soft'
+  return (
+    <nav
+      aria-label="Main pages"
+      className="fixed inset-x-0 bottom-0 z-30 flex border-t border-line bg-card md:hidden"
+    >
+      {mainPlaces.map(({ to, label, icon: Icon }) => (
+        <Link
+          key={to}
+          to={to}
+          className={item}
+          activeOptions={{ exact: to === '/', includeSearch: false }}
+          activeProps={{ className: 'text-accent', 'aria-current': 'page' }}
+        >
+          <Icon size={20} aria-hidden /> {label}
+        </Link>
+      ))}
+      <button type="button" className={item} onClick={() => setOpen(true)}>
+        <Ellipsis size={20} aria-hidden /> More
+      </button>
+      <Dialog open={open} onClose={() => setOpen(false)} title="Pages" place="drawer">
+        <Places groups={adminPlaces} onGo={() => setOpen(false)} />
+        <Person />
+      </Dialog>
+    </nav>
+  )
+}

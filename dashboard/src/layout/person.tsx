@@ -1,0 +1,28 @@
+import { Link } from '@tanstack/react-router'
+import { CircleUser, LogOut } from 'lucide-react'
+import { addressOf, api } from '../api/client.ts'
+import { useSession } from '../api/session.ts'
+import { IconButton } from '../ui/button.tsx'
+
+/** Who is signed in, and the way out. */
+export function Person() {
+  const { user } = useSession()
+  const signOut = async (): Promise<void> => {
+    await api.post('/auth/logout')
+    location.assign(addressOf('/login'))
+  }
+  return (
+    <div className="mt-3 flex items-center gap-1 border-t border-line pt-3">
+      <Link
+        to="/account"
+        className="flex min-h-8 min-w-0 flex-1 items-center gap-2 rounded-md px-2 hover:bg-sunken"
+      >
+        <CircleUser size={18} aria-hidden className="shrink-0 text-soft" />
+        <span className="truncate text-sm">{user.name ?? user.email ?? user.id}</span>
+      </Link>
+      <IconButton label="Sign out" onClick={() => void signOut()}>
+        <LogOut size={17} aria-hidden />
+      </IconButton>
+    </div>
+  )
+}

@@ -1,0 +1,10 @@
+import { createRoute } from '@tanstack/react-router'
+import { page, rootRoute } from '../../root.ts'
+
+const homeRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/',
+  component: page(() => import('../placeholder.tsx'), 'Placeholder'),
+})
+
+export const homeRoutes = [homeRoute] as const

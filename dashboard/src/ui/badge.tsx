@@ -1,0 +1,64 @@
+import type { ReactNode } from 'react'
+import { classes } from './classes.ts'
+
+export type Tone = 'ok' | 'warn' | 'danger' | 'info' | 'plain'
+
+const tones: Record<Tone, string> = {
+  ok: 'bg-ok-tint text-ok',
+  warn: 'bg-warn-tint text-warn',
+  danger: 'bg-danger-tint text-danger',
+  info: 'bg-info-tint text-info',
+  plain: 'bg-sunken text-soft',
+}
+
+export function Badge({ tone = 'plain', children }: { tone?: Tone; children: ReactNode }) {
+  return (
+    <span
+      className={classes(
+        'inline-flex items-center rounded-full px-2 py-px text-xs font-medium whitespace-nowrap',
+        tones[tone],
+      )}
+    >
+      {children}
+    </span>
+  )
+}
+
+/** What each status means for the person: one place, so that a word has the same colour on every page. */
+const toneOf: Record<string, Tone> = {
+  active: 'ok',
+  ok: 'ok',
+  processed: 'ok',
+  delivered: 'ok',
+  succeeded: 'ok',
+  accepted: 'ok',
+  done: 'ok',
+  healthy: 'ok',
+  completed: 'ok',
+  sent: 'ok',
+  pending: 'info',
+  running: 'info',
+  queued: 'info',
+  waiting: 'info',
+  open: 'warn',
+  retrying: 'warn',
+  blocked: 'warn',
+  paused: 'warn',
+  warning: 'warn',
+  expiring: 'warn',
+  snoozed: 'plain',
+  partial: 'warn',
+  failed: 'danger',
+  failing: 'danger',
+  dead: 'danger',
+  disabled: 'danger',
+  refused: 'danger',
+  error: 'danger',
+  expired: 'danger',
+  critical: 'danger',
+}
+
+/** A status as a word in its colour. */
+export function Status({ value, children }: { value: string; children?: ReactNode }) {
+  return <Badge tone={toneOf[value] ?? 'plain'}>{children ?? value}</Badge>
+}

@@ -1,0 +1,62 @@
+import { Check, Copy } from 'lucide-react'
+import { useEffect, useState } from 'react'
+import { Button, IconButton } from './button.tsx'
+
+/** Copies a text; says that it did. Without `children` it is an icon. */
+export function CopyButton({
+  text,
+  label = 'Copy',
+  children,
+}: {
+  text: string | (() => string)
+  label?: string
+  children?: string
+}) {
+  const [copied, setCopied] = useState(false)
+  useEffect(() => {
+    if (!copied) return
+    const timer = setTimeout(() => setCopied(false), 2_000)
+    return () => clearTimeout(timer)
+  }, [copied])
+  const copy = (): void => void write(typeof text === 'function' ? text() : text).then(() => setCopied(true))
+  const icon = copied ? <Check size={16} aria-hidden /> : <Copy size={16} aria-hidden />
+  return (
+    <>
+      {children === undefined ? (
+        <IconButton label={label} onClick={copy}>
+          {icon}
+        </IconButton>
+      ) : (
+        <Button small icon={icon} onClick={copy}>
+          {copied ? 'Copied' : children}
+        </Button>
+      )}
+      <span role="status" className="sr-only">
+        {copied ? 'Copied' : ''}
+      </span>
+    </>
+  )
+}
+
+/** Browsers give the clipboard to secure pages only; elsewhere an old way works. */
+async function write(text: string): Promise<void> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text)
+  const area = document.createElement('textarea')
+  area.value = text
+  document.body.append(area)
+  area.select()
+  document.execCommand('copy')
+  area.remove()
+}
+
+/** A value in one line with a button to copy it. */
+export function CopyValue({ value, label }: { value: string; label: string }) {
+  return (
+    <span className="inline-flex max-w-full items-center gap-1">
+      <code className="truncate font-mono text-sm" title={value}>
+        {value}
+      </code>
+      <CopyButton text={value} label={label} />
+    </span>
+  )
+}

@@ -1,0 +1,27 @@
+// The parts that all pages are made of.
+export { Button, ButtonLink, IconButton, Spinner } from './button.tsx'
+export { Badge, Status, type Tone } from './badge.tsx'
+export {
+  Time,
+  Ago,
+  timeZone,
+  formatTime,
+  formatDuration,
+  formatNumber,
+  formatShort,
+  formatPercent,
+  formatBytes,
+} from './time.tsx'
+export { CopyButton, CopyValue } from './copy.tsx'
+export { Page, Section, Facts, Fact } from './page.tsx'
+export { Notice, ProblemNotice, Empty, Loading, Progress } from './notices.tsx'
+export { CodeBlock } from './code.tsx'
+export { JsonView } from './json.tsx'
+export { TextField, TextArea, SelectField, CheckField, Field } from './fields.tsx'
+export { Dialog, DialogActions } from './dialog.tsx'
+export { useConfirm } from './confirm.tsx'
+export { toast } from './toast.tsx'
+export { Tabs, type Tab } from './tabs.tsx'
+export { Menu } from './menu.tsx'
+export { DataTable, type Column } from './table.tsx'
+export { classes } from './classes.ts'

@@ -1,0 +1,234 @@
+import { useWindowVirtualizer } from '@tanstack/react-virtual'
+import { useLayoutEffect, useRef, useState, type ReactNode } from 'react'
+import { Button } from './button.tsx'
+import { classes } from './classes.ts'
+import { Loading } from './notices.tsx'
+
+export interface Column<Row> {
+  /** Unique in the table. */
+  key: string
+  header: ReactNode
+  cell: (row: Row) => ReactNode
+  /** Numbers stand at the right. */
+  align?: 'right'
+  /** A CSS width such as `8rem`; without it the column shares what is left. */
+  width?: string
+  /** On a telephone a row is a stack of cells: leaves this one out. */
+  hideOnPhone?: boolean
+  /** Shown as a button in the header that asks for another order. */
+  sort?: { direction: 'asc' | 'desc' | undefined; onSort: () => void }
+}
+
+export interface DataTableProps<Row> {
+  /** The name of the table for screen readers. */
+  label: string
+  columns: readonly Column<Row>[]
+  rows: readonly Row[]
+  rowKey: (row: Row) => string
+  /** Shown instead of a table without rows. */
+  empty: ReactNode
+  /** Whether the first rows are being read. */
+  loading?: boolean
+  /** Reads further rows; shown as a button, and called as the end comes into view when `endless`. */
+  onMore?: (() => void) | undefined
+  loadingMore?: boolean
+  endless?: boolean
+  selection?: {
+    selected: ReadonlySet<string>
+    onChange: (selected: ReadonlySet<string>) => void
+    labelOf: (row: Row) => string
+  }
+  /** Marks a row, for instance the one that the drawer shows. */
+  isCurrent?: (row: Row) => boolean
+}
+
+const rowHeight = 45
+/** Below this number all rows are in the page, so that the browser's own search finds them. */
+const virtualFrom = 200
+
+/**
+ * A table of rows that the service filters and sorts. Rows keep their identity by `rowKey`, so that new data moves no focus. Of a long
+ * table only the rows in view are in the page. On a telephone each row is a stack of cells.
+ */
+export function DataTable<Row>(props: DataTableProps<Row>) {
+  const {
+    label,
+    columns,
+    rows,
+    rowKey,
+    empty,
+    loading = false,
+    onMore,
+    loadingMore = false,
+    selection,
+  } = props
+  const table = useRef<HTMLTableElement>(null)
+  const [top, setTop] = useState(0)
+  const isEmpty = rows.length === 0
+  useLayoutEffect(() => setTop(table.current?.offsetTop ?? 0), [isEmpty])
+  const virtual = rows.length >= virtualFrom
+  const virtualizer = useWindowVirtualizer({
+    count: rows.length,
+    estimateSize: () => rowHeight,
+    overscan: 12,
+    scrollMargin: top,
+    enabled: virtual,
+    getItemKey: (index) => rowKey(rows[index]!),
+  })
+  if (loading && rows.length === 0) return <Loading />
+  if (rows.length === 0) return empty
+  const items = virtual ? virtualizer.getVirtualItems() : undefined
+  const before = items?.[0] ? items[0].start - top : 0
+  const after = items?.length ? virtualizer.getTotalSize() - (items.at(-1)!.end - top) : 0
+  const shown = items
+    ? items.map(({ index }) => [rows[index]!, index] as const)
+    : rows.map((row, index) => [row, index] as const)
+  return (
+    <div>
+      <table
+        ref={table}
+        aria-label={label}
+        aria-rowcount={virtual ? rows.length + 1 : undefined}
+        className="w-full table-auto border-collapse max-md:block"
+      >
+        <TableHead {...props} />
+        <tbody className="max-md:block">
+          {before > 0 && <Gap height={before} span={columns.length + 1} />}
+          {shown.map(([row, index]) => (
+            <TableRow
+              key={rowKey(row)}
+              {...props}
+              row={row}
+              index={index}
+              measure={virtual ? virtualizer.measureElement : undefined}
+            />
+          ))}
+          {after > 0 && <Gap height={after} span={columns.length + 1} />}
+        </tbody>
+      </table>
+      {selection && selection.selected.size > 0 && (
+        <p role="status" className="sr-only">
+          {selection.selected.size} selected
+        </p>
+      )}
+      {onMore && (
+        <div className="border-t border-line p-3 text-center">
+          <Button small busy={loadingMore} onClick={onMore}>
+            Show more
+          </Button>
+        </div>
+      )}
+    </div>
+  )
+}
+
+const Gap = ({ height, span }: { height: number; span: number }) => (
+  <tr aria-hidden="true" className="max-md:block" style={{ height }}>
+    <td colSpan={span} className="p-0" />
+  </tr>
+)
+
+function TableHead<Row>({ columns, rows, rowKey, selection }: DataTableProps<Row>) {
+  const all = selection !== undefined && rows.every((row) => selection.selected.has(rowKey(row)))
+  return (
+    <thead className="border-b border-line text-left text-sm text-soft max-md:sr-only">
+      <tr>
+        {selection && (
+          <th scope="col" className="w-10 py-2 pl-4">
+            <input
+              type="checkbox"
+              aria-label="Select all rows shown"
+              className="size-4 align-middle"
+              checked={all}
+              onChange={() => selection.onChange(all ? new Set() : new Set(rows.map(rowKey)))}
+            />
+          </th>
+        )}
+        {columns.map(({ key, header, align, width, sort }) => (
+          <th
+            key={key}
+            scope="col"
+            aria-sort={
+              sort?.direction === undefined
+                ? undefined
+                : sort.direction === 'asc'
+                  ? 'ascending'
+                  : 'descending'
+            }
+            style={width === undefined ? undefined : { width }}
+            className={classes('px-4 py-2 font-medium', align === 'right' && 'text-right')}
+          >
+            {sort ? (
+              <button type="button" onClick={sort.onSort} className="min-h-6 font-medium hover:text-ink">
+                {header}{' '}
+                <span aria-hidden>
+                  {sort.direction === 'asc' ? '↑' : sort.direction === 'desc' ? '↓' : '↕'}
+                </span>
+              </button>
+            ) : (
+              header
+            )}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  )
+}
+
+function TableRow<Row>({
+  columns,
+  row,
+  index,
+  rowKey,
+  selection,
+  isCurrent,
+  measure,
+}: DataTableProps<Row> & {
+  row: Row
+  index: number
+  measure: ((element: Element | null) => void) | undefined
+}) {
+  const key = rowKey(row)
+  return (
+    <tr
+      ref={measure}
+      data-index={index}
+      aria-rowindex={measure ? index + 2 : undefined}
+      aria-current={isCurrent?.(row) ? 'true' : undefined}
+      className="border-b border-line last:border-b-0 hover:bg-sunken aria-[current]:bg-accent-tint max-md:block max-md:px-4 max-md:py-2.5"
+    >
+      {selection && (
+        <td className="py-2 pl-4 max-md:float-right max-md:p-0">
+          <input
+            type="checkbox"
+            aria-label={`Select ${selection.labelOf(row)}`}
+            className="size-4 align-middle"
+            checked={selection.selected.has(key)}
+            onChange={() => {
+              const next = new Set(selection.selected)
+              if (!next.delete(key)) next.add(key)
+              selection.onChange(next)
+            }}
+          />
+        </td>
+      )}
+      {columns.map(({ key, header, cell, align, hideOnPhone = false }) => (
+        <td
+          key={key}
+          className={classes(
+            'max-w-0 truncate px-4 py-2 align-middle max-md:flex max-md:max-w-none max-md:gap-2 max-md:px-0 max-md:py-0.5',
+            align === 'right' && 'text-right tabular-nums max-md:text-left',
+            hideOnPhone && 'max-md:hidden',
+          )}
+        >
+          {header && (
+            <span aria-hidden className="w-28 shrink-0 text-sm text-soft md:hidden">
+              {header}
+            </span>
+          )}
+          <div className="min-w-0 truncate">{cell(row)}</div>
+        </td>
+      ))}
+    </tr>
+  )
+}

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Page } from 'playwright-core'
+
+const engine = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+interface Finding {
+  id: string
+  help: string
+  nodes: { html: string; failureSummary?: string }[]
+}
+
+/** WCAG 2.2, levels A and AA, as axe checks them. */
+const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+
+/** Fails when axe finds a fault on the page, in the light or the dark theme. */
+export async function assertAccessible(page: Page): Promise<void> {
+  // Through the debugger, so that the page's policy against foreign scripts stays as it is.
+  await page.evaluate(engine)
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    const findings = await page.evaluate(async (tags) => {
+      const { axe } = globalThis as unknown as {
+        axe: { run: (options: object) => Promise<{ violations: Finding[] }> }
+      }
+      const { violations } = await axe.run({ runOnly: tags })
+      return violations.map(({ id, help, nodes }) => ({
+        id,
+        help,
+        nodes: nodes
+          .slice(0, 5)
+          .map(({ html, failureSummary }) => ({ html: html.slice(0, 300), failureSummary })),
+      }))
+    }, rules)
+    assert.deepEqual(findings, [], `${page.url()}, ${colorScheme}`)
+  }
+}

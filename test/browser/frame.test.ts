@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { engines } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { assertAccessible } from './accessibility.ts'
+import { launchBrowser, picture, signIn } from './browser.ts'
+
+describe('the frame of the dashboard', () => {
+  let service: TestService
+  let browser: Browser
+  let page: Page
+  const complaints: string[] = []
+
+  before(async () => {
+    service = await startTestService(engines[0]!)
+    browser = await launchBrowser()
+    page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
+    page.on('console', (message) => {
+      if (message.type() === 'error') complaints.push(message.text())
+    })
+    page.on('pageerror', (error) => complaints.push(String(error)))
+  })
+  after(async () => {
+    await browser?.close()
+    await service?.close()
+  })
+
+  test('a link to a page survives the sign-in', async () => {
+    await page.goto(`${service.baseUrl}/dashboard/system/audit?range=7d`)
+    await page.getByRole('link', { name: /development provider/ }).click()
+    await page.getByText('Ada Lovelace').first().click()
+    await page.waitForURL('**/dashboard/system/audit?range=7d')
+    assert.equal(await page.getByLabel('Time range').inputValue(), '7d')
+  })
+
+  test('the keyboard alone reaches the content, the search and another page', async () => {
+    await page.goto(`${service.baseUrl}/dashboard/account`)
+    await page.getByRole('navigation').first().waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'content')
+    await page.keyboard.press('Control+k')
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.type('audit')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/dashboard/system/audit*')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+  })
+
+  test('an address without a page is explained, with a way on', async () => {
+    await page.goto(`${service.baseUrl}/dashboard/nothing/here`)
+    await page.getByRole('heading', { name: 'Not found' }).waitFor()
+    await assertAccessible(page)
+    await picture(page, 'not-found')
+    await page.getByRole('link', { name: 'To Home' }).click()
+    await page.waitForURL(/\/dashboard\/?$/)
+  })
+
+  test('on a telephone all pages are reached by the bar at the bottom', async () => {
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.getByRole('button', { name: 'More' }).click()
+    await page.getByRole('dialog').getByRole('link', { name: 'API keys' }).click()
+    await page.waitForURL('**/dashboard/system/keys*')
+    await assertAccessible(page)
+    await page.setViewportSize({ width: 1440, height: 900 })
+  })
+
+  test('an ordinary user sees their account only', async () => {
+    await page.context().clearCookies()
+    await signIn(page, service, 'Grace Hopper')
+    await page.getByRole('link', { name: 'Account' }).first().waitFor()
+    assert.equal(await page.getByRole('link', { name: 'API keys' }).count(), 0)
+  })
+
+  test('the browser had nothing to complain of', () => assert.deepEqual(complaints, []))
+})
