@@ -39,7 +39,7 @@ describe('the frame of the dashboard', () => {
     await page.getByRole('navigation').first().waitFor()
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
-    assert.equal(await page.evaluate(() => document.activeElement?.id), 'content')
+    assert.equal(await page.locator(':focus').getAttribute('id'), 'content')
     await page.keyboard.press('Control+k')
     await page.getByRole('dialog').waitFor()
     await page.keyboard.type('audit')

@@ -45,7 +45,8 @@ describe('pages', () => {
       assert.doesNotMatch(policy, /unsafe-eval|\*|https?:/)
       assert.equal(headers.get('x-content-type-options'), 'nosniff')
       assert.equal(headers.get('referrer-policy'), 'no-referrer')
-      for (const [tag] of html.matchAll(/<script\b[^>]*>/g)) assert.match(tag, / src="\/[^/]| type="application\/json"/, tag)
+      for (const [tag] of html.matchAll(/<script\b[^>]*>/g))
+        assert.match(tag, / src="\/[^/]| type="application\/json"/, tag)
       assert.doesNotMatch(html, /<[^>]+\son\w+\s*=/i, 'no handlers in attributes')
       assert.doesNotMatch(html, /javascript:/i)
       if (path !== '/docs') {
