@@ -7,6 +7,8 @@ import { ConfigurationError, type Configuration } from './config/environment.ts'
 import { secretsFile } from './config/generated-secrets.ts'
 import { Keyring } from './crypto/keyring.ts'
 import type { PosternConfig } from './define-config.ts'
+import type { SettingsSource } from './config/shown-settings.ts'
+import { checkNames, createDiagnostics, type CheckName } from './diagnostics/index.ts'
 import { createDemoIdentityProvider } from './demo/identity-provider.ts'
 import { insertSamples } from './demo/sample-data.ts'
 import { createSampleSubscriber } from './demo/subscriber.ts'
@@ -56,6 +58,8 @@ export interface ServiceParts {
   timeouts?: Timeouts
   /** What bodies that are being read may take. */
   bodies?: Partial<BodyLimits>
+  /** Where the settings come from, for GET /settings. Default: the environment of the process. */
+  settings?: SettingsSource
   /** The public address. If it is given, another server passes the requests on, and the service does not listen. */
   address?: () => string
 }
@@ -117,6 +121,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       clock,
       configuration,
       spool: modules.receiving.spool,
+      ...diagnosticParts(common, parts),
     })
     await declareRoutes(app, modules)
     const samples =
@@ -283,6 +288,16 @@ function createServiceApp(
     bodies,
     countCalls: database.engine === 'postgres' ? postgresCallCounts(database) : undefined,
   })
+}
+
+/** What `GET /settings` and `GET /diagnostics` show. */
+function diagnosticParts({ configuration, database }: Common, { config, settings }: ServiceParts) {
+  const source = settings ?? { env: process.env, originOf: () => 'environment' }
+  const diagnose = createDiagnostics({ configuration, config, env: source.env, database })
+  return {
+    settings: source,
+    checks: { names: checkNames, run: (check: string) => diagnose(check as CheckName) },
+  }
 }
 
 async function declareRoutes(app: App, { rooms, demoProvider }: Modules): Promise<void> {

@@ -1,13 +1,13 @@
 import { leastConnections } from '../storage/postgres/pool/connection-counts.ts'
-import { checkContents } from './checks/contents.ts'
-import { checkDatabase } from './checks/database.ts'
-import { ok } from './checks/finding.ts'
-import { checkProviders } from './checks/providers.ts'
-import { Report } from './checks/report.ts'
-import { checkSettings } from './checks/settings.ts'
-import { checkSpool } from './checks/spool.ts'
-import { checkStandby } from './checks/standby.ts'
-import { inspectConfiguration } from './configuration.ts'
+import { checkContents } from '../diagnostics/contents.ts'
+import { checkDatabase } from '../diagnostics/database.ts'
+import { ok } from '../diagnostics/finding.ts'
+import { checkProviders } from '../diagnostics/providers.ts'
+import { Report } from './report.ts'
+import { checkSettings } from '../diagnostics/settings.ts'
+import { checkSpool } from '../diagnostics/spool.ts'
+import { checkStandby } from '../diagnostics/standby.ts'
+import { inspectConfiguration } from '../diagnostics/configuration.ts'
 
 /**
  * Checks settings, database, clock and reachability of providers, as far as the settings can be read, and reports the faults.

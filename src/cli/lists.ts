@@ -8,7 +8,7 @@ import type { Database } from '../storage/database.ts'
 import { printableLines } from '../telemetry/printable.ts'
 import { CommandFailure, exitCodes } from './command-failure.ts'
 import { print } from './output.ts'
-import { inspectConfiguration } from './configuration.ts'
+import { inspectConfiguration } from '../diagnostics/configuration.ts'
 import { readSettings } from './settings.ts'
 import { recordCommand, withDatabase } from './database.ts'
 

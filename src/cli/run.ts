@@ -1,6 +1,6 @@
 import { printableLines } from '../telemetry/printable.ts'
-import { exitCodeOf } from './command-failure.ts'
-import { describeError } from './describe-error.ts'
+import { CommandFailure, exitCodeOf } from './command-failure.ts'
+import { describeError } from '../diagnostics/describe-error.ts'
 import { loadEnvFile } from './env-file.ts'
 
 /** Reads the command line and does what it says. */
@@ -24,7 +24,8 @@ async function run(command: () => Promise<void>): Promise<void> {
   try {
     await command()
   } catch (error) {
-    process.stderr.write(`${printableLines(describeError(error))}\n`)
+    const text = error instanceof CommandFailure ? error.message : describeError(error)
+    process.stderr.write(`${printableLines(text)}\n`)
     process.exitCode = exitCodeOf(error)
   }
 }

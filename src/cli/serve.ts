@@ -3,9 +3,10 @@ import { banner } from '../demo/banner.ts'
 import { startService } from '../service.ts'
 import { createLog, standardOutput } from '../telemetry/log.ts'
 import { readableLines } from '../telemetry/readable.ts'
+import { originOfVariable } from './env-file.ts'
 import { withForwarding } from './forward.ts'
 import { isJson } from './output.ts'
-import { readConfiguration, weakSecrets } from './configuration.ts'
+import { readConfiguration, weakSecrets } from '../diagnostics/configuration.ts'
 
 export interface ServeOptions {
   only?: string
@@ -39,6 +40,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     migrate: options.migrate,
     migrationsFolder: read.migrationsFolder,
     samples: !production,
+    settings: { env: process.env, originOf: originOfVariable },
   })
   const skipDelay = new AbortController()
   let state: 'running' | 'announced' | 'stopping' = 'running'

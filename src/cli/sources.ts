@@ -2,7 +2,7 @@ import { Keyring } from '../crypto/keyring.ts'
 import { keysOf, urlOf, writeKey } from '../receiving/forward-target.ts'
 import { readSources } from '../receiving/sources.ts'
 import { CommandFailure } from './command-failure.ts'
-import { readConfiguration } from './configuration.ts'
+import { readConfiguration } from '../diagnostics/configuration.ts'
 import { printTable } from './table.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { readConfiguration, weakSecrets } from '../cli/configuration.ts'
+import { readConfiguration, weakSecrets } from '../diagnostics/configuration.ts'
 import { ConfigurationError, type Configuration } from '../config/environment.ts'
 import { isBelow } from '../http/requests/base-path.ts'
 import { isLoopbackHost } from '../network/loopback.ts'
@@ -33,6 +33,7 @@ export async function mount(options: MountOptions): Promise<Mounted> {
     log,
     roles: { http: true, workers },
     migrationsFolder: migrations,
+    settings: { env, originOf: () => 'environment' },
     address: () => baseUrl ?? local,
   })
   const { server, closing } = service.app

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { ConfigurationError } from '../../src/config/environment.ts'
-import { inspectConfiguration, readConfiguration } from '../../src/cli/configuration.ts'
+import { inspectConfiguration, readConfiguration } from '../../src/diagnostics/configuration.ts'
 import { postern } from './command.ts'
 
 describe('all configuration errors are reported at once', () => {

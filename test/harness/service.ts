@@ -37,7 +37,7 @@ export async function startTestService(
 ): Promise<TestService> {
   const database = options.databaseUrl === undefined ? await engine.createMigratedDatabase() : undefined
   const databaseUrl = options.databaseUrl ?? database!.url
-  const configuration = readEnvironment({
+  const env: Environment = {
     PORT: '0',
     DATABASE_URL: databaseUrl,
     POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
@@ -46,11 +46,13 @@ export async function startTestService(
     RATE_LIMIT: 'off',
     LOG_LEVEL: process.env['TEST_LOG'] ?? 'fatal',
     ...options.env,
-  })
+  }
+  const configuration = readEnvironment(env)
   const service = await startService({
     configuration,
     config: options.config,
     log: createLog(configuration.logLevel),
+    settings: { env, originOf: () => 'environment' },
     ...options.parts,
   })
   // Every JSON answer that any test gets is held against the OpenAPI document.

@@ -3,7 +3,7 @@ import { isSensitiveHeader } from '../../telemetry/redaction.ts'
 import { secretAt, type Scheme } from '../../receiving/schemes/scheme.ts'
 import { readSources } from '../../receiving/sources.ts'
 import { UsageFailure } from '../command-failure.ts'
-import { inspectConfiguration } from '../configuration.ts'
+import { inspectConfiguration } from '../../diagnostics/configuration.ts'
 import { samples } from './index.ts'
 import type { SampleRequest, SignedSample } from './sample.ts'
 

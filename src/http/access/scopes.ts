@@ -18,7 +18,7 @@ export const scopes = {
   'lists:write': 'Create, change and delete products and posts.',
   'webhooks:read': 'Read the webhooks that were refused, and the jobs that process events again.',
   'webhooks:write': 'Run the handlers of received events again.',
-  operate: 'Read metrics, and the API reference where it is private.',
+  operate: 'Read metrics, queues and versions, and the API reference where it is private.',
   admin: 'Everything, the audit log included.',
 } as const satisfies Record<string, string>
 

@@ -2,19 +2,29 @@ import { Type } from 'typebox'
 import type { Configuration } from '../../config/environment.ts'
 import { Problem, problems, type ProblemCode } from '../../errors.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import type { SettingsSource } from '../../config/shown-settings.ts'
 import type { App } from '../app.ts'
 import { docsAccess } from '../schemas/openapi.ts'
+import { diagnosticsRoute, type Checks } from './diagnostics.ts'
+import { queuesRoute } from './queues.ts'
 import { oldestDue, Readiness, readReadiness, type ReadinessParts } from './readiness.ts'
+import { settingsRoute } from './settings.ts'
+import { versionRoute } from './version.ts'
 
 export interface OperationsParts extends ReadinessParts {
   metrics: Metrics
   configuration: Configuration
+  settings: SettingsSource
+  checks: Checks
 }
 
 const tags = ['operations']
 const ofProbes = { access: 'public', quiet: true } as const
 
-/** Declares the calls that watch the service: health, readiness, metrics, the OpenAPI document, the descriptions of problems. */
+/**
+ * Declares the calls that watch the service: health, readiness, metrics, the OpenAPI document, the descriptions of problems,
+ * queues, versions, settings and diagnostics.
+ */
 export function operations(app: App, parts: OperationsParts): void {
   measureWorkers(parts)
   measureBodies(app, parts.metrics)
@@ -23,6 +33,10 @@ export function operations(app: App, parts: OperationsParts): void {
   metricsRoute(app, parts.metrics)
   documentRoute(app, parts.configuration)
   problemRoute(app)
+  queuesRoute(app, parts)
+  versionRoute(app, parts.database, parts.clock.now())
+  settingsRoute(app, parts.settings)
+  diagnosticsRoute(app, parts.checks, parts.clock)
 }
 
 function measureWorkers({ metrics, workers, clock }: OperationsParts): void {

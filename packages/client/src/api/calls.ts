@@ -19,6 +19,23 @@ export interface Calls {
     params: { code: string }
     answer: { code: string; status: number; title: string; advice: string }
   }
+  /** Received events and deliveries that wait, the spool, retention and the size of the tables */
+  'GET /queues': {
+    answer: { receiving: { waiting: { count: number; more: boolean }; due: { count: number; more: boolean }; retrying: { count: number; more: boolean }; oldestDueSeconds: number; lastRoundSeconds: number | null; blocked: { count: number; more: boolean }; failed: { count: number; more: boolean } }; emitting: { waiting: { count: number; more: boolean }; due: { count: number; more: boolean }; retrying: { count: number; more: boolean }; oldestDueSeconds: number; lastRoundSeconds: number | null; dead: { count: number; more: boolean } }; spool: { status: "ok" | "full" | "unavailable"; events?: number; oldestSeconds?: number } | null; retention: ({ what: string; setting: string; seconds: number | null; oldestAt: string | null })[]; database: { engine: "sqlite" | "postgres"; bytes: number; freeBytes: number | null; logBytes: number | null }; tables: ({ name: string; rows: number; isEstimate: boolean; bytes: number | null })[] }
+  }
+  /** The versions of the service, of Node.js and of the database, and the state of the schema */
+  'GET /version': {
+    answer: { version: string; node: string; engine: "sqlite" | "postgres"; engineVersion: string; schema: { migrations: number; pending: (string)[]; migratedAt: string | null }; startedAt: string; processes: number }
+  }
+  /** The settings in force with their origin, without secrets */
+  'GET /settings': {
+    answer: { data: ({ name: string; description: string; value: string | null; isSet: boolean; secret: boolean; origin: string })[] }
+  }
+  /** Runs the checks of `postern doctor` in this process, and says what they found */
+  'GET /diagnostics': {
+    query?: { check?: string | undefined }
+    answer: { checks: (string)[]; startedAt: string; endedAt: string; faults: number; warnings: number; findings: ({ check: string; state: "ok" | "warning" | "fault"; about: string; text: string; advice: string | null })[] }
+  }
   /** The signed-in user and the session */
   'GET /auth/session': {
     answer: { sub: string; user: { id: string; sub: string; email: string | null; email_verified: boolean; name: string | null; picture: string | null; role: "user" | "admin" }; session: { id: string; kind: "session" | "token" }; stepUp?: string }

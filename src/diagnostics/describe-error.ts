@@ -5,20 +5,14 @@ import { UnsuitablePooler } from '../storage/postgres/pool/pooler-check.ts'
 import { FileInUse } from '../storage/sqlite/owner.ts'
 import { adviceWithoutRoom } from '../storage/postgres/pool/connection-limit.ts'
 import { isWithoutRoom, StorageUnavailable, translateError } from '../storage/unavailable.ts'
-import { CommandFailure } from './command-failure.ts'
 
 /** What a command that failed prints: mistakes of the user in words, what nobody foresaw with its stack. */
 export function describeError(error: unknown, env = process.env): string {
   if (!(error instanceof Error)) return String(error)
   if (
-    [
-      ConfigurationError,
-      CommandFailure,
-      FileInUse,
-      NewerDatabase,
-      ProductMigrationError,
-      UnsuitablePooler,
-    ].some((known) => error instanceof known)
+    [ConfigurationError, FileInUse, NewerDatabase, ProductMigrationError, UnsuitablePooler].some(
+      (known) => error instanceof known,
+    )
   )
     return error.message
   return (

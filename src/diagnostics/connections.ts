@@ -1,5 +1,5 @@
-import type { PostgresDatabase } from '../../storage/database.ts'
-import { adviceWithoutRoom } from '../../storage/postgres/pool/connection-limit.ts'
+import type { PostgresDatabase } from '../storage/database.ts'
+import { adviceWithoutRoom } from '../storage/postgres/pool/connection-limit.ts'
 import { ok, warning, type Finding } from './finding.ts'
 
 /** Each process has one session of this name; the names of its others begin with `postern` too. */
@@ -37,6 +37,6 @@ export async function checkConnections({ pool }: PostgresDatabase, connections: 
   const running = processes === 1 ? '1 process is' : `${processes} processes are`
   const text = `${running} running; with ${connections} connections each, ${wanted} of ${room} that the server has room for, where others have ${others}`
   return wanted + Math.max(others, fewOthers) > room
-    ? warning('connections', `${text}. ${adviceWithoutRoom}`)
+    ? warning('connections', text, adviceWithoutRoom)
     : ok('connections', text)
 }

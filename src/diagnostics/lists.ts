@@ -1,12 +1,12 @@
-import { ConfigurationError } from '../../config/environment.ts'
-import type { PosternConfig } from '../../define-config.ts'
-import { checkList } from '../../listing/checking/check.ts'
-import { declaredQueries, maxQueries } from '../../listing/checking/declared-queries.ts'
-import { explainList, type ExplainedQuery } from '../../listing/checking/explain.ts'
-import type { MissingIndex } from '../../listing/checking/index-advice.ts'
-import { readLists } from '../../listing/declaration.ts'
-import type { ListDeclaration } from '../../listing/list.ts'
-import type { Database } from '../../storage/database.ts'
+import { ConfigurationError } from '../config/environment.ts'
+import type { PosternConfig } from '../define-config.ts'
+import { checkList } from '../listing/checking/check.ts'
+import { declaredQueries, maxQueries } from '../listing/checking/declared-queries.ts'
+import { explainList, type ExplainedQuery } from '../listing/checking/explain.ts'
+import type { MissingIndex } from '../listing/checking/index-advice.ts'
+import { readLists } from '../listing/declaration.ts'
+import type { ListDeclaration } from '../listing/list.ts'
+import type { Database } from '../storage/database.ts'
 import { fault, ok, warning, type Finding } from './finding.ts'
 
 /** The lists of the configuration module against their tables, with the plan of every query that they declare. */
@@ -40,15 +40,12 @@ async function* checkOne(
     const other = advised.get(statement)
     if (other === undefined) advised.set(statement, list.path)
     const what = other === undefined ? statement : `the one that ${other} wants`
-    return warning(about, `no index for ${named(queries, 'its order')}${why}: ${what}`)
+    return warning(about, `no index for ${named(queries, 'its order')}${why}`, what)
   }
   for (const one of missing) yield advice(one, '')
   for (const one of missingForPairs) yield advice(one, ', which sorts all that passes the filter')
   if (createCounts !== undefined)
-    yield warning(
-      about,
-      `its counts are not maintained yet, so totals and deep pages are slow: ${createCounts}`,
-    )
+    yield warning(about, `its counts are not maintained yet, so totals and deep pages are slow`, createCounts)
 }
 
 /** Queries that are planned in the same way, by their plan, in the order in which they come. */

@@ -1,4 +1,4 @@
-import type { Database } from '../../storage/database.ts'
+import type { Database } from '../storage/database.ts'
 import { ok, warning, type Finding } from './finding.ts'
 
 /** What is as good as everything: who changes roles makes administrators. */
@@ -22,6 +22,7 @@ export async function checkKeys({ reader }: Database): Promise<Finding> {
   const more = found.length > mostNamed ? ` and ${found.length - mostNamed} more` : ''
   return warning(
     'API keys',
-    `${named.join(', ')}${more} with the scope ${[...wide].join(' or ')} never expire: give keys narrower scopes or an expiry (\`postern keys create --scope … --expires 90d\`), then \`postern keys revoke\` these`,
+    `${named.join(', ')}${more} with the scope ${[...wide].join(' or ')} never expire`,
+    'give keys narrower scopes or an expiry (`postern keys create --scope … --expires 90d`), then `postern keys revoke` these',
   )
 }

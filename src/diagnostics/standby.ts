@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
-import type { Configuration } from '../../config/environment.ts'
-import type { Database } from '../../storage/database.ts'
-import { openDatabase } from '../../storage/open.ts'
-import { causeInWords } from '../describe-error.ts'
+import type { Configuration } from '../config/environment.ts'
+import type { Database } from '../storage/database.ts'
+import { openDatabase } from '../storage/open.ts'
+import { causeInWords } from './describe-error.ts'
 import { fault, ok, warning, type Finding } from './finding.ts'
 
 type Settings = Partial<Pick<Configuration, 'databaseReplicaUrl'>>

@@ -1,8 +1,8 @@
-import { systemClock } from '../../runtime/clock.ts'
-import type { ResolvedProvider } from '../../login/providers/resolved-provider.ts'
-import { createGuardedFetch, type GuardedFetch } from '../../network/guarded-fetch.ts'
-import { createOutboundAgent } from '../../network/outbound-agent.ts'
-import { causeInWords } from '../describe-error.ts'
+import { systemClock } from '../runtime/clock.ts'
+import type { ResolvedProvider } from '../login/providers/resolved-provider.ts'
+import { createGuardedFetch, type GuardedFetch } from '../network/guarded-fetch.ts'
+import { createOutboundAgent } from '../network/outbound-agent.ts'
+import { causeInWords } from './describe-error.ts'
 import { fault, ok, warning, type Finding } from './finding.ts'
 
 /** Milliseconds for one request to a provider. */

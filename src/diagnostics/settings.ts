@@ -1,4 +1,4 @@
-import { weakSecrets, type InspectedConfiguration } from '../configuration.ts'
+import { weakSecrets, type InspectedConfiguration } from './configuration.ts'
 import { fault, ok, warning, type Finding } from './finding.ts'
 
 /** What is wrong with the settings, and what of them is dangerous in production. */
@@ -16,11 +16,15 @@ export function checkSettings(inspected: InspectedConfiguration): Finding[] {
     )
   if (providers.length === 0)
     findings.push(
-      warning('sign-in', 'no identity provider is configured: set <NAME>_CLIENT_ID and <NAME>_CLIENT_SECRET'),
+      warning(
+        'sign-in',
+        'no identity provider is configured',
+        'set <NAME>_CLIENT_ID and <NAME>_CLIENT_SECRET',
+      ),
     )
   const hasAdminGroup = providers.some(({ groups }) => groups.admin.length > 0)
   if (!adminApiKey && adminIdentities.length === 0 && !hasAdminGroup)
-    findings.push(warning('admins', 'nobody is admin yet: set ADMIN_IDENTITIES, or `postern keys create`'))
+    findings.push(warning('admins', 'nobody is admin yet', 'set ADMIN_IDENTITIES, or `postern keys create`'))
   if (allowPrivateNetwork)
     findings.push(
       warning(

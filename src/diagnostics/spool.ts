@@ -1,12 +1,12 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { systemClock } from '../../runtime/clock.ts'
-import type { Configuration } from '../../config/environment.ts'
-import type { FileSpoolSettings, NatsSpoolSettings } from '../../config/spool-url.ts'
-import { inspectFiles, inspectStream, type FileContents } from '../../receiving/spool/inspect.ts'
-import { aroundAnEvent } from '../../receiving/spool/nats-spool.ts'
-import { describeExposed, exposedFiles } from '../../storage/sqlite/file-modes.ts'
-import { describeError } from '../describe-error.ts'
+import { systemClock } from '../runtime/clock.ts'
+import type { Configuration } from '../config/environment.ts'
+import type { FileSpoolSettings, NatsSpoolSettings } from '../config/spool-url.ts'
+import { inspectFiles, inspectStream, type FileContents } from '../receiving/spool/inspect.ts'
+import { aroundAnEvent } from '../receiving/spool/nats-spool.ts'
+import { describeExposed, exposedFiles } from '../storage/sqlite/file-modes.ts'
+import { describeError } from './describe-error.ts'
 import { fault, ok, warning, type Finding } from './finding.ts'
 
 /** Milliseconds that webhooks may lie in the spool before it is worth a warning. */
@@ -68,6 +68,6 @@ function describe(
   const [size, most] = [bytes, maxBytes].map((count) => Math.round(count / 1024 ** 2))
   const text = `${events} webhooks wait, the oldest for ${Math.round(age / 1000)} s; ${size} of ${most} MB`
   return age > longestWait
-    ? warning(about, `${text}. Is the database there, and does a service run?`)
+    ? warning(about, text, 'is the database there, and does a service run?')
     : ok(about, text)
 }

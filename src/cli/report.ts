@@ -1,7 +1,7 @@
-import { printableLines } from '../../telemetry/printable.ts'
-import { exitCodes } from '../command-failure.ts'
-import { coloured, isJson, print } from '../output.ts'
-import type { Finding } from './finding.ts'
+import { printableLines } from '../telemetry/printable.ts'
+import { exitCodes } from './command-failure.ts'
+import { coloured, isJson, print } from './output.ts'
+import type { Finding } from '../diagnostics/finding.ts'
 
 const signs = {
   ok: coloured('green', '✔'),
@@ -16,8 +16,9 @@ export class Report {
   tell(findings: Iterable<Finding>): void {
     for (const finding of findings) {
       this.#findings.push(finding)
-      const { state, about, text } = finding
-      if (!isJson()) process.stdout.write(`${signs[state]} ${printableLines(`${about}: ${text}`)}\n`)
+      const { state, about, text, advice } = finding
+      const sentence = advice === undefined ? text : `${text}: ${advice}`
+      if (!isJson()) process.stdout.write(`${signs[state]} ${printableLines(`${about}: ${sentence}`)}\n`)
     }
   }
 

@@ -1,14 +1,14 @@
 import { sql } from 'kysely'
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { systemClock } from '../../runtime/clock.ts'
-import { secretsFile } from '../../config/generated-secrets.ts'
-import type { Database } from '../../storage/database.ts'
-import { NewerDatabase, pendingMigrations } from '../../storage/migrate.ts'
-import { openDatabase, type DatabasePlace } from '../../storage/open.ts'
-import { describeExposed, exposedFiles } from '../../storage/sqlite/file-modes.ts'
-import { sqliteFileOf } from '../../storage/sqlite/file-of-url.ts'
-import { describeError } from '../describe-error.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { secretsFile } from '../config/generated-secrets.ts'
+import type { Database } from '../storage/database.ts'
+import { NewerDatabase, pendingMigrations } from '../storage/migrate.ts'
+import { openDatabase, type DatabasePlace } from '../storage/open.ts'
+import { describeExposed, exposedFiles } from '../storage/sqlite/file-modes.ts'
+import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
+import { describeError } from './describe-error.ts'
 import { checkConnections } from './connections.ts'
 import { fault, ok, warning, type Finding } from './finding.ts'
 import { checkKeys } from './keys.ts'
@@ -40,10 +40,7 @@ export async function* checkDatabase(place: DatabasePlace, connections: number):
       await database.checkPooling()
       yield ok('sessions', 'connections keep their sessions')
     }
-    await database.ping()
-    yield ok('database', `${database.engine} answers`)
-    yield* checkContents(database)
-    if (database.engine === 'postgres') yield await checkConnections(database, connections)
+    yield* checkOpenDatabase(database, connections)
   } catch (error) {
     yield fault('database', describeError(error))
   } finally {
@@ -51,8 +48,16 @@ export async function* checkDatabase(place: DatabasePlace, connections: number):
   }
 }
 
+/** The same for a database that is open. */
+export async function* checkOpenDatabase(database: Database, connections: number): AsyncGenerator<Finding> {
+  await database.ping()
+  yield ok('database', `${database.engine} answers`)
+  yield* checkContents(database)
+  if (database.engine === 'postgres') yield await checkConnections(database, connections)
+}
+
 /** Whether other users of this machine can read the database or the secrets that demo mode generated. */
-function* checkModes(url: string, file: string | undefined): Generator<Finding> {
+export function* checkModes(url: string, file = sqliteFileOf(url)): Generator<Finding> {
   const secrets = secretsFile(url)
   const exposed = file === undefined ? exposedFiles(secrets) : exposedFiles(resolve(file), [secrets])
   if (exposed.length > 0) yield warning('file permissions', describeExposed(exposed))
@@ -75,7 +80,7 @@ async function* checkContents(database: Database): AsyncGenerator<Finding> {
     const pending = await pendingMigrations(database)
     yield pending.length === 0
       ? ok('migrations', 'up to date')
-      : warning('migrations', `${pending.join(', ')} to be applied: \`postern migrate\`, or just start`)
+      : warning('migrations', `${pending.join(', ')} to be applied`, '`postern migrate`, or just start')
     if (pending.length === 0) yield await checkKeys(database)
     if (database.engine === 'sqlite') yield checkSpace(database.file)
     yield database.engine === 'postgres'
@@ -105,7 +110,8 @@ async function compareClocks(database: Database): Promise<Finding> {
   return off > tolerance
     ? fault(
         'clock',
-        `this machine and the database differ by ${Math.round(off)} ms: run a time service (NTP) on both`,
+        `this machine and the database differ by ${Math.round(off)} ms`,
+        'run a time service (NTP) on both',
       )
     : ok('clock', `within ${Math.round(off)} ms of the database`)
 }
@@ -127,7 +133,8 @@ async function checkOwnClock(database: Database): Promise<Finding> {
   return behind > tolerance
     ? fault(
         'clock',
-        `this machine's is ${Math.round(behind / 1000)} s behind what the database holds already: run a time service (NTP)`,
+        `this machine's is ${Math.round(behind / 1000)} s behind what the database holds already`,
+        'run a time service (NTP)',
       )
     : ownClock()
 }

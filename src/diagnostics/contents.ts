@@ -1,20 +1,21 @@
 import { existsSync } from 'node:fs'
-import type { Database } from '../../storage/database.ts'
-import { isUpToDate } from '../../storage/migrate.ts'
-import { openDatabase, type DatabasePlace } from '../../storage/open.ts'
-import { sqliteFileOf } from '../../storage/sqlite/file-of-url.ts'
-import { StorageUnavailable } from '../../storage/unavailable.ts'
-import type { InspectedConfiguration } from '../configuration.ts'
+import type { Database } from '../storage/database.ts'
+import { isUpToDate } from '../storage/migrate.ts'
+import { openDatabase, type DatabasePlace } from '../storage/open.ts'
+import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
+import { StorageUnavailable } from '../storage/unavailable.ts'
+import type { InspectedConfiguration } from './configuration.ts'
 import { ok, warning, fault, type Finding } from './finding.ts'
 import { checkLists } from './lists.ts'
 import { checkSizes } from './sizes.ts'
-import { ExportPosition } from '../../accounts/audit-forwarding/position.ts'
-import { systemClock } from '../../runtime/clock.ts'
-import { isoTime } from '../../runtime/iso-time.ts'
-import { printable } from '../../telemetry/printable.ts'
-import { withKeptSecrets } from '../../config/generated-secrets.ts'
-import { Keyring } from '../../crypto/keyring.ts'
-import { checkSealedValues } from '../../storage/sealed-check.ts'
+import { ExportPosition } from '../accounts/audit-forwarding/position.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { isoTime } from '../runtime/iso-time.ts'
+import { printable } from '../telemetry/printable.ts'
+import type { Configuration } from '../config/environment.ts'
+import { withKeptSecrets } from '../config/generated-secrets.ts'
+import { Keyring } from '../crypto/keyring.ts'
+import { checkSealedValues } from '../storage/sealed-check.ts'
 
 /** Checks what the database holds. It skips what checkDatabase reports: no database, no answer, missing migrations. */
 export async function* checkContents(
@@ -26,11 +27,7 @@ export async function* checkContents(
   let database: Database | undefined
   try {
     database = await openDatabase(place)
-    if (await isUpToDate(database)) {
-      yield* checkSealed(database, { ...configuration, ...place })
-      yield* checkSizes(database, configuration.payloadRetention)
-      yield* checkAuditExport(database, configuration.auditExportUrl)
-    }
+    if (await isUpToDate(database)) yield* checkRows(database, { ...configuration, ...place })
     yield* checkLists(database, config)
   } catch (error) {
     if (!(error instanceof StorageUnavailable)) throw error
@@ -39,11 +36,22 @@ export async function* checkContents(
   }
 }
 
+/** What the tables of an open, migrated database hold. */
+export async function* checkRows(
+  database: Database,
+  configuration: Parameters<typeof withKeptSecrets>[0] &
+    Partial<Pick<Configuration, 'payloadRetention' | 'auditExportUrl'>>,
+): AsyncGenerator<Finding> {
+  yield* checkSealed(database, configuration)
+  yield* checkSizes(database, configuration.payloadRetention)
+  yield* checkAuditExport(database, configuration.auditExportUrl)
+}
+
 /** Milliseconds that the destination may be behind before it is worth a warning. */
 const longestBehind = 5 * 60_000
 
 /** How far AUDIT_EXPORT_URL is behind the audit log, and why. */
-export async function* checkAuditExport(
+async function* checkAuditExport(
   database: Database,
   auditExportUrl: string | undefined,
 ): AsyncGenerator<Finding> {
@@ -56,12 +64,16 @@ export async function* checkAuditExport(
   if (since !== null)
     yield warning(about, `nothing was taken since ${isoTime(since)}: ${printable(error ?? '')}`)
   else if (behind > longestBehind)
-    yield warning(about, `${Math.round(behind / 60_000)} minutes behind: is a service with workers running?`)
+    yield warning(
+      about,
+      `${Math.round(behind / 60_000)} minutes behind`,
+      'is a service with workers running?',
+    )
   else yield ok(about, 'up to date')
 }
 
 /** Whether the given secrets open what the database holds sealed, and what still needs an older one. */
-export async function* checkSealed(
+async function* checkSealed(
   database: Database,
   given: Parameters<typeof withKeptSecrets>[0],
 ): AsyncGenerator<Finding> {

@@ -1,0 +1,120 @@
+import type { CompletedConfiguration } from '../config/generated-secrets.ts'
+import type { Configuration } from '../config/environment.ts'
+import type { Environment } from '../config/readers.ts'
+import type { PosternConfig } from '../define-config.ts'
+import type { Database } from '../storage/database.ts'
+import { isUpToDate } from '../storage/migrate.ts'
+import { inspectConfiguration, type InspectedConfiguration } from './configuration.ts'
+import { checkRows } from './contents.ts'
+import { checkModes, checkOpenDatabase } from './database.ts'
+import { describeError } from './describe-error.ts'
+import { fault, ok, type Finding } from './finding.ts'
+import { checkLists } from './lists.ts'
+import { checkProviders } from './providers.ts'
+import { checkSettings } from './settings.ts'
+import { checkSpool } from './spool.ts'
+import { checkStandby } from './standby.ts'
+
+export interface DiagnosticsParts {
+  configuration: CompletedConfiguration['configuration']
+  config: PosternConfig | undefined
+  env: Environment
+  database: Database
+}
+
+/** Groups of checks, in their order. */
+export const checkNames = [
+  'settings',
+  'database',
+  'standby',
+  'spool',
+  'contents',
+  'lists',
+  'providers',
+] as const
+export type CheckName = (typeof checkNames)[number]
+
+/** Milliseconds for one group of checks. */
+const longestCheck = 10_000
+
+/**
+ * What `postern doctor` checks, within a running service and on its own database. The returned function runs one group of
+ * checks. Calls for a group that runs share its result. A group ends after ten seconds, with a fault that says so.
+ */
+export function createDiagnostics(parts: DiagnosticsParts): (check: CheckName) => Promise<Finding[]> {
+  const running = new Map<CheckName, Promise<Finding[]>>()
+  /** One group at a time, so that checks take no more than their share of the process. */
+  let last: Promise<unknown> = Promise.resolve()
+  return (check) => {
+    const known = running.get(check)
+    if (known) return known
+    const run = last.then(() => collect(check, parts)).finally(() => running.delete(check))
+    last = run.catch(() => undefined)
+    running.set(check, run)
+    return run
+  }
+}
+
+async function collect(check: CheckName, parts: DiagnosticsParts): Promise<Finding[]> {
+  const findings: Finding[] = []
+  const late = Promise.withResolvers<'late'>()
+  const timer = setTimeout(() => late.resolve('late'), longestCheck)
+  const running = findingsOf(check, parts)
+  try {
+    for (;;) {
+      const step = await Promise.race([running.next(), late.promise])
+      if (step === 'late') {
+        findings.push(fault(check, `the checks took longer than ${longestCheck / 1000} seconds`))
+        return findings
+      }
+      if (step.done) return findings
+      findings.push(step.value)
+      // Requests get their turns between synchronous reads of SQLite.
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  } catch (error) {
+    return [...findings, fault(check, describeError(error))]
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function* findingsOf(check: CheckName, parts: DiagnosticsParts): AsyncGenerator<Finding> {
+  const { configuration, database } = parts
+  switch (check) {
+    case 'settings':
+      yield* checkSettings(await inspect(parts))
+      break
+    case 'database':
+      yield* checkModes(configuration.databaseUrl)
+      yield* checkOpenDatabase(database, configuration.databaseConnections)
+      break
+    case 'standby':
+      yield* await checkStandby(configuration)
+      break
+    case 'spool':
+      yield* await checkSpool(configuration)
+      break
+    case 'contents':
+      if (await isUpToDate(database)) yield* checkRows(database, configuration)
+      break
+    case 'lists':
+      yield* checkLists(database, parts.config)
+      break
+    case 'providers':
+      yield* checkAllProviders(configuration, await inspect(parts))
+  }
+}
+
+async function* checkAllProviders(
+  { demo, allowPrivateNetwork }: Configuration,
+  { providers }: InspectedConfiguration,
+): AsyncGenerator<Finding> {
+  if (demo) yield ok('provider demo', 'built in')
+  yield* await checkProviders(providers, allowPrivateNetwork)
+}
+
+/** The settings of the environment with those that the start completed: an empty configuration module is never loaded again. */
+function inspect({ env, config }: DiagnosticsParts): Promise<InspectedConfiguration> {
+  return inspectConfiguration(env, config ?? {})
+}

@@ -1,0 +1,50 @@
+import { Type } from 'typebox'
+import { shownSettings, type SettingsSource } from '../../config/shown-settings.ts'
+import type { App } from '../app.ts'
+import { nullable } from '../schemas/schemas.ts'
+
+const Settings = Type.Object(
+  {
+    data: Type.Array(
+      Type.Object(
+        {
+          name: Type.String(),
+          description: Type.String({ description: 'Markdown' }),
+          value: nullable(Type.String(), 'Null if it has none, or if it is a secret'),
+          isSet: Type.Boolean({ description: 'Whether it has a value' }),
+          secret: Type.Boolean(),
+          origin: Type.String({
+            description: 'environment, .env file, --env-file, NAME_FILE, demo mode, default, not set',
+          }),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+/** GET /settings: what this process was started with, as `postern config print` shows it. */
+export function settingsRoute(app: App, source: SettingsSource): void {
+  app.get(
+    '/settings',
+    {
+      config: { access: { scope: 'admin' } },
+      schema: {
+        tags: ['operations'],
+        summary: 'The settings in force with their origin, without secrets',
+        response: { 200: Settings },
+      },
+    },
+    async () => ({
+      data: shownSettings(source).settings.map(({ name, description, value, secret, origin }) => ({
+        name,
+        description,
+        value: secret ? null : (value ?? null),
+        isSet: value !== undefined,
+        secret,
+        origin,
+      })),
+    }),
+  )
+}

@@ -1,0 +1,84 @@
+import { sql } from 'kysely'
+import { Type } from 'typebox'
+import { isoTime } from '../../runtime/iso-time.ts'
+import type { Database } from '../../storage/database.ts'
+import { pendingMigrations } from '../../storage/migrate.ts'
+import type { App } from '../app.ts'
+import { version } from '../schemas/openapi.ts'
+import { DateTime, nullable } from '../schemas/schemas.ts'
+
+const Version = Type.Object(
+  {
+    version: Type.String(),
+    node: Type.String(),
+    engine: Type.Enum(['sqlite', 'postgres']),
+    engineVersion: Type.String(),
+    schema: Type.Object(
+      {
+        migrations: Type.Integer({ description: 'Applied migrations' }),
+        pending: Type.Array(Type.String(), { description: 'Migrations that are to be applied' }),
+        migratedAt: nullable(DateTime, 'When the last migration was applied'),
+      },
+      { additionalProperties: false },
+    ),
+    startedAt: DateTime,
+    processes: Type.Integer({ description: 'Processes of the service on this database' }),
+  },
+  { additionalProperties: false },
+)
+
+/** The session by which each process listens (storage/postgres/session/). */
+const listening = 'postern-listen'
+
+/** GET /version: what runs. @param startedAt milliseconds since 1970 */
+export function versionRoute(app: App, database: Database, startedAt: number): void {
+  app.get(
+    '/version',
+    {
+      config: { access: { scope: 'operate' } },
+      schema: {
+        tags: ['operations'],
+        summary: 'The versions of the service, of Node.js and of the database, and the state of the schema',
+        response: { 200: Version },
+      },
+    },
+    async () => {
+      const { count, last } = await database.reader
+        .selectFrom('migrations')
+        .select((eb) => [
+          eb.fn.countAll<number>().as('count'),
+          eb.fn.max<number | null>('applied_at').as('last'),
+        ])
+        .executeTakeFirstOrThrow()
+      return {
+        version,
+        node: process.versions.node,
+        engine: database.engine,
+        ...(await readEngine(database)),
+        schema: {
+          migrations: count,
+          pending: await pendingMigrations(database),
+          migratedAt: last === null ? null : isoTime(last),
+        },
+        startedAt: isoTime(startedAt),
+      }
+    },
+  )
+}
+
+async function readEngine(database: Database): Promise<{ engineVersion: string; processes: number }> {
+  if (database.engine === 'sqlite') {
+    const { rows } = await sql<{ version: string }>`select sqlite_version() as version`.execute(
+      database.reader,
+    )
+    // One SQLite file belongs to one process.
+    return { engineVersion: rows[0]!.version, processes: 1 }
+  }
+  const { rows } = await sql<{ version: string; processes: number }>`
+    select current_setting('server_version') as version,
+      (select count(*)::int from pg_stat_activity
+        where application_name = ${listening} and datname = current_database()) as processes`.execute(
+    database.reader,
+  )
+  return { engineVersion: rows[0]!.version, processes: Math.max(1, rows[0]!.processes) }
+}
