@@ -9,7 +9,8 @@ const service = process.env['POSTERN_URL'] ?? 'http://localhost:3000'
 /** What the development server answers itself; everything else is the service's. */
 const own = /^\/(?:@|src\/|node_modules\/|dashboard(?:[/?]|$)|portal(?:[?]|$))/
 
-export default defineConfig(({ command }) => ({
+/** `vite build` builds the dashboard, `vite build --mode portal` the portal: each is one file of script and its lazy pages. */
+export default defineConfig(({ command, mode }) => ({
   root: here,
   // The service may be below a path, so the built files name each other by relative paths.
   base: command === 'build' ? './' : '/',
@@ -20,12 +21,16 @@ export default defineConfig(({ command }) => ({
   },
   build: {
     outDir: 'dist',
-    manifest: 'manifest.json',
+    emptyOutDir: mode !== 'portal',
+    manifest: mode === 'portal' ? false : 'manifest.json',
     assetsDir: '',
     assetsInlineLimit: 0,
     target: 'es2022',
     modulePreload: { polyfill: false },
-    rolldownOptions: { input: { dashboard: join(here, 'index.html'), portal: join(here, 'portal.html') } },
+    rolldownOptions: {
+      input:
+        mode === 'portal' ? { portal: join(here, 'portal.html') } : { dashboard: join(here, 'index.html') },
+    },
   },
   server: {
     port: 5173,

@@ -71,8 +71,10 @@ export async function buildDashboard() {
   say('building the dashboard')
   const started = Date.now()
   rmSync(stamp, { force: true })
-  const { code, error } = await vite(['build', '--logLevel', 'warn'], ['ignore', 2, 2])
-  if (error || code !== 0) return false
+  for (const page of ['production', 'portal']) {
+    const { code, error } = await vite(['build', '--mode', page, '--logLevel', 'warn'], ['ignore', 2, 2])
+    if (error || code !== 0) return false
+  }
   writeFileSync(stamp, digest)
   say(`dashboard built in ${((Date.now() - started) / 1000).toFixed(1)} s`)
   return true

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { globSync, lstatSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { describe, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { childEnvironment } from '../harness/child-environment.ts'
 
 // Runs with `npm test -- --package` only.
@@ -39,9 +40,15 @@ describe('the installed package', () => {
     )
   })
 
-  test('is packed in at most 1.5 MB', () => {
+  test('is packed in at most 1.5 MB without the pages, and 4 MB with them', () => {
     const [tarball] = globSync('postern-*.tgz', { cwd: project })
-    assert.ok(statSync(join(project, tarball!)).size <= 1.5e6)
+    const { size } = statSync(join(project, tarball!))
+    const pages = globSync('dist/dashboard/**/*.*', { cwd: folder })
+      .map((file) => gzipSync(readFileSync(join(folder, file))).length)
+      .reduce((sum, bytes) => sum + bytes, 0)
+    assert.ok(pages > 100_000, 'the dashboard is in the package')
+    assert.ok(size - pages <= 1.5e6, `${size - pages} bytes without the pages`)
+    assert.ok(size <= 4e6, `${size} bytes`)
   })
 
   test('takes at most 60 MB beside the runtime, has at most 200 packages and needs no install script', () => {

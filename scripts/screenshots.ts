@@ -1,0 +1,112 @@
+// `npm run screenshots -- FOLDER`: pictures of every page of the dashboard of a service in demo mode, at 1440 and 390 pixels, light and
+// dark. Without a folder: those of docs/, at 1440, light.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { launchBrowser, signIn } from '../test/browser/browser.ts'
+
+const root = join(import.meta.dirname, '..')
+const port = 3_479
+const baseUrl = `http://127.0.0.1:${port}`
+
+/** The pages by name; `detail` opens the first link of the list's table. */
+const pages: readonly { name: string; path: string; detail?: boolean }[] = [
+  { name: 'home', path: '/' },
+  { name: 'events', path: '/events', detail: true },
+  { name: 'failures', path: '/failures', detail: true },
+  { name: 'sources', path: '/sources', detail: true },
+  { name: 'handlers', path: '/handlers', detail: true },
+  { name: 'deliveries', path: '/deliveries', detail: true },
+  { name: 'subscribers', path: '/subscribers', detail: true },
+  { name: 'event-types', path: '/event-types', detail: true },
+  { name: 'customers', path: '/customers', detail: true },
+  { name: 'alerts', path: '/alerts' },
+  { name: 'users', path: '/users', detail: true },
+  { name: 'providers', path: '/providers', detail: true },
+  { name: 'apps', path: '/apps', detail: true },
+  { name: 'data', path: '/data', detail: true },
+  { name: 'system', path: '/system' },
+  { name: 'keys', path: '/system/keys' },
+  { name: 'audit', path: '/system/audit' },
+  { name: 'jobs', path: '/system/jobs' },
+  { name: 'queues', path: '/system/queues' },
+  { name: 'settings', path: '/system/settings' },
+  { name: 'doctor', path: '/system/doctor' },
+  { name: 'account', path: '/account' },
+]
+
+/** What the documentation shows. */
+const shownInDocs = new Set(['home', 'event', 'failures', 'subscriber', 'delivery', 'user', 'data'])
+
+interface View {
+  width: number
+  colorScheme: 'light' | 'dark'
+}
+
+const [folder] = process.argv.slice(2)
+const views: View[] = folder
+  ? [1_440, 390].flatMap((width) =>
+      (['light', 'dark'] as const).map((colorScheme) => ({ width, colorScheme })),
+    )
+  : [{ width: 1_440, colorScheme: 'light' }]
+
+async function startDemo(data: string): Promise<ChildProcess> {
+  const child = spawn(process.execPath, ['scripts/run.mjs', 'serve'], {
+    cwd: root,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, PORT: String(port), DATABASE_URL: `sqlite:${join(data, 'demo.db')}` },
+  })
+  for (const end = Date.now() + 60_000; Date.now() < end;) {
+    const answer = await fetch(`${baseUrl}/readyz`).catch(() => undefined)
+    if (answer?.ok) return child
+    await new Promise((done) => setTimeout(done, 200))
+  }
+  throw new Error('the service did not start within a minute')
+}
+
+async function takePictures(browser: Browser, { width, colorScheme }: View, target: string): Promise<void> {
+  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme })
+  await signIn(page, { baseUrl }, 'Ada Lovelace')
+  for (const { name, path, detail } of pages) {
+    await open(page, path)
+    await keep(page, name, { width, colorScheme }, target)
+    if (!detail) continue
+    const link = page.getByRole('main').locator('table tbody a, ul a').first()
+    const href = await link.getAttribute('href', { timeout: 2_000 }).catch(() => null)
+    if (href === null) console.log(`${name}: nothing to open`)
+    else {
+      await open(page, href.replace(/^\/dashboard/, ''))
+      await keep(page, name.replace(/ies$/, 'y').replace(/s$/, ''), { width, colorScheme }, target)
+    }
+  }
+  await page.close()
+}
+
+async function open(page: Page, path: string): Promise<void> {
+  await page.goto(`${baseUrl}/dashboard${path}`)
+  await page.getByRole('heading', { level: 1 }).waitFor({ timeout: 10_000 })
+  // What the page reads after it is there, and its charts.
+  await page.waitForTimeout(700)
+}
+
+async function keep(page: Page, name: string, { width, colorScheme }: View, target: string): Promise<void> {
+  if (!folder && !shownInDocs.has(name)) return
+  const file = folder ? `${name}-${width}-${colorScheme}.png` : `${name}.png`
+  await page.screenshot({ path: join(target, file), fullPage: folder !== undefined })
+  console.log(file)
+}
+
+const data = mkdtempSync(join(tmpdir(), 'postern-screenshots-'))
+const target = folder ?? join(root, 'docs/screenshots')
+mkdirSync(target, { recursive: true })
+const service = await startDemo(data)
+const browser = await launchBrowser()
+try {
+  for (const view of views) await takePictures(browser, view, target)
+} finally {
+  await browser.close()
+  service.kill()
+  rmSync(data, { recursive: true, force: true })
+}
