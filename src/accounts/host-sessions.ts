@@ -71,6 +71,11 @@ export class HostSessions {
     return this.#parts.sessions.findBy(this.#lookup, token)
   }
 
+  /** The era of sessions that `kept` finds: see `SessionLookup.era`. */
+  get era(): number | undefined {
+    return this.#lookup.era
+  }
+
   /** As `find`, without waiting, if the session is kept in memory. */
   kept(token: string): SessionAtHost | undefined {
     return this.#parts.sessions.keptBy(this.#lookup, token)

@@ -57,14 +57,23 @@ export class SessionLookup<Found extends Session = Session> {
 
   /** As `find`, if the session is kept; a session that is not may exist nevertheless. */
   kept(token: string): Found | undefined {
+    return this.era === undefined ? undefined : this.#cache.get(token)
+  }
+
+  /**
+   * A number that changes when a kept session may have changed: until then, what was derived from one holds. `undefined` while this
+   * process may not hear of changes.
+   */
+  get era(): number | undefined {
     const database = this.#database
     if (database.engine === 'postgres')
-      return database.revocations.current ? this.#cache.get(token) : undefined
+      return database.revocations.current ? this.#cache.generation : undefined
     const version = database.dataVersion()
-    if (version === this.#version) return this.#cache.get(token)
-    this.#version = version
-    this.#cache.invalidate(undefined)
-    return undefined
+    if (version !== this.#version) {
+      this.#version = version
+      this.#cache.invalidate(undefined)
+    }
+    return this.#cache.generation
   }
 
   /** Reads the session of a token; `undefined` when it is unknown or revoked or its user is blocked. The caller checks its expiry. */

@@ -137,13 +137,22 @@ export class Sessions {
     return this.keptBy(this.#lookup, token)
   }
 
-  /** The session unless it has expired. */
-  #use<Found extends Session>(session: Found | undefined): Found | undefined {
+  /** The era of sessions that `kept` finds: see `SessionLookup.era`. */
+  get era(): number | undefined {
+    return this.#lookup.era
+  }
+
+  /** Uses a session that was found in the present era. Answers false if it has expired since. */
+  use(session: Session): boolean {
     const { clock, limits } = this.#parts
     const now = clock.now()
-    if (!session || session.expiresAt <= now || session.lastSeenAt <= now - limits.idle) return undefined
+    if (session.expiresAt <= now || session.lastSeenAt <= now - limits.idle) return false
     this.#lastSeen.update(session, now)
-    return session
+    return true
+  }
+
+  #use<Found extends Session>(session: Found | undefined): Found | undefined {
+    return session && this.use(session) ? session : undefined
   }
 
   /**

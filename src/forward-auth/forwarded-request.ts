@@ -1,5 +1,4 @@
-import type { IncomingMessage } from 'node:http'
-import { readHeaders, type RequestHeaders } from './request-headers.ts'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 
 /** The request that the proxy received, and asks about. */
 export interface ForwardedRequest {
@@ -27,8 +26,7 @@ export const forwardPath = '/auth/forward'
  * @returns a text that says what is wrong with the request
  */
 export function readForwarded(request: IncomingMessage): ForwardedRequest | string {
-  const { method = 'GET', url = '' } = request
-  const headers = readHeaders(request)
+  const { method = 'GET', url = '', headers } = request
   const behind = url.slice(forwardPath.length)
   const isEnvoy = behind.startsWith('/')
   const asked = isEnvoy
@@ -41,13 +39,14 @@ export function readForwarded(request: IncomingMessage): ForwardedRequest | stri
   const { host, uri } = asked
   if (host === undefined) return 'The proxy has to send X-Forwarded-Host, with one value.'
   if (uri === undefined) return 'The proxy has to send X-Forwarded-Uri, with one value.'
-  if (!/^\/[^#]*$/.test(uri)) return 'X-Forwarded-Uri has to be a path, without a fragment.'
+  const path = pathOf(uri)
+  if (path === undefined) return 'X-Forwarded-Uri has to be a path, without a fragment.'
   const isNavigation = navigates(headers)
   const isRead = asked.method === 'GET' || asked.method === 'HEAD'
   return {
     host: normalHost(host),
     uri,
-    path: /^[^?]*/.exec(uri)![0],
+    path,
     method: asked.method,
     cookie: headers.cookie,
     isEnvoy,
@@ -56,9 +55,16 @@ export function readForwarded(request: IncomingMessage): ForwardedRequest | stri
   }
 }
 
+/** The path of a path and query; `undefined` for other texts. */
+export function pathOf(uri: string): string | undefined {
+  if (!uri.startsWith('/') || uri.includes('#')) return undefined
+  const query = uri.indexOf('?')
+  return query < 0 ? uri : uri.slice(0, query)
+}
+
 /** Two headers with one name arrive as one with a comma. A path may have a comma, so such a pair is recognized by its space. */
-function single(header: string | undefined): string | undefined {
-  if (header === undefined || header === '') return undefined
+export function single(header: string | string[] | undefined): string | undefined {
+  if (typeof header !== 'string' || header === '') return undefined
   return /,\s/.test(header) ? undefined : header
 }
 
@@ -69,7 +75,7 @@ export function normalHost(host: string): string {
 }
 
 /** Whether a browser will show the answer as the page of a tab: by Sec-Fetch-Dest, or without it by Accept. */
-function navigates(headers: RequestHeaders): boolean {
+function navigates(headers: IncomingHttpHeaders): boolean {
   const destination = headers['sec-fetch-dest']
   if (destination !== undefined) return destination === 'document'
   return headers.accept?.includes('text/html') === true

@@ -8,6 +8,7 @@ import type { GuardedHost } from './hosts.ts'
 import { emptyHeaders, withoutOwnCookies } from './identity-headers.ts'
 import type { IdentityTokens } from './identity-tokens.ts'
 import { forbiddenPage, formPage } from './pages.ts'
+import type { Pass, Passes } from './passes.ts'
 import { lets, type People, type Person } from './people.ts'
 import { type TokenLookups, waiting } from './token-lookups.ts'
 
@@ -19,15 +20,21 @@ export interface GateParts {
   /** The cookie of other hosts. */
   hostCookie: Accounts['sessionCookie']
   people: People
+  passes: Passes
   tokens: IdentityTokens
   lookups: TokenLookups
   baseUrl: () => string
   count: (host: string, outcome: Outcome) => void
 }
 
+/** A person who is signed in, and the role that counts. */
+type SignedIn = Pick<Pass, 'session' | 'role' | 'person'>
+
 /** What is known about a request while it is decided. */
 interface Asked extends ForwardedRequest {
   guarded: GuardedHost
+  /** When the request began, so that a pass ends if the session changes while it is read. */
+  era: number | undefined
   /** For nginx, which takes no redirect from the service that it asks: 401 with the address in Location. */
   redirectsBy401: boolean
 }
@@ -45,6 +52,10 @@ export class Gate {
 
   /** Answers one call of a proxy, at once if the session and the person are kept in memory. @throws Problem */
   answer(call: RawCall): RawAnswer | Promise<RawAnswer> {
+    return this.#parts.passes.answerTo(call) ?? this.#examine(call)
+  }
+
+  #examine(call: RawCall): RawAnswer | Promise<RawAnswer> {
     const asked = this.#read(call)
     if (!asked) return this.#refused(call)
     const token = this.#tokenOf(asked)
@@ -66,7 +77,7 @@ export class Gate {
   #decide(call: RawCall, asked: Asked, session: Session, person: Person): RawAnswer | Promise<RawAnswer> {
     const role = this.#parts.accounts.secondFactor.isMissing(session.role, session) ? 'user' : session.role
     const rules = asked.guarded.rulesFor(asked.path)
-    if (rules.every((rule) => lets(rule, role, person))) return this.#allow(asked, person)
+    if (rules.every((rule) => lets(rule, role, person))) return this.#allow(asked, { session, role, person })
     return this.#forbid(call, asked, session, person)
   }
 
@@ -75,7 +86,9 @@ export class Gate {
     const forwarded = call.isFromProxy ? readForwarded(call.request) : undefined
     if (forwarded === undefined || typeof forwarded === 'string') return undefined
     const guarded = this.#parts.hosts().get(forwarded.host)
-    return guarded && { ...forwarded, guarded, redirectsBy401: call.request.url === urlOfNginx }
+    if (!guarded) return undefined
+    const era = this.#parts.passes.eraOf(guarded)
+    return { ...forwarded, guarded, era, redirectsBy401: call.request.url === urlOfNginx }
   }
 
   /**
@@ -146,12 +159,22 @@ export class Gate {
     return undefined
   }
 
-  #allow(asked: Asked, person: Person | undefined): RawAnswer | Promise<RawAnswer> {
-    const { tokens, count } = this.#parts
-    const { guarded } = asked
+  #allow(asked: Asked, signedIn: SignedIn | undefined): RawAnswer | Promise<RawAnswer> {
+    const { passes, people, tokens, count } = this.#parts
+    const { guarded, era } = asked
     count(guarded.host, 'allowed')
-    if (!guarded.hasToken || !person) return allowed(asked, person, '')
-    return tokens.tokenFor(guarded, person).then((token) => allowed(asked, person, token))
+    if (!signedIn) return allowed(asked, undefined, '')
+    const { person } = signedIn
+    const personUntil = people.keptUntil(person.userId)
+    const answer = (token: string, until: number): RawAnswer => {
+      const sent = allowed(asked, person, token)
+      if (era !== undefined && asked.cookie !== undefined && !asked.isEnvoy)
+        passes.keep(guarded, asked.cookie, { ...signedIn, answer: sent, era, until })
+      return sent
+    }
+    if (!guarded.hasToken) return answer('', personUntil)
+    const { token, until } = tokens.tokenFor(guarded, person)
+    return token.then((signed) => answer(signed, Math.min(until, personUntil)))
   }
 
   #signedOut({ guarded, uri, isPage, isForm, redirectsBy401 }: Asked): RawAnswer {

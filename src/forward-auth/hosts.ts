@@ -1,5 +1,5 @@
 import type { Allowed, ForwardAuthConfig, ForwardedHostConfig, PeopleCondition } from './config.ts'
-import { readingsOf } from './path-readings.ts'
+import { isPlain, readingsOf } from './path-readings.ts'
 
 /** The conditions of which one must hold; or nothing but a sign-in, or nothing at all. */
 export type Rule = 'everyone' | 'signed-in' | readonly Condition[]
@@ -43,6 +43,11 @@ export class GuardedHost {
   rulesFor(path: string): readonly Rule[] {
     if (this.#paths.length === 0) return [this.#rule]
     return [...new Set(readingsOf(path).map((reading) => this.#ruleFor(reading)))]
+  }
+
+  /** As `rulesFor`, for a path that all applications read in the same way; `undefined` for others. */
+  plainRuleFor(path: string): Rule | undefined {
+    return isPlain(path) ? this.#ruleFor(path) : undefined
   }
 
   #ruleFor(path: string): Rule {

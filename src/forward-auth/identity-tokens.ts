@@ -37,18 +37,18 @@ export class IdentityTokens {
     })
   }
 
-  /** A token for one host, with at least 45 seconds left. */
-  tokenFor(host: GuardedHost, person: Person): Promise<string> {
+  /** A token for one host, with at least 45 seconds left, and until when it may be sent. */
+  tokenFor(host: GuardedHost, person: Person): Pick<Signed, 'token' | 'until'> {
     const now = this.#clock.now()
     const key = `${person.userId} ${host.host}`
     const signed = this.#signed.get(key)
     // A person that was read again may have changed.
-    if (signed?.person === person && signed.until > now && signed.until <= now + reusedFor)
-      return signed.token
+    if (signed?.person === person && signed.until > now && signed.until <= now + reusedFor) return signed
     const token = this.#sign(host, person, now)
-    this.#signed.set(key, { token, person, until: now + reusedFor })
+    const fresh = { token, person, until: now + reusedFor }
+    this.#signed.set(key, fresh)
     token.catch(() => this.#signed.set(key, { token, person, until: 0 }))
-    return token
+    return fresh
   }
 
   #sign(host: GuardedHost, { userId, email, name, groups }: Person, now: number): Promise<string> {

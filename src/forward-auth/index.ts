@@ -15,6 +15,7 @@ import { HostCodes } from './host-codes.ts'
 import { hostRoutes } from './host-routes.ts'
 import { compileHosts, namesIdentities, type GuardedHost } from './hosts.ts'
 import { IdentityTokens } from './identity-tokens.ts'
+import { Passes } from './passes.ts'
 import { People } from './people.ts'
 import { forwardRoute } from './routes.ts'
 import { TokenLookups } from './token-lookups.ts'
@@ -53,15 +54,17 @@ export function createForwardAuth(parts: ForwardAuthParts): ServiceModule {
   )
   const labelled = (host: string, outcome: Outcome) =>
     (outcome === 'allowed' ? allowed.get(host) : undefined) ?? counter.labels({ host, outcome })
+  const count = (host: string, outcome: Outcome): void => labelled(host, outcome).inc()
   const gate = new Gate({
     hosts,
     accounts,
+    passes: new Passes({ hosts, accounts, clock, count }),
     hostCookie,
     people: new People({ database, clock, users: accounts.users, withIdentities: namesIdentities(config) }),
     tokens: new IdentityTokens({ ...accounts, database, clock, baseUrl }),
     lookups: new TokenLookups(clock, configuration.rateLimit),
     baseUrl,
-    count: (host, outcome) => labelled(host, outcome).inc(),
+    count,
   })
   return {
     routes(app) {

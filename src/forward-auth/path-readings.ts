@@ -1,6 +1,10 @@
 /** A path that every program reads in the same way: no escapes, no empty segments, no dots at the start of a segment. */
 const plain = /^(?:\/(?!\.)[\w\-~!$&'()*+,=:@.]+)*\/?$/
 
+export function isPlain(path: string): boolean {
+  return plain.test(path)
+}
+
 /** How often an application and its proxies may decode a path, at most. */
 const mostDecodings = 3
 
@@ -10,7 +14,7 @@ const mostDecodings = 3
  * @param path without the query
  */
 export function readingsOf(path: string): readonly string[] {
-  if (plain.test(path)) return [path]
+  if (isPlain(path)) return [path]
   const readings = new Set<string>()
   let text = path
   for (let count = 0; count <= mostDecodings; count += 1) {

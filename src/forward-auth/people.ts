@@ -20,7 +20,7 @@ export interface Person {
 }
 
 /** Milliseconds that a person is kept. The session and the role are read for each request, and the rest changes at a sign-in. */
-const keptFor = 30_000
+export const keptFor = 30_000
 const capacity = 10_000
 
 interface Kept {
@@ -53,6 +53,11 @@ export class People {
   /** The person, if they are kept. */
   kept(userId: string): Person | undefined {
     return this.#current(userId)?.person
+  }
+
+  /** Until when `kept` answers the person, unless a revocation comes before; 0 if they are not kept. */
+  keptUntil(userId: string): number {
+    return this.#current(userId)?.until ?? 0
   }
 
   find(userId: string): Promise<Person | undefined> {

@@ -181,9 +181,9 @@ export interface SqliteDatabase extends CommonDatabase {
   readonly file: string
   readonly readConnection: SqliteConnection
   /**
-   * A number that changes with every commit: while it is the same, `readConnection` reads the same. It is cached during a turn of
-   * the event loop, until a write of this process, because reading it costs as much as a short page. Commits of other
-   * processes show in the next turn.
+   * A number that changes with every commit: while it is the same, `readConnection` reads the same. Writes of this process show
+   * at once, commits of other processes within 5 milliseconds: the number is kept that long, because reading it costs as much as a
+   * short page.
    */
   dataVersion(): number
   /** Makes this process the only one that serves the file, until `close`. @throws FileInUse */

@@ -31,6 +31,8 @@ import type { Repeated, WriterTasks } from './writer-thread.ts'
 const busyLimit = 10_000
 /** Milliseconds that one writer may take before the service is not ready, because all other writers wait for it. */
 const longestHold = 5_000
+/** Milliseconds after which a commit of another process shows in the data version, at most. */
+const versionKeptFor = 5
 
 /**
  * The connections of the main thread to one file: one reads, one runs the service's synchronous batches, and one runs asynchronous transactions. Batches and
@@ -89,15 +91,20 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
   }
 }
 
-/** Reads the version at most once in a turn of the event loop, and again after each write of this process. */
+/**
+ * Reads the version again after each write of this process, and otherwise when the last reading is `versionKeptFor` old. The age is read
+ * from the clock: a callback in each turn of the event loop would keep it from waiting for several requests at once.
+ */
 function dataVersionOf({ reading, gate }: Connections): () => number {
-  let version: { number: number; released: number } | undefined
+  let number = 0
+  let released = -1
+  let readAt = 0
   return () => {
-    const { released } = gate
-    if (version?.released === released) return version.number
-    const { data_version: number } = reading.get<{ data_version: number }>('pragma data_version')!
-    if (!version) setImmediate(() => (version = undefined))
-    version = { number, released }
+    const now = systemClock.elapsed()
+    if (gate.released === released && now - readAt < versionKeptFor) return number
+    released = gate.released
+    readAt = now
+    number = reading.get<{ data_version: number }>('pragma data_version')!.data_version
     return number
   }
 }

@@ -1,0 +1,86 @@
+import type { Accounts } from '../accounts/index.ts'
+import type { Session } from '../accounts/session-lookup.ts'
+import type { RawAnswer, RawCall } from '../http/raw/call.ts'
+import { BoundedCache } from '../paging/bounded-cache.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { forwardPath, pathOf, single } from './forwarded-request.ts'
+import type { GuardedHost, Rule } from './hosts.ts'
+import { keptFor, lets, type Person } from './people.ts'
+
+/** Passes of one host at most. */
+const capacity = 10_000
+/** Longer Cookie headers, in characters, get no pass, so that passes have at most some megabytes. */
+const longestCookie = 1_024
+
+/** What a Cookie header means at one host, and the answer to requests that the rules let pass. */
+export interface Pass {
+  readonly session: Session
+  /** The role that counts. */
+  readonly role: Session['role']
+  readonly person: Person
+  readonly answer: RawAnswer
+  /** Of the session: see `SessionLookup.era`. */
+  readonly era: number
+  /** Milliseconds since 1970 until which the person and the token in the answer are used. */
+  readonly until: number
+}
+
+export interface PassesParts {
+  hosts: () => ReadonlyMap<string, GuardedHost>
+  accounts: Pick<Accounts, 'sessions' | 'hostSessions'>
+  clock: Clock
+  count: (host: string, outcome: 'allowed') => void
+}
+
+/**
+ * Answers the most frequent requests, those of a person for whom the same browser's last request was allowed. Cookies, session, person and
+ * answer are then the same, and only the path has to be checked.
+ */
+export class Passes {
+  readonly #parts: PassesParts
+  readonly #byHost = new Map<string, BoundedCache<string, Pass>>()
+
+  constructor(parts: PassesParts) {
+    this.#parts = parts
+  }
+
+  /** The era in which a session of a host is found now; `undefined` if nothing can be kept. */
+  eraOf({ isOwn }: GuardedHost): number | undefined {
+    const { sessions, hostSessions } = this.#parts.accounts
+    return (isOwn ? sessions : hostSessions).era
+  }
+
+  keep({ host }: GuardedHost, cookie: string, pass: Pass): void {
+    if (cookie.length > longestCookie) return
+    let passes = this.#byHost.get(host)
+    if (!passes) this.#byHost.set(host, (passes = new BoundedCache(capacity)))
+    passes.set(cookie, pass)
+  }
+
+  /** The answer to a request with a pass; `undefined` for all that need to be looked at. */
+  answerTo(call: RawCall): RawAnswer | undefined {
+    const { url = '', headers } = call.request
+    const { cookie, 'x-forwarded-host': host, 'x-forwarded-uri': given } = headers
+    // Envoy asks for paths below.
+    if (cookie === undefined || typeof host !== 'string' || url[forwardPath.length] === '/') return undefined
+    const pass = this.#byHost.get(host)?.get(cookie)
+    if (!pass || !call.isFromProxy) return undefined
+    const guarded = this.#parts.hosts().get(host)
+    if (!guarded || !this.#isCurrent(guarded, pass)) return undefined
+    const rule = ruleFor(guarded, single(given))
+    if (rule === undefined || !lets(rule, pass.role, pass.person)) return undefined
+    this.#parts.count(host, 'allowed')
+    return pass.answer
+  }
+
+  #isCurrent(guarded: GuardedHost, { era, until, session }: Pass): boolean {
+    const now = this.#parts.clock.now()
+    if (until <= now || until > now + keptFor || era !== this.eraOf(guarded)) return false
+    return this.#parts.accounts.sessions.use(session)
+  }
+}
+
+function ruleFor(guarded: GuardedHost, uri: string | undefined): Rule | undefined {
+  const path = uri === undefined ? undefined : pathOf(uri)
+  return path === undefined ? undefined : guarded.plainRuleFor(path)
+}
