@@ -84,7 +84,8 @@ await bundle()
 shortenMaps(dist)
 for (const [name, license] of Object.entries(inlined))
   cpSync(join(root, 'node_modules', name, license), join(dist, `licenses/${name}.txt`))
-cpSync(join(source, 'http/pages/assets'), join(dist, 'http/pages/assets'), { recursive: true })
+for (const folder of ['http/pages/assets', 'emitting/verification/templates'])
+  cpSync(join(source, folder), join(dist, folder), { recursive: true })
 if (!(await buildDashboard())) process.exit(1)
 cpSync(join(root, 'dashboard/dist'), join(dist, 'dashboard'), {
   recursive: true,

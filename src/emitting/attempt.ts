@@ -58,6 +58,9 @@ export interface AttemptResult extends AttemptRecord {
  */
 export type Attempt = (request: AttemptRequest, cut: AbortBroadcast) => Promise<AttemptResult>
 
+/** The name under which the recorded request headers hold the address. No header can have it. */
+export const addressKey = ':url'
+
 /** The reason of an exchange that was aborted at its time-out. */
 class OutOfTime extends Error {}
 
@@ -70,7 +73,7 @@ export function targetOf(url: string, customHeaders: Readonly<Record<string, str
     origin,
     path: pathname + search,
     headers: { ...customHeaders, ...fixed },
-    shown: JSON.stringify({ ...fixed, ...redacted }).slice(0, -1),
+    shown: JSON.stringify({ [addressKey]: url, ...fixed, ...redacted }).slice(0, -1),
   }
 }
 

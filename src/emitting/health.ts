@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Clock } from '../runtime/clock.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { SubscriberHoursTable } from '../storage/tables.ts'
@@ -57,26 +58,65 @@ export class Health {
     if (!this.#stopped) this.#cancel ??= clock.after(flushEvery, () => this.#flushSoon())
   }
 
+  /** Subscribers with attempts that are not in the table yet. */
+  get unwritten(): string[] {
+    return [...new Set([...this.#counts.values()].map((row) => row.subscriber_id))]
+  }
+
   /** The rows of a subscriber, including counts that are not in the table yet. Each attempt is counted once. */
-  async read(subscriberId: string, since: number, until: number): Promise<SubscriberHoursTable[]> {
+  read(subscriberId: string, since: number, until: number): Promise<SubscriberHoursTable[]> {
+    return this.readAll([subscriberId], since, until)
+  }
+
+  /** The same of several subscribers. */
+  readAll(subscriberIds: readonly string[], since: number, until: number): Promise<SubscriberHoursTable[]> {
+    return this.#read(subscriberIds, since, until, () => this.#written(subscriberIds, since, until))
+  }
+
+  /** Their sums since an hour. The rows have no hour and no class, and a subscriber can have several. */
+  totals(subscriberIds: readonly string[], since: number): Promise<SubscriberHoursTable[]> {
+    const until = Number.MAX_SAFE_INTEGER
+    return this.#read(subscriberIds, since, until, () =>
+      this.#parts.database.reader
+        .selectFrom('subscriber_hours')
+        .select(['subscriber_id', sql<number>`0`.as('hour'), sql<number>`0`.as('duration_class')])
+        .select((eb) => [
+          eb.fn.sum<number>('delivered').as('delivered'),
+          eb.fn.sum<number>('failed').as('failed'),
+        ])
+        .where('subscriber_id', 'in', [...subscriberIds])
+        .where('hour', '>=', since)
+        .groupBy('subscriber_id')
+        .execute(),
+    )
+  }
+
+  async #read(
+    subscriberIds: readonly string[],
+    since: number,
+    until: number,
+    readWritten: () => Promise<SubscriberHoursTable[]>,
+  ): Promise<SubscriberHoursTable[]> {
+    if (subscriberIds.length === 0) return []
+    const asked = new Set(subscriberIds)
     for (;;) {
       const writing = this.#writing
       await writing
       if (writing !== this.#writing) continue
       const unwritten = [...this.#counts.values()].filter(
-        (row) => row.subscriber_id === subscriberId && row.hour >= since && row.hour < until,
+        (row) => asked.has(row.subscriber_id) && row.hour >= since && row.hour < until,
       )
-      const rows = await this.#written(subscriberId, since, until)
+      const rows = await readWritten()
       // A write that started meanwhile may have moved counts to the table, where they would count twice.
       if (writing === this.#writing) return [...rows, ...unwritten]
     }
   }
 
-  #written(subscriberId: string, since: number, until: number): Promise<SubscriberHoursTable[]> {
+  #written(subscriberIds: readonly string[], since: number, until: number): Promise<SubscriberHoursTable[]> {
     return this.#parts.database.reader
       .selectFrom('subscriber_hours')
       .selectAll()
-      .where('subscriber_id', '=', subscriberId)
+      .where('subscriber_id', 'in', [...subscriberIds])
       .where('hour', '>=', since)
       .where('hour', '<', until)
       .execute()

@@ -26,7 +26,9 @@ import { Health } from './health.ts'
 import { Jobs } from './jobs.ts'
 import { deliveryMetrics } from './metrics.ts'
 import { OperationalEvents } from './operational-events.ts'
+import { pastSignatures } from './past-signatures.ts'
 import { Replay, replayStep } from './replay.ts'
+import { Owners } from './owners.ts'
 import { Portal } from './portal.ts'
 import { openDeliveryStore } from './open-store.ts'
 import { emittingRoutes } from './routes.ts'
@@ -89,6 +91,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     clock,
     egressOf: egress.of,
     record,
+    unwritten: () => health.unwritten,
     publishDisabled: (tx, row) => operationalEvents.publishDisabled(tx, row),
     changed: (id) => dispatcher.changed(id),
   })
@@ -117,8 +120,10 @@ export function createEmitting(parts: EmittingParts): Emitting {
         testEvents: new TestEvents({ database, clock, emitter, subscribers, announce, record }),
         keysOf: (id) => secrets.describe(database.reader, id, clock.now()),
         publishedKeysOf: (id) => secrets.published(database.reader, id, clock.now()),
+        signaturesOf: (detail) => pastSignatures({ db: database.reader, secrets, clock }, detail),
         deliveryLog: new DeliveryLog(database, cursors),
         replay: new Replay(database, clock, record),
+        owners: new Owners({ database, cursors, clock, health }),
         jobs: new Jobs(database, clock, record),
       }),
   }

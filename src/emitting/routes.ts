@@ -2,14 +2,16 @@ import type { App } from '../http/app.ts'
 import type { EventCatalogue } from './event-catalogue.ts'
 import { parseLossless, parsePlain } from '../json/lossless.ts'
 import { adminArea } from './routes/area.ts'
-import { deliveryRoutes, type DeliveryRouteParts } from './routes/deliveries.ts'
+import { deliveryRoutes, deliverySearchRoute, type DeliveryRouteParts } from './routes/deliveries.ts'
 import { eventTypeRoutes } from './routes/event-types.ts'
 import { eventRoutes, type EventRouteParts } from './routes/events.ts'
 import { healthRoutes, type HealthRouteParts } from './routes/health.ts'
 import { jobRoutes, type JobRouteParts } from './routes/jobs.ts'
 import { keyRoutes, type KeyRouteParts } from './routes/keys.ts'
+import { ownerRoutes, type OwnerRouteParts } from './routes/owners.ts'
 import { portalArea, portalRoutes, type PortalRouteParts } from './routes/portal.ts'
 import { subscriberRoutes, type SubscriberRouteParts } from './routes/subscribers.ts'
+import { verificationRoutes } from './routes/verification.ts'
 
 export interface EmittingRouteParts
   extends
@@ -19,6 +21,7 @@ export interface EmittingRouteParts
     HealthRouteParts,
     JobRouteParts,
     KeyRouteParts,
+    OwnerRouteParts,
     PortalRouteParts {
   catalogue: EventCatalogue
 }
@@ -34,11 +37,14 @@ export async function emittingRoutes(app: App, parts: EmittingRouteParts): Promi
     readJsonWith(scope, parsePlain)
     keyRoutes(scope, parts)
     portalRoutes(scope, parts)
+    deliverySearchRoute(scope, parts)
+    ownerRoutes(scope, parts)
     for (const area of [adminArea, portalArea]) {
       subscriberRoutes(scope, parts, area)
       deliveryRoutes(scope, parts, area)
       jobRoutes(scope, parts, area)
       healthRoutes(scope, parts, area)
+      verificationRoutes(scope, parts, area)
     }
   })
 }

@@ -25,6 +25,7 @@ export interface LiveKey {
   signing: SigningKey
   /** Milliseconds since 1970; null for the newest key of a scheme. */
   expiresAt: number | null
+  createdAt: number
 }
 
 /** New keys, which are shown once. */
@@ -112,7 +113,7 @@ export class SubscriberSecrets {
         row.scheme === 'v1'
           ? { id: row.id, scheme: 'v1', key: new HmacKey('sha256', bytes) }
           : { id: row.id, scheme: 'v1a', key: asymmetricKey(bytes) }
-      return { signing, expiresAt: row.expires_at }
+      return { signing, expiresAt: row.expires_at, createdAt: row.created_at }
     })
   }
 

@@ -14,6 +14,7 @@ import { reaches, type Reach } from './audience.ts'
 import { checkConditions, type Condition } from './conditions.ts'
 import { readCustomHeaders } from './custom-headers.ts'
 import { openHeaders, sealHeaders } from './destinations.ts'
+import { isInState, lastDayBegins, type SubscriberState } from './subscriber-state.ts'
 import { describeSubscriber, recordChange, subscriberTarget } from './subscriber-audit.ts'
 import { schemesOf, type ShownKeys, type SubscriberSecrets } from './secrets.ts'
 import {
@@ -58,6 +59,14 @@ export type SubscriberChange = Given<SubscriberSettings & Assignment> & {
   status?: SubscriberStatus | undefined
 }
 
+export interface SubscriberFilter {
+  /** `undefined`: of all; `null`: those without an owner. */
+  owner?: string | null | undefined
+  state?: SubscriberState | undefined
+  /** A part of the address, in any case. */
+  url?: string | undefined
+}
+
 export interface SubscribersParts {
   database: Database
   keyring: Keyring
@@ -69,6 +78,8 @@ export interface SubscribersParts {
   egressOf: (owner: string | null) => Egress
   /** Called in the transaction that disables a subscriber. */
   publishDisabled: (tx: Tx, row: SubscribersTable) => Promise<void>
+  /** Subscribers whose last attempts are not counted in the table yet. */
+  unwritten: () => readonly string[]
   /** Called after the commit of a change, so that this process applies it at once. */
   changed: (id: string) => void
 }
@@ -146,17 +157,21 @@ export class Subscribers {
     return row
   }
 
-  /** Newest first. `undefined`: all; `null`: those without an owner. */
+  /** Newest first. */
   async list(
-    owner: string | null | undefined,
+    { owner, state, url }: SubscriberFilter,
     limit: number,
     cursor: string | undefined,
   ): Promise<PageOfRows<SubscribersTable>> {
-    const { database, cursors } = this.#parts
+    const { database, cursors, clock, unwritten } = this.#parts
     const scope: CursorScope = {
       list: 'subscribers',
       keys: [{ name: 'id', type: 'text' }],
-      query: owner === undefined ? {} : { owner },
+      query: {
+        ...(owner !== undefined && { owner }),
+        ...(state !== undefined && { state }),
+        ...(url !== undefined && { url }),
+      },
     }
     let query = database.reader
       .selectFrom('subscribers')
@@ -164,6 +179,10 @@ export class Subscribers {
       .$if(owner !== undefined, (all) => all.where('owner', owner === null ? 'is' : '=', owner!))
       .orderBy('id', 'desc')
       .limit(limit + 1)
+    if (state !== undefined)
+      query = query.where(isInState(state, { since: lastDayBegins(clock.now()), unwritten: unwritten() }))
+    if (url !== undefined)
+      query = query.where(sql<boolean>`lower(url) like ${`%${escapeLike(url.toLowerCase())}%`} escape '!'`)
     if (cursor !== undefined) query = query.where('id', '<', cursors.decode(scope, cursor)[0] as string)
     return cursors.page(scope, await query.execute(), limit, ({ id }) => [id])
   }
@@ -335,6 +354,10 @@ export class Subscribers {
     // Stored as given, unless it contains characters that must be encoded.
     return /^[!-~]+$/.test(url) ? url : new URL(url).href
   }
+}
+
+function escapeLike(text: string): string {
+  return text.replace(/[!%_]/g, '!$&')
 }
 
 function writeConditions(conditions: readonly Condition[] | null): string | null {

@@ -7,7 +7,10 @@ import { redactedValue } from '../telemetry/redaction.ts'
 import { showCustomHeaders } from './custom-headers.ts'
 import { deliveryStatuses } from './delivery-filter.ts'
 import { disablesAt, type DisablingPolicy } from './disabling.ts'
-import type { DeliveryEntry } from './delivery-log.ts'
+import { addressKey } from './attempt.ts'
+import type { DeliveryEntry, OwnedEntry } from './delivery-log.ts'
+import type { Summary } from './health-summary.ts'
+import { stateOf, subscriberStates } from './subscriber-state.ts'
 import type { KeyDescription } from './secrets.ts'
 
 const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
@@ -21,6 +24,21 @@ export const SubscriberView = Type.Object(
     description: Nullable(Type.String()),
     eventTypes: Type.Array(Type.String()),
     status: Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')]),
+    state: Type.Enum(subscriberStates, {
+      description:
+        'One word for all: disabled, paused, failing (see `failingSince`), idle (active, without an attempt in the last day), active',
+    }),
+    lastDay: Type.Object(
+      {
+        delivered: Type.Integer({ description: 'Attempts that succeeded' }),
+        failed: Type.Integer({ description: 'Attempts that failed' }),
+        successRate: Nullable(Type.Number({ description: '0 to 1; null without attempts' })),
+        p99: Nullable(
+          Type.Number({ description: 'Milliseconds within which 99 of 100 ended, rounded up to a class' }),
+        ),
+      },
+      { additionalProperties: false, description: 'The last 24 hours, and the hour in which they begin' },
+    ),
     disabledReason: Nullable(Type.String()),
     retrySchedule: Nullable(
       Type.Array(Type.Number(), { description: 'Seconds before each attempt; null: the service’s default' }),
@@ -97,10 +115,15 @@ export function viewKey({
   }
 }
 
+export interface SubscriberFacts {
+  headers: Readonly<Record<string, string>>
+  policy: DisablingPolicy
+  lastDay: Summary
+}
+
 export function viewSubscriber(
   row: SubscribersTable,
-  headers: Readonly<Record<string, string>>,
-  policy: DisablingPolicy,
+  { headers, policy, lastDay }: SubscriberFacts,
 ): Static<typeof SubscriberView> {
   const failing = { failingSince: row.failing_since, warnedAt: row.warned_at }
   const end = row.status === 'active' ? disablesAt(failing, policy) : null
@@ -110,6 +133,13 @@ export function viewSubscriber(
     description: row.description,
     eventTypes: JSON.parse(row.event_types) as string[],
     status: row.status,
+    state: stateOf(row, lastDay),
+    lastDay: {
+      delivered: lastDay.delivered,
+      failed: lastDay.failed,
+      successRate: lastDay.successRate,
+      p99: lastDay.p99,
+    },
     disabledReason: row.disabled_reason,
     retrySchedule:
       row.retry_schedule === null
@@ -167,6 +197,19 @@ export function viewDelivery(entry: DeliveryEntry): Static<typeof DeliveryView> 
   }
 }
 
+export const OwnedDeliveryView = Type.Object(
+  {
+    ...DeliveryView.properties,
+    subscriberUrl: Type.String({ description: 'The address of the subscriber now' }),
+    owner: Nullable(Type.String({ description: 'The owner of the subscriber' })),
+  },
+  { additionalProperties: false },
+)
+
+export function viewOwnedDelivery(entry: OwnedEntry): Static<typeof OwnedDeliveryView> {
+  return { ...viewDelivery(entry), subscriberUrl: entry.url, owner: entry.owner }
+}
+
 const Headers = Type.Record(Type.String(), Type.String())
 const Milliseconds = (description: string) => Nullable(Type.Number({ description }))
 
@@ -191,6 +234,9 @@ export const AttemptView = Type.Object(
   {
     number: Type.Integer(),
     at: Time,
+    url: Nullable(
+      Type.String({ description: 'The address that it was sent to; null if no request was made' }),
+    ),
     status: Nullable(Type.Integer()),
     durationMs: Type.Integer(),
     phases: Nullable(PhasesView),
@@ -198,6 +244,12 @@ export const AttemptView = Type.Object(
     failure: Nullable(Type.String({ description: 'The kind of failure, a stable word such as `refused`' })),
     advice: Nullable(Type.String({ description: 'A troubleshooting hint' })),
     requestHeaders: Headers,
+    signature: Nullable(
+      Type.String({
+        description:
+          'What `webhook-signature` was, computed again from the keys of that time that are left. Null for five minutes, while a receiver would accept it; without such a key; and for payloads of more than 64 KiB',
+      }),
+    ),
     responseHeaders: Nullable(Headers),
     responseBody: Nullable(
       Type.String({ description: 'The first 64 KiB, as UTF-8; the first 4 KiB in the portal' }),
@@ -206,17 +258,23 @@ export const AttemptView = Type.Object(
   { additionalProperties: false },
 )
 
-export function viewAttempt(row: AttemptsTable): Static<typeof AttemptView> {
+export function viewAttempt(row: AttemptsTable, signature: string | null): Static<typeof AttemptView> {
+  const { [addressKey]: url = null, ...requestHeaders } = JSON.parse(row.request_headers) as Record<
+    string,
+    string
+  >
   return {
     number: row.number,
     at: iso(row.at),
+    url,
     status: row.status,
     durationMs: row.duration_ms,
     phases: row.phases === null ? null : viewPhases(row.phases),
     error: row.error,
     failure: row.failure,
     advice: troubleshootingHint(row.failure),
-    requestHeaders: JSON.parse(row.request_headers) as Record<string, string>,
+    requestHeaders,
+    signature,
     responseHeaders:
       row.response_headers === null ? null : (JSON.parse(row.response_headers) as Record<string, string>),
     responseBody: row.response_body === null ? null : Buffer.from(row.response_body).toString(),
@@ -240,11 +298,12 @@ const bodyShownToOwners = 4 * 1024
  * An attempt as an owner sees it: the usual headers, and only the beginning of the response body. Owners choose the address, and
  * a server may tell this service more than it tells them.
  */
-export function viewAttemptForOwner(row: AttemptsTable): Static<typeof AttemptView> {
-  const view = viewAttempt({
-    ...row,
-    response_body: row.response_body && row.response_body.subarray(0, bodyShownToOwners),
-  })
+export function viewAttemptForOwner(
+  row: AttemptsTable,
+  signature: string | null,
+): Static<typeof AttemptView> {
+  const responseBody = row.response_body && row.response_body.subarray(0, bodyShownToOwners)
+  const view = viewAttempt({ ...row, response_body: responseBody }, signature)
   const headers = Object.entries(view.responseHeaders ?? {}).filter(([name]) => shownToOwners.has(name))
   return { ...view, responseHeaders: view.responseHeaders && Object.fromEntries(headers) }
 }

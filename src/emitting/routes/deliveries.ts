@@ -6,18 +6,33 @@ import type { App } from '../../http/app.ts'
 import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { limitParameter } from '../../paging/parameters.ts'
-import { deliveryStatuses, readDeliveryFilter } from '../delivery-filter.ts'
-import type { DeliveryLog } from '../delivery-log.ts'
+import type { AttemptsTable } from '../../storage/tables.ts'
+import {
+  deliveryStatuses,
+  readDeliveryFilter,
+  readDeliverySearch,
+  responseClasses,
+} from '../delivery-filter.ts'
+import type { DeliveryDetail, DeliveryLog } from '../delivery-log.ts'
 import type { Replay } from '../replay.ts'
 import type { Subscribers } from '../subscribers.ts'
-import { AttemptView, DeliveryView, viewAttempt, viewAttemptForOwner, viewDelivery } from '../views.ts'
-import type { Area } from './area.ts'
+import {
+  AttemptView,
+  DeliveryView,
+  OwnedDeliveryView,
+  viewAttempt,
+  viewAttemptForOwner,
+  viewDelivery,
+  viewOwnedDelivery,
+} from '../views.ts'
+import { adminArea, type Area } from './area.ts'
 import { readSubscriberId } from './subscribers.ts'
 
 export interface DeliveryRouteParts {
   deliveryLog: DeliveryLog
   replay: Replay
   subscribers: Subscribers
+  signaturesOf: (detail: DeliveryDetail) => Promise<(attempt: AttemptsTable) => string | null>
 }
 
 const tags = ['deliveries']
@@ -35,7 +50,12 @@ const querystring = Type.Object({
   cursor: Type.Optional(Type.String({ minLength: 1 })),
 })
 const DetailView = Type.Object(
-  { ...DeliveryView.properties, attempts: Type.Array(AttemptView, { description: 'The newest hundred' }) },
+  {
+    ...OwnedDeliveryView.properties,
+    payload: Type.String({ description: 'The body of each request: its first 64 KiB, as UTF-8' }),
+    payloadBytes: Type.Integer({ description: 'The length of the whole body' }),
+    attempts: Type.Array(AttemptView, { description: 'The newest hundred' }),
+  },
   { additionalProperties: false },
 )
 const ReplayBody = Type.Object(
@@ -57,6 +77,44 @@ const ReplayBody = Type.Object(
   },
   { additionalProperties: false },
 )
+
+/** GET /deliveries, which only admins have. */
+export function deliverySearchRoute(app: App, { deliveryLog }: DeliveryRouteParts): void {
+  app.get(
+    '/deliveries',
+    {
+      config: { access: adminArea.access.read },
+      schema: {
+        tags,
+        summary: 'The deliveries of all subscribers, newest first',
+        description:
+          'Each page examines a bounded number of deliveries. If few of them match all filters, it has fewer items than `limit`; follow `nextCursor` to search on. With `eventType` the order is that of the events.',
+        querystring: Type.Object({
+          ...querystring.properties,
+          subscriber: Type.Optional(Type.String({ description: 'The id of a subscriber' })),
+          owner: Type.Optional(
+            Type.String({ description: 'The owner of the subscribers; empty: subscribers without an owner' }),
+          ),
+          eventId: Type.Optional(Type.String({ description: 'The id that is sent as `webhook-id`' })),
+          response: Type.Optional(
+            Type.String({
+              description: `The response to the newest attempt: ${responseClasses.join(', ')}; none: no response came`,
+            }),
+          ),
+        }),
+        response: { 200: pageSchema(OwnedDeliveryView) },
+      },
+    },
+    async ({ query }) => {
+      const page = await deliveryLog.search({
+        filter: readDeliverySearch(query),
+        limit: readLimit(query.limit, { default: 20, max: 100 }),
+        cursor: query.cursor,
+      })
+      return viewPage(page, viewOwnedDelivery)
+    },
+  )
+}
 
 export function deliveryRoutes(app: App, parts: DeliveryRouteParts, area: Area): void {
   logRoute(app, parts, area)
@@ -98,7 +156,7 @@ function logRoute(
 
 function detailRoute(
   app: App,
-  { deliveryLog }: DeliveryRouteParts,
+  { deliveryLog, signaturesOf }: DeliveryRouteParts,
   { prefix, access, reach, reachesAll }: Area,
 ): void {
   app.get(
@@ -108,10 +166,15 @@ function detailRoute(
       schema: { tags, summary: 'One delivery with its attempts', params, response: { 200: DetailView } },
     },
     async (request) => {
-      const { entry, attempts } = await deliveryLog.get(readDeliveryId(request.params.id), reach(request))
+      const detail = await deliveryLog.get(readDeliveryId(request.params.id), reach(request))
+      const { entry, payload, size, attempts } = detail
+      const signatureOf = await signaturesOf(detail)
+      const view = reachesAll ? viewAttempt : viewAttemptForOwner
       return {
-        ...viewDelivery(entry),
-        attempts: attempts.map(reachesAll ? viewAttempt : viewAttemptForOwner),
+        ...viewOwnedDelivery(entry),
+        payload: payload.toString(),
+        payloadBytes: size,
+        attempts: attempts.map((attempt) => view(attempt, signatureOf(attempt))),
       }
     },
   )

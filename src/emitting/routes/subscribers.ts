@@ -13,6 +13,9 @@ import type { DisablingPolicy } from '../disabling.ts'
 import { openHeaders } from '../destinations.ts'
 import type { KeyDescription } from '../secrets.ts'
 import { readSettings, Secret } from '../subscriber-body.ts'
+import type { Health } from '../health.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { lastDays, readState, subscriberStates } from '../subscriber-state.ts'
 import type { Subscribers } from '../subscribers.ts'
 import type { TestEvents } from '../test-events.ts'
 import type { Area } from './area.ts'
@@ -24,6 +27,8 @@ export interface SubscriberRouteParts {
   keysOf: (subscriberId: string) => Promise<KeyDescription[]>
   keyring: Keyring
   disabling: DisablingPolicy
+  health: Health
+  clock: Clock
 }
 
 const tags = ['subscribers']
@@ -96,7 +101,7 @@ function registerRoute(
       const test = sendTest
         ? { testDeliveryId: (await testEvents.send(row.id, 'all', origin, true)).deliveryId }
         : {}
-      return reply.code(201).send({ ...view(row, parts), ...keys, ...test })
+      return reply.code(201).send({ ...(await view(row, parts)), ...keys, ...test })
     },
   )
 }
@@ -106,6 +111,10 @@ function listRoute(app: App, parts: SubscriberRouteParts, { prefix, access, reac
   const querystring = Type.Object({
     limit: limitParameter({ default: 20, max: 100 }),
     cursor: Type.Optional(Type.String({ minLength: 1 })),
+    state: Type.Optional(Type.String({ description: subscriberStates.join(', ') })),
+    url: Type.Optional(
+      Type.String({ maxLength: 256, description: 'A part of the address; upper and lower case are equal' }),
+    ),
     ...(reachesAll && {
       owner: Type.Optional(
         Type.String({ description: 'Only subscribers of this owner; empty: those without an owner' }),
@@ -125,12 +134,22 @@ function listRoute(app: App, parts: SubscriberRouteParts, { prefix, access, reac
     },
     async (request) => {
       const { query } = request
+      const { owner, state } = query as { owner?: string; state?: string }
+      const asked = readState(state)
       const page = await subscribers.list(
-        ownerAsked(reach(request), (query as { owner?: string }).owner),
+        {
+          owner: ownerAsked(reach(request), owner),
+          state: asked,
+          // PostgreSQL refuses a NUL in a parameter. No address contains one.
+          url: query.url?.replaceAll('\0', '\u{fffd}') || undefined,
+        },
         readLimit(query.limit, { default: 20, max: 100 }),
         query.cursor,
       )
-      return viewPage(page, (row) => view(row, parts))
+      const shown = await views(page.rows, parts)
+      // An attempt that ended meanwhile can change the state.
+      const rows = asked === undefined ? shown : shown.filter((one) => one.state === asked)
+      return viewPage({ ...page, rows }, (one) => one)
     },
   )
 }
@@ -147,7 +166,7 @@ function detailRoute(app: App, parts: SubscriberRouteParts, { prefix, access, re
       const row = await subscribers.get(readSubscriberId(request.params.id), reach(request))
       const keys = await keysOf(row.id)
       const publicKeys = keys.map(({ publicKey }) => publicKey).filter((key) => key !== null)
-      return { ...view(row, parts), publicKeys, keys: keys.map(viewKey) }
+      return { ...(await view(row, parts)), publicKeys, keys: keys.map(viewKey) }
     },
   )
 }
@@ -179,7 +198,7 @@ function changeRoute(
         reach(request),
         auditOrigin(request),
       )
-      return { ...view(row, parts), ...keys }
+      return { ...(await view(row, parts)), ...keys }
     },
   )
 }
@@ -272,8 +291,21 @@ function testRoute(app: App, { testEvents }: SubscriberRouteParts, { prefix, acc
   )
 }
 
-function view(row: SubscribersTable, { keyring, disabling }: SubscriberRouteParts) {
-  return viewSubscriber(row, openHeaders(keyring, row), disabling)
+async function view(row: SubscribersTable, parts: SubscriberRouteParts): Promise<Shown> {
+  return (await views([row], parts))[0]!
+}
+
+type Shown = ReturnType<typeof viewSubscriber>
+
+async function views(
+  rows: readonly SubscribersTable[],
+  { keyring, disabling: policy, health, clock }: SubscriberRouteParts,
+): Promise<Shown[]> {
+  const ids = rows.map(({ id }) => id)
+  const days = await lastDays(health, ids, clock.now())
+  return rows.map((row) =>
+    viewSubscriber(row, { headers: openHeaders(keyring, row), policy, lastDay: days.get(row.id)! }),
+  )
 }
 
 /** Returns the owner whose subscribers are listed; see Subscribers.list. */

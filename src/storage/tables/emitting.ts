@@ -94,6 +94,7 @@ export interface AttemptsTable {
   failure: string | null
   /** JSON: the duration of each phase. */
   phases: string | null
+  /** JSON: the headers, and the address under `:url`. */
   request_headers: string
   response_headers: string | null
   response_body: Uint8Array | null

@@ -50,6 +50,11 @@ export const emitting: SchemaPart = {
       (subscriber_id, (case when attempts > 0 then 1 else 0 end), due_at, id) where status = 'pending';
     -- For the delivery log of a subscriber, and for the cascade.
     create index deliveries_of_subscriber on deliveries (subscriber_id, id);
+    -- For deliveries of one status across subscribers. Without the delivered ones, so that the usual delivery writes it once.
+    create index deliveries_open on deliveries (status, id) where status <> 'delivered';
+    -- For the deliveries of a subscriber that were given up. deliveries_in_order has those that wait.
+    create index deliveries_ended_of_subscriber on deliveries (subscriber_id, status, id)
+      where status in ('dead', 'cancelled');
     -- For the state and the deliveries of an event.
     create index deliveries_of_event on deliveries (event, status);
     -- For the dead letters of the last hour: a start emits the operational events that an ended process did not.

@@ -17,6 +17,8 @@ export const events: SchemaPart = {
       type text not null, content_type text not null, created_at ${time} not null, nonce ${bigint},
       headers text, payload ${bytes} not null
     ) ${strict};
+    -- For the deliveries of an event type, newest first.
+    create index events_emitted_by_type on events (type, id) where direction = 'emitted';
 
     -- One row for each replay or reprocessing of many rows. A call inserts it, and the process that claims it works on it.
     -- subscriber_id has no foreign key: the record of a job outlives its subscriber.

@@ -1,0 +1,116 @@
+import { Type, type Static } from 'typebox'
+import type { App } from '../../http/app.ts'
+import { readLimit } from '../../paging/limit.ts'
+import { pageSchema, viewPage } from '../../paging/page.ts'
+import { limitParameter } from '../../paging/parameters.ts'
+import { deliveryStatuses } from '../delivery-filter.ts'
+import type { Owner, Owners } from '../owners.ts'
+import type { SubscriberState } from '../subscriber-state.ts'
+
+export interface OwnerRouteParts {
+  owners: Owners
+}
+
+const closed = { additionalProperties: false }
+const access = { scope: 'subscribers:read' } as const
+const tags = ['owners']
+const Time = Type.String({ format: 'date-time' })
+const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
+  Type.Union([schema, Type.Null()])
+const OwnerView = Type.Object(
+  {
+    owner: Type.String(),
+    subscribers: Type.Integer(),
+    states: Type.Object(
+      {
+        active: Type.Integer(),
+        idle: Type.Integer(),
+        failing: Type.Integer(),
+        paused: Type.Integer(),
+        disabled: Type.Integer(),
+      } satisfies Record<SubscriberState, unknown>,
+      { ...closed, description: 'The number of subscribers by their state' },
+    ),
+    delivered: Type.Integer({ description: 'Attempts of the last day that succeeded' }),
+    failed: Type.Integer({ description: 'Attempts of the last day that failed' }),
+    successRate: Nullable(Type.Number({ description: 'Of the last day, 0 to 1; null without attempts' })),
+    lastDelivery: Nullable(
+      Type.Object({ id: Type.Integer(), status: Type.Enum(deliveryStatuses), createdAt: Time }, closed),
+    ),
+    linkExpiresAt: Nullable(
+      Type.String({
+        format: 'date-time',
+        description: 'When the last link to the portal expires that was not opened yet; null without one',
+      }),
+    ),
+    sessionExpiresAt: Nullable(
+      Type.String({
+        format: 'date-time',
+        description: 'When the last session of the portal ends; null without one',
+      }),
+    ),
+  },
+  closed,
+)
+
+/** The owners that subscribers name. */
+export function ownerRoutes(app: App, { owners }: OwnerRouteParts): void {
+  app.get(
+    '/owners',
+    {
+      config: { access },
+      schema: {
+        tags,
+        summary: 'The owners of subscribers, by name',
+        querystring: Type.Object({
+          q: Type.Optional(
+            Type.String({
+              maxLength: 256,
+              description: 'A part of the name; upper and lower case are equal',
+            }),
+          ),
+          limit: limitParameter({ default: 20, max: 100 }),
+          cursor: Type.Optional(Type.String({ minLength: 1 })),
+        }),
+        response: { 200: pageSchema(OwnerView) },
+      },
+    },
+    async ({ query }) => {
+      const limit = readLimit(query.limit, { default: 20, max: 100 })
+      return viewPage(await owners.list(query.q ? searchable(query.q) : undefined, limit, query.cursor), view)
+    },
+  )
+  app.get(
+    '/owners/:owner',
+    {
+      config: { access },
+      schema: {
+        tags,
+        summary: 'One owner with the states of its subscribers, the last day and its access to the portal',
+        params: Type.Object({ owner: Type.String() }),
+        response: { 200: OwnerView },
+      },
+    },
+    async ({ params }) => view(await owners.get(searchable(params.owner))),
+  )
+}
+
+/** PostgreSQL refuses a NUL in a parameter. No owner contains one, so another character finds the same. */
+function searchable(text: string): string {
+  return text.replaceAll('\0', '\u{fffd}')
+}
+
+function view({ lastDelivery, linkExpiresAt, sessionExpiresAt, ...counts }: Owner): Static<typeof OwnerView> {
+  const attempts = counts.delivered + counts.failed
+  return {
+    ...counts,
+    successRate: attempts === 0 ? null : counts.delivered / attempts,
+    lastDelivery: lastDelivery && { ...lastDelivery, createdAt: iso(lastDelivery.createdAt)! },
+    linkExpiresAt: iso(linkExpiresAt),
+    sessionExpiresAt: iso(sessionExpiresAt),
+  }
+}
+
+function iso(time: number | null): string | null {
+  return time === null ? null : new Date(time).toISOString()
+}

@@ -1,0 +1,52 @@
+import { Type } from 'typebox'
+import type { App } from '../../http/app.ts'
+import type { Subscribers } from '../subscribers.ts'
+import { receiversFor } from '../verification/receivers.ts'
+import type { Area } from './area.ts'
+import { readSubscriberId } from './subscribers.ts'
+
+const closed = { additionalProperties: false }
+const View = Type.Object(
+  {
+    url: Type.String(),
+    signing: Type.Union([Type.Literal('v1'), Type.Literal('v1a'), Type.Literal('both')], {
+      description: 'What signs the deliveries. The code verifies `v1`',
+    }),
+    languages: Type.Array(
+      Type.Object(
+        {
+          id: Type.String({ description: 'A stable name: typescript, python, go, …' }),
+          name: Type.String(),
+          file: Type.String({ description: 'The name under which to save it' }),
+          code: Type.String({ description: 'A complete receiver; its first lines say how to run it' }),
+        },
+        closed,
+      ),
+    ),
+  },
+  closed,
+)
+
+/** Code for the receiver of a subscriber's deliveries. */
+export function verificationRoutes(
+  app: App,
+  { subscribers }: { subscribers: Subscribers },
+  { prefix, access, reach }: Area,
+): void {
+  app.get(
+    `${prefix}/subscribers/:id/verification`,
+    {
+      config: { access: access.read },
+      schema: {
+        tags: ['subscribers'],
+        summary: 'Programs in nine languages that receive the deliveries and verify their signatures',
+        params: Type.Object({ id: Type.String() }),
+        response: { 200: View },
+      },
+    },
+    async (request) => {
+      const { url, signing } = await subscribers.get(readSubscriberId(request.params.id), reach(request))
+      return { url, signing, languages: receiversFor(url) }
+    },
+  )
+}

@@ -1,0 +1,79 @@
+// What GET /deliveries/{id} shows of the requests: all that was sent, except signatures that could still be used.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { emit, expectJson, settled, startEmitting, subscribe } from './harness.ts'
+
+interface Detail {
+  payload: string
+  payloadBytes: number
+  subscriberUrl: string
+  owner: string | null
+  attempts: { url: string; signature: string | null; requestHeaders: Record<string, string> }[]
+}
+
+onEachEngine('the requests of a delivery', (engine) => {
+  test('body, addresses and expired signatures', async () => {
+    let skipped = 0
+    const clock = { ...systemClock, now: () => Date.now() + skipped }
+    const receiver = await startReceiver(500, 204)
+    const service = await startEmitting(engine, { parts: { clock } })
+    const owned = {
+      url: `${receiver.url}?a=1`,
+      owner: 'acme',
+      signing: 'both',
+      headers: { 'x-token': 'hidden' },
+    }
+    const { id } = await subscribe(service, owned)
+    await emit(service, { type: 'a', data: { text: 'é' }, audience: 'acme' })
+    const { id: delivery } = await settled(service, id, 'delivered')
+    const moved = `${receiver.url}/moved`
+    await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { url: moved } })
+    const read = async () => (await expectJson(service, 200, `/deliveries/${delivery}`)) as Detail
+
+    const shown = await read()
+    assert.deepEqual([shown.subscriberUrl, shown.owner], [moved, 'acme'])
+    assert.equal(shown.payload, receiver.calls[0]!.body.toString())
+    assert.equal(shown.payloadBytes, receiver.calls[0]!.body.length)
+    assert.equal(shown.attempts.length, 2)
+    for (const { url, signature, requestHeaders } of shown.attempts) {
+      assert.deepEqual([url, signature], [owned.url, null])
+      assert.deepEqual(
+        [requestHeaders['webhook-signature'], requestHeaders['x-token']],
+        ['[redacted]', '[redacted]'],
+      )
+      assert.equal(requestHeaders[':url'], undefined)
+    }
+
+    skipped = 301_000
+    const later = (await read()).attempts.map(({ signature }) => signature)
+    assert.deepEqual(
+      later,
+      receiver.calls.map(({ headers }) => headers['webhook-signature']),
+    )
+    await expectJson(service, 200, `/subscribers/${id}/rotate-secret`, {
+      method: 'POST',
+      json: { overlapSeconds: 0 },
+    })
+    assert.deepEqual(
+      (await read()).attempts.map(({ signature }) => signature),
+      [null, null],
+      'the keys are gone',
+    )
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('the beginning of a long body', async () => {
+    const receiver = await startReceiver()
+    const service = await startEmitting(engine)
+    const { id } = await subscribe(service, { url: receiver.url })
+    await emit(service, { type: 'a', data: 'x'.repeat(100_000) })
+    const { id: delivery } = await settled(service, id, 'delivered')
+    const shown = (await expectJson(service, 200, `/deliveries/${delivery}`)) as Detail
+    assert.equal(shown.payload, receiver.calls[0]!.body.toString().slice(0, 65_536))
+    assert.equal(shown.payloadBytes, receiver.calls[0]!.body.length)
+    await Promise.all([service.close(), receiver.close()])
+  })
+})
