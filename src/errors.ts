@@ -53,6 +53,7 @@ export const problems = {
     'Use a provider that is configured; GET /login shows them.',
   ],
   'method-not-allowed': [405, 'Method not allowed', 'Use a method that the Allow header names.'],
+  'not-acceptable': [406, 'No such form of the answer', 'Send the Accept header that the detail names.'],
   'request-timeout': [
     408,
     'The request took too long to arrive',

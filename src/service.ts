@@ -18,6 +18,7 @@ import { createApp, type Timeouts } from './http/create-app.ts'
 import { postgresCallCounts } from './http/limits/call-counts.ts'
 import type { BodyLimits } from './http/body/budget.ts'
 import { refuseOtherHosts } from './http/access/loopback-only.ts'
+import { findRoute } from './http/operations/find-route.ts'
 import { operations } from './http/operations/routes.ts'
 import type { ServiceModule } from './http/service-module.ts'
 import { createListing } from './listing/index.ts'
@@ -263,7 +264,7 @@ function createModules(common: Common, config: PosternConfig, spool: OpenSpool |
     forwardAuth,
     receiving,
     emitting,
-    createEvents(common),
+    createEvents({ ...common, authenticate: accounts.authenticate }),
     listing,
   ]
   return { rooms, accounts, login, emitting, receiving, demoProvider }
@@ -302,6 +303,10 @@ function diagnosticParts({ configuration, database }: Common, { config, settings
 
 async function declareRoutes(app: App, { rooms, demoProvider }: Modules): Promise<void> {
   for (const room of rooms) await room.routes(app)
+  findRoute(
+    app,
+    rooms.flatMap(({ finders = [] }) => finders),
+  )
   if (!demoProvider) return
   await app.register(async (scope) => {
     refuseOtherHosts(scope)

@@ -26,6 +26,7 @@ import { createAuthenticate } from './authenticate.ts'
 import { sessionDescriber } from './current-session.ts'
 import { ownDeviceRoutes, userDeviceRoutes } from './device-routes.ts'
 import { Devices } from './devices.ts'
+import { keyFinder, userFinder } from './finder.ts'
 import { HostCookie } from './host-cookie.ts'
 import { HostSessions } from './host-sessions.ts'
 import { keyRoutes } from './key-routes.ts'
@@ -122,6 +123,7 @@ export function createAccounts(parts: AccountsParts): Accounts {
       auditRoutes(app, new AuditLog(database, cursors), new AuditReader(database), database)
     },
     workers: [sweeper, ...createAuditForwarding(parts)],
+    finders: [userFinder(database), keyFinder(services.keys)],
   }
 }
 

@@ -16,6 +16,7 @@ import type { EmittingConfig, EventTypeDeclaration } from './config.ts'
 import { DeliveryLog } from './delivery-log.ts'
 import { builtInTypes } from './built-in-types.ts'
 import { Destinations } from './destinations.ts'
+import { emittingFinder } from './finder.ts'
 import type { DisablingPolicy } from './disabling.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { openEgress } from './egress.ts'
@@ -105,6 +106,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     subscribers,
     authenticatePortal: authenticatePortal(portal, portalCookie),
     workers: [dispatcher, replayWorker(parts)],
+    finders: [emittingFinder(database, catalogue)],
     routes: (app) =>
       emittingRoutes(app, {
         ...parts,

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { sql } from 'kysely'
 import { Problem } from '../errors.ts'
 import type { Database, Queryable } from '../storage/database.ts'
+import { describeDeliveries } from './caused-deliveries.ts'
 import { presentEvent } from './present.ts'
 import { redactPayload } from './redact-payload.ts'
 import { isSensitiveHeader } from '../telemetry/redaction.ts'
@@ -38,6 +39,7 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
   if (!event) throw await describeAbsence(reader, id)
   const { payload, headers, content_type: contentType, audience, ...row } = event
   const kept = readStoredHeaders(headers)
+  const emitted = await describeEmitted(reader, id)
   const shown = {
     ...presentEvent(row),
     contentType,
@@ -45,9 +47,13 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
     headers: headers === null ? null : shownHeaders(kept.headers),
     verification: describeVerification(kept.verification),
     causedBy: await describeCause(reader, id),
-    emitted: await describeEmitted(reader, id),
+    emitted,
     processing: await describeProcessing(reader, id),
-    deliveries: await describeDeliveries(reader, id),
+    deliveries: await describeDeliveries(reader, [id]),
+    emittedDeliveries: await describeDeliveries(
+      reader,
+      emitted.map((event) => event.id),
+    ),
   }
   const bytes = redactPayload(
     Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength),
@@ -117,18 +123,29 @@ async function describeEmitted(reader: Queryable, event: number) {
   const rows = await reader
     .selectFrom('idempotency_keys as k')
     .leftJoin('events as e', 'e.id', 'k.event')
-    .select(['k.event', 'k.event_id', 'e.type'])
+    .select(['k.event', 'k.event_id', 'e.type', 'e.created_at'])
+    .select(
+      sql<EventStatus | null>`case when e.id is null then null else ${sql.raw(statusExpression)} end`.as(
+        'status',
+      ),
+    )
     .where('k.caused_by', '=', event)
     .orderBy('k.event')
     .limit(mostShown)
     .execute()
-  return rows.map(({ event: id, event_id: eventId, type }) => ({ id, eventId, type }))
+  return rows.map((row) => ({
+    id: row.event,
+    eventId: row.event_id,
+    type: row.type,
+    status: row.status,
+    createdAt: isoTime(row.created_at),
+  }))
 }
 
 async function describeProcessing(reader: Queryable, event: number) {
   const entry = await reader
     .selectFrom('event_queue')
-    .select(['status', 'attempts', 'due_at', 'claim', 'processed_at'])
+    .select(['status', 'attempts', 'due_at', 'claim', 'processed_at', 'order_key'])
     .where('event', '=', event)
     .executeTakeFirst()
   if (!entry) return null
@@ -144,6 +161,9 @@ async function describeProcessing(reader: Queryable, event: number) {
     attempts: entry.attempts,
     processedAt: isoTime(entry.processed_at),
     nextAttemptAt: waiting ? isoTime(entry.due_at) : null,
+    running: entry.status === 'pending' && entry.claim !== null,
+    orderKey: entry.order_key,
+    blockedBy: entry.status === 'blocked' ? await firstOfKey(reader, entry.order_key) : null,
     failures: failures.toReversed().map(({ number, at, duration_ms, error }) => ({
       number,
       at: isoTime(at),
@@ -153,37 +173,17 @@ async function describeProcessing(reader: Queryable, event: number) {
   }
 }
 
-async function describeDeliveries(reader: Queryable, event: number) {
-  const deliveries = await reader
-    .selectFrom('deliveries as d')
-    .leftJoin('attempts as a', (join) =>
-      join.onRef('a.delivery', '=', 'd.id').onRef('a.number', '=', 'd.attempts'),
-    )
-    .select([
-      'd.id',
-      'd.subscriber_id',
-      'd.status',
-      'd.attempts',
-      'd.due_at',
-      'd.created_at',
-      'd.finished_at',
-    ])
-    .select(['a.status as last_status', 'a.error as last_error'])
-    .where('d.event', '=', event)
-    .orderBy('d.id')
-    .limit(mostShown)
-    .execute()
-  return deliveries.map((delivery) => ({
-    id: delivery.id,
-    subscriberId: delivery.subscriber_id,
-    status: delivery.status,
-    attempts: delivery.attempts,
-    lastStatus: delivery.last_status,
-    lastError: delivery.last_error,
-    nextAttemptAt: delivery.status === 'pending' ? isoTime(delivery.due_at) : null,
-    createdAt: isoTime(delivery.created_at),
-    finishedAt: isoTime(delivery.finished_at),
-  }))
+/** The pending event of an order key, which those behind it wait for. */
+async function firstOfKey(reader: Queryable, orderKey: string | null): Promise<number | null> {
+  const row = await reader
+    .selectFrom('event_queue')
+    .select('event')
+    .where('order_key', '=', orderKey)
+    .where('status', '=', 'pending')
+    .orderBy('event')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.event ?? null
 }
 
 function isoTime(time: number | null): string | null {

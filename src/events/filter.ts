@@ -14,6 +14,10 @@ export interface EventFilter {
   since?: number
   /** Received or emitted before this time. */
   until?: number
+  /** The stable id of the webhook event. Events of several sources may have the same. */
+  eventId?: string
+  /** Received events that are handled one after the other. */
+  orderKey?: string
 }
 
 /** All statuses, with the direction of the events that may have them. */
@@ -37,6 +41,8 @@ export const filterSchema = {
   direction: optionalText('`received` or `emitted`'),
   since: optionalText('Of this time or later, ISO 8601'),
   until: optionalText('Before this time, ISO 8601'),
+  eventId: optionalText('With this stable id'),
+  orderKey: optionalText('Received with this order key'),
 }
 
 export type FilterTexts = Partial<Record<keyof typeof filterSchema, string | undefined>>
@@ -54,5 +60,7 @@ export function readEventFilter(texts: FilterTexts): EventFilter | undefined {
   if (filter.type === '*') delete filter.type
   if (texts.since) filter.since = readTimeParameter(texts.since, 'since')
   if (texts.until) filter.until = readTimeParameter(texts.until, 'until')
+  if (texts.eventId) filter.eventId = readText(texts.eventId, 'eventId')
+  if (texts.orderKey) filter.orderKey = readText(texts.orderKey, 'orderKey')
   return Object.keys(filter).length === 0 ? undefined : filter
 }

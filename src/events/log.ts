@@ -44,6 +44,11 @@ export class EventLog {
     return pageOf(await this.#store.readDown(before, horizon, limit + 1), limit)
   }
 
+  /** The events with these numbers that are still in the log, in ascending order. */
+  some(ids: readonly number[]): Promise<EventRow[]> {
+    return ids.length === 0 ? Promise.resolve([]) : this.#store.some(ids)
+  }
+
   /** The database was restored to an earlier state. */
   setBack(): void {
     this.#known = 0

@@ -5,13 +5,14 @@ import { readLimit } from '../paging/limit.ts'
 import { limitParameter } from '../paging/parameters.ts'
 import type { Database } from '../storage/database.ts'
 import { readEventCursor } from './cursor.ts'
+import { EventDetail } from './detail-schema.ts'
 import { describeEvent } from './detail.ts'
 import { readEventNumber } from './event-number.ts'
 import { filterSchema, readEventFilter } from './filter.ts'
 import type { EventLog, EventPage } from './log.ts'
 import { EventItem, presentEvent } from './present.ts'
 import { searchEvents, type FoundPage } from './search.ts'
-import { DateTime, nullable, optionalText } from '../http/schemas/schemas.ts'
+import { nullable, optionalText } from '../http/schemas/schemas.ts'
 
 export interface EventRouteParts {
   database: Database
@@ -27,73 +28,6 @@ const Page = Type.Object({
     Type.Integer(),
     'Pass it back as `cursor` for the next page. Null when there is none now; later events are above the last id. With filters a page may hold fewer events than `limit`, or none, and still have a next one.',
   ),
-})
-
-const time = nullable(DateTime)
-
-const EventDetail = Type.Object({
-  ...EventItem.properties,
-  contentType: Type.String(),
-  audience: nullable(
-    Type.String(),
-    'Of an emitted event: the owner whose subscribers get it, `*` for everybody’s; null for those without an owner.',
-  ),
-  headers: nullable(
-    Type.Record(Type.String(), Type.String()),
-    'Of the request that brought a received event, without credentials and signatures.',
-  ),
-  verification: nullable(
-    Type.Object({
-      scheme: Type.String({ description: 'By which scheme' }),
-      secret: nullable(Type.Integer(), 'By which secret of the source: its place among them, from 1'),
-      signedAt: nullable(DateTime, 'The time that the sender signed'),
-    }),
-    'How a received event was shown to come from its sender.',
-  ),
-  causedBy: nullable(Type.Integer(), 'The number of the received event whose handler emitted this one.'),
-  emitted: Type.Array(
-    Type.Object({
-      id: Type.Integer(),
-      eventId: Type.String(),
-      type: nullable(Type.String(), 'Null when it is not kept any longer'),
-    }),
-    {
-      description:
-        "What a received event's handlers emitted, in the transaction of their work: the first hundred.",
-    },
-  ),
-  processing: nullable(
-    Type.Object({
-      attempts: Type.Integer(),
-      processedAt: time,
-      nextAttemptAt: time,
-      failures: Type.Array(
-        Type.Object({ number: Type.Integer(), at: time, durationMs: Type.Integer(), error: Type.String() }),
-      ),
-    }),
-    'Of a received event.',
-  ),
-  deliveries: Type.Array(
-    Type.Object({
-      id: Type.Integer(),
-      subscriberId: Type.String(),
-      status: Type.String(),
-      attempts: Type.Integer(),
-      lastStatus: nullable(Type.Integer(), 'HTTP status of the newest attempt.'),
-      lastError: nullable(Type.String()),
-      nextAttemptAt: time,
-      createdAt: time,
-      finishedAt: time,
-    }),
-    { description: 'Of an emitted event: the first hundred.' },
-  ),
-  payload: Type.Optional(
-    Type.Unknown({
-      description:
-        'The JSON that came or is sent, digit for digit; the sender’s credentials in it are shown as `[redacted]`.',
-    }),
-  ),
-  payloadBase64: optionalText('Instead of `payload` when the bytes are no JSON.'),
 })
 
 export function eventRoutes(app: App, parts: EventRouteParts): void {

@@ -1,6 +1,7 @@
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises'
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import type { Database } from '../storage/database.ts'
+import type { EventQueueStatus } from '../storage/tables.ts'
 import { translateError } from '../storage/unavailable.ts'
 import { statusDirections, type EventFilter } from './filter.ts'
 import { columns, statusExpression, type EventRow } from './store.ts'
@@ -31,8 +32,9 @@ interface Candidates {
 
 /** Rows that one statement examines: a few milliseconds on SQLite, whose reads block the event loop. */
 const chunk = 1_000
-/** Statements of one page. Then the page ends with fewer rows, and its cursor continues the search. */
+/** Statements of one page, and milliseconds. Then the page ends with fewer rows, and its cursor continues the search. */
 const mostChunks = 50
+const longestWalk = 60
 /** With fewer pending events all of them are examined by an index. */
 const fewPending = 5_000
 
@@ -42,16 +44,42 @@ const retrying: Candidates = {
   key: sql`event`,
   where: sql`status = 'pending' and failed_at is not null`,
 }
+const blocked: Candidates = { from: sql`event_queue`, key: sql`event`, where: sql`status = 'blocked'` }
 const failedReceived: Candidates = { from: sql`event_queue`, key: sql`event`, where: sql`status = 'failed'` }
 const failedEmitted: Candidates = { from: sql`deliveries`, key: sql`event`, where: sql`status = 'dead'` }
 
+const queueStatuses = ['pending', 'blocked', 'processed', 'failed'] as const
+
+/** Each status of an order key is in the order of the numbers. */
+function withOrderKey(orderKey: string, status: EventQueueStatus): Candidates {
+  const where = sql<SqlBool>`order_key = ${orderKey} and status = ${sql.lit(status)}`
+  return { from: sql`event_queue`, key: sql`event`, where }
+}
+
+/** The index of received events begins with the source, and there are few sources. Ids of emitted events are unique. */
+function withId(eventId: string): Candidates {
+  const from = sql`(
+    with recursive sources(source) as (
+      select min(source) from event_queue
+      union all
+      select (select min(q.source) from event_queue q where q.source > sources.source) from sources where source is not null)
+    select q.event from sources join event_queue q on q.source = sources.source and q.event_id = ${eventId}
+    union all select event from idempotency_keys where event_id = ${eventId}) as found`
+  return { from, key: sql`event`, where: sql`true` }
+}
+
 /**
- * Searches the log in the order of its numbers. Failed and retrying events are found by an index. For all other filters each page
+ * Searches the log in the order of its numbers. An id, an order key, and failed, retrying and blocked events are found by an index. For all other filters each page
  * examines a bounded part of the log; its cursor continues there, so no event is skipped.
  */
 export async function searchEvents(database: Database, search: Search): Promise<FoundPage> {
   const { descending, limit } = search
-  const pending = search.filter.status === 'pending' && (await findPending(database, search))
+  const { status, eventId, orderKey } = search.filter
+  const pending =
+    status === 'pending' &&
+    eventId === undefined &&
+    orderKey === undefined &&
+    (await findPending(database, search))
   if (pending) return pending
   const found: Walked[] = []
   for (const candidates of candidatesOf(search.filter)) found.push(await walk(database, search, candidates))
@@ -65,9 +93,12 @@ export async function searchEvents(database: Database, search: Search): Promise<
   return { rows, nextCursor: through ?? null }
 }
 
-function candidatesOf({ status, direction }: EventFilter): Candidates[] {
-  const only = status && statusDirections[status]
+function candidatesOf({ status, direction, orderKey, eventId }: EventFilter): Candidates[] {
+  const only = orderKey === undefined ? status && statusDirections[status] : 'received'
   if (only && direction && only !== direction) return []
+  if (eventId !== undefined) return [withId(eventId)]
+  if (orderKey !== undefined) return queueStatuses.map((one) => withOrderKey(orderKey, one))
+  if (status === 'blocked') return [blocked]
   if (status === 'retrying') return [retrying]
   if (status !== 'failed') return [wholeLog]
   return [
@@ -88,24 +119,25 @@ async function walk(database: Database, search: Search, { from, key, where }: Ca
   const order = descending ? sql`desc` : sql`asc`
   const rows: EventRow[] = []
   let position = descending ? Math.min(search.cursor, horizon + 1) : search.cursor
-  for (let chunks = 0; chunks < mostChunks; chunks += 1) {
+  const until = performance.now() + longestWalk
+  for (let chunks = 0; chunks < mostChunks && (chunks === 0 || performance.now() < until); chunks += 1) {
     const ahead = descending ? sql`${key} < ${position}` : sql`${key} > ${position} and ${key} <= ${horizon}`
     const [last] = await run<{ key: number }>(
       database,
       sql`select ${key} as key from ${from} where ${where} and ${ahead} order by ${key} ${order} limit 1 offset ${sql.lit(chunk - 1)}`,
     )
-    const until = last?.key
+    const end = last?.key
     const range = (id: RawBuilder<unknown>): RawBuilder<SqlBool> =>
       descending
-        ? sql`${id} < ${position} and ${id} >= ${until ?? 0}`
-        : sql`${id} > ${position} and ${id} <= ${until ?? horizon}`
+        ? sql`${id} < ${position} and ${id} >= ${end ?? 0}`
+        : sql`${id} > ${position} and ${id} <= ${end ?? horizon}`
     const among = sql<SqlBool>`e.id in (select ${key} from ${from} where ${where} and ${range(key)})`
     const conditions = [range(sql`e.id`), ...conditionsOf(search.filter)]
     if (from !== wholeLog.from) conditions.push(among)
     rows.push(...(await select(database, conditions, order, limit + 1 - rows.length)))
     if (rows.length > limit) return { rows, through: rows.at(-1)!.id }
-    if (until === undefined) return { rows, through: undefined }
-    position = until
+    if (end === undefined) return { rows, through: undefined }
+    position = end
     // Others have their turn between two statements of SQLite's.
     await turnOfTheLoop()
   }
@@ -142,8 +174,9 @@ function select(
   )
 }
 
-function conditionsOf(filter: EventFilter): RawBuilder<SqlBool>[] {
-  const { status, type, source, direction, since, until } = filter
+/** SQL for the conditions of a filter, on `events e`. */
+export function conditionsOf(filter: EventFilter): RawBuilder<SqlBool>[] {
+  const { status, type, source, direction, since, until, eventId, orderKey } = filter
   const conditions: RawBuilder<SqlBool>[] = []
   const only = direction ?? (status && statusDirections[status])
   if (only) conditions.push(sql`e.direction = ${only}`)
@@ -154,6 +187,9 @@ function conditionsOf(filter: EventFilter): RawBuilder<SqlBool>[] {
   } else if (type !== undefined) conditions.push(sql`e.type = ${type}`)
   if (since !== undefined) conditions.push(sql`e.created_at >= ${since}`)
   if (until !== undefined) conditions.push(sql`e.created_at < ${until}`)
+  if (eventId !== undefined) conditions.push(sql`e.event_id = ${eventId}`)
+  if (orderKey !== undefined)
+    conditions.push(sql`(select q.order_key from event_queue q where q.event = e.id) = ${orderKey}`)
   if (status) conditions.push(sql`${sql.raw(statusExpression)} = ${status}`)
   return conditions
 }

@@ -5,6 +5,7 @@ import { columns, type EventRow, type EventStore } from './store.ts'
 
 const page = `select ${columns} from events e where e.id > $1 and e.id <= $2 order by e.id limit $3`
 const pageDown = `select ${columns} from events e where e.id < $1 and e.id <= $2 order by e.id desc limit $3`
+const some = `select ${columns} from events e where e.id = any($1::bigint[]) order by e.id`
 
 /** PostgreSQL gives out numbers before the commit. events_horizon() returns the number up to which all events are visible. */
 export function postgresEvents({ pool }: PostgresDatabase): EventStore {
@@ -23,6 +24,7 @@ export function postgresEvents({ pool }: PostgresDatabase): EventStore {
     read: (after, upTo, limit) => query<EventRow & QueryResultRow>('events_page', page, [after, upTo, limit]),
     readDown: (before, upTo, limit) =>
       query<EventRow & QueryResultRow>('events_page_down', pageDown, [before, upTo, limit]),
+    some: (ids) => query<EventRow & QueryResultRow>('events_some', some, [ids]),
     async horizon() {
       const [row] = await query<{ horizon: number | null }>(
         'events_horizon',

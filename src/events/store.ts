@@ -23,6 +23,8 @@ export interface EventStore {
   read(after: number, upTo: number, limit: number): Promise<EventRow[]>
   /** Events below `before` and up to `upTo`, in descending order. */
   readDown(before: number, upTo: number, limit: number): Promise<EventRow[]>
+  /** The events with these numbers, in ascending order. */
+  some(ids: readonly number[]): Promise<EventRow[]>
   /** The number up to which no further event can appear. */
   horizon(): Promise<number>
 }

@@ -1,10 +1,13 @@
 import type { Worker } from '../runtime/worker.ts'
 import type { App } from './app.ts'
+import type { Finder } from './finder.ts'
 
 /** What each module provides to service.ts. */
 export interface ServiceModule {
   routes(app: App): void | Promise<void>
   readonly workers: readonly Worker[]
+  /** What it contributes to the search of all things. */
+  readonly finders?: readonly Finder[]
 }
 
 /** The spool that stores received webhooks while the database does not answer. */

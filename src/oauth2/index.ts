@@ -14,6 +14,7 @@ import { ClientAssertions } from './clients/client-assertions.ts'
 import { ClientAuthentication } from './clients/client-authentication.ts'
 import type { ClientConfig } from './clients/client-config.ts'
 import { validateClients } from './clients/client-faults.ts'
+import { clientFinder } from './clients/client-finder.ts'
 import { ClientList } from './clients/client-list.ts'
 import { ClientManagement } from './clients/client-management.ts'
 import { clientRoutes } from './clients/client-routes.ts'
@@ -129,6 +130,7 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
       await logout.routes(app)
       await devices.routes(app)
     },
+    finders: [clientFinder(database, clients)],
     workers: [
       ...logout.workers,
       createSweeper('apps', clock, log, [

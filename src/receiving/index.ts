@@ -22,6 +22,7 @@ import { Reprocessing, reprocessWorker } from './failed/reprocess.ts'
 import { failedRoutes } from './failed/routes.ts'
 import { forwardTo, sendOver } from './forward.ts'
 import { keysOf, urlOf } from './forward-target.ts'
+import { receivingFinder } from './finder.ts'
 import { Handlers } from './handlers.ts'
 import { plansOver } from './plan.ts'
 import { RejectedLog } from './rejections/log.ts'
@@ -95,6 +96,12 @@ export function createReceiving(parts: ReceivingParts): Receiving {
   }
   return {
     spool: fallback,
+    finders: [
+      receivingFinder(
+        handling.sources.keys(),
+        handling.declared.map(({ key }) => key),
+      ),
+    ],
     workers: [queueWorker, worker, reprocessWorker({ database, clock, log })],
     async routes(given) {
       app = given

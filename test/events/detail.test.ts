@@ -16,15 +16,28 @@ interface Detail {
   payload: { data?: unknown }
 }
 
+interface Caused {
+  emitted: { id: number; type: string; status: string | null; createdAt: string | null }[]
+  emittedDeliveries: {
+    event: number
+    subscriberId: string
+    subscriberHost: string
+    attemptLog: { number: number; failure: string | null }[]
+  }[]
+}
+
 onEachEngine('GET /events/{id}', (engine) => {
   let service: TestService
 
   before(async () => {
     service = await startTestService(engine, {
-      env: { HANDLER_RETRY_SCHEDULE: '0,0' },
+      env: { HANDLER_RETRY_SCHEDULE: '0,0', EMIT_RETRY_SCHEDULE: '0,3600', ALLOW_PRIVATE_NETWORK: 'true' },
       config: {
         receiving: {
           handlers: {
+            telling: (event, { emit }) => {
+              emit({ type: 'order.told', data: { id: event.id } })
+            },
             failing: (event) => {
               throw new Error(`no \0 good: ${event.id} \ud800 ${'x'.repeat(20_000)}`)
             },
@@ -43,6 +56,29 @@ onEachEngine('GET /events/{id}', (engine) => {
       .executeTakeFirstOrThrow()
     return row.id
   }
+
+  test('it shows what a handler emitted, and the attempts to deliver that', async () => {
+    // Nothing listens there.
+    const json = { url: 'http://127.0.0.1:9/hook', eventTypes: ['order.told'] }
+    const { id: subscriberId } = (await (
+      await service.admin('/subscribers', { method: 'POST', json })
+    ).json()) as { id: string }
+    await postWebhook(service, { id: 'order-1', type: 'telling' })
+    const id = await numberOf('order-1')
+    const shown = await eventually(async () => {
+      const detail = (await (await service.admin(`/events/${id}`)).json()) as Caused
+      return detail.emittedDeliveries[0]?.attemptLog.length ? detail : undefined
+    })
+    const [emitted] = shown.emitted
+    const [delivery] = shown.emittedDeliveries
+    assert.equal(emitted!.type, 'order.told')
+    assert.ok(emitted!.createdAt !== null && emitted!.status !== null)
+    assert.equal(delivery!.event, emitted!.id)
+    assert.equal(delivery!.subscriberId, subscriberId)
+    assert.equal(delivery!.subscriberHost, '127.0.0.1:9')
+    assert.equal(delivery!.attemptLog[0]!.number, 1)
+    assert.equal(delivery!.attemptLog[0]!.failure, 'refused')
+  })
 
   test('the payload is unchanged: large numbers, \\u0000, spaces and repeated names', async () => {
     const body =

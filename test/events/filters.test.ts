@@ -48,6 +48,8 @@ onEachEngine('the event log, filtered', (engine) => {
     })
     await database.transaction(async (tx) => {
       await tx.updateTable('event_queue').set({ status: 'failed' }).where('event_id', '=', 'lost-1').execute()
+      const ordered = ['done-1', 'again-1']
+      await tx.updateTable('event_queue').set({ order_key: 'k1' }).where('event_id', 'in', ordered).execute()
     })
     // Nothing listens there.
     await service.admin('/subscribers', {
@@ -98,6 +100,14 @@ onEachEngine('the event log, filtered', (engine) => {
     [{ since: '2020-01-01', direction: 'emitted' }, ['told', 'unheard']],
     [{ since: '2999-01-01' }, []],
     [{ until: '2020-01-01T00:00:00Z' }, []],
+    [{ eventId: 'again-2' }, ['again-2']],
+    [{ eventId: 'told' }, ['told']],
+    [{ eventId: 'done-1', source: 'other' }, []],
+    [{ eventId: 'nothing' }, []],
+    [{ orderKey: 'k1' }, ['done-1', 'again-1']],
+    [{ orderKey: 'k1', status: 'retrying' }, ['again-1']],
+    [{ orderKey: 'k1', direction: 'emitted' }, []],
+    [{ orderKey: 'k2' }, []],
     [{ status: '', type: '', direction: 'emitted', colour: 'red' }, ['told', 'unheard']],
   ]
 
@@ -172,7 +182,7 @@ onEachEngine('a long event log, filtered', (engine) => {
              select 'e' || i, 'received', 'provider', case when i = ${many} - 3 then 'rare' else 'a' end, 'application/json', '{}', i
              from generate_series(1, ${many}) as i`,
         `insert into event_queue (event, source, event_id, type, status, due_at, processed_at, failed_at)
-         select id, source, event_id, type, case when id % 20000 = 0 then 'pending' else 'processed' end, 9000000000000000, 1,
+         select id, source, event_id, type, case id % 20000 when 0 then 'pending' when 1 then 'blocked' else 'processed' end, 9000000000000000, 1,
            case when id % 20000 = 0 then 1 end from events`,
       ]
       for (const statement of statements) {
@@ -188,15 +198,18 @@ onEachEngine('a long event log, filtered', (engine) => {
         [20_000, 40_000, 60_000],
       )
       assert.equal(retried.nextCursor, null)
-      const first = await read('type=rare')
-      assert.deepEqual(first.data, [])
-      assert.equal(first.nextCursor, 50_000)
-      const second = await read(`type=rare&cursor=${first.nextCursor}`)
+      const blocked = await read('status=blocked')
       assert.deepEqual(
-        second.data.map(({ eventId }) => eventId),
-        [`e${many - 3}`],
+        blocked.data.map(({ id }) => id),
+        [1, 20_001, 40_001],
       )
-      assert.equal(second.nextCursor, null)
+      const found: string[] = []
+      let page = await read('type=rare')
+      assert.deepEqual(page.data, [], 'a page that searches less than the whole log')
+      assert.ok(page.nextCursor! >= 1_000 && page.nextCursor! <= 50_000)
+      for (; page.nextCursor !== null; page = await read(`type=rare&cursor=${page.nextCursor}`))
+        found.push(...page.data.map(({ eventId }) => eventId))
+      assert.deepEqual([...found, ...page.data.map(({ eventId }) => eventId)], [`e${many - 3}`])
       const newest = await read('type=rare&order=desc&limit=1')
       assert.equal(newest.data[0]?.eventId, `e${many - 3}`)
     } finally {

@@ -27,6 +27,7 @@ const described = {
     'The maximum age of the answer in seconds, if a standby was read; `0.00` when the primary answered. Only where `DATABASE_REPLICA_URL` is set.',
     '^\\d+\\.\\d\\d$',
   ],
+  'X-Accel-Buffering': ['Tells a proxy to pass the answer on as it comes.', '^no$'],
   'Retry-After': ['Seconds to wait before the next call; always with 429 and 503.', 1],
   'RateLimit-Limit': ['Calls per minute that the narrowest limit allows.', 1],
   'RateLimit-Remaining': ['Calls that this limit still allows.', 0],

@@ -262,7 +262,7 @@ export interface Calls {
   }
   /** The log of received and emitted events, in ascending order unless asked otherwise */
   'GET /events': {
-    query?: { status?: string | undefined; type?: string | undefined; source?: string | undefined; direction?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined; order?: string | undefined }
+    query?: { status?: string | undefined; type?: string | undefined; source?: string | undefined; direction?: string | undefined; since?: string | undefined; until?: string | undefined; eventId?: string | undefined; orderKey?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined; order?: string | undefined }
     answer: { data: ({ id: number; eventId: string; type: string; direction: "received" | "emitted"; source: string | null; status: string; createdAt: string })[]; nextCursor: number | null }
   }
   /** Emit events to all subscribers that match them */
@@ -491,7 +491,7 @@ export interface Calls {
   /** One event with its payload, how it was verified, what became of it and what it caused */
   'GET /events/{id}': {
     params: { id: string }
-    answer: { id: number; eventId: string; type: string; direction: "received" | "emitted"; source: string | null; status: string; createdAt: string; contentType: string; audience: string | null; headers: Record<string, string> | null; verification: { scheme: string; secret: number | null; signedAt: string | null } | null; causedBy: number | null; emitted: ({ id: number; eventId: string; type: string | null })[]; processing: { attempts: number; processedAt: string | null; nextAttemptAt: string | null; failures: ({ number: number; at: string | null; durationMs: number; error: string })[] } | null; deliveries: ({ id: number; subscriberId: string; status: string; attempts: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string | null; finishedAt: string | null })[]; payload?: unknown; payloadBase64?: string }
+    answer: { id: number; eventId: string; type: string; direction: "received" | "emitted"; source: string | null; status: string; createdAt: string; contentType: string; audience: string | null; headers: Record<string, string> | null; verification: { scheme: string; secret: number | null; signedAt: string | null } | null; causedBy: number | null; emitted: ({ id: number; eventId: string; type: string | null; status: string | null; createdAt: string | null })[]; processing: { attempts: number; processedAt: string | null; nextAttemptAt: string | null; running: boolean; orderKey: string | null; blockedBy: number | null; failures: ({ number: number; at: string | null; durationMs: number; error: string })[] } | null; deliveries: ({ id: number; event: number; subscriberId: string; subscriberHost: string; status: string; attempts: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string | null; finishedAt: string | null; attemptLog: ({ number: number; at: string; durationMs: number; status: number | null; error: string | null; failure: string | null })[] })[]; emittedDeliveries: ({ id: number; event: number; subscriberId: string; subscriberHost: string; status: string; attempts: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string | null; finishedAt: string | null; attemptLog: ({ number: number; at: string; durationMs: number; status: number | null; error: string | null; failure: string | null })[] })[]; payload?: unknown; payloadBase64?: string }
   }
   /** Local users, in the order in which they were created */
   'GET /users': {
@@ -539,5 +539,10 @@ export interface Calls {
   'DELETE /api/posts/{id}': {
     params: { id: string }
     answer: undefined
+  }
+  /** Find events, deliveries, subscribers, people, apps, keys, sources and handlers */
+  'GET /search': {
+    query?: { q?: string | undefined }
+    answer: { data: ({ kind: "event" | "order-key" | "delivery" | "subscriber" | "customer" | "event-type" | "source" | "handler" | "user" | "session" | "app" | "key"; id: string; title: string; detail: string | null })[] }
   }
 }

@@ -15,9 +15,12 @@ export const receiving: SchemaPart = {
     -- For claims, which take the due events of one source and type after the other. A claim changes no column of an index
     -- (docs/adr/0016-leases-apart.md).
     create index event_queue_due on event_queue (source, type, due_at) where status = 'pending';
-    -- For the lists of failed and of retried events. Only a failure writes to these two.
+    -- For the lists of failed, retried and blocked events. Only events of these states are in them.
     create index event_queue_failed on event_queue (event) where status = 'failed';
     create index event_queue_retrying on event_queue (event) where status = 'pending' and failed_at is not null;
+    create index event_queue_blocked on event_queue (event) where status = 'blocked';
+    -- For the newest failures, which pages follow. Only a failure writes to it.
+    create index event_queue_failures on event_queue (failed_at) where failed_at is not null;
     -- For the next event of an order key when the one before it is done.
     create index event_queue_in_order on event_queue (order_key, status, event) where order_key is not null;
 

@@ -1,0 +1,70 @@
+import { contains, mostFound, type Finder, type Found } from '../http/finder.ts'
+import type { Database } from '../storage/database.ts'
+import type { EventCatalogue } from './event-catalogue.ts'
+
+/** Subscribers whose addresses are searched, the newest. */
+const mostSearched = 2_000
+
+/** Finds subscribers by id, host, owner or description, their owners, deliveries by number, and declared event types. */
+export function emittingFinder({ reader }: Database, catalogue: EventCatalogue): Finder {
+  return {
+    scope: 'subscribers:read',
+    async find(text) {
+      const subscribers = (await readSubscribers(reader)).filter(
+        ({ id, url, owner, description }) =>
+          id === text ||
+          contains(new URL(url).host, text) ||
+          contains(owner, text) ||
+          contains(description, text) ||
+          url === text,
+      )
+      const types = catalogue.entries.filter(({ type }) => contains(type, text)).slice(0, mostFound)
+      return [
+        ...(await findDelivery(reader, text)),
+        ...subscribers.slice(0, mostFound).map(describe),
+        ...ownersOf(subscribers, text),
+        ...types.map(({ type, description }): Found => ({
+          kind: 'event-type',
+          id: type,
+          title: type,
+          detail: description ?? null,
+        })),
+      ]
+    },
+  }
+}
+
+function readSubscribers(reader: Database['reader']) {
+  return reader
+    .selectFrom('subscribers')
+    .select(['id', 'url', 'owner', 'description', 'status'])
+    .orderBy('id', 'desc')
+    .limit(mostSearched)
+    .execute()
+}
+
+type Row = Awaited<ReturnType<typeof readSubscribers>>[number]
+
+function describe({ id, url, owner, description, status }: Row): Found {
+  const detail = [owner, description, status].filter(Boolean).join(' · ')
+  return { kind: 'subscriber', id, title: new URL(url).host, detail }
+}
+
+function ownersOf(subscribers: readonly Row[], text: string): Found[] {
+  const owners = new Set(subscribers.flatMap(({ owner }) => (contains(owner, text) ? [owner!] : [])))
+  return [...owners]
+    .slice(0, mostFound)
+    .map((owner) => ({ kind: 'customer', id: owner, title: owner, detail: null }))
+}
+
+async function findDelivery(reader: Database['reader'], text: string): Promise<Found[]> {
+  if (!/^[1-9]\d{0,15}$/.test(text)) return []
+  const row = await reader
+    .selectFrom('deliveries')
+    .select(['id', 'subscriber_id', 'status'])
+    .where('id', '=', Number(text))
+    .executeTakeFirst()
+  if (!row) return []
+  const detail = `${row.status} · subscriber ${row.subscriber_id}`
+  return [{ kind: 'delivery', id: text, title: `Delivery ${text}`, detail }]
+}

@@ -1,0 +1,153 @@
+import { sql } from 'kysely'
+import { Problem } from '../../errors.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
+import type { Database } from '../../storage/database.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
+import type { EventFilter } from '../filter.ts'
+import type { EventLog } from '../log.ts'
+import { presentEvent } from '../present.ts'
+import { conditionsOf } from '../search.ts'
+import type { BodyQuery } from './body-query.ts'
+import { sqliteBodies } from './scan.sqlite.ts'
+import { postgresBodies } from './scan.postgres.ts'
+import type { BodyScanner, Scanned, Step } from './scan.ts'
+
+/** Searches of one process at once. */
+const mostAtOnce = 2
+/** Events of the first step. Later steps are larger or smaller, so that each takes about `stepTakes` milliseconds. */
+const firstStep = 500
+const leastStep = 20
+const mostStep = 5_000
+const stepTakes = 40
+/** Milliseconds between two lines about the progress. */
+const progressEvery = 250
+/**
+ * Numbers follow the time of storing, which for a spooled event is later than its own time. A search goes on for this many
+ * milliseconds beyond the beginning of its time, so that it finds events that were spooled for up to that long.
+ */
+const longestSpooled = 6 * 3_600_000
+
+export interface BodySearch {
+  query: BodyQuery
+  filter: EventFilter
+  /** Only events below this number; undefined for all. */
+  before: number | undefined
+  /** Matches at most. */
+  limit: number
+}
+
+export interface BodySearchParts {
+  database: Database
+  log: EventLog
+}
+
+/** Searches the bodies of events, newest first, in short steps. */
+export class BodySearches {
+  readonly #parts: BodySearchParts
+  readonly #scanner: BodyScanner
+  #running = 0
+
+  constructor(parts: BodySearchParts) {
+    const { database } = parts
+    this.#parts = parts
+    this.#scanner = database.engine === 'sqlite' ? sqliteBodies(database) : postgresBodies(database)
+  }
+
+  close(): Promise<void> {
+    return this.#scanner.close()
+  }
+
+  /**
+   * Begins a search, which reads while its lines are read, until `closed` is aborted.
+   * @returns its lines: JSON, one object each
+   * @throws Problem `overloaded` if too many are running
+   */
+  begin(search: BodySearch, closed: AbortSignal): AsyncGenerator<string> {
+    if (this.#running >= mostAtOnce)
+      throw new Problem('overloaded', { retryAfter: 5, detail: 'Too many searches of bodies are running.' })
+    this.#running += 1
+    closed.addEventListener('abort', () => (this.#running -= 1), { once: true })
+    return this.#lines(search, closed)
+  }
+
+  async *#lines(search: BodySearch, closed: AbortSignal): AsyncGenerator<string> {
+    const progress = { scanned: 0, matches: 0, position: null as number | null, at: null as string | null }
+    const line = (type: string, more: object): string => `${JSON.stringify({ type, ...more })}\n`
+    try {
+      let told = performance.now()
+      for await (const scanned of this.#steps(search, closed)) {
+        const found = scanned.matches.slice(0, search.limit - progress.matches)
+        const isFull =
+          found.length < scanned.matches.length || progress.matches + found.length === search.limit
+        progress.scanned += scanned.scanned
+        progress.matches += found.length
+        progress.position = scanned.through ?? progress.position
+        if (scanned.oldest !== null) progress.at = isoTime(scanned.oldest)
+        yield found
+          .map(({ excerpt, ...row }) => line('match', { event: presentEvent(row), excerpt }))
+          .join('')
+        if (isFull) {
+          yield line('end', { reason: 'limit', ...progress, cursor: found.at(-1)?.id ?? progress.position })
+          return
+        }
+        if (performance.now() - told < progressEvery) continue
+        told = performance.now()
+        yield line('progress', progress)
+      }
+      yield line('end', { reason: 'complete', ...progress, cursor: null })
+    } catch (error) {
+      if (!(error instanceof StorageUnavailable)) throw error
+      yield line('end', { reason: 'unavailable', ...progress, cursor: progress.position })
+    }
+  }
+
+  async *#steps({ query, filter, before, limit }: BodySearch, closed: AbortSignal): AsyncGenerator<Scanned> {
+    const conditions = compile(this.#parts.database, filter)
+    const step: Step = { query, conditions, before: await this.#start(filter, before), rows: firstStep }
+    while (!closed.aborted) {
+      const began = performance.now()
+      const scanned = await this.#scanner.scan(step)
+      yield scanned
+      const { through, newest } = scanned
+      if (through === undefined) return
+      if (filter.since !== undefined && (newest ?? 0) < filter.since - longestSpooled) return
+      const speed = stepTakes / Math.max(1, performance.now() - began)
+      step.rows = Math.round(Math.min(mostStep, Math.max(leastStep, step.rows * Math.min(4, speed))))
+      step.before = through
+      if (limit <= 0) return
+    }
+  }
+
+  /** The number from which on a search has to look down: no event from there on is older than `until`. */
+  async #start({ until }: EventFilter, before = Number.MAX_SAFE_INTEGER): Promise<number> {
+    const { database, log } = this.#parts
+    const top = Math.min(before, (await log.horizon()) + 1)
+    if (until === undefined) return top
+    let low = 0
+    let high = (await newestBelow(database, top))?.id ?? 0
+    // A spooled event has an earlier time than its neighbours, which leads to a higher start and thus misses nothing.
+    while (low < high) {
+      const middle: number = low + Math.floor((high - low) / 2)
+      const found = await newestBelow(database, middle + 1)
+      if (found && found.createdAt >= until + longestSpooled) high = middle
+      else low = middle + 1
+    }
+    return Math.min(top, low + 1)
+  }
+}
+
+async function newestBelow({ reader }: Database, id: number) {
+  return reader
+    .selectFrom('events')
+    .select(['id', 'created_at as createdAt'])
+    .where('id', '<', id)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+}
+
+function compile({ reader }: Database, filter: EventFilter): Step['conditions'] {
+  const conditions = [sql`1 = 1`, ...conditionsOf(filter)]
+  const { sql: text, parameters } = sql`${sql.join(conditions, sql` and `)}`.compile(reader)
+  return { text, parameters: parameters as (string | number)[] }
+}

@@ -1,0 +1,64 @@
+import type { QueryResultRow } from 'pg'
+import type { PostgresDatabase } from '../../storage/database.ts'
+import { translateError } from '../../storage/unavailable.ts'
+import { columns, type EventRow } from '../store.ts'
+import { needleOf } from './body-query.ts'
+import { matchBody, type StoredBody } from './match-body.ts'
+import type { BodyScanner, Match, Scanned, Step } from './scan.ts'
+
+/** Bodies that are fetched at once. */
+const perFetch = 20
+
+const boundary = 'select id from events where id < $1 order by id desc limit 1 offset $2'
+const extent =
+  'select count(*) as scanned, max(created_at) as newest, min(created_at) as oldest from events where id < $1 and id >= $2'
+const bodies = `select ${columns}, e.content_type as "contentType", e.headers, e.payload from events e
+  where e.id = any($1::bigint[]) order by e.id desc`
+
+/** Searches in short statements, on the connections for slow reads. */
+export function postgresBodies({ pool, lists }: PostgresDatabase): BodyScanner {
+  async function run<Row>(text: string, values: readonly unknown[]): Promise<Row[]> {
+    try {
+      return (await lists(() => pool.query<Row & QueryResultRow>(text, [...values]))).rows
+    } catch (error) {
+      throw translateError(error)
+    }
+  }
+
+  async function matchesOf(step: Step, ids: readonly number[]): Promise<Match[]> {
+    const matches: Match[] = []
+    for (let at = 0; at < ids.length; at += perFetch) {
+      const found = await run<EventRow & StoredBody>(bodies, [ids.slice(at, at + perFetch)])
+      for (const { contentType, headers, payload, ...row } of found) {
+        const excerpt = matchBody(step.query, { contentType, headers, payload })
+        if (excerpt !== undefined) matches.push({ ...row, excerpt })
+      }
+    }
+    return matches
+  }
+
+  return {
+    async scan(step) {
+      const { query, conditions, before, rows } = step
+      const [last] = await run<{ id: number }>(boundary, [before, rows - 1])
+      const through = last?.id
+      const parameters: unknown[] = [...conditions.parameters, before, through ?? 0]
+      const count = parameters.length
+      const needle = needleOf(query)
+      if (needle) parameters.push(needle)
+      const found = await run<{ id: number }>(
+        `select e.id from events e where ${conditions.text} and e.id < $${count - 1} and e.id >= $${count}${
+          needle ? ` and position($${count + 1}::bytea in e.payload) > 0` : ''
+        } order by e.id desc`,
+        parameters,
+      )
+      const matches = await matchesOf(
+        step,
+        found.map(({ id }) => id),
+      )
+      const [read] = await run<Omit<Scanned, 'matches' | 'through'>>(extent, [before, through ?? 0])
+      return { ...read!, matches, through }
+    },
+    close: () => Promise.resolve(),
+  }
+}

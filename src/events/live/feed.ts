@@ -1,0 +1,90 @@
+import type { EventLog } from '../log.ts'
+import type { EventRow } from '../store.ts'
+
+/** New events of one look that are sent one by one. */
+const mostNew = 50
+/** The newest events that are kept, from which viewers resume. */
+const mostKept = 200
+/** Recent events whose status may still change and is read again at each look. */
+const mostUnsettled = 200
+
+const unsettled: ReadonlySet<EventRow['status']> = new Set(['pending', 'retrying', 'blocked'])
+
+export interface News {
+  /** New events, oldest first. */
+  added: EventRow[]
+  /** Events whose status changed. */
+  changed: EventRow[]
+  /** Whether more events came than `added` has: then it has the newest ones. */
+  gap: boolean
+}
+
+/** What is new at the end of the event log, and which of the recent events changed. */
+export class EventFeed {
+  readonly #log: EventLog
+  #position = 0
+  #kept: EventRow[] = []
+  /** All events above this number are kept. */
+  #keptFrom = 0
+  readonly #unsettled = new Map<number, EventRow['status']>()
+
+  constructor(log: EventLog) {
+    this.#log = log
+  }
+
+  /** The newest event that was found. */
+  get position(): number {
+    return this.#position
+  }
+
+  /** Begins at the end of the log. @throws StorageUnavailable */
+  async begin(): Promise<void> {
+    const { rows } = await this.#log.newest(Number.MAX_SAFE_INTEGER, mostKept)
+    this.#unsettled.clear()
+    this.#position = rows[0]?.id ?? 0
+    this.#keptFrom = 0
+    this.#keep(rows.toReversed(), rows.length === mostKept)
+    for (const row of this.#kept) this.#note(row)
+  }
+
+  /**
+   * @param others further events that may have changed
+   * @throws StorageUnavailable
+   */
+  async look(others: readonly number[]): Promise<News> {
+    const before = new Map(this.#unsettled)
+    const found = await this.#log.some([...new Set([...before.keys(), ...others])])
+    const changed = found.filter(({ id, status }) => id <= this.#position && before.get(id) !== status)
+    // Also those that were deleted.
+    this.#unsettled.clear()
+    for (const row of found) this.#note(row)
+    const { rows, hasNext } = await this.#log.page(this.#position, mostNew)
+    const added = hasNext
+      ? (await this.#log.newest(Number.MAX_SAFE_INTEGER, mostNew)).rows.toReversed()
+      : rows
+    for (const row of added) this.#note(row)
+    this.#position = added.at(-1)?.id ?? this.#position
+    this.#keep(hasNext ? added : [...this.#kept, ...added], hasNext)
+    return { added, changed, gap: hasNext }
+  }
+
+  /** The events behind `position`, oldest first; undefined if more came than are kept. */
+  since(position: number): EventRow[] | undefined {
+    return position < this.#keptFrom ? undefined : this.#kept.filter(({ id }) => id > position)
+  }
+
+  /** @param cut whether there are older events that `rows` does not have */
+  #keep(rows: EventRow[], cut: boolean): void {
+    this.#kept = rows.slice(-mostKept)
+    if ((cut || rows.length > mostKept) && rows.length > 0) this.#keptFrom = this.#kept[0]!.id - 1
+  }
+
+  #note({ id, status }: EventRow): void {
+    this.#unsettled.delete(id)
+    if (!unsettled.has(status)) return
+    this.#unsettled.set(id, status)
+    if (this.#unsettled.size <= mostUnsettled) return
+    const [oldest] = this.#unsettled.keys()
+    this.#unsettled.delete(oldest!)
+  }
+}

@@ -1,0 +1,152 @@
+import { Problem } from '../../errors.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { EventLog } from '../log.ts'
+import { ChangeWatch } from './changes.ts'
+import { EventFeed, type News } from './feed.ts'
+import { changedMessage, eventMessage, gapMessage, heartbeat, helloMessage } from './messages.ts'
+import { topics, type Topic } from './topics.ts'
+import type { Viewer } from './viewer.ts'
+
+/** Milliseconds between two looks at the database, while there are viewers. */
+const lookEvery = 1_000
+/** Milliseconds between two heartbeats, each of which checks all credentials. */
+const beatEvery = 15_000
+/** Milliseconds after which a browser connects again. */
+const retryAfter = 3_000
+/** Connections of one process, and of one person to it. */
+export const mostViewers = { process: 500, person: 20 }
+
+export interface LiveHubParts {
+  database: Database
+  log: EventLog
+  clock: Clock
+  logger: Log
+}
+
+/**
+ * Tells the viewers of this process what changes. One look at the database serves all of them, and there is none without viewers.
+ * Each process looks for itself, so viewers see what other processes do.
+ */
+export class LiveHub {
+  readonly #parts: LiveHubParts
+  readonly #feed: EventFeed
+  readonly #watch: ChangeWatch
+  readonly #viewers = new Set<Viewer>()
+  #begun: Promise<void> | undefined
+  #cancelLook: (() => void) | undefined
+  #cancelBeat: (() => void) | undefined
+  #closed = false
+
+  constructor(parts: LiveHubParts) {
+    this.#parts = parts
+    this.#feed = new EventFeed(parts.log)
+    this.#watch = new ChangeWatch(parts.database)
+    parts.database.onSetBack(() => this.#end())
+  }
+
+  get viewers(): number {
+    return this.#viewers.size
+  }
+
+  /**
+   * Adds a viewer until its stream closes.
+   * @param lastEvent the newest event that it has; undefined for a new one
+   * @throws Problem `overloaded`, `stopping`; StorageUnavailable
+   */
+  async add(viewer: Viewer, lastEvent: number | undefined): Promise<void> {
+    if (this.#closed) throw new Problem('stopping', { retryAfter: 1 })
+    const own = [...this.#viewers].filter(({ person }) => person === viewer.person)
+    if (this.#viewers.size >= mostViewers.process || own.length >= mostViewers.person)
+      throw new Problem('overloaded', { retryAfter: 30, detail: 'Too many live connections are open.' })
+    this.#viewers.add(viewer)
+    viewer.stream.once('close', () => this.#remove(viewer))
+    try {
+      await (this.#begun ??= this.#begin())
+    } catch (error) {
+      this.#begun = undefined
+      viewer.stream.destroy()
+      throw error
+    }
+    viewer.send(helloMessage(this.#feed.position, retryAfter))
+    if (lastEvent !== undefined) this.#resume(viewer, lastEvent)
+  }
+
+  /** Ends all connections, and refuses new ones. */
+  close(): void {
+    this.#closed = true
+    this.#end()
+  }
+
+  #end(): void {
+    for (const viewer of this.#viewers) viewer.end()
+  }
+
+  /** Sends what came meanwhile. What changed besides is unknown, so that pages read everything again. */
+  #resume(viewer: Viewer, lastEvent: number): void {
+    const missed = this.#feed.since(lastEvent)
+    if (missed) for (const row of missed) viewer.send(eventMessage(row, row.id))
+    else viewer.send(gapMessage(this.#feed.position))
+    viewer.send(changedMessage(topics))
+  }
+
+  async #begin(): Promise<void> {
+    this.#watch.forget()
+    await this.#feed.begin()
+    await this.#watch.look()
+    this.#scheduleLook()
+    this.#scheduleBeat()
+  }
+
+  #remove(viewer: Viewer): void {
+    this.#viewers.delete(viewer)
+    if (this.#viewers.size > 0) return
+    this.#cancelLook?.()
+    this.#cancelBeat?.()
+    this.#begun = undefined
+  }
+
+  #scheduleBeat(): void {
+    this.#cancelBeat?.()
+    this.#cancelBeat = this.#parts.clock.after(beatEvery, () => void this.#beat())
+  }
+
+  #scheduleLook(): void {
+    this.#cancelLook?.()
+    this.#cancelLook = this.#parts.clock.after(lookEvery, () => void this.#look(this.#begun))
+  }
+
+  async #look(begun: Promise<void> | undefined): Promise<void> {
+    try {
+      const changes = await this.#watch.look()
+      const news = await this.#feed.look(changes.events)
+      if (begun === this.#begun) this.#tell(news, changes.topics)
+    } catch (error) {
+      // The next look finds what this one did not.
+      this.#parts.logger.warn({ err: error }, 'live pages could not be told what changed')
+    }
+    if (begun && begun === this.#begun) this.#scheduleLook()
+  }
+
+  #tell({ added, changed, gap }: News, about: ReadonlySet<Topic>): void {
+    const { position } = this.#feed
+    const messages = gap ? [gapMessage(position)] : []
+    for (const row of changed) messages.push(eventMessage(row, position))
+    for (const row of added) messages.push(eventMessage(row, row.id))
+    if (about.size > 0) messages.push(changedMessage(about))
+    if (messages.length === 0) return
+    const bytes = Buffer.concat(messages)
+    for (const viewer of this.#viewers) viewer.send(bytes)
+  }
+
+  async #beat(): Promise<void> {
+    const begun = this.#begun
+    for (const viewer of this.#viewers) {
+      const allowed = await viewer.isAllowed().catch(() => false)
+      if (allowed) viewer.send(heartbeat)
+      else viewer.end()
+    }
+    if (begun && begun === this.#begun) this.#scheduleBeat()
+  }
+}

@@ -1,0 +1,31 @@
+import { Readable } from 'node:stream'
+
+/** Bytes that may wait for a viewer that does not read. */
+const mostWaiting = 256 * 1024
+
+/** One open connection. Its messages are never buffered without bound: a viewer that does not read them is disconnected. */
+export class Viewer {
+  readonly stream: Readable
+  /** Who it is, for the limit per person. */
+  readonly person: string
+  /** Whether the credential with which the connection began is still valid. */
+  readonly isAllowed: () => Promise<boolean>
+
+  constructor(person: string, isAllowed: () => Promise<boolean>) {
+    this.person = person
+    this.isAllowed = isAllowed
+    this.stream = new Readable({ read: () => undefined })
+  }
+
+  send(message: Buffer): void {
+    const { stream } = this
+    if (stream.destroyed) return
+    stream.push(message)
+    if (stream.readableLength > mostWaiting) stream.destroy()
+  }
+
+  /** Ends the answer. The browser connects again after a while. */
+  end(): void {
+    if (!this.stream.destroyed) this.stream.push(null)
+  }
+}

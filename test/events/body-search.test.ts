@@ -1,0 +1,158 @@
+// GET /events/search: events by what their bodies contain.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { slack } from '../../src/index.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+import { eventually, postWebhook } from '../receiving/harness.ts'
+
+interface Line {
+  type: 'match' | 'progress' | 'end'
+  event?: { eventId: string }
+  excerpt?: string
+  reason?: string
+  scanned?: number
+  cursor?: number | null
+}
+
+onEachEngine('GET /events/search', (engine) => {
+  let service: TestService
+
+  before(async () => {
+    service = await startTestService(engine, {
+      config: { receiving: { sources: { chat: slack({ secret: 'a-secret-of-slack' }) } } },
+    })
+    const bodies: (object | string)[] = [
+      { id: 'one', type: 'order.paid', data: { customer: 'cus_1', total: 10 } },
+      { id: 'two', type: 'order.paid', data: { customer: 'cus_2', note: 'for cus_1 only' } },
+      { id: 'three', type: 'invoice', data: { lines: [{ sku: 'A-1' }, { sku: 'B-2' }], paid: true } },
+      '{"id":"four","type":"invoice","data":{"name":"caf\\u00e9","url":"https:\\/\\/a.example\\/x","none":null}}',
+      '{"id":"five","type":"other","data":{"name":"café"}}',
+    ]
+    for (const body of bodies) assert.equal((await postWebhook(service, body)).status, 200)
+  })
+  after(() => service.close())
+
+  const search = async (query: Record<string, string>): Promise<Line[]> => {
+    const response = await service.admin(`/events/search?${new URLSearchParams(query).toString()}`)
+    assert.equal(response.status, 200)
+    assert.match(response.headers.get('content-type')!, /^application\/x-ndjson/)
+    const text = await response.text()
+    return text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Line)
+  }
+  const idsOf = (lines: Line[]): string[] => lines.flatMap(({ event }) => event?.eventId ?? [])
+
+  const cases: [query: Record<string, string>, ids: string[]][] = [
+    [{ text: 'cus_1' }, ['two', 'one']],
+    [{ path: 'data.customer', value: 'cus_1' }, ['one']],
+    [{ path: 'data.customer' }, ['two', 'one']],
+    [{ path: 'data.total', value: '10' }, ['one']],
+    [{ path: 'data.total', value: '1' }, []],
+    [{ path: 'data.paid', value: 'true' }, ['three']],
+    [{ path: 'data.none', value: 'null' }, ['four']],
+    [{ path: 'data.lines.sku', value: 'B-2' }, ['three']],
+    [{ path: 'data.lines.1.sku', value: 'B-2' }, ['three']],
+    [{ path: 'data.lines.0.sku', value: 'B-2' }, []],
+    [{ path: 'data.name', value: 'café' }, ['five', 'four']],
+    [{ text: 'café' }, ['five', 'four']],
+    [{ text: 'é' }, ['five', 'four']],
+    [{ text: 'https://a.example/x' }, ['four']],
+    [{ text: 'cus_1', type: 'order.*', path: 'data.note' }, ['two']],
+    [{ text: 'cus', type: 'invoice' }, []],
+    [{ text: 'cus', source: 'chat' }, []],
+    [{ text: 'cus', since: '2999-01-01' }, []],
+    [{ text: 'cus', until: '2020-01-01' }, []],
+    [{ text: 'cus', since: '2020-01-01', until: '2999-01-01' }, ['two', 'one']],
+    [{ text: 'cus', eventId: 'one' }, ['one']],
+  ]
+
+  test('finds fields by path and value, and texts however they are written, with the other filters', async () => {
+    for (const [query, ids] of cases) {
+      const lines = await search(query)
+      assert.deepEqual(idsOf(lines), ids, JSON.stringify(query))
+      assert.equal(lines.at(-1)!.type, 'end')
+      assert.equal(lines.at(-1)!.reason, 'complete')
+    }
+    const [first] = await search({ path: 'data.customer', value: 'cus_1' })
+    assert.equal(first!.excerpt, 'data.customer: cus_1')
+  })
+
+  test('a limit ends it, and its cursor continues', async () => {
+    const first = await search({ text: 'cus', limit: '1' })
+    assert.deepEqual(idsOf(first), ['two'])
+    const { reason, cursor } = first.at(-1)!
+    assert.equal(reason, 'limit')
+    assert.deepEqual(idsOf(await search({ text: 'cus', cursor: String(cursor) })), ['one'])
+  })
+
+  test('credentials in bodies are not found', async () => {
+    const { database } = service
+    const payload = Buffer.from(JSON.stringify({ token: 'verification-abc', text: 'hello there' }))
+    await database.transaction((tx) =>
+      tx
+        .insertInto('events')
+        .values({
+          event_id: 'chat-1',
+          direction: 'received',
+          source: 'chat',
+          type: 'message',
+          content_type: 'application/json',
+          created_at: Date.now(),
+          headers: JSON.stringify({ ':verified': { scheme: 'slack' } }),
+          payload,
+        })
+        .execute(),
+    )
+    assert.deepEqual(idsOf(await search({ text: 'hello there' })), ['chat-1'])
+    assert.deepEqual(idsOf(await search({ text: 'verification-abc' })), [])
+    assert.deepEqual(idsOf(await search({ path: 'token', value: 'verification-abc' })), [])
+  })
+
+  test('it needs something to search for', async () => {
+    for (const query of ['', '?value=1', '?path=a..b&value=1', '?type=a']) {
+      const response = await service.admin(`/events/search${query}`)
+      assert.equal(response.status, 400, query)
+      await response.body?.cancel()
+    }
+  })
+
+  test('it tells how far it has come, and stops with the connection; few run at once', async () => {
+    await insertMany(service, 40_000)
+    const open = async () => {
+      const abort = new AbortController()
+      // Nothing matches, and nothing narrows it: each body is parsed.
+      const response = await fetch(new URL('/events/search?text=%E2%82%AC', service.baseUrl), {
+        headers: { authorization: `Bearer ${adminKey}` },
+        signal: abort.signal,
+      })
+      return { response, abort }
+    }
+    const [one, two] = [await open(), await open()]
+    const refused = await open()
+    assert.equal(refused.response.status, 503)
+    one.abort.abort()
+    const text = await two.response.text()
+    const end = JSON.parse(text.trim().split('\n').at(-1)!) as Line
+    assert.equal(end.reason, 'complete')
+    assert.ok(end.scanned! >= 40_000)
+    await eventually(async () => (await search({ text: 'cus_1' })).length > 0)
+  })
+})
+
+async function insertMany({ database }: TestService, many: number): Promise<void> {
+  const body = `'{"a":"' || i || '"}'`
+  const statement =
+    database.engine === 'sqlite'
+      ? `insert into events (event_id, direction, source, type, content_type, payload, created_at)
+         with recursive n (i) as (select 1 union all select i + 1 from n where i < ${many})
+         select 'e' || i, 'received', 'provider', 'a', 'application/json', cast(${body} as blob), i from n`
+      : `insert into events (event_id, direction, source, type, content_type, payload, created_at)
+         select 'e' || i, 'received', 'provider', 'a', 'application/json', convert_to(${body}, 'UTF8'), i
+         from generate_series(1, ${many}) as i`
+  if (database.engine === 'sqlite')
+    await database.batch('request', (connection) => connection.exec(statement))
+  else await database.pool.query(statement)
+}

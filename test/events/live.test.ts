@@ -1,0 +1,201 @@
+// GET /live: what changes, as server-sent events.
+import assert from 'node:assert/strict'
+import type { AddressInfo } from 'node:net'
+import { after, before, test } from 'node:test'
+import { ApiKeys } from '../../src/accounts/api-keys.ts'
+import { createRecordAudit } from '../../src/accounts/audit.ts'
+import { systemClock, type Clock } from '../../src/runtime/clock.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { freePort } from '../harness/free-port.ts'
+import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+import { eventually, postWebhook } from '../receiving/harness.ts'
+
+interface Message {
+  name: string
+  id: string | undefined
+  data: { id?: number; eventId?: string; status?: string; topics?: string[]; position?: number }
+}
+
+/** Opens the stream, and collects its messages until it is closed. */
+async function listen(service: Pick<TestService, 'app' | 'baseUrl'>, headers: Record<string, string> = {}) {
+  const abort = new AbortController()
+  const { port } = service.app.server.address() as AddressInfo
+  const { pathname } = new URL(service.baseUrl)
+  const response = await fetch(`http://127.0.0.1:${port}${pathname.replace(/\/$/, '')}/live`, {
+    headers: { accept: 'text/event-stream', authorization: `Bearer ${adminKey}`, ...headers },
+    signal: abort.signal,
+  })
+  assert.equal(response.status, 200)
+  const messages: Message[] = []
+  let text = ''
+  let ended = false
+  const read = async (): Promise<void> => {
+    const decoder = new TextDecoder()
+    for await (const bytes of response.body!) {
+      text += decoder.decode(bytes as Uint8Array, { stream: true })
+      const blocks = text.split('\n\n')
+      text = blocks.pop()!
+      for (const block of blocks) {
+        const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1]
+        const name = field('event')
+        if (name !== undefined)
+          messages.push({ name, id: field('id'), data: JSON.parse(field('data')!) as Message['data'] })
+      }
+    }
+  }
+  const reading = read()
+    .catch(() => undefined)
+    .finally(() => (ended = true))
+  return {
+    response,
+    messages,
+    isEnded: () => ended,
+    of: (name: string) => messages.filter((message) => message.name === name),
+    close: () => (abort.abort(), reading),
+  }
+}
+
+/** Heartbeats come every 15 seconds otherwise. */
+const hurried: Clock = {
+  ...systemClock,
+  after: (ms, callback) => systemClock.after(ms === 15_000 ? 50 : ms, callback),
+}
+
+onEachEngine('GET /live', (engine) => {
+  let service: TestService
+  let fails = true
+
+  before(async () => {
+    service = await startTestService(engine, {
+      env: { HANDLER_RETRY_SCHEDULE: '0,3600' },
+      config: {
+        receiving: {
+          handlers: {
+            'order.broken': () => {
+              if (fails) throw new Error('not today')
+            },
+          },
+        },
+      },
+    })
+  })
+  after(() => service.close())
+
+  test('a new event and its status come without a question', async () => {
+    const live = await listen(service)
+    assert.equal(live.response.headers.get('x-accel-buffering'), 'no')
+    assert.match(live.response.headers.get('content-type')!, /^text\/event-stream/)
+    await eventually(() => live.of('hello').length === 1)
+    await postWebhook(service, { id: 'broken-1', type: 'order.broken' })
+    await eventually(() => live.of('event').some(({ data }) => data.status === 'retrying'))
+    await eventually(() => live.of('changed').some(({ data }) => data.topics!.includes('failures')))
+    const [first] = live.of('event')
+    assert.equal(first!.data.eventId, 'broken-1')
+    assert.equal(first!.id, String(first!.data.id))
+
+    fails = false
+    await service.admin(`/events/${first!.data.id}/reprocess`, { method: 'POST', json: {} })
+    await eventually(() => live.of('event').some(({ data }) => data.status === 'processed'))
+    // The call left an entry in the audit log.
+    await eventually(() => live.of('changed').some(({ data }) => data.topics!.includes('audit')))
+    await live.close()
+  })
+
+  test('a viewer that connects again gets what came meanwhile', async () => {
+    const first = await listen(service)
+    await eventually(() => first.of('hello').length === 1)
+    const position = first.of('hello')[0]!.id!
+    await first.close()
+    await postWebhook(service, { id: 'missed-1', type: 'order.paid' })
+    const second = await listen(service, { 'last-event-id': position })
+    await eventually(() => second.of('event').some(({ data }) => data.eventId === 'missed-1'))
+    await eventually(() => second.of('changed').length > 0)
+    assert.deepEqual(second.of('gap'), [])
+    await second.close()
+  })
+
+  test('a viewer that was away for too long is told that there is a gap', async () => {
+    const live = await listen(service)
+    await eventually(() => live.of('hello').length === 1)
+    const position = live.of('hello')[0]!.id!
+    await live.close()
+    for (let count = 0; count < 5; count += 1)
+      await service.admin('/events', {
+        method: 'POST',
+        headers: { 'content-type': 'application/x-ndjson' },
+        body: Array.from({ length: 50 }, (_, at) =>
+          JSON.stringify({ id: `many-${count}-${at}`, type: 'a', data: 1 }),
+        ).join('\n'),
+      })
+    const late = await listen(service, { 'last-event-id': position })
+    await eventually(() => late.of('gap').length === 1)
+    await late.close()
+  })
+
+  test('it asks for the type of the answer, and for a credential with the scope', async () => {
+    const plain = await service.admin('/live')
+    assert.equal(plain.status, 406)
+    assert.equal(((await plain.json()) as { code: string }).code, 'not-acceptable')
+  })
+
+  test('one person cannot open any number of connections', async () => {
+    const open = await Promise.all(Array.from({ length: 20 }, () => listen(service)))
+    const refused = await service.admin('/live', { headers: { accept: 'text/event-stream' } })
+    assert.equal(refused.status, 503)
+    assert.ok(refused.headers.has('retry-after'))
+    await refused.body?.cancel()
+    await Promise.all(open.map((live) => live.close()))
+    await eventually(async () => {
+      const again = await fetch(`${service.baseUrl}/live`, {
+        headers: { accept: 'text/event-stream', authorization: `Bearer ${adminKey}` },
+      })
+      await again.body?.cancel()
+      return again.status === 200
+    })
+  })
+
+  test('a connection ends when its credential does', async () => {
+    // In demo mode the route is open.
+    const env = { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' }
+    const other = await startTestService(engine, { env, parts: { clock: hurried } })
+    const keys = new ApiKeys(other.database, systemClock, createRecordAudit(systemClock))
+    const { key, id } = await keys.create({ name: 'viewer', scopes: ['events:read'] }, {})
+    const live = await listen(other, { authorization: `Bearer ${key}` })
+    await eventually(() => live.of('hello').length === 1)
+    assert.ok(await keys.revoke(id, {}))
+    await eventually(live.isEnded)
+    await other.close()
+  })
+
+  if (engine.name === 'postgres')
+    test('viewers of one process see what another one does', async () => {
+      const other = await startTestService(engine, { databaseUrl: service.databaseUrl })
+      const live = await listen(other)
+      await eventually(() => live.of('hello').length === 1)
+      await postWebhook(service, { id: 'elsewhere-1', type: 'order.paid' })
+      await eventually(() => live.of('event').some(({ data }) => data.eventId === 'elsewhere-1'))
+      await live.close()
+      await other.close()
+    })
+
+  test('behind a base path', async () => {
+    const port = String(await freePort())
+    const env = { PORT: port, BASE_URL: `http://127.0.0.1:${port}/gate` }
+    const other = await startTestService(engine, { env })
+    const live = await listen(other)
+    await eventually(() => live.of('hello').length === 1)
+    await live.close()
+    await other.close()
+  })
+
+  test('a stop ends the connections at once', async () => {
+    const other = await startTestService(engine)
+    const live = await listen(other)
+    await eventually(() => live.of('hello').length === 1)
+    const began = performance.now()
+    await other.close()
+    assert.ok(live.isEnded() || (await eventually(live.isEnded)))
+    // A stop waits up to five seconds for answers in progress.
+    assert.ok(performance.now() - began < 4_000)
+  })
+})
