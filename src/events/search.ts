@@ -35,6 +35,11 @@ const chunk = 1_000
 /** Statements of one page, and milliseconds. Then the page ends with fewer rows, and its cursor continues the search. */
 const mostChunks = 50
 const longestWalk = 60
+/**
+ * Numbers follow the time of storing, which for a spooled event is later than its own time. A search, newest first, goes on for this
+ * many milliseconds beyond the beginning of its time, so that it finds events that were spooled for up to that long.
+ */
+export const longestSpooled = 6 * 3_600_000
 /** With fewer pending events all of them are examined by an index. */
 const fewPending = 5_000
 
@@ -136,12 +141,28 @@ async function walk(database: Database, search: Search, { from, key, where }: Ca
     if (from !== wholeLog.from) conditions.push(among)
     rows.push(...(await select(database, conditions, order, limit + 1 - rows.length)))
     if (rows.length > limit) return { rows, through: rows.at(-1)!.id }
-    if (end === undefined) return { rows, through: undefined }
+    if (end === undefined || (descending && (await isBefore(database, search.filter, position, end))))
+      return { rows, through: undefined }
     position = end
     // Others have their turn between two statements of SQLite's.
     await turnOfTheLoop()
   }
   return { rows, through: position }
+}
+
+/** Whether all events of a part of the log, and therefore of what is below it, are older than the filter's time. */
+async function isBefore(
+  database: Database,
+  { since }: EventFilter,
+  below: number,
+  downTo: number,
+): Promise<boolean> {
+  if (since === undefined) return false
+  const [found] = await run<{ newest: number | null }>(
+    database,
+    sql`select max(created_at) as newest from events where id < ${below} and id >= ${downTo}`,
+  )
+  return (found?.newest ?? 0) < since - longestSpooled
 }
 
 /** All that are pending, when they are few: they may lie anywhere, most of them at the end of a long log. */

@@ -6,7 +6,7 @@ import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { EventFilter } from '../filter.ts'
 import type { EventLog } from '../log.ts'
 import { presentEvent } from '../present.ts'
-import { conditionsOf } from '../search.ts'
+import { conditionsOf, longestSpooled } from '../search.ts'
 import type { BodyQuery } from './body-query.ts'
 import { sqliteBodies } from './scan.sqlite.ts'
 import { postgresBodies } from './scan.postgres.ts'
@@ -21,12 +21,6 @@ const mostStep = 5_000
 const stepTakes = 40
 /** Milliseconds between two lines about the progress. */
 const progressEvery = 250
-/**
- * Numbers follow the time of storing, which for a spooled event is later than its own time. A search goes on for this many
- * milliseconds beyond the beginning of its time, so that it finds events that were spooled for up to that long.
- */
-const longestSpooled = 6 * 3_600_000
-
 export interface BodySearch {
   query: BodyQuery
   filter: EventFilter
