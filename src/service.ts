@@ -19,6 +19,7 @@ import { postgresCallCounts } from './http/limits/call-counts.ts'
 import type { BodyLimits } from './http/body/budget.ts'
 import { refuseOtherHosts } from './http/access/loopback-only.ts'
 import { findRoute } from './http/operations/find-route.ts'
+import { oldestOfAll } from './http/operations/readiness.ts'
 import { operations } from './http/operations/routes.ts'
 import type { ServiceModule } from './http/service-module.ts'
 import { createListing } from './listing/index.ts'
@@ -40,6 +41,7 @@ import { SchemaWatch } from './storage/schema-watch.ts'
 import { checkSealedValues } from './storage/sealed-check.ts'
 import { describeExposed, exposedFiles } from './storage/sqlite/file-modes.ts'
 import type { Log } from './telemetry/log.ts'
+import { createMetricsHistory } from './telemetry/history/index.ts'
 import { Metrics } from './telemetry/metrics.ts'
 
 export interface ServiceParts {
@@ -110,7 +112,12 @@ export async function startService(parts: ServiceParts): Promise<Service> {
         : undefined
     if (spool) running.spool = spool
     const modules = createModules(common, parts.config ?? {}, spool)
+    const history = createMetricsHistory({
+      ...common,
+      oldestDue: roles.workers ? () => oldestOfAll(running.workers, clock) : undefined,
+    })
     running.workers = [
+      history.worker,
       ...modules.rooms.flatMap((room) => room.workers),
       ...statisticsWorkers(database, clock, log),
     ]
@@ -118,6 +125,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     operations(app, {
       database,
       metrics,
+      history,
       workers: running.workers,
       clock,
       configuration,
@@ -133,6 +141,8 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     if (roles.http && !parts.address) address.url = await listen(app, configuration)
     if (samples) await samples.ensure(baseUrl())
     if (running.newer) throw running.newer
+    running.recorder = history.recorder
+    history.recorder.start()
     if (roles.workers) for (const worker of running.workers) worker.start()
     return serviceOf(running, app, baseUrl(), roles.http ? configuration.shutdownDelay : undefined)
   } catch (error) {

@@ -17,6 +17,8 @@ export interface Running {
   workers: readonly Worker[]
   app?: App
   spool?: { readonly spool: { close(): Promise<void> } }
+  /** Records what the other parts count, so it is closed after them. */
+  recorder?: { close(): Promise<void>; cancel(): void }
 }
 
 /**
@@ -29,7 +31,7 @@ const leftBefore = 500
 
 /** Stops accepting requests, ends the workers and closes the database, within about `limit` milliseconds. */
 export async function stop(running: Running, limit: number): Promise<void> {
-  const { app, database, workers, log, spool } = running
+  const { app, database, workers, log, spool, recorder } = running
   running.schema?.stop()
   // Read pending input first: a connection whose request is still in the kernel's buffer would look idle.
   await nextTurn()
@@ -47,6 +49,8 @@ export async function stop(running: Running, limit: number): Promise<void> {
   clearTimeout(cut)
   // Its events stay there for the next start.
   if (spool && !(await within(until, spool.spool.close()))) log.warn('the spool did not close in time')
+  if (recorder && !(await within(until, recorder.close())))
+    log.warn('the last minute of the history of metrics could not be written in time')
   if (!(await within(until, database.close())))
     log.warn('the database did not confirm in time that its sessions ended')
 }
@@ -57,13 +61,15 @@ export async function stop(running: Running, limit: number): Promise<void> {
  * report the reason.
  */
 export function endOutdated(running: Running, error: NewerDatabase): void {
-  const { app, database, workers, log } = running
+  const { app, database, workers, log, recorder } = running
   running.newer = error
   // Without a server, the start fails and reports it.
   if (app) log.error({ err: error }, 'this process has ended its work and answers calls with 503')
   app?.outage.begin(toProblem(error))
   if (database.engine === 'postgres') database.abandon(error)
   running.workers = []
+  recorder?.cancel()
+  delete running.recorder
   const now = AbortSignal.abort(error)
   for (const worker of workers)
     worker.stop(now).catch((failure: unknown) => {

@@ -50,7 +50,7 @@ export async function storeBacklog({ url }: BenchDatabase, backlog: Backlog): Pr
 
 function storeOf(database: Database): (events: readonly IncomingEvent[]) => Promise<void> {
   if (database.engine === 'sqlite')
-    return (events) => database.batch('work', (connection) => insertEvents(connection, events))
+    return (events) => database.batch('work', (connection) => void insertEvents(connection, events))
   const queue = postgresEventQueue({
     database,
     clock: systemClock,

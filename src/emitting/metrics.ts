@@ -31,6 +31,7 @@ export function deliveryMetrics(metrics: Metrics): DeliveryMetrics {
     attempted(outcome, durationMs) {
       children[outcome].attempts.inc()
       children[outcome].duration.observe(durationMs / 1000)
+      metrics.durations.deliveries.observe(durationMs)
     },
   }
 }

@@ -21,6 +21,8 @@ export interface EndpointParts {
   /** The public address, if the setting BASE_URL gives it. */
   baseUrl: string | undefined
   count: (outcome: Outcome) => void
+  /** Observes the milliseconds from the request's headers to its acknowledgement. */
+  observe: (ms: number) => void
   noteRejected: NoteRejected
 }
 
@@ -45,7 +47,8 @@ export class WebhookEndpoint {
 
   /** Verifies, stores and acknowledges a webhook. */
   async receive(call: RawCall): Promise<RawAnswer> {
-    const { evaluate, baseUrl, count } = this.#parts
+    const { evaluate, baseUrl, count, observe } = this.#parts
+    const began = performance.now()
     const rawBody = await this.#readBody(call)
     const { headers, url } = call.request
     const evaluation = await evaluate({ rawBody, headers, url: `${baseUrl ?? call.baseUrl}${url}` })
@@ -68,6 +71,7 @@ export class WebhookEndpoint {
       throw error
     }
     count('accepted')
+    observe(performance.now() - began)
     return evaluation.reply ? toAnswer(evaluation.reply) : received
   }
 

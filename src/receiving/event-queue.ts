@@ -11,20 +11,23 @@ export interface EventQueueParts {
   onError: (error: unknown) => void
   /** Called for errors of the session that holds this process's claims. */
   onClaimerError: (error: unknown) => void
+  /** Called with the number of events of an insert that were stored before. */
+  onDuplicates?: (count: number) => void
 }
 
 /**
  * Opens the event queue on the database's engine. An insert wakes the worker of its own process, which wakes the others if it cannot
  * process everything; a process without a worker wakes the others. Waking all would make all but one of them poll in vain.
  */
-export function openEventQueue({ database, clock, onError, onClaimerError }: EventQueueParts): EventQueue {
+export function openEventQueue(parts: EventQueueParts): EventQueue {
+  const { database, clock, onError, onClaimerError, onDuplicates } = parts
   const wake = (): void => {
     if (!database.signalHere('event_queue')) database.signal('event_queue')
   }
   const store =
     database.engine === 'sqlite'
-      ? sqliteEventQueue({ database, clock, onError, onMoved: wake })
-      : postgresEventQueue({ database, clock, onError: onClaimerError })
+      ? sqliteEventQueue({ database, clock, onError, onMoved: wake, onDuplicates })
+      : postgresEventQueue({ database, clock, onError: onClaimerError, onDuplicates })
   return {
     ...store,
     async insert(events, within) {

@@ -142,7 +142,17 @@ function storeEvents({ database, clock, log, metrics, spool }: ReceivingParts) {
     log.warn({ err: error }, 'spooled events could not be moved to the database')
   const onClaimerError = (error: unknown): void =>
     log.warn({ err: error }, 'the session that holds the claims of events has broken')
-  const store = openEventQueue({ database, clock, onError, onClaimerError })
+  const duplicates = metrics.counter(
+    'postern_webhook_duplicates_total',
+    'Acknowledged webhooks whose event was stored before',
+  )
+  const store = openEventQueue({
+    database,
+    clock,
+    onError,
+    onClaimerError,
+    onDuplicates: (count) => duplicates.inc(count),
+  })
   const fallback =
     spool &&
     new Fallback({

@@ -52,6 +52,7 @@ export function webhookRoutes(app: App, parts: WebhookParts): void {
     `Webhooks by source and outcome: accepted, answered, ${Object.keys(reasons).join(', ')}`,
     ['source', 'outcome'],
   )
+  const durations = parts.metrics.durations.webhooks
   const { bodyLimit, baseUrl } = parts.configuration
   for (const [source, scheme] of parts.sources) {
     // The labels of the most frequent outcome are looked up once.
@@ -63,6 +64,7 @@ export function webhookRoutes(app: App, parts: WebhookParts): void {
       bodyLimit,
       baseUrl,
       count: (outcome) => (outcome === 'accepted' ? accepted.inc() : outcomes.inc({ source, outcome })),
+      observe: (ms) => durations.observe(ms),
       noteRejected: parts.rejected.of(source, scheme.signatureHeader),
     })
     declareWebhook(app, source, scheme, endpoint)

@@ -407,9 +407,12 @@ export class HandlerWorker implements Worker {
   /** Processes an event, including its commit, and counts the outcome. Never rejects. */
   async #runToEnd(queued: Queued, freeSlot: () => void): Promise<void> {
     const { claimed } = queued
+    const began = performance.now()
     try {
       const outcome = await this.#process(queued, freeSlot)
       if (outcome !== undefined) this.#attempts.inc({ outcome })
+      if (outcome === 'processed' || outcome === 'retry' || outcome === 'failed')
+        this.#parts.metrics.durations.handlers.observe(performance.now() - began)
     } catch (error) {
       this.#parts.log.error({ err: error, event: claimed.event }, 'a received event could not be processed')
     } finally {

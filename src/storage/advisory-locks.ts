@@ -13,6 +13,8 @@ export const retentionLock = 7_226_003
 export const listenerLock = [7_226, 2] as const
 /** Two keys. Taken by each change that can remove an admin. */
 export const adminLock = [7_226, 3] as const
+/** Two keys. Taken by each process while it adds its minutes to the history of metrics. */
+export const historyLock = [7_226, 5] as const
 
 /** First keys. The second one identifies what is locked. */
 export const lockSpaces = {

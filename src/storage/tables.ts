@@ -56,6 +56,7 @@ import type {
   SourceRatesTable,
 } from './tables/limits.ts'
 import type { ContinuityTable, ReplicaBeatsTable } from './tables/servers.ts'
+import type { MetricHistoryTable } from './tables/telemetry.ts'
 
 export type * from './tables/accounts.ts'
 export type * from './tables/clients.ts'
@@ -69,6 +70,7 @@ export type * from './tables/emitting.ts'
 export type * from './tables/lists.ts'
 export type * from './tables/limits.ts'
 export type * from './tables/servers.ts'
+export type * from './tables/telemetry.ts'
 
 /**
  * The rows of every table, with the same types on both engines. Times are whole milliseconds since 1970 unless a comment says
@@ -136,6 +138,8 @@ export interface Tables {
 
   continuity: ContinuityTable
   replica_beats: ReplicaBeatsTable
+
+  metric_history: MetricHistoryTable
 
   migrations: MigrationsTable
 }

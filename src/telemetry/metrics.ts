@@ -1,5 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { StorageUnavailable } from '../storage/unavailable.ts'
+import { Durations } from './history/durations.ts'
+import type { SeriesName } from './history/series.ts'
 
 /** Milliseconds to wait for a value from the database. A scrape ends after ten seconds by default. */
 const collectWithin = 3_000
@@ -13,6 +15,14 @@ const eventLoopMonitoringPrecision = 100
 /** The registry of one service. Several services in one process (tests, embedding) do not share metrics. */
 export class Metrics {
   readonly registry = new Registry()
+  /** Durations for the history alone. The histograms of the registry have too few buckets for percentiles. */
+  readonly durations: Readonly<
+    Record<Extract<SeriesName, 'webhooks' | 'handlers' | 'deliveries'>, Durations>
+  > = {
+    webhooks: new Durations(),
+    handlers: new Durations(),
+    deliveries: new Durations(),
+  }
 
   /** Modules create their own metrics; names begin with `postern_`. */
   counter<L extends string>(name: string, help: string, labelNames: readonly L[] = []): Counter<L> {

@@ -99,6 +99,13 @@ function answer(
   }
 }
 
+/** The age of the oldest due work of all workers, in milliseconds. */
+export async function oldestOfAll(workers: readonly Worker[], clock: Clock): Promise<number> {
+  let oldest = 0
+  for (const worker of workers) oldest = Math.max(oldest, await oldestDue(worker, clock))
+  return oldest * 1000
+}
+
 /** Age of a worker's oldest due work, in seconds. */
 export async function oldestDue(worker: Worker, clock: Clock): Promise<number> {
   const due = await worker.oldestDue?.()

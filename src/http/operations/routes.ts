@@ -1,18 +1,21 @@
 import { Type } from 'typebox'
 import type { Configuration } from '../../config/environment.ts'
 import { Problem, problems, type ProblemCode } from '../../errors.ts'
+import type { MetricsHistory } from '../../telemetry/history/index.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { SettingsSource } from '../../config/shown-settings.ts'
 import type { App } from '../app.ts'
 import { docsAccess } from '../schemas/openapi.ts'
 import { diagnosticsRoute, type Checks } from './diagnostics.ts'
 import { queuesRoute } from './queues.ts'
+import { historyRoute } from './history.ts'
 import { oldestDue, Readiness, readReadiness, type ReadinessParts } from './readiness.ts'
 import { settingsRoute } from './settings.ts'
 import { versionRoute } from './version.ts'
 
 export interface OperationsParts extends ReadinessParts {
   metrics: Metrics
+  history: MetricsHistory
   configuration: Configuration
   settings: SettingsSource
   checks: Checks
@@ -31,6 +34,7 @@ export function operations(app: App, parts: OperationsParts): void {
   healthRoute(app)
   readinessRoute(app, parts)
   metricsRoute(app, parts.metrics)
+  historyRoute(app, { ...parts.history, clock: parts.clock })
   documentRoute(app, parts.configuration)
   problemRoute(app)
   queuesRoute(app, parts)

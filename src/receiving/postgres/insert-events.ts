@@ -79,8 +79,13 @@ const columns: readonly Column<IncomingEvent>[] = [
  * A batch is first inserted as if all events were new. If that fails, it is inserted by the statement that leaves out known events, and
  * so are the next batches until no duplicate came for a while: duplicates often come in series, and the server logs each
  * statement that fails.
+ * @param onDuplicates called with the number of events that were stored before
  */
-export function eventInserter(pool: Pool, clock: Clock): EventQueue['insert'] {
+export function eventInserter(
+  pool: Pool,
+  clock: Clock,
+  onDuplicates?: (count: number) => void,
+): EventQueue['insert'] {
   let duplicatesExpectedUntil = 0
 
   async function insertUnordered(events: readonly IncomingEvent[], within: number): Promise<void> {
@@ -93,12 +98,16 @@ export function eventInserter(pool: Pool, clock: Clock): EventQueue['insert'] {
       }
     }
     const inserted = await runInsert(pool, insertMissing, events, within)
-    if (inserted < events.length) duplicatesExpectedUntil = clock.now() + duplicatesExpectedFor
+    if (inserted === events.length) return
+    duplicatesExpectedUntil = clock.now() + duplicatesExpectedFor
+    onDuplicates?.(events.length - inserted)
   }
 
   return async (events, within = insertTimeout) => {
     const keys = orderKeysOf(events)
-    await (keys.length === 0 ? insertUnordered(events, within) : insertOrdered(pool, events, keys, within))
+    if (keys.length === 0) return insertUnordered(events, within)
+    const inserted = await insertOrdered(pool, events, keys, within)
+    if (inserted < events.length) onDuplicates?.(events.length - inserted)
   }
 }
 
@@ -107,13 +116,14 @@ async function insertOrdered(
   events: readonly IncomingEvent[],
   keys: readonly string[],
   within: number,
-): Promise<void> {
+): Promise<number> {
   const client = await pool.connect()
+  let inserted: number
   const query = (text: string) => client.query({ text, values: [keys], query_timeout: within } as QueryConfig)
   try {
     await client.query('begin')
     await query(lockKeys)
-    await runInsert(client, insertMissing, events, within)
+    inserted = await runInsert(client, insertMissing, events, within)
     await query(advanceAll)
     await client.query('commit')
   } catch (error) {
@@ -122,6 +132,7 @@ async function insertOrdered(
     throw error
   }
   client.release()
+  return inserted
 }
 
 /** Returns the number of events that were new. */

@@ -109,14 +109,21 @@ export interface PostgresEventQueueParts {
   database: PostgresDatabase
   clock: Clock
   onError: (error: unknown) => void
+  /** Called with the number of events that were stored before. */
+  onDuplicates?: ((count: number) => void) | undefined
 }
 
 /** PostgreSQL's side of the event queue. */
-export function postgresEventQueue({ database, clock, onError }: PostgresEventQueueParts): EventQueue {
+export function postgresEventQueue({
+  database,
+  clock,
+  onError,
+  onDuplicates,
+}: PostgresEventQueueParts): EventQueue {
   const { pool, claiming } = database
   const claimer = new Claimer({ open: openClaimSessions(claimers, claiming), clock, onError })
 
-  const insertEvents = eventInserter(pool, clock)
+  const insertEvents = eventInserter(pool, clock, onDuplicates)
 
   async function rows<Row extends QueryResultRow>(
     name: string,

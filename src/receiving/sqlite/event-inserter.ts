@@ -21,6 +21,8 @@ export interface EventInserterParts {
   onError: (error: unknown) => void
   /** Called after events were moved from the spool into the event queue. */
   onMoved: () => void
+  /** Called with the number of events that were stored before. */
+  onDuplicates?: ((count: number) => void) | undefined
 }
 
 /** Stores received events in a thread, and moves those that were spooled when the write lock is free. */
@@ -46,8 +48,8 @@ export class EventInserter {
     try {
       const rows = packEvents(events)
       const task = { rows, mayWrite: release !== undefined }
-      const { stored, spooled, refusals } = await this.#thread.call('insert', task, buffersOf(rows))
-      this.#report(refusals)
+      const { stored, spooled, ...found } = await this.#thread.call('insert', task, buffersOf(rows))
+      this.#report(found)
       this.#moveLater(spooled)
       if (!stored) throw new Problem('overloaded', { retryAfter: 1 })
     } finally {
@@ -67,7 +69,8 @@ export class EventInserter {
     await this.#thread.close()
   }
 
-  #report(refusals: readonly string[]): void {
+  #report({ refusals, duplicates }: { refusals: readonly string[]; duplicates: number }): void {
+    if (duplicates > 0) this.#parts.onDuplicates?.(duplicates)
     for (const refusal of refusals)
       this.#parts.onError(
         new Error(
@@ -96,8 +99,8 @@ export class EventInserter {
     try {
       const release = await database.hold('acknowledge')
       try {
-        const { moved, spooled, refusals } = await this.#thread.call('move', undefined)
-        this.#report(refusals)
+        const { moved, spooled, ...found } = await this.#thread.call('move', undefined)
+        this.#report(found)
         this.#spooled = spooled
         if (!moved) return retryAfter.locked
       } finally {

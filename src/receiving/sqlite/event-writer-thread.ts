@@ -19,6 +19,8 @@ const spool = new SpoolFile(`${file}-spool`)
 
 /** Why the database refused spooled events. Each reason is returned once. */
 let refusals: string[] = []
+/** Events since the last answer that were stored before. */
+let duplicates = 0
 
 /**
  * Moves the oldest spooled events into the database, before later ones. A crash before their deletion in the spool moves them again,
@@ -28,10 +30,11 @@ function moveAndInsert(later: readonly IncomingEvent[]): boolean {
   if (!tryBegin(connection)) return false
   const spooled = spool.oldest(step)
   try {
+    let known = 0
     finish(connection, () => {
-      insertEvents(connection, spooled)
-      insertEvents(connection, later)
+      known = insertEvents(connection, spooled) + insertEvents(connection, later)
     })
+    duplicates += known
   } catch (error) {
     if (spooled.length === 0 || error instanceof StorageUnavailable) throw error
     return moveSingly(spooled) && moveAndInsert(later)
@@ -57,10 +60,11 @@ function moveSingly(spooled: readonly Spooled[]): boolean {
   return true
 }
 
-function answer<T>(result: T): T & { spooled: number; refusals: string[] } {
-  const reported = refusals
+function answer<T>(result: T): T & { spooled: number; refusals: string[]; duplicates: number } {
+  const reported = { refusals, duplicates }
   refusals = []
-  return { ...result, spooled: spool.count, refusals: reported }
+  duplicates = 0
+  return { ...result, spooled: spool.count, ...reported }
 }
 
 const tasks = {

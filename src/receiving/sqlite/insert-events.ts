@@ -12,11 +12,12 @@ const insertEvent = `
 
 /**
  * Inserts the events that are new by the key of the event queue, in the caller's transaction. Because it holds the write lock, the next
- * number of the log is read once and then counted.
+ * number of the log is read once and then counted. Returns how many were stored before.
  */
-export function insertEvents(connection: SqliteConnection, events: readonly IncomingEvent[]): void {
-  let next =
+export function insertEvents(connection: SqliteConnection, events: readonly IncomingEvent[]): number {
+  const first =
     (connection.get<{ seq: number }>(`select seq from sqlite_sequence where name = 'events'`)?.seq ?? 0) + 1
+  let next = first
   for (const event of events) {
     const { source, eventId, type, contentType, payload, headers, receivedAt, dueAt, orderKey } = event
     const status = orderKey === null ? event.status : 'blocked'
@@ -30,4 +31,5 @@ export function insertEvents(connection: SqliteConnection, events: readonly Inco
     next += 1
   }
   for (const key of orderKeysOf(events)) connection.run(advanceOne, [key, key])
+  return events.length - (next - first)
 }

@@ -13,6 +13,7 @@ import { login } from './0001-initial/login.ts'
 import { oauth2 } from './0001-initial/oauth2.ts'
 import { receiving } from './0001-initial/receiving.ts'
 import { servers } from './0001-initial/servers.ts'
+import { telemetry } from './0001-initial/telemetry.ts'
 
 /** In the order in which tables refer to each other. storage/tables/ describes their columns. */
 const parts = [
@@ -28,6 +29,7 @@ const parts = [
   lists,
   limits,
   servers,
+  telemetry,
 ]
 
 function statementsFor(engine: Engine): string {

@@ -1,0 +1,58 @@
+/** Milliseconds: the upper bound of the first bucket. */
+const shortest = 0.1
+/** Buckets in which a duration doubles: each is 9 % wide. */
+const perDoubling = 8
+/** Covers 33 doublings of the shortest: ten days. */
+export const bucketCount = 33 * perDoubling + 1
+
+/** Numbers of durations by bucket. */
+export type Buckets = Float64Array
+
+/** Counts durations in fixed logarithmic buckets, so that counts of different minutes and processes can be added. */
+export class Durations {
+  #counts: Buckets = new Float64Array(bucketCount)
+  #observed = false
+
+  /** @param ms milliseconds */
+  observe(ms: number): void {
+    this.#counts[bucketOf(ms)]! += 1
+    this.#observed = true
+  }
+
+  /** Returns the counts since the last call and resets them; undefined if there are none. */
+  take(): Buckets | undefined {
+    if (!this.#observed) return undefined
+    const counts = this.#counts
+    this.#counts = new Float64Array(bucketCount)
+    this.#observed = false
+    return counts
+  }
+}
+
+export function bucketOf(ms: number): number {
+  // Also for a duration that is not a number.
+  if (!(ms > shortest)) return 0
+  return Math.min(bucketCount - 1, 1 + Math.floor(Math.log2(ms / shortest) * perDoubling))
+}
+
+/** The geometric middle of a bucket in milliseconds: off by at most 4.5 % for all but the first and the last one. */
+function middleOf(bucket: number): number {
+  return bucket === 0 ? shortest : shortest * 2 ** ((bucket - 0.5) / perDoubling)
+}
+
+export function addBuckets(to: Buckets, from: Buckets): void {
+  for (let bucket = 0; bucket < bucketCount; bucket += 1) to[bucket]! += from[bucket]!
+}
+
+/** The duration in milliseconds that `share` (0 to 1) of the durations do not exceed; null if there are none. */
+export function quantile(buckets: Buckets, share: number): number | null {
+  let total = 0
+  for (const count of buckets) total += count
+  if (total === 0) return null
+  let rest = Math.max(1, Math.ceil(total * share))
+  for (let bucket = 0; bucket < bucketCount; bucket += 1) {
+    rest -= buckets[bucket]!
+    if (rest <= 0) return Number(middleOf(bucket).toPrecision(3))
+  }
+  return null
+}

@@ -1,0 +1,53 @@
+import type { Recorder } from './recorder.ts'
+import { startOfHour } from './roll-up.ts'
+import { hour, steps, Tally } from './rows.ts'
+import type { HistoryStore, Period } from './store.ts'
+
+export interface HistoryParts {
+  store: HistoryStore
+  recorder: Pick<Recorder, 'withUnwritten'>
+}
+
+/** Seconds between two points, from which a step is chosen. */
+const choices = [60, 120, 300, 600, 1_800, 3_600, 3 * 3_600, 6 * 3_600, 12 * 3_600, 24 * 3_600] as const
+/** Points of one answer. */
+export const mostPoints = 300
+
+/** The smallest step in seconds with at most 300 points; at least an hour if the minutes of the period are gone. */
+export function stepOf({ from, until }: Period, oldestMinute: number): number {
+  const least = from < oldestMinute ? steps.hour : steps.minute
+  return (
+    choices.find((step) => step >= least && (until - from) / (step * 1000) <= mostPoints) ?? choices.at(-1)!
+  )
+}
+
+/**
+ * The tallies of some series in a period, one for each step. They include what this process has not written yet; what
+ * other processes have not written is missing for up to a minute.
+ * @param step seconds; `from` must be a multiple of it
+ */
+export async function readHistory(
+  { store, recorder }: HistoryParts,
+  series: readonly string[],
+  period: Period,
+  step: number,
+): Promise<Map<string, Tally[]>> {
+  const { read: rows, unwritten } = await recorder.withUnwritten(() => readRows(store, series, period, step))
+  const width = step * 1000
+  const count = Math.ceil((period.until - period.from) / width)
+  const found = new Map(series.map((name) => [name, Array.from({ length: count }, () => new Tally())]))
+  const at = (name: string, time: number): Tally | undefined =>
+    found.get(name)?.[Math.floor((time - period.from) / width)]
+  for (const row of rows) at(row.series, row.at)?.addRow(row)
+  for (const { series: name, at: time, tally } of unwritten.entries()) at(name, time)?.add(tally)
+  return found
+}
+
+/** Hours as far as they are written, and minutes from there on. */
+async function readRows(store: HistoryStore, series: readonly string[], period: Period, step: number) {
+  if (step < steps.hour) return store.rows(steps.minute, series, period)
+  const last = await store.edge(steps.hour, 'desc')
+  const border = last === undefined ? period.from : Math.max(period.from, startOfHour(last) + hour)
+  const hours = await store.rows(steps.hour, series, { from: period.from, until: border })
+  return [...hours, ...(await store.rows(steps.minute, series, { from: border, until: period.until }))]
+}
