@@ -3,10 +3,10 @@ import { Problem } from '../../errors.ts'
 import { readChoice } from '../../paging/filter-parameters.ts'
 import { readTimeParameter } from '../../paging/time-parameter.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import { quantile } from '../../telemetry/history/durations.ts'
+import { quantiles } from '../../telemetry/history/durations.ts'
 import { mostPoints, readHistory, stepOf, type HistoryParts } from '../../telemetry/history/read.ts'
 import { kept } from '../../telemetry/history/roll-up.ts'
-import { hour, Tally } from '../../telemetry/history/rows.ts'
+import { hour, steps, Tally } from '../../telemetry/history/rows.ts'
 import { partSeries, type SeriesName } from '../../telemetry/history/series.ts'
 import type { Period } from '../../telemetry/history/store.ts'
 import { SharedAnswers } from '../caching/shared-answers.ts'
@@ -26,6 +26,7 @@ const names = {
 type Name = keyof typeof names
 const allNames = Object.keys(names) as Name[]
 const sourceForm = /^[a-z0-9][a-z0-9_-]{0,63}$/i
+const keptHours = kept[steps.hour]
 /** Milliseconds for which an answer is given again, so that many viewers cost as much as one. */
 const cachedFor = 2_000
 
@@ -98,7 +99,7 @@ export function historyRoute(app: App, parts: HistoryRouteParts): void {
       schema: {
         tags: ['operations'],
         summary: 'What happened over time: counts, failures and durations',
-        description: `Of all processes, by steps that the service chooses: at most ${mostPoints + 1} of them. Minutes are kept for two days, hours for ${kept.hours / (24 * hour)} days. What another process counted is included within about a minute.`,
+        description: `Of all processes, by steps that the service chooses: at most ${mostPoints + 1} of them. Minutes are kept for two days, ten minutes for eight, hours for ${keptHours / (24 * hour)} days. What another process counted is included within about a minute.`,
         querystring: Type.Object({
           series: Type.Optional(
             Type.String({ description: `Comma-separated: ${allNames.join(', ')}; default: all` }),
@@ -120,7 +121,7 @@ export function historyRoute(app: App, parts: HistoryRouteParts): void {
       const source = readSource(query)
       const now = parts.clock.now()
       const period = readPeriod(query, now)
-      const step = stepOf(period, now - kept.minutes)
+      const step = stepOf(period, now)
       const width = step * 1000
       const aligned = {
         from: Math.floor(period.from / width) * width,
@@ -162,18 +163,22 @@ function describe(tallies: readonly Tally[]): Static<typeof Series> {
   const total = new Tally()
   for (const tally of tallies) total.add(tally)
   const { ok, failed, duplicates } = total
+  const [p50, p99] = shares(total)
+  const each = tallies.map(shares)
   return {
-    total: { ok, failed, duplicates, p50: share(total, 0.5), p99: share(total, 0.99) },
+    total: { ok, failed, duplicates, p50, p99 },
     ok: tallies.map((tally) => tally.ok),
     failed: tallies.map((tally) => tally.failed),
     duplicates: tallies.map((tally) => tally.duplicates),
-    p50: tallies.map((tally) => share(tally, 0.5)),
-    p99: tallies.map((tally) => share(tally, 0.99)),
+    p50: each.map(([half]) => half),
+    p99: each.map(([, most]) => most),
   }
 }
 
-function share({ buckets }: Tally, part: number): number | null {
-  return buckets ? quantile(buckets, part) : null
+function shares({ buckets }: Tally): [number | null, number | null] {
+  if (!buckets) return [null, null]
+  const [p50 = null, p99 = null] = quantiles(buckets, [0.5, 0.99])
+  return [p50, p99]
 }
 
 function readNames({ series }: Query): Name[] {
@@ -194,7 +199,7 @@ function readPeriod({ range, from, to }: Query, now: number): Period {
     const begins = from ? readTimeParameter(from, 'from') : until - ranges['24h']
     const detail = 'The parameter `from` must be a time before `to` and before now.'
     if (begins >= until) throw new Problem('invalid-parameter', { parameter: 'from', detail })
-    return { from: Math.max(begins, now - kept.hours), until: Math.max(until, now - kept.hours + 1) }
+    return { from: Math.max(begins, now - keptHours), until: Math.max(until, now - keptHours + 1) }
   }
   return { from: now - ranges[range ? readChoice(range, 'range', rangeNames) : '24h'], until: now }
 }

@@ -1,6 +1,6 @@
-/** Counts and durations of a minute or an hour, of all processes together. */
+/** Counts and durations of a minute, ten minutes or an hour, of all processes together. */
 export interface MetricHistoryTable {
-  /** Seconds: 60 or 3600. */
+  /** Seconds: 60, 600 or 3600. */
   step: number
   /** A name of telemetry/history/series.ts, or that of one of its parts, such as `webhooks:github`. */
   series: string

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addBuckets, bucketCount, bucketOf, Durations, quantile } from './durations.ts'
+import { addBuckets, bucketCount, bucketOf, Durations, quantiles } from './durations.ts'
 import { addEncoded, encodeBuckets } from './encoded-buckets.ts'
 
 /** The duration that `share` of the durations do not exceed, computed from all of them. */
@@ -24,7 +24,7 @@ test('percentiles are within 5 % of those computed from all durations', () => {
   for (const count of [1, 2, 10, 99, 5_000]) {
     const durations = someDurations(count)
     for (const share of [0.5, 0.9, 0.99, 1]) {
-      const found = quantile(bucketsOf(durations), share)!
+      const found = quantiles(bucketsOf(durations), [share])[0]!
       const expected = direct(durations, share)
       assert.ok(Math.abs(found / expected - 1) < 0.05, `${count} ${share}: ${found} instead of ${expected}`)
     }
@@ -38,7 +38,7 @@ test('encoded and added buckets have the percentiles of all durations together',
     addEncoded(sum, encodeBuckets(bucketsOf(durations.slice(start, start + 100))))
   assert.deepEqual(sum, bucketsOf(durations))
   addBuckets(sum, bucketsOf(durations))
-  assert.equal(quantile(sum, 0.99), quantile(bucketsOf(durations), 0.99))
+  assert.deepEqual(quantiles(sum, [0.5, 0.99]), quantiles(bucketsOf(durations), [0.5, 0.99]))
 })
 
 test('counts beyond 32 bits survive encoding', () => {
@@ -55,5 +55,5 @@ test('every duration has a bucket', () => {
   for (const ms of [0, -1, Number.NaN, 0.1]) assert.equal(bucketOf(ms), 0)
   assert.equal(bucketOf(Infinity), bucketCount - 1)
   assert.equal(new Durations().take(), undefined)
-  assert.equal(quantile(new Float64Array(bucketCount), 0.5), null)
+  assert.deepEqual(quantiles(new Float64Array(bucketCount), [0.5]), [null])
 })

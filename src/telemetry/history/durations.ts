@@ -44,15 +44,19 @@ export function addBuckets(to: Buckets, from: Buckets): void {
   for (let bucket = 0; bucket < bucketCount; bucket += 1) to[bucket]! += from[bucket]!
 }
 
-/** The duration in milliseconds that `share` (0 to 1) of the durations do not exceed; null if there are none. */
-export function quantile(buckets: Buckets, share: number): number | null {
+/**
+ * For each share (0 to 1, ascending), the duration in milliseconds that this part of the durations does not exceed; null if there
+ * are none.
+ */
+export function quantiles(buckets: Buckets, shares: readonly number[]): (number | null)[] {
   let total = 0
-  for (const count of buckets) total += count
-  if (total === 0) return null
-  let rest = Math.max(1, Math.ceil(total * share))
-  for (let bucket = 0; bucket < bucketCount; bucket += 1) {
-    rest -= buckets[bucket]!
-    if (rest <= 0) return Number(middleOf(bucket).toPrecision(3))
-  }
-  return null
+  for (let bucket = 0; bucket < bucketCount; bucket += 1) total += buckets[bucket]!
+  if (total === 0) return shares.map(() => null)
+  let bucket = 0
+  let sum = buckets[0]!
+  return shares.map((share) => {
+    const rank = Math.max(1, Math.ceil(total * share))
+    while (sum < rank && bucket < bucketCount - 1) sum += buckets[++bucket]!
+    return Number(middleOf(bucket).toPrecision(3))
+  })
 }

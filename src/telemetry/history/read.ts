@@ -1,6 +1,6 @@
 import type { Recorder } from './recorder.ts'
-import { startOfHour } from './roll-up.ts'
-import { hour, steps, Tally } from './rows.ts'
+import { kept } from './roll-up.ts'
+import { steps, Tally } from './rows.ts'
 import type { HistoryStore, Period } from './store.ts'
 
 export interface HistoryParts {
@@ -11,11 +11,13 @@ export interface HistoryParts {
 /** Seconds between two points, from which a step is chosen. */
 const choices = [60, 120, 300, 600, 1_800, 3_600, 3 * 3_600, 6 * 3_600, 12 * 3_600, 24 * 3_600] as const
 /** Points of one answer. */
-export const mostPoints = 300
+export const mostPoints = 240
 
-/** The smallest step in seconds with at most 300 points; at least an hour if the minutes of the period are gone. */
-export function stepOf({ from, until }: Period, oldestMinute: number): number {
-  const least = from < oldestMinute ? steps.hour : steps.minute
+/** The smallest step in seconds with at most 240 points for which the whole period is kept. */
+export function stepOf({ from, until }: Period, now: number): number {
+  const age = now - from
+  const least =
+    age <= kept[steps.minute] ? steps.minute : age <= kept[steps.tenMinutes] ? steps.tenMinutes : steps.hour
   return (
     choices.find((step) => step >= least && (until - from) / (step * 1000) <= mostPoints) ?? choices.at(-1)!
   )
@@ -43,11 +45,12 @@ export async function readHistory(
   return found
 }
 
-/** Hours as far as they are written, and minutes from there on. */
+/** Rows of the longest step that fits, as far as they are written, and minutes from there on. */
 async function readRows(store: HistoryStore, series: readonly string[], period: Period, step: number) {
-  if (step < steps.hour) return store.rows(steps.minute, series, period)
-  const last = await store.edge(steps.hour, 'desc')
-  const border = last === undefined ? period.from : Math.max(period.from, startOfHour(last) + hour)
-  const hours = await store.rows(steps.hour, series, { from: period.from, until: border })
-  return [...hours, ...(await store.rows(steps.minute, series, { from: border, until: period.until }))]
+  if (step < steps.tenMinutes) return store.rows(steps.minute, series, period)
+  const rolled = step < steps.hour ? steps.tenMinutes : steps.hour
+  const last = await store.edge(rolled, 'desc')
+  const border = last === undefined ? period.from : Math.max(period.from, last + rolled * 1000)
+  const rows = await store.rows(rolled, series, { from: period.from, until: Math.min(border, period.until) })
+  return [...rows, ...(await store.rows(steps.minute, series, { from: border, until: period.until }))]
 }

@@ -5,16 +5,20 @@ import type { Log } from '../log.ts'
 import { hour, minute, steps } from './rows.ts'
 import type { HistoryStore } from './store.ts'
 
-/** Milliseconds that minutes and hours are kept. */
-export const kept = { minutes: 48 * hour, hours: 35 * 24 * hour }
+/** Milliseconds that the rows of each step are kept. */
+export const kept = {
+  [steps.minute]: 48 * hour,
+  [steps.tenMinutes]: 8 * 24 * hour,
+  [steps.hour]: 35 * 24 * hour,
+} as const
 /** Milliseconds between two rounds. */
 const interval = 10 * minute
-/** Hours that are written again: a process may have added minutes late. */
-const again = 2
+/** Milliseconds that are rolled up again: a process may have added minutes late. */
+const again = 2 * hour
 
 /**
- * The worker that writes the hours from the minutes and deletes old rows. Several processes may run it at once: an hour is
- * computed anew each time, so a repetition changes nothing.
+ * The worker that rolls minutes up and deletes old rows. Several processes may run it at once: each row is computed anew each
+ * time, so a repetition changes nothing.
  */
 export function rollUpWorker(store: HistoryStore, clock: Clock, log: Log): Worker {
   return periodicWorker('metrics-history', clock, interval, async () => {
@@ -26,19 +30,22 @@ export function rollUpWorker(store: HistoryStore, clock: Clock, log: Log): Worke
   })
 }
 
-/** Writes the hours that have ended, and deletes rows that are too old. */
+/** Writes the ten minutes and the hours that have ended, and deletes rows that are too old. */
 export async function rollUp(store: HistoryStore, now: number): Promise<void> {
   const first = await store.edge(steps.minute, 'asc')
-  if (first !== undefined) {
-    const last = await store.edge(steps.hour, 'desc')
-    const from = Math.max(startOfHour(first), (last ?? -Infinity) - again * hour)
-    // The hour of now has not ended.
-    for (let at = from; at < startOfHour(now); at += hour) await store.writeHour(at)
+  for (const step of [steps.tenMinutes, steps.hour]) {
+    if (first === undefined) break
+    const last = await store.edge(step, 'desc')
+    const width = step * 1000
+    const from = Math.max(first, (last ?? -Infinity) - again)
+    // An hour of minutes at a time. The span of now has not ended.
+    const until = startOf(width, now)
+    for (let at = startOf(width, from); at < until; at += hour)
+      await store.rollUp(step, { from: at, until: Math.min(at + hour, until) })
   }
-  while (await store.deleteBefore(steps.minute, now - kept.minutes)) continue
-  while (await store.deleteBefore(steps.hour, now - kept.hours)) continue
+  for (const step of Object.values(steps)) while (await store.deleteBefore(step, now - kept[step])) continue
 }
 
-export function startOfHour(time: number): number {
-  return Math.floor(time / hour) * hour
+function startOf(width: number, time: number): number {
+  return Math.floor(time / width) * width
 }

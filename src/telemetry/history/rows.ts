@@ -6,8 +6,9 @@ import type { Counts } from './series.ts'
 export const minute = 60_000
 export const hour = 60 * minute
 
-/** The values of `step`, in seconds. */
-export const steps = { minute: 60, hour: 3_600 } as const
+/** The values of `step`, in seconds. Longer steps are rolled up from the minutes, so that a chart of a day reads few rows. */
+export const steps = { minute: 60, tenMinutes: 600, hour: 3_600 } as const
+export type RolledUp = (typeof steps)['tenMinutes' | 'hour']
 
 /** Counts and durations of some time, to which those of other times can be added. */
 export class Tally implements Counts {

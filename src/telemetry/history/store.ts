@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { historyLock } from '../../storage/advisory-locks.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { MetricHistoryTable } from '../../storage/tables.ts'
-import { hour, steps, Tallies } from './rows.ts'
+import { steps, Tallies, type RolledUp } from './rows.ts'
 
 /** Rows of one statement. */
 const perStatement = 500
@@ -83,7 +83,7 @@ export class HistoryStore {
 
   /** Whether a series has counts of successes at all. */
   async hasSucceeded(series: string): Promise<boolean> {
-    for (const step of [steps.minute, steps.hour]) {
+    for (const step of Object.values(steps)) {
       const row = await this.#database.reader
         .selectFrom('metric_history')
         .select('at')
@@ -109,19 +109,23 @@ export class HistoryStore {
     return row?.at
   }
 
-  /** Writes the hour from its minutes. It may be repeated: it replaces what was there. */
-  async writeHour(at: number): Promise<void> {
+  /**
+   * Writes the rows of a longer step from the minutes of a period, which begins and ends with the step. It may be repeated: it
+   * replaces what was there.
+   */
+  async rollUp(step: RolledUp, { from, until }: Period): Promise<void> {
+    const width = step * 1000
     const rows = await this.#database.reader
       .selectFrom('metric_history')
       .selectAll()
       .where('step', '=', steps.minute)
-      .where('at', '>=', at)
-      .where('at', '<', at + hour)
+      .where('at', '>=', from)
+      .where('at', '<', until)
       .execute()
-    const sum = new Tallies()
-    for (const row of rows) sum.of(row.series, at).addRow(row)
-    if (sum.size === 0) return
-    await this.#database.transaction((tx) => put(tx, steps.hour, sum), { priority: 'work' })
+    const sums = new Tallies()
+    for (const row of rows) sums.of(row.series, row.at - (row.at % width)).addRow(row)
+    if (sums.size === 0) return
+    await this.#database.transaction((tx) => put(tx, step, sums), { priority: 'work' })
   }
 
   /** Deletes a portion of the rows of a step from before `until`. Returns whether more may be there. */
