@@ -37,7 +37,7 @@ function newProcess(database: Database, clock: Clock) {
   return {
     recorder,
     store,
-    receive(source: string, outcome: string, ms?: number) {
+    receive: (source: string, outcome: string, ms?: number): void => {
       webhooks.inc({ source, outcome })
       if (ms !== undefined) metrics.durations.webhooks.observe(ms)
     },

@@ -10,6 +10,11 @@ export interface Calls {
     query?: { for?: "webhooks" | undefined }
     answer: { status: string; database: string; oldestDueSeconds: Record<string, number>; lastRoundSeconds?: Record<string, number>; spool?: { status: "ok" | "full" | "unavailable"; events?: number; oldestSeconds?: number } }
   }
+  /** What happened over time: counts, failures and durations */
+  'GET /metrics/history': {
+    query?: { series?: string | undefined; source?: string | undefined; range?: string | undefined; from?: string | undefined; to?: string | undefined }
+    answer: { from: string; until: string; step: number; series: { webhooks?: { total: { ok: number; failed: number; duplicates: number; p50: number | null; p99: number | null }; ok: (number)[]; failed: (number)[]; duplicates: (number)[]; p50: (number | null)[]; p99: (number | null)[] }; handlers?: { total: { ok: number; failed: number; duplicates: number; p50: number | null; p99: number | null }; ok: (number)[]; failed: (number)[]; duplicates: (number)[]; p50: (number | null)[]; p99: (number | null)[] }; deliveries?: { total: { ok: number; failed: number; duplicates: number; p50: number | null; p99: number | null }; ok: (number)[]; failed: (number)[]; duplicates: (number)[]; p50: (number | null)[]; p99: (number | null)[] }; signIns?: { total: { ok: number; failed: number; duplicates: number; p50: number | null; p99: number | null }; ok: (number)[]; failed: (number)[]; duplicates: (number)[]; p50: (number | null)[]; p99: (number | null)[] }; oldestDue?: { total: { ok: number; failed: number; duplicates: number; p50: number | null; p99: number | null }; ok: (number)[]; failed: (number)[]; duplicates: (number)[]; p50: (number | null)[]; p99: (number | null)[] } } }
+  }
   /** This description */
   'GET /openapi.json': {
     answer: Record<string, unknown>
