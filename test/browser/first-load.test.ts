@@ -41,7 +41,7 @@ describe('the first view of the dashboard', () => {
       // The live stream is opened when the view is complete.
       if (pathname === '/live' || pathname === '/assets/icon.svg') return
       requests.push(pathname)
-      if (/\.js$/.test(pathname))
+      if (pathname.endsWith('.js'))
         reading.push(response.body().then((body) => void (scriptBytes += gzipSync(body).length)))
     })
     await devTools.send('Network.emulateNetworkConditions', {
