@@ -1,0 +1,35 @@
+import { join } from 'node:path'
+import { defineConfig } from 'vitepress'
+import { sidebar } from './sidebar.ts'
+import { unlinkFilesOfRepository } from './links.ts'
+
+/** Where the site is: the service serves it at /docs/guide; `SITE_BASE` names another place for a static host. */
+const base = process.env['SITE_BASE'] ?? '/docs/guide/'
+
+export default defineConfig({
+  srcDir: '../docs',
+  outDir: './dist',
+  cacheDir: './.cache',
+  base,
+  title: 'Postern',
+  description: 'The gate of a product: sign-in, webhooks in, webhooks out, lists.',
+  lang: 'en',
+  cleanUrls: false,
+  rewrites: { 'README.md': 'index.md', 'adr/README.md': 'adr/index.md' },
+  srcExclude: ['screenshots/**'],
+  metaChunk: true,
+  // The pages lie outside this folder, where Vue is not found by itself.
+  vite: { resolve: { alias: [{ find: /^vue(\/server-renderer)?$/, replacement: join(import.meta.dirname, '../node_modules/vue$1') }] } },
+  markdown: { html: false, config: unlinkFilesOfRepository },
+  themeConfig: {
+    search: { provider: 'local' },
+    nav: [
+      { text: 'Guides', link: '/guides/sign-in' },
+      { text: 'Operating', link: '/guides/operating' },
+      { text: 'Reference', link: '/reference/settings' },
+    ],
+    sidebar,
+    outline: [2, 3],
+    docFooter: { prev: 'Previous page', next: 'Next page' },
+  },
+})
