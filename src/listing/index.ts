@@ -5,6 +5,7 @@ import type { ServiceModule } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
+import { catalogueRoute, type CataloguedList } from './catalogue.ts'
 import { checkList, type CheckedList } from './checking/check.ts'
 import type { ListingConfig } from './config.ts'
 import { readLists } from './declaration.ts'
@@ -57,11 +58,15 @@ export function createListing(parts: ListingParts): ServiceModule {
         return (user) => (admins.has(String(user['id'])) ? { ...user, role: 'admin' } : user)
       })
       for (const list of [products, posts]) listRoute(app, list, common)
-      writeRoutes(app, { database, clock })
+      const writes = writeRoutes(app, { database, clock })
+      const catalogued: CataloguedList[] = []
+      catalogueRoute(app, () => catalogued)
       const isTaken = (url: string): boolean => app.hasRoute({ method: 'GET', url })
       const checked = await checkDeclared(database, declared, log, isTaken)
       for (const list of checked) listRoute(app, list, common)
-      for (const list of [users, ...checked]) {
+      for (const list of [users, products, posts, ...checked]) {
+        const written = writes.get(list.path)
+        catalogued.push({ list, ...(written && { writes: written }) })
         if (!list.maintainCounts) continue
         counts.set(list.name, maintainedCounts(database, reader, list))
         writers.push(new CountsWriter(database, list))

@@ -57,7 +57,7 @@ export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts
     const revise = await revision?.()
     return answerOf(page, revise ? (row: Row) => revise(present(row)) : present)
   }
-  const config = { access: accessOf(list), openInDemo, sends: listSends }
+  const config = { access: listAccess(list), openInDemo, sends: listSends }
   app.get(path, { config, schema }, async (request, reply) => {
     cacheRules(reply, access === 'public')
     const { url, query: parameters, principal: caller } = request
@@ -99,7 +99,7 @@ function exportRoute(app: App, list: ListDeclaration, parts: ListRouteParts, for
     response: { 200: { description: 'A stream', content } },
   }
   const config = {
-    access: accessOf(list),
+    access: listAccess(list),
     openInDemo,
     rateLimit: { max: exportsPerMinute },
     sends: exportSends,
@@ -120,6 +120,7 @@ function exportRoute(app: App, list: ListDeclaration, parts: ListRouteParts, for
   })
 }
 
-function accessOf({ access, scope = 'lists:read' }: ListDeclaration): Access {
+/** What the calls that read a list ask for. */
+export function listAccess({ access, scope = 'lists:read' }: ListDeclaration): Access {
   return access === 'admin' ? { scope } : access
 }

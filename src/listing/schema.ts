@@ -163,7 +163,7 @@ const ofTexts = new Set<Filter['kind']>(['in', 'positiveWhenTrue', 'prefix', 'se
 const shownAsText = new Set<Field['type']>(['text', 'enum', 'numeric', 'timestamp', 'timeText'])
 
 /** The description of a filter whose declaration has none. The name of a hidden field is not shown. */
-function effectOf({ kind, field: name }: Filter, { hidden }: Field): string {
+export function effectOf({ kind, field: name }: Filter, { hidden }: Field): string {
   if (hidden) return ''
   const effects: Record<Filter['kind'], string> = {
     equals: `Keeps items whose ${name} equals the value.`,

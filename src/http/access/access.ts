@@ -134,6 +134,17 @@ function requireAccess(access: Access, principal: Principal): void {
     throw new Problem('forbidden', { detail: 'This call needs a signed-in browser session.' })
 }
 
+/** Whether a caller could call a route with this access. */
+export function mayCall(principal: Principal, access: Access): boolean {
+  try {
+    requireAccess(access, principal)
+    return true
+  } catch (error) {
+    if (error instanceof Problem) return false
+    throw error
+  }
+}
+
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**

@@ -10,6 +10,7 @@ import type { Database, Tx } from '../../storage/database.ts'
 import { isStorableText } from '../../storage/text.ts'
 import { isUniqueViolation } from '../../storage/unavailable.ts'
 import { columnsToRow, presenter, type Item } from '../items.ts'
+import type { ListWrites } from '../catalogue.ts'
 import type { ListDeclaration } from '../list.ts'
 import { posts } from '../resources/posts.ts'
 import { products } from '../resources/products.ts'
@@ -35,8 +36,11 @@ const config = { access: { scope: 'lists:write' } } as const
 const tags = ['lists']
 const params = Type.Object({ id: Type.String() })
 
-/** Declares `POST`, `PATCH` and `DELETE` of products and posts. */
-export function writeRoutes(app: App, { database, clock }: { database: Database; clock: Clock }): void {
+/** Declares `POST`, `PATCH` and `DELETE` of products and posts. Returns the bodies of these calls by the path of the list. */
+export function writeRoutes(
+  app: App,
+  { database, clock }: { database: Database; clock: Clock },
+): ReadonlyMap<string, ListWrites> {
   const writables: Writable[] = [
     {
       list: products,
@@ -61,6 +65,7 @@ export function writeRoutes(app: App, { database, clock }: { database: Database;
     updateRoute(app, writable, audit)
     deleteRoute(app, writable, audit)
   }
+  return new Map(writables.map(({ list, New, Change }) => [list.path, { create: New, change: Change }]))
 }
 
 function createRoute(app: App, clock: Clock, writable: Writable, audit: ItemAudit): void {

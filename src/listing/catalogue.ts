@@ -1,0 +1,172 @@
+import { Type, type Static, type TSchema } from 'typebox'
+import { mayCall } from '../http/access/access.ts'
+import type { Principal } from '../http/access/principal.ts'
+import type { App } from '../http/app.ts'
+import { exportFormats, type ExportFormat } from './export.ts'
+import { fieldTypes, type FieldType } from './field-types.ts'
+import { filterKinds } from './filters.ts'
+import { fieldOf, shownFields, type Field, type ListDeclaration } from './list.ts'
+import { listAccess } from './routes.ts'
+import { effectOf } from './schema.ts'
+import type { FilterKind } from './config.ts'
+
+/** The bodies of the calls that write a list: `POST path`, `PATCH path/{key}` and `DELETE path/{key}`. */
+export interface ListWrites {
+  create: TSchema
+  change: TSchema
+}
+
+/** A list and what can be written. */
+export interface CataloguedList {
+  list: ListDeclaration
+  writes?: ListWrites
+}
+
+const closed = { additionalProperties: false }
+const enumOf = <T extends string>(record: Readonly<Record<T, unknown>>) =>
+  Type.Enum(Object.keys(record) as T[])
+
+const FieldView = Type.Object(
+  {
+    name: Type.String(),
+    type: enumOf(fieldTypes),
+    nullable: Type.Boolean(),
+    values: Type.Optional(Type.Array(Type.String(), { description: 'All values of an `enum`' })),
+    description: Type.String(),
+  },
+  closed,
+)
+
+const FilterView = Type.Object(
+  {
+    parameter: Type.String({ description: 'The parameter of the query string' }),
+    operator: enumOf(filterKinds),
+    field: Type.Union([Type.String(), Type.Null()], { description: 'Null for a field that is not shown' }),
+    type: enumOf(fieldTypes),
+    values: Type.Optional(Type.Array(Type.String())),
+    description: Type.String(),
+  },
+  closed,
+)
+
+const ExpansionView = Type.Object(
+  {
+    name: Type.String(),
+    from: Type.Union([Type.String(), Type.Null()]),
+    many: Type.Boolean({ description: 'Whether an item has several: `{data, hasMore}`' }),
+    fields: Type.Array(FieldView),
+    description: Type.String(),
+  },
+  closed,
+)
+
+const WritesView = Type.Object(
+  {
+    create: Type.Unknown({ description: 'The JSON Schema of the body of `POST path`' }),
+    change: Type.Unknown({ description: 'The JSON Schema of the body of `PATCH path/{key}`' }),
+    delete: Type.Boolean({ description: 'Whether `DELETE path/{key}` exists' }),
+  },
+  closed,
+)
+
+const ListView = Type.Object(
+  {
+    name: Type.String(),
+    path: Type.String(),
+    summary: Type.String(),
+    key: Type.String({ description: 'The primary key' }),
+    fields: Type.Array(FieldView),
+    filters: Type.Array(FilterView, { description: 'The operator `search` marks a search of words' }),
+    sorts: Type.Array(Type.String(), { description: 'Fields for the parameter `sort`' }),
+    order: Type.Array(Type.String(), { description: 'The default order, descending with a leading -' }),
+    expansions: Type.Array(ExpansionView),
+    pages: Type.Array(Type.Enum(['cursor', 'offset', 'keyset']), {
+      description: 'The page styles; the first is the default',
+    }),
+    limit: Type.Object({ default: Type.Integer(), max: Type.Integer() }),
+    total: Type.Enum(['exact', 'estimate', 'none'], { description: 'How pages by offset count all items' }),
+    selectable: Type.Boolean({ description: 'Whether the parameter `fields` selects fields' }),
+    exports: Type.Array(enumOf(exportFormats), { description: 'Formats of the export: `path.FORMAT`' }),
+    access: Type.Enum(['public', 'user', 'admin'], { description: 'Who may read it' }),
+    writes: Type.Union([WritesView, Type.Null()], {
+      description: 'What the caller may write; null: nothing',
+    }),
+  },
+  closed,
+)
+type ListView = Static<typeof ListView>
+
+/**
+ * Declares `GET /lists`, which describes the lists that the caller may read.
+ * @param lists read for each request, because declared lists are known only after all other routes
+ */
+export function catalogueRoute(app: App, lists: () => readonly CataloguedList[]): void {
+  app.get(
+    '/lists',
+    {
+      config: { access: { scope: ['lists:read', 'users:read'] } },
+      schema: {
+        tags: ['lists'],
+        summary: 'The lists that the caller may read, with fields, filters, sorts and writes',
+        description:
+          'All lists of the service and of the configuration module except `/events`. `writes` is null for callers without the scope `lists:write`.',
+        response: { 200: Type.Object({ data: Type.Array(ListView) }, closed) },
+      },
+    },
+    async ({ principal }) => {
+      const caller = principal!
+      const readable = lists().filter(({ list }) => mayCall(caller, listAccess(list)))
+      return { data: readable.map((one) => viewList(one, caller)) }
+    },
+  )
+}
+
+function viewList({ list, writes }: CataloguedList, caller: Principal): ListView {
+  const mayWrite = writes !== undefined && mayCall(caller, { scope: 'lists:write' })
+  return {
+    name: list.name,
+    path: list.path,
+    summary: list.summary,
+    key: list.key,
+    fields: viewFields(list.fields),
+    filters: list.filters.map((filter) => viewFilter(list, filter)),
+    sorts: [...list.sort],
+    order: [...list.order],
+    expansions: list.expand.map(({ name, from, many, fields, description }) => ({
+      name,
+      from: fieldOf(list, from).hidden ? null : from,
+      many: many !== undefined,
+      fields: viewFields(fields),
+      description,
+    })),
+    pages: [...list.pages],
+    limit: list.limit,
+    total: list.count,
+    selectable: list.choices,
+    exports: list.exports ? (Object.keys(exportFormats) as ExportFormat[]) : [],
+    access: list.access,
+    writes: mayWrite ? { ...writes, delete: true } : null,
+  }
+}
+
+function viewFields(fields: Readonly<Record<string, Field>>): Static<typeof FieldView>[] {
+  return shownFields(fields).map((name) => {
+    const { type, nullable = false, values, description } = fields[name]!
+    return { name, type: type as FieldType, nullable, ...(values && { values: [...values] }), description }
+  })
+}
+
+function viewFilter(
+  list: ListDeclaration,
+  filter: ListDeclaration['filters'][number],
+): Static<typeof FilterView> {
+  const field = fieldOf(list, filter.field)
+  return {
+    parameter: filter.parameter,
+    operator: filter.kind as FilterKind,
+    field: field.hidden ? null : filter.field,
+    type: field.type,
+    ...(field.values && { values: [...field.values] }),
+    description: filter.description || effectOf(filter, field),
+  }
+}

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { list } from '../../src/index.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { createTables, measurements } from './declared.ts'
+
+interface Described {
+  path: string
+  key: string
+  fields: { name: string; type: string; nullable: boolean; values?: string[] }[]
+  filters: { parameter: string; operator: string; field: string | null; type: string }[]
+  sorts: string[]
+  order: string[]
+  pages: string[]
+  exports: string[]
+  expansions: { name: string; many: boolean; fields: { name: string }[] }[]
+  total: string
+  access: string
+  writes: null | { create: { properties: object; required: string[] }; change: object; delete: boolean }
+}
+
+onEachEngine('GET /lists', (engine) => {
+  let service: TestService
+  let drop: () => Promise<void>
+  before(async () => {
+    const home = await engine.createDatabase()
+    drop = () => home.drop()
+    await createTables(home.url)
+    const declared = list({
+      ...measurements,
+      access: 'admin',
+      filters: {
+        state: 'in',
+        minSmall: { kind: 'atLeast', field: 'small' },
+        of: { kind: 'equals', field: 'owner' },
+      },
+      pages: ['offset', 'cursor'],
+      exports: true,
+      expand: {
+        twin: { table: 'measurements', from: 'id', fields: { text: { type: 'text', column: 'a_text' } } },
+      },
+    })
+    const personal = list({ ...measurements, path: '/mine', name: 'mine', access: 'user' })
+    service = await startTestService(engine, {
+      databaseUrl: home.url,
+      config: { listing: { lists: [declared, personal] } },
+    })
+  })
+  after(async () => {
+    await service.close()
+    await drop()
+  })
+
+  const keyWith = async (...scopes: string[]): Promise<string> => {
+    const response = await service.admin('/api-keys', { method: 'POST', json: { name: 'k', scopes } })
+    assert.equal(response.status, 201)
+    return ((await response.json()) as { key: string }).key
+  }
+  const listsOf = async (key: string): Promise<Map<string, Described>> => {
+    const response = await service.fetch('/lists', { headers: { authorization: `Bearer ${key}` } })
+    assert.equal(response.status, 200)
+    const { data } = (await response.json()) as { data: Described[] }
+    return new Map(data.map((one) => [one.path, one]))
+  }
+
+  test('describes a declared list, and names no hidden field', async () => {
+    const lists = await listsOf(await keyWith('lists:read'))
+    const { fields, filters, ...rest } = lists.get('/measurements')!
+    assert.deepEqual(
+      fields.find(({ name }) => name === 'state'),
+      { name: 'state', type: 'enum', nullable: false, values: ['new', 'done', 'odd'], description: '' },
+    )
+    assert.equal(fields.find(({ name }) => name === 'small')!.nullable, true)
+    assert.ok(!fields.some(({ name }) => name === 'owner'))
+    assert.deepEqual(
+      filters.map(({ parameter, operator, field, type }) => [parameter, operator, field, type]),
+      [
+        ['state', 'in', 'state', 'enum'],
+        ['minSmall', 'atLeast', 'small', 'integer'],
+        ['of', 'equals', null, 'text'],
+      ],
+    )
+    assert.doesNotMatch(JSON.stringify(rest) + JSON.stringify(filters), /owner/)
+    assert.deepEqual(
+      { key: rest.key, order: rest.order, pages: rest.pages, exports: rest.exports, access: rest.access },
+      { key: 'id', order: ['-at'], pages: ['offset', 'cursor'], exports: ['ndjson', 'csv'], access: 'admin' },
+    )
+    assert.deepEqual(rest.sorts, measurements.sort)
+    assert.deepEqual(
+      rest.expansions.map(({ name, many, fields }) => [name, many, fields.map((field) => field.name)]),
+      [['twin', false, ['text']]],
+    )
+  })
+
+  test('the sorts and filters that it names are those of the list', async () => {
+    const lists = await listsOf(await keyWith('lists:read'))
+    for (const { path, sorts, filters } of lists.values()) {
+      const document = (await (await service.fetch('/openapi.json')).json()) as {
+        paths: Record<string, { get: { parameters?: { name: string }[] } }>
+      }
+      const parameters = (document.paths[path]!.get.parameters ?? []).map(({ name }) => name)
+      assert.equal(parameters.includes('sort'), sorts.length > 0, path)
+      for (const { parameter } of filters) assert.ok(parameters.includes(parameter), `${path} ${parameter}`)
+    }
+  })
+
+  test('shows a caller only the lists that it may read, and the writes that it may make', async () => {
+    const reading = await listsOf(await keyWith('lists:read'))
+    assert.deepEqual([...reading.keys()].sort(), ['/api/posts', '/measurements', '/products'])
+    assert.equal(reading.get('/products')!.writes, null)
+    assert.deepEqual([...(await listsOf(await keyWith('users:read'))).keys()].sort(), [
+      '/api/posts',
+      '/products',
+      '/users',
+    ])
+    const writing = await listsOf(await keyWith('lists:read', 'lists:write'))
+    const { writes } = writing.get('/products')!
+    assert.equal(writes!.delete, true)
+    assert.deepEqual(writes!.create.required.toSorted(), ['category', 'name', 'price', 'stock'])
+    assert.deepEqual(Object.keys(writes!.create.properties), [
+      'id',
+      'category',
+      'price',
+      'stock',
+      'name',
+      'createdAt',
+    ])
+    assert.equal(writing.get('/measurements')!.writes, null)
+    const refused = await keyWith('lists:write')
+    const response = await service.fetch('/lists', { headers: { authorization: `Bearer ${refused}` } })
+    assert.equal(response.status, 403)
+    assert.equal((await service.fetch('/lists')).status, 401)
+  })
+})
