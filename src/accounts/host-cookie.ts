@@ -9,21 +9,24 @@ import type { FastifyReply } from 'fastify'
 export class HostCookie {
   readonly #name: string
   readonly #baseUrl: () => string
+  readonly #form: RegExp
 
-  constructor(name: string, baseUrl: () => string) {
+  /** @param form of its values; others are not read. Default: that of our tokens */
+  constructor(name: string, baseUrl: () => string, form = /^[A-Za-z0-9_-]{43}$/) {
     this.#name = name
     this.#baseUrl = baseUrl
+    this.#form = form
   }
 
   get name(): string {
     return this.#secure ? `__Host-${this.#name}` : this.#name
   }
 
-  /** The value, if it has the form of our tokens. */
+  /** The value, if it has the expected form. */
   read(request: { readonly headers: { readonly cookie?: string | undefined } }): string | undefined {
     const { cookie } = request.headers
     const value = cookie === undefined ? undefined : cookieValue(cookie, this.name)
-    return value !== undefined && /^[A-Za-z0-9_-]{43}$/.test(value) ? value : undefined
+    return value !== undefined && this.#form.test(value) ? value : undefined
   }
 
   /** @param maxAge seconds. */

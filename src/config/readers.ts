@@ -17,6 +17,22 @@ export const list: Reader<string[]> = (value) =>
     .map((item) => item.trim())
     .filter((item) => item !== '')
 
+/** A text of at most `most` characters in one line. */
+export function line(most: number): Reader<string> {
+  return (value) => {
+    // oxlint-disable-next-line no-control-regex -- it matches control characters
+    if (value.length > most || /[\u0000-\u001f\u007f]/.test(value))
+      throw new Error(`expected one line of at most ${most} characters`)
+    return value
+  }
+}
+
+/** A colour as `#rrggbb`. */
+export const color: Reader<string> = (value) => {
+  if (!/^#[\da-f]{6}$/i.test(value)) throw new Error('expected a colour such as #1f6f5c')
+  return value.toLowerCase()
+}
+
 /** Comma-separated values without spaces, because a space separates them in requests. */
 export const words: Reader<string[]> = (value) =>
   list(value).map((item) => {

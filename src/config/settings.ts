@@ -249,6 +249,31 @@ export const settings = {
     description:
       '`true` lets pages of `CORS_ORIGINS` read with the session cookie of a signed-in user. Writing with the cookie stays refused.',
   }),
+  brandName: setting({
+    env: 'BRAND_NAME',
+    read: read.line(60),
+    default: 'Postern',
+    description: 'The name of the service on its pages: sign-in, consent, devices, sign-out, errors, portal.',
+  }),
+  brandLogo: setting({
+    env: 'BRAND_LOGO',
+    read: read.text,
+    description:
+      'Path of the logo on these pages: an SVG, PNG, WebP or JPEG file of at most 100,000 bytes. It is read at the start and served at `/assets/brand-logo`.',
+  }),
+  brandColor: setting({
+    env: 'BRAND_COLOR',
+    read: read.color,
+    description:
+      'The colour of buttons and links on these pages, as `#rrggbb`. It is darkened in the light theme and lightened in the dark theme as far as text of this colour needs it for a contrast of 4.5 (WCAG 2.2 AA).',
+  }),
+  portalFrameOrigins: setting({
+    env: 'PORTAL_FRAME_ORIGINS',
+    read: read.origins,
+    default: '',
+    description:
+      'Origins whose pages may show the portal in a frame, comma-separated and exact, such as `https://app.example.com`. Default: none. See [Embedding the portal](../guides/emitting.md#embedding-the-portal).',
+  }),
   shutdownDelay: setting({
     env: 'SHUTDOWN_DELAY',
     read: read.seconds(0, 300),
@@ -386,6 +411,8 @@ type Optional =
   | 'masterSecrets'
   | 'webhookSecrets'
   | 'adminApiKey'
+  | 'brandLogo'
+  | 'brandColor'
   | 'configFile'
   | 'emitProxy'
   | 'auditExportUrl'

@@ -49,5 +49,6 @@ function personForm(action: string, { id, name, email }: Person, admin: boolean)
 }
 
 function page(basePath: string, title: string, body: string): string {
-  return narrowPage(basePath, `${title} · Development identity provider`, `<h1>${title}</h1>\n${body}`)
+  const logo = `${basePath}/assets/icon.svg`
+  return narrowPage({ basePath, name: 'Development identity provider', logo, colored: false }, title, body)
 }

@@ -8,6 +8,7 @@ import { guardRoutes, type NoteForbidden, type NoteForeignCall } from './access/
 import { compileSerializer, compileValidator } from './schemas/schema-compilers.ts'
 import { addSecurityHeaders, securityHeaders, type SecurityHeaders } from './responses/security-headers.ts'
 import { serveAssets } from './pages/assets.ts'
+import { serveBrand } from './pages/brand.ts'
 import { serveBuiltFiles } from './pages/built-pages.ts'
 import { removeBasePath } from './requests/base-path.ts'
 import { bodyLimits, type BodyLimits } from './body/budget.ts'
@@ -97,6 +98,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     crossOrigin: configuration.corsOrigins.length > 0,
     basePath: configuration.basePath,
   })
+  serveBrand(app, configuration)
   await serveAssets(app, docsAccess(configuration))
   serveBuiltFiles(app)
   serveDashboard(app, { ...parts, demo: configuration.demo })

@@ -13,7 +13,11 @@ import { findProvider, limitPerIp, ProviderParams, type StartParts } from './rou
 export interface CallbackRouteParts extends StartParts {
   signIn: SignIn
   sessionCookie: HostCookie
+  lastProvider: HostCookie
 }
+
+/** Seconds that a browser remembers its provider. */
+const remembered = 365 * 86_400
 
 /** Reads the state as finishSignIn does: the common query parser ignores parameters beyond its bound. */
 const stateOf = ({ url }: FastifyRequest): string | undefined =>
@@ -68,7 +72,10 @@ export function callbackRoute(routes: App, parts: CallbackRouteParts): void {
       }
       const { signedIn } = outcome
       parts.count(providerClient.provider.name, 'ok')
-      if (signedIn.kind === 'session') sessionCookie.set(reply, signedIn.token, signedIn.maxAge)
+      if (signedIn.kind === 'session') {
+        sessionCookie.set(reply, signedIn.token, signedIn.maxAge)
+        parts.lastProvider.set(reply, providerClient.provider.name, remembered)
+      }
       return reply.redirect(signedIn.redirect, 303)
     },
   )

@@ -1,3 +1,4 @@
+import { HostCookie } from '../accounts/host-cookie.ts'
 import type { EmitEvents } from '../accounts/account-events.ts'
 import type { Accounts } from '../accounts/index.ts'
 import { createSweeper } from '../accounts/sweeper.ts'
@@ -87,6 +88,7 @@ export function createLogin(parts: LoginParts): Login {
     ...accounts,
     providers,
     flowCookie: new FlowCookie(baseUrl),
+    lastProvider: lastProviderCookie(baseUrl),
     refusals: new RefusalMessages(keyring),
     baseUrl,
     demo: parts.builtIn !== undefined,
@@ -110,6 +112,11 @@ export function createLogin(parts: LoginParts): Login {
     },
     workers: [createSweeper('sign-ins', clock, log, [(now) => flows.sweep(now)])],
   }
+}
+
+/** The provider that the browser used last, for its button on /login: a name, without a person or a session. */
+function lastProviderCookie(baseUrl: () => string): HostCookie {
+  return new HostCookie('last_provider', baseUrl, /^[\w-]{1,64}$/)
 }
 
 /** Guarded connections to providers. The built-in provider is this process, so private addresses are allowed for it. */

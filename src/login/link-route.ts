@@ -62,7 +62,7 @@ export function linkRoute(routes: App, parts: LinkRouteParts): void {
       reply.header('refresh', `0;url=${url.href}`).type('text/html; charset=utf-8')
       return reply
         .serializer((html: string) => html)
-        .send(refreshPage(routes.basePath, providerClient.provider.label, url.href))
+        .send(refreshPage(routes.site, providerClient.provider.label, url.href))
     },
   )
 }

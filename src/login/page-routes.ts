@@ -20,6 +20,7 @@ export interface PageRoutesParts {
   sessions: Sessions
   sessionCookie: HostCookie
   flowCookie: FlowCookie
+  lastProvider: HostCookie
   refusals: RefusalMessages
   apps: AppSignIns
   baseUrl: () => string
@@ -69,8 +70,19 @@ function providersRoute(routes: App, { providers }: PageRoutesParts): void {
 }
 
 function loginPageRoute(routes: App, parts: PageRoutesParts): void {
-  const { providers, reader, users, sessions, sessionCookie, flowCookie, refusals, apps, baseUrl, demo } =
-    parts
+  const {
+    providers,
+    reader,
+    users,
+    sessions,
+    sessionCookie,
+    flowCookie,
+    lastProvider,
+    refusals,
+    apps,
+    baseUrl,
+    demo,
+  } = parts
   const buttons = [...providers.values()].map(({ provider: { name, label, icon } }) => ({
     name,
     label,
@@ -106,7 +118,8 @@ function loginPageRoute(routes: App, parts: PageRoutesParts): void {
         appName: await apps.nameFor(returnTo),
         passedOn: passedOn(query),
         returnTo: returnTo === defaultTarget(baseUrl()) ? undefined : returnTo,
-        basePath: routes.basePath,
+        site: routes.site,
+        usedLast: lastProvider.read(request),
         demo,
       })
       return reply.type('text/html; charset=utf-8').send(html)

@@ -1,4 +1,5 @@
-import { brand, escapeHtml, narrowPage } from '../http/pages/html.ts'
+import type { Site } from '../http/pages/brand.ts'
+import { escapeHtml, narrowPage } from '../http/pages/html.ts'
 import { failures, type FailureCode } from './failures.ts'
 
 export interface LoginPage {
@@ -17,7 +18,9 @@ export interface LoginPage {
   passedOn: Readonly<Record<string, string>>
   /** A validated path. */
   returnTo: string | undefined
-  basePath: string
+  site: Site
+  /** The name of the provider that this browser used last. */
+  usedLast: string | undefined
   demo: boolean
 }
 
@@ -29,28 +32,35 @@ const reauthenticating: ReadonlySet<string> = new Set<FailureCode>([
 
 /** GET /login: a button for each provider, and the message of the last failure. It has no script and no inline style. */
 export function loginPage(page: LoginPage): string {
-  const { providers, signedInAs, appName, error, passedOn, returnTo, basePath, demo } = page
+  const { signedInAs, appName, error, demo } = page
   const title = titleOf(page)
+  const buttons = providerButtons(page)
+  return narrowPage(
+    page.site,
+    title,
+    `${appName === undefined ? '' : `<p class="soft">To continue to <strong>${escapeHtml(appName)}</strong>.</p>`}
+${error === undefined ? '' : failureMessage(error, page)}
+${signedInAs === undefined ? '' : signedIn(signedInAs, page)}
+${buttons.length > 0 ? `<nav aria-label="Identity providers">${buttons.join('\n')}</nav>` : '<p class="soft">No identity provider is configured. The operator sets <code>GOOGLE_CLIENT_ID</code> and <code>GOOGLE_CLIENT_SECRET</code>, or those of another provider.</p>'}
+${demo ? '<p class="soft">Demo mode: the development provider lets you choose who you are.</p>' : ''}`,
+  )
+}
+
+/** A button for each provider; the one that this browser used last is the first. */
+function providerButtons({ providers, usedLast, error, passedOn, returnTo, site }: LoginPage): string[] {
   const parameters = new URLSearchParams({
     ...passedOn,
     ...(error !== undefined && reauthenticating.has(error) && { reauthenticate: 'true' }),
     ...(returnTo !== undefined && { return_to: returnTo }),
   })
   const query = parameters.size === 0 ? '' : `?${parameters.toString()}`
-  const buttons = providers.map(
-    ({ name, label, icon }) =>
-      `<a class="button wide" rel="nofollow" href="${basePath}/auth/${encodeURIComponent(name)}${escapeHtml(query)}"><img class="icon" src="${escapeHtml(icon)}" alt=""> Continue with ${escapeHtml(label)}</a>`,
-  )
-  return document(
-    basePath,
-    title,
-    `<h1>${title}</h1>
-${appName === undefined ? '' : `<p class="soft">To continue to <strong>${escapeHtml(appName)}</strong>.</p>`}
-${error === undefined ? '' : failureMessage(error, page)}
-${signedInAs === undefined ? '' : signedIn(signedInAs, page)}
-${buttons.length > 0 ? `<nav aria-label="Identity providers">${buttons.join('\n')}</nav>` : '<p class="soft">No identity provider is configured. The operator sets <code>GOOGLE_CLIENT_ID</code> and <code>GOOGLE_CLIENT_SECRET</code>, or those of another provider.</p>'}
-${demo ? '<p class="soft">Demo mode: the development provider lets you choose who you are.</p>' : ''}`,
-  )
+  const isLast = ({ name }: { name: string }): boolean => name === usedLast && providers.length > 1
+  const ordered = [...providers.filter(isLast), ...providers.filter((provider) => !isLast(provider))]
+  return ordered.map((provider) => {
+    const { name, label, icon } = provider
+    const mark = isLast(provider) ? ' <span class="soft mark">used last</span>' : ''
+    return `<a class="button wide" rel="nofollow" href="${site.basePath}/auth/${encodeURIComponent(name)}${escapeHtml(query)}"><img class="icon" src="${escapeHtml(icon)}" alt=""> Continue with ${escapeHtml(label)}${mark}</a>`
+  })
 }
 
 function failureMessage(
@@ -87,7 +97,7 @@ function titleOf({ signedInAs, passedOn, error }: LoginPage): string {
 
 /** Offers to go on, unless the request needs a new sign-in: without it, the browser would come back to this page. */
 function signedIn(name: string, page: LoginPage): string {
-  const { appName, returnTo, basePath } = page
+  const { appName, returnTo, site } = page
   const words = `<p>You are signed in as <strong>${escapeHtml(name)}</strong>.`
   switch (titleOf(page)) {
     case 'Choose an account':
@@ -96,12 +106,8 @@ function signedIn(name: string, page: LoginPage): string {
       return `${words} Sign in once more to prove that it is you.</p>`
     default:
       return `${words}</p>
-<p><a class="button wide primary" href="${escapeHtml(returnTo ?? `${basePath}/dashboard`)}">${returnTo === undefined ? 'To the dashboard' : `Continue${appName === undefined ? '' : ` to ${escapeHtml(appName)}`}`}</a></p>
-<form method="post" action="${basePath}/auth/logout" class="center"><button class="quiet">Sign out</button></form>
+<p><a class="button wide primary" href="${escapeHtml(returnTo ?? `${site.basePath}/dashboard`)}">${returnTo === undefined ? 'To the dashboard' : `Continue${appName === undefined ? '' : ` to ${escapeHtml(appName)}`}`}</a></p>
+<form method="post" action="${site.basePath}/auth/logout" class="center"><button class="quiet">Sign out</button></form>
 <h2>Or continue as somebody else</h2>`
   }
-}
-
-function document(basePath: string, title: string, body: string): string {
-  return narrowPage(basePath, `${title} · Postern`, `${brand(basePath)}\n${body}`)
 }

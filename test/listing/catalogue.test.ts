@@ -53,7 +53,7 @@ onEachEngine('GET /lists', (engine) => {
   })
 
   const keyWith = async (...scopes: string[]): Promise<string> => {
-    const response = await service.admin('/api-keys', { method: 'POST', json: { name: 'k', scopes } })
+    const response = await service.admin('/keys', { method: 'POST', json: { name: 'k', scopes } })
     assert.equal(response.status, 201)
     return ((await response.json()) as { key: string }).key
   }

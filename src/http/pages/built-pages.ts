@@ -6,7 +6,8 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import { codeFolder } from '../../code-folder.ts'
 import type { App } from '../app.ts'
 import { acceptedCoding } from '../caching/content-coding.ts'
-import { narrowPage } from './html.ts'
+import type { Site } from './brand.ts'
+import { brandLink, narrowPage } from './html.ts'
 
 /** Where the pages of dashboard/ are built to: in the package below dist, in a checkout below dashboard. */
 const folder = [join(codeFolder, 'dashboard'), join(dirname(codeFolder), 'dashboard/dist')].find((path) =>
@@ -59,16 +60,15 @@ export function serveBuiltFiles(app: App): void {
   )
 }
 
-/**
- * Reads a built page, `index.html` or `portal.html`.
- * @param preload the source of a module whose script is loaded together with the page
- */
-export function builtPage(basePath: string, file: string): BuiltPage {
-  if (folder === undefined) return { render: () => notBuilt(basePath) }
+/** Reads a built page, `index.html` or `portal.html`. @param branded whether it has the colours of the brand */
+export function builtPage(site: Site, file: string, { branded = false } = {}): BuiltPage {
+  const { basePath } = site
+  if (folder === undefined) return { render: () => notBuilt(site) }
   const html = readFileSync(join(folder, file), 'utf8')
     .replaceAll(/(src|href)="\.\//g, `$1="${basePath}/assets/app/`)
     .replace('href="/assets/', `href="${basePath}/assets/`)
     .replaceAll(' crossorigin', '')
+    .replace('</head>', `${branded ? brandLink(site) : ''}</head>`)
   const [before, after] = html.split('<div id="root">') as [string, string]
   return {
     // "<" would end the element; a block of data is no script, so the policy against inline scripts allows it.
@@ -77,9 +77,9 @@ export function builtPage(basePath: string, file: string): BuiltPage {
   }
 }
 
-const notBuilt = (basePath: string): string =>
+const notBuilt = (site: Site): string =>
   narrowPage(
-    basePath,
-    'Not built · Postern',
-    '<h1>The dashboard is not built</h1>\n<p>Run <code>npm start</code>, or <code>npm run build:dashboard</code>, and load this page again.</p>',
+    site,
+    'The dashboard is not built',
+    '<p>Run <code>npm start</code>, or <code>npm run build:dashboard</code>, and load this page again.</p>',
   )

@@ -5,6 +5,7 @@ import { Problem } from '../../errors.ts'
 import type { Authenticate, Principal } from '../access/principal.ts'
 import type { App } from '../app.ts'
 import { builtPage } from './built-pages.ts'
+import { signInPath } from './sign-in-path.ts'
 
 export interface DashboardParts {
   authenticate: Authenticate
@@ -18,7 +19,7 @@ const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: 
 /** GET /dashboard and all addresses below it: one page for signed-in browsers. All others are sent to /login. */
 export function serveDashboard(app: App, { authenticate, describeSession, demo }: DashboardParts): void {
   const { basePath } = app
-  const page = builtPage(basePath, 'index.html')
+  const page = builtPage(app.site, 'index.html')
   app.get('/', { config: { access: 'public' }, schema: { hide: true } }, async (_request, reply) =>
     reply.redirect(`${basePath}/dashboard`, 303),
   )
@@ -30,7 +31,7 @@ export function serveDashboard(app: App, { authenticate, describeSession, demo }
     app.get(path, { config: { access: 'public' }, schema }, async (request, reply) => {
       const session = await unlessSignedOut(async () => describeSession(await authenticate(request)))
       if (session === undefined)
-        return reply.redirect(`${basePath}/login${returnQuery(basePath, request.url)}`, 303)
+        return reply.redirect(signInPath(request), 303)
       const html = page.render({ basePath, demo, version, session })
       return reply.type('text/html; charset=utf-8').send(html)
     })
@@ -43,11 +44,6 @@ const description = {
     200: { description: 'The page', content: { 'text/html': { schema: Type.String() } } },
     303: Type.Null({ description: 'To /login' }),
   },
-}
-
-/** So that a link to a page of the dashboard survives the sign-in, which leads to /dashboard by itself. */
-function returnQuery(basePath: string, url: string): string {
-  return url === '/dashboard' ? '' : `?return_to=${encodeURIComponent(basePath + url)}`
 }
 
 async function unlessSignedOut(describe: () => Promise<object>): Promise<object | undefined> {

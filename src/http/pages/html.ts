@@ -1,5 +1,7 @@
 // Common parts of the pages. The Content-Security-Policy forbids inline scripts and styles.
 
+import type { Site } from './brand.ts'
+
 const entities: Record<string, string> = {
   '&': '&amp;',
   '<': '&lt;',
@@ -19,6 +21,8 @@ export interface HtmlDocument {
   body: string
   /** `basePath` of the application. */
   basePath: string
+  /** The address of the icon. Default: that of the service. */
+  icon?: string
   /** Attributes of the root element. */
   attributes?: string
   /** Elements of the head besides the title. Default: the style of all pages. */
@@ -27,12 +31,13 @@ export interface HtmlDocument {
 
 export function htmlDocument(page: HtmlDocument): string {
   const { title, body, basePath, attributes = '', head = style(basePath) } = page
+  const { icon = `${basePath}/assets/icon.svg` } = page
   return `<!doctype html>
 <html lang="en"${attributes}>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
-<link rel="icon" href="${basePath}/assets/icon.svg">
+<link rel="icon" href="${icon}">
 ${head}
 ${body}
 </html>
@@ -41,28 +46,31 @@ ${body}
 
 const style = (basePath: string): string => `<link rel="stylesheet" href="${basePath}/assets/style.css">`
 
-/** A narrow page, not indexed. */
-export function narrowPage(basePath: string, title: string, body: string): string {
+/**
+ * A page for one purpose, with the brand of the installation above its title. It is not indexed and loads no script.
+ * @param title escaped, as is `body`
+ */
+export function narrowPage(site: Site, title: string, body: string): string {
+  const { basePath, name, logo } = site
   return htmlDocument({
     basePath,
-    title,
-    head: `<meta name="robots" content="noindex">\n${style(basePath)}`,
-    body: `<main class="narrow">\n${body}\n</main>`,
+    icon: logo,
+    title: `${title} · ${name}`,
+    head: `<meta name="robots" content="noindex">\n<link rel="stylesheet" href="${basePath}/assets/pages.css">\n${brandLink(site)}`,
+    body: `<main>\n<p class="brand"><img src="${logo}" alt="">${name}</p>\n<h1>${title}</h1>\n${body}\n</main>`,
   })
 }
 
-/** The name of the service above the title of a narrow page. */
-export const brand = (basePath: string): string =>
-  `<p class="brand"><img src="${basePath}/assets/icon.svg" alt="">Postern</p>`
+/** The link to the colours of the brand, if it has any. It must follow the style of the page. */
+export const brandLink = ({ basePath, colored }: Site): string =>
+  colored ? `<link rel="stylesheet" href="${basePath}/assets/brand.css">` : ''
 
 /** A page for an answer with a Refresh header, with a link for browsers that ignore it. */
-export function refreshPage(basePath: string, label: string, url: string): string {
+export function refreshPage(site: Site, label: string, url: string): string {
   return narrowPage(
-    basePath,
-    'One moment · Postern',
-    `${brand(basePath)}
-<h1>One moment</h1>
-<p><a class="button wide" href="${escapeHtml(url)}">Continue to ${escapeHtml(label)}</a></p>`,
+    site,
+    'One moment',
+    `<p><a class="button wide" href="${escapeHtml(url)}">Continue to ${escapeHtml(label)}</a></p>`,
   )
 }
 

@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem, problems, type ProblemCode } from '../../errors.ts'
+import { wantsPage, sendProblemPage } from '../pages/error-page.ts'
 import { NewerDatabase } from '../../storage/migrate.ts'
 import { TransactionOver } from '../../storage/transaction-over.ts'
 import { isWithoutRoom, StorageUnavailable } from '../../storage/unavailable.ts'
@@ -80,6 +81,7 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
   const { status, headers, body } = problemAnswer(problem, reply.request.id, reply.server.basePath)
   // A problem may be temporary, and may contain something about its caller.
   reply.code(status).headers(headers).header('cache-control', 'no-store')
+  if (wantsPage(reply.request)) return sendProblemPage(reply, problem)
   // The response schema of the route does not describe problems.
   return reply.serializer((text: string) => text).send(body)
 }

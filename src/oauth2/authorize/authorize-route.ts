@@ -147,7 +147,7 @@ function respond(reply: FastifyReply, address: ReturnAddress, answer: Answer, is
   return reply
     .header('content-security-policy', formPostPolicy)
     .type('text/html; charset=utf-8')
-    .send(formPostPage(reply.server.basePath, address.redirectUri, parameters))
+    .send(formPostPage(reply.server.site, address.redirectUri, parameters))
 }
 
 /** Audits a request that gets no answer at its redirect URI. */

@@ -1,3 +1,4 @@
+import type { Site } from '../../http/pages/brand.ts'
 import { escapeHtml, narrowPage } from '../../http/pages/html.ts'
 import type { ReturnAddress } from './request-parameters.ts'
 
@@ -38,7 +39,7 @@ export function redirectUrl(redirectUri: string, parameters: readonly [string, s
  * scripts there is a button.
  */
 export function formPostPage(
-  basePath: string,
+  site: Site,
   redirectUri: string,
   parameters: readonly [string, string][],
 ): string {
@@ -46,11 +47,10 @@ export function formPostPage(
     ([name, value]) => `<input type="hidden" name="${escapeHtml(name)}" value="${escapeHtml(value)}">`,
   )
   return narrowPage(
-    basePath,
+    site,
     'One moment',
-    `<h1>One moment</h1>
-<form method="post" action="${escapeHtml(redirectUri)}">${fields.join('')}<button class="wide primary">Continue</button></form>
-<script src="${basePath}/assets/form-post.js"></script>`,
+    `<form method="post" action="${escapeHtml(redirectUri)}">${fields.join('')}<button class="wide primary">Continue</button></form>
+<script src="${site.basePath}/assets/form-post.js"></script>`,
   )
 }
 

@@ -1,9 +1,10 @@
-import { brand, escapeHtml, narrowPage } from '../../http/pages/html.ts'
+import type { Site } from '../../http/pages/brand.ts'
+import { escapeHtml, narrowPage } from '../../http/pages/html.ts'
 import type { Client } from '../clients/client.ts'
 import { describeScope } from './scope-descriptions.ts'
 
 export interface ConsentPage {
-  basePath: string
+  site: Site
   client: Pick<Client, 'id' | 'name'>
   /** Where the app gets its answer. */
   redirectUri: string
@@ -19,20 +20,18 @@ export interface ConsentPage {
 
 /** Asks whether an app may have what it asks for. It has no script: the form is posted to /oauth2/consent. */
 export function consentPage(page: ConsentPage): string {
-  const { basePath, client, redirectUri, scope, resource, signedInAs, fields } = page
+  const { site, client, redirectUri, scope, resource, signedInAs, fields } = page
   const name = escapeHtml(client.name)
   return narrowPage(
-    basePath,
+    site,
     `Allow ${name}?`,
-    `${brand(basePath)}
-<h1>Allow ${name}?</h1>
-<p>You are signed in as <strong>${escapeHtml(signedInAs)}</strong>.</p>
+    `<p>You are signed in as <strong>${escapeHtml(signedInAs)}</strong>.</p>
 <div class="card"><p><strong>${name}</strong> asks to:</p>
 ${scopeList(scope)}
 ${resource === null ? '' : `<p>It uses ${resource.split(' ').map(code).join(', ')}.</p>`}
 </div>
 <p class="soft">The answer goes to ${code(hostOf(redirectUri))}. Allow this only if you know this app. You can remove it later in your account.</p>
-<form method="post" action="${basePath}/oauth2/consent" class="choice">
+<form method="post" action="${site.basePath}/oauth2/consent" class="choice">
 ${hiddenFields(fields)}
 <button class="wide primary" name="decision" value="allow">Allow</button>
 <button class="wide" name="decision" value="deny">Do not allow</button>

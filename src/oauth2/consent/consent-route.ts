@@ -141,13 +141,13 @@ async function deny(
  * with a Refresh header starts a new navigation.
  */
 function send(reply: FastifyReply, { client, wanted }: Wanted, answer: Answer, issuer: string): FastifyReply {
-  const { basePath } = reply.server
+  const { site } = reply.server
   const parameters = answerParameters(wanted, answer, issuer)
   void reply.type('text/html; charset=utf-8')
   if (wanted.responseMode === 'form_post')
     return reply
       .header('content-security-policy', formPostPolicy)
-      .send(formPostPage(basePath, wanted.redirectUri, parameters))
+      .send(formPostPage(site, wanted.redirectUri, parameters))
   const url = redirectUrl(wanted.redirectUri, parameters)
-  return reply.header('refresh', `0;url=${url}`).send(refreshPage(basePath, client.name, url))
+  return reply.header('refresh', `0;url=${url}`).send(refreshPage(site, client.name, url))
 }

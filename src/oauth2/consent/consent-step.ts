@@ -37,7 +37,7 @@ export class ConsentStep {
     const user = await users.find(reader, session.userId)
     const { redirectUri, scope, resource } = wanted
     return consentPage({
-      basePath: request.server.basePath,
+      site: request.server.site,
       client,
       redirectUri,
       scope,

@@ -1,4 +1,5 @@
 import { deviceName } from '../../accounts/device-name.ts'
+import type { Site } from '../../http/pages/brand.ts'
 import { escapeHtml, narrowPage } from '../../http/pages/html.ts'
 import type { Client } from '../clients/client.ts'
 import { hiddenFields, scopeList } from '../consent/consent-page.ts'
@@ -6,13 +7,13 @@ import type { PendingDevice } from './device-codes.ts'
 import { displayUserCode } from './user-codes.ts'
 
 /** Asks for the code. @param fault why the last one was not accepted */
-export function codePage(basePath: string, fault?: string): string {
+export function codePage(site: Site, fault?: string): string {
   const message = fault === undefined ? '' : `<p class="message" role="alert">${escapeHtml(fault)}</p>\n`
-  return page(
-    basePath,
+  return narrowPage(
+    site,
     'Sign in a device',
     `${message}<p>Type the code that your device shows.</p>
-<form action="${basePath}/device" class="choice">
+<form action="${site.basePath}/device" class="choice">
 <label>Code <input type="text" name="user_code" required autofocus maxlength="20" placeholder="WDJB-MJHT" autocomplete="off" autocapitalize="characters" spellcheck="false"></label>
 <button class="wide primary">Continue</button>
 </form>`,
@@ -20,7 +21,7 @@ export function codePage(basePath: string, fault?: string): string {
 }
 
 export interface DevicePage {
-  basePath: string
+  site: Site
   client: Pick<Client, 'name'>
   device: PendingDevice
   userCode: string
@@ -36,12 +37,12 @@ export interface DevicePage {
  * says who asks and from where, and the person has to compare the code first (RFC 8628, sections 3.3.1 and 5.4).
  */
 export function devicePage(view: DevicePage): string {
-  const { basePath, client, device, userCode, signedInAs, address, notCompared = false } = view
+  const { site, client, device, userCode, signedInAs, address, notCompared = false } = view
   const name = escapeHtml(client.name)
   const shown = `<code>${displayUserCode(userCode)}</code>`
   const elsewhere = device.address === address ? '' : ', which is not the address of this browser'
-  return page(
-    basePath,
+  return narrowPage(
+    site,
     'Sign in a device?',
     `<p>You are signed in as <strong>${escapeHtml(signedInAs)}</strong>.</p>
 <div class="card"><p><strong>${name}</strong> on a device asks to:</p>
@@ -51,7 +52,7 @@ ${scopeList(device.scope)}
 <dt>Address</dt><dd>${escapeHtml(device.address ?? 'unknown')}${elsewhere}</dd></dl>
 </div>
 <p class="message"><strong>Did somebody send you this link or this code?</strong> Then do not allow it: their device would be signed in as you. Nobody who helps you needs it.</p>
-<form method="post" action="${basePath}/device" class="choice">
+<form method="post" action="${site.basePath}/device" class="choice">
 ${hiddenFields({ user_code: userCode })}
 ${notCompared ? '<p class="message" role="alert">Compare the code first, and tick the box.</p>' : ''}
 <label class="tick"><input type="checkbox" name="compared" value="yes"> <span>I started this myself, and my device shows ${shown}.</span></label>
@@ -61,16 +62,8 @@ ${notCompared ? '<p class="message" role="alert">Compare the code first, and tic
   )
 }
 
-export function decidedPage(basePath: string, allowed: boolean): string {
+export function decidedPage(site: Site, allowed: boolean): string {
   return allowed
-    ? page(basePath, 'Your device is signed in', '<p>Go back to your device. You can close this page.</p>')
-    : page(basePath, 'Not allowed', '<p>The device is not signed in. You can close this page.</p>')
-}
-
-function page(basePath: string, title: string, body: string): string {
-  return narrowPage(
-    basePath,
-    `${title} · Postern`,
-    `<p class="brand"><img src="${basePath}/assets/icon.svg" alt="">Postern</p>\n<h1>${title}</h1>\n${body}`,
-  )
+    ? narrowPage(site, 'Your device is signed in', '<p>Go back to your device. You can close this page.</p>')
+    : narrowPage(site, 'Not allowed', '<p>The device is not signed in. You can close this page.</p>')
 }

@@ -81,9 +81,9 @@ function showRoute(routes: App, parts: DeviceRoutesParts): void {
       const { user_code: typed } = request.query
       const session = await sessionOf(parts, request)
       if (!session) return reply.redirect(loginPath(routes.basePath, typed), 303)
-      if (typed === undefined) return html(reply, codePage(routes.basePath))
+      if (typed === undefined) return html(reply, codePage(routes.site))
       const found = await look(parts, request, reply, { session, typed })
-      if (!found) return html(reply.code(400), codePage(routes.basePath, unknownCode))
+      if (!found) return html(reply.code(400), codePage(routes.site, unknownCode))
       return html(reply, await ask(parts, request, session, found))
     },
   )
@@ -112,12 +112,12 @@ function decideRoute(routes: App, parts: DeviceRoutesParts): void {
       const session = await sessionOf(parts, request)
       if (!session) throw new Problem('not-signed-in')
       const found = await look(parts, request, reply, { session, typed })
-      if (!found) return html(reply.code(400), codePage(routes.basePath, unknownCode))
+      if (!found) return html(reply.code(400), codePage(routes.site, unknownCode))
       if (decision === 'allow' && compared === undefined)
         return html(reply.code(400), await ask(parts, request, session, found, true))
       if (!(await decide(parts, request, { session, found, allowed: decision === 'allow' })))
-        return html(reply.code(400), codePage(routes.basePath, unknownCode))
-      return html(reply, decidedPage(routes.basePath, decision === 'allow'))
+        return html(reply.code(400), codePage(routes.site, unknownCode))
+      return html(reply, decidedPage(routes.site, decision === 'allow'))
     },
   )
 }
@@ -152,7 +152,7 @@ async function ask(
   const user = await users.find(database.reader, session.userId)
   return devicePage({
     ...found,
-    basePath: request.server.basePath,
+    site: request.server.site,
     signedInAs: user?.name ?? user?.email ?? session.userId,
     address: clientIp(request),
     notCompared,

@@ -9,6 +9,7 @@ import type { Sessions } from '../../accounts/sessions.ts'
 import type { Users } from '../../accounts/users.ts'
 import { Problem } from '../../errors.ts'
 import { isForeignWrite } from '../../http/access/access.ts'
+import type { Site } from '../../http/pages/brand.ts'
 import type { App } from '../../http/app.ts'
 import { rawQuery, readOAuthParameters } from '../../http/requests/query-string.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
@@ -97,13 +98,10 @@ function startRoute(routes: App, parts: EndSessionRoutesParts): void {
       const token = sessionCookie.read(request)
       const session = token === undefined ? undefined : await sessions.find(token)
       if (session && !(await signOut.mayEnd(session, wanted)))
-        return html(
-          reply,
-          await askFirst(parts, session, { wanted, query: values, basePath: routes.basePath }),
-        )
+        return html(reply, await askFirst(parts, session, { wanted, query: values, site: routes.site }))
       const next = session ? await signOut.end(session, wanted, auditOrigin(request)) : wanted.redirect
       if (session) sessionCookie.clear(reply)
-      return next === undefined ? html(reply, signedOutPage(routes.basePath)) : reply.redirect(next, 303)
+      return next === undefined ? html(reply, signedOutPage(routes.site)) : reply.redirect(next, 303)
     },
   )
 }
@@ -137,7 +135,7 @@ function confirmRoute(routes: App, parts: EndSessionRoutesParts): void {
   /** After a form, browsers apply `form-action` to redirects too, so the page redirects. */
   const goOn = (reply: FastifyReply, next: string | undefined): FastifyReply => {
     if (next !== undefined) void reply.header('refresh', `0;url=${next}`)
-    return html(reply, signedOutPage(routes.basePath, next))
+    return html(reply, signedOutPage(routes.site, next))
   }
   routes.post(
     `${path}/confirm`,
@@ -184,7 +182,7 @@ function returnRoute(routes: App, { onward }: EndSessionRoutesParts): void {
     },
     async ({ query: { state = '' } }, reply) => {
       const next = onward.read(state)
-      return next === undefined ? html(reply, signedOutPage(routes.basePath)) : reply.redirect(next, 303)
+      return next === undefined ? html(reply, signedOutPage(routes.site)) : reply.redirect(next, 303)
     },
   )
 }
@@ -209,13 +207,13 @@ async function refuse(
 ): Promise<FastifyReply> {
   const target = clientId === undefined ? undefined : `app:${clientId}`
   await noteRefusal(request, { action: 'sign_out.refused', code, target }, request.principal)
-  return html(reply.code(400), refusedPage(request.server.basePath, message, request.id))
+  return html(reply.code(400), refusedPage(request.server.site, message, request.id))
 }
 
 async function askFirst(
   { users, database }: EndSessionRoutesParts,
   session: Session,
-  { wanted, query, basePath }: { wanted: EndSessionRequest; query: EndSessionQuery; basePath: string },
+  { wanted, query, site }: { wanted: EndSessionRequest; query: EndSessionQuery; site: Site },
 ): Promise<string> {
   const { client } = wanted
   const user = await users.find(database.reader, session.userId)
@@ -226,7 +224,7 @@ async function askFirst(
     ...(state !== undefined && { state }),
   }
   const signedInAs = user?.name ?? user?.email ?? session.userId
-  return confirmPage(basePath, { appName: client?.name, signedInAs, fields })
+  return confirmPage(site, { appName: client?.name, signedInAs, fields })
 }
 
 function html(reply: FastifyReply, page: string): FastifyReply {

@@ -1,9 +1,10 @@
+import type { Site } from '../../http/pages/brand.ts'
 import { escapeHtml, narrowPage } from '../../http/pages/html.ts'
 import { hiddenFields } from '../consent/consent-page.ts'
 
 /** Asks before a sign-out that an app did not prove to be its own. */
 export function confirmPage(
-  basePath: string,
+  site: Site,
   {
     appName,
     signedInAs,
@@ -16,44 +17,36 @@ export function confirmPage(
   },
 ): string {
   const asks = appName === undefined ? '' : ` <strong>${escapeHtml(appName)}</strong> asks for it.`
-  return page(
-    basePath,
+  return narrowPage(
+    site,
     'Sign out?',
     `<p>You are signed in as <strong>${escapeHtml(signedInAs)}</strong>. This signs you out here and in the apps of this browser.${asks}</p>
-<form method="post" action="${basePath}/oauth2/end-session/confirm" class="choice">
+<form method="post" action="${site.basePath}/oauth2/end-session/confirm" class="choice">
 ${hiddenFields(fields)}
 <button class="wide primary">Sign out</button>
-<a class="button wide" href="${basePath}/dashboard">Stay signed in</a>
+<a class="button wide" href="${site.basePath}/dashboard">Stay signed in</a>
 </form>`,
   )
 }
 
 /** @param onward where the browser goes on, after a form: the answer has a Refresh header with the same address */
-export function signedOutPage(basePath: string, onward?: string): string {
+export function signedOutPage(site: Site, onward?: string): string {
   const link =
     onward === undefined
-      ? `<a class="button wide" href="${basePath}/login">Sign in again</a>`
+      ? `<a class="button wide" href="${site.basePath}/login">Sign in again</a>`
       : `<a class="button wide primary" href="${escapeHtml(onward)}">Continue</a>`
-  return page(
-    basePath,
+  return narrowPage(
+    site,
     'You are signed out',
     `<p>Your session in this browser has ended.</p>\n<p>${link}</p>`,
   )
 }
 
-export function refusedPage(basePath: string, reason: string, supportId: string): string {
-  return page(
-    basePath,
+export function refusedPage(site: Site, reason: string, supportId: string): string {
+  return narrowPage(
+    site,
     'Not signed out',
     `<p class="message" role="alert">${escapeHtml(reason)}<br><span class="soft">Number for support: <code>${escapeHtml(supportId)}</code></span></p>
-<p>Nothing has changed. You can sign out on <a href="${basePath}/login">the sign-in page</a>.</p>`,
-  )
-}
-
-function page(basePath: string, title: string, body: string): string {
-  return narrowPage(
-    basePath,
-    `${title} · Postern`,
-    `<p class="brand"><img src="${basePath}/assets/icon.svg" alt="">Postern</p>\n<h1>${title}</h1>\n${body}`,
+<p>Nothing has changed. You can sign out on <a href="${site.basePath}/login">the sign-in page</a>.</p>`,
   )
 }
