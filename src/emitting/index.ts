@@ -119,6 +119,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
         subscribers,
         portal,
         portalCookie,
+        frameOrigins: configuration.portalFrameOrigins,
         testEvents: new TestEvents({ database, clock, emitter, subscribers, announce, record }),
         keysOf: (id) => secrets.describe(database.reader, id, clock.now()),
         publishedKeysOf: (id) => secrets.published(database.reader, id, clock.now()),

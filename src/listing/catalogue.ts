@@ -3,12 +3,11 @@ import { mayCall } from '../http/access/access.ts'
 import type { Principal } from '../http/access/principal.ts'
 import type { App } from '../http/app.ts'
 import { exportFormats, type ExportFormat } from './export.ts'
-import { fieldTypes, type FieldType } from './field-types.ts'
+import { fieldTypes } from './field-types.ts'
 import { filterKinds } from './filters.ts'
 import { fieldOf, shownFields, type Field, type ListDeclaration } from './list.ts'
 import { listAccess } from './routes.ts'
 import { effectOf } from './schema.ts'
-import type { FilterKind } from './config.ts'
 
 /** The bodies of the calls that write a list: `POST path`, `PATCH path/{key}` and `DELETE path/{key}`. */
 export interface ListWrites {
@@ -152,7 +151,7 @@ function viewList({ list, writes }: CataloguedList, caller: Principal): ListView
 function viewFields(fields: Readonly<Record<string, Field>>): Static<typeof FieldView>[] {
   return shownFields(fields).map((name) => {
     const { type, nullable = false, values, description } = fields[name]!
-    return { name, type: type as FieldType, nullable, ...(values && { values: [...values] }), description }
+    return { name, type, nullable, ...(values && { values: [...values] }), description }
   })
 }
 
@@ -163,7 +162,7 @@ function viewFilter(
   const field = fieldOf(list, filter.field)
   return {
     parameter: filter.parameter,
-    operator: filter.kind as FilterKind,
+    operator: filter.kind,
     field: field.hidden ? null : filter.field,
     type: field.type,
     ...(field.values && { values: [...field.values] }),

@@ -99,17 +99,18 @@ onEachEngine('GET /lists', (engine) => {
       const document = (await (await service.fetch('/openapi.json')).json()) as {
         paths: Record<string, { get: { parameters?: { name: string }[] } }>
       }
-      const parameters = (document.paths[path]!.get.parameters ?? []).map(({ name }) => name)
-      assert.equal(parameters.includes('sort'), sorts.length > 0, path)
-      for (const { parameter } of filters) assert.ok(parameters.includes(parameter), `${path} ${parameter}`)
+      const named = document.paths[path]!.get.parameters ?? []
+      const parameters = new Set(named.map(({ name }) => name))
+      assert.equal(parameters.has('sort'), sorts.length > 0, path)
+      for (const { parameter } of filters) assert.ok(parameters.has(parameter), `${path} ${parameter}`)
     }
   })
 
   test('shows a caller only the lists that it may read, and the writes that it may make', async () => {
     const reading = await listsOf(await keyWith('lists:read'))
-    assert.deepEqual([...reading.keys()].sort(), ['/api/posts', '/measurements', '/products'])
+    assert.deepEqual([...reading.keys()].toSorted(), ['/api/posts', '/measurements', '/products'])
     assert.equal(reading.get('/products')!.writes, null)
-    assert.deepEqual([...(await listsOf(await keyWith('users:read'))).keys()].sort(), [
+    assert.deepEqual([...(await listsOf(await keyWith('users:read'))).keys()].toSorted(), [
       '/api/posts',
       '/products',
       '/users',

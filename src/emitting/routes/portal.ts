@@ -6,6 +6,7 @@ import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { Problem } from '../../errors.ts'
 import { isForeignWrite } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
+import { framedBy } from '../../http/responses/security-headers.ts'
 import type { Authenticate } from '../../http/access/principal.ts'
 import { ownerPattern, type Reach } from '../audience.ts'
 import type { Portal, PortalSession } from '../portal.ts'
@@ -18,6 +19,8 @@ export interface PortalRouteParts {
   portalCookie: HostCookie
   baseUrl: () => string
   noteRefusal: NoteRefusal
+  /** The origins whose pages may show the portal in a frame: `PORTAL_FRAME_ORIGINS`. */
+  frameOrigins: readonly string[]
 }
 
 /** Owners have access to their own subscribers, with the cookie that a link sets. */
@@ -70,12 +73,23 @@ const SessionView = Type.Object(
   { owner: Type.String(), expiresAt: Type.String({ format: 'date-time' }) },
   closed,
 )
+const OpenedView = Type.Object(
+  {
+    ...SessionView.properties,
+    accessToken: Type.Optional(
+      Type.String({
+        description: 'With `embedded`: authenticates the calls of the portal as a bearer token',
+      }),
+    ),
+  },
+  closed,
+)
 
 /** Links to the portal, its page and its session. `portalArea` has its other calls. */
 export function portalRoutes(app: App, parts: PortalRouteParts): void {
   createLinkRoute(app, parts)
   revokeRoute(app, parts)
-  pageRoute(app)
+  pageRoute(app, parts)
   openSessionRoute(app, parts)
   showSessionRoute(app, parts)
   endSessionRoute(app, parts)
@@ -129,8 +143,9 @@ function revokeRoute(app: App, { portal }: PortalRouteParts): void {
   )
 }
 
-function pageRoute(app: App): void {
+function pageRoute(app: App, { frameOrigins }: PortalRouteParts): void {
   const page = portalPage(app.basePath)
+  const headers = framedBy(frameOrigins)
   app.get(
     '/portal',
     {
@@ -142,18 +157,19 @@ function pageRoute(app: App): void {
       },
     },
     async (_request, reply) =>
-      reply.header('cache-control', 'no-store').type('text/html; charset=utf-8').send(page),
+      reply.headers(headers).header('cache-control', 'no-store').type('text/html; charset=utf-8').send(page),
   )
 }
 
-function openSessionRoute(app: App, { portal, portalCookie, baseUrl, noteRefusal }: PortalRouteParts): void {
+function openSessionRoute(app: App, parts: PortalRouteParts): void {
+  const { portal, portalCookie, baseUrl, noteRefusal, frameOrigins } = parts
   app.post(
     '/portal/session',
     {
       config: {
         access: 'public',
         rateLimit: { max: 60, sharedByProcesses: true },
-        sends: { always: ['Set-Cookie', 'Cache-Control'] },
+        sends: { always: ['Cache-Control'], sometimes: ['Set-Cookie'] },
       },
       // Another site must not be able to sign a browser in to the portal of another owner.
       onRequest: async (request) => {
@@ -161,32 +177,44 @@ function openSessionRoute(app: App, { portal, portalCookie, baseUrl, noteRefusal
       },
       schema: {
         tags,
-        summary: 'Open a link: uses it up, and sets the cookie of the portal',
+        summary: 'Open a link: uses it up, and sets the cookie of the portal or returns a token',
         description:
-          'The session of the current cookie ends. If it belongs to another owner, the call is refused with `other-portal-session` and the link stays valid, unless `replace` is true.',
+          'The session of the current cookie ends. If it belongs to another owner, the call is refused with `other-portal-session` and the link stays valid, unless `replace` is true. With `embedded`, cookies are neither read nor set.',
         body: Type.Object(
           {
             token: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }),
             replace: Type.Optional(
               Type.Boolean({ description: 'Whether to end a session of another owner; ask the user first' }),
             ),
+            embedded: Type.Optional(
+              Type.Boolean({
+                description:
+                  'For the page in a frame, where browsers may block cookies: the answer has an `accessToken`. Only where `PORTAL_FRAME_ORIGINS` is set.',
+              }),
+            ),
           },
           closed,
         ),
-        response: { 200: SessionView },
+        response: { 200: OpenedView },
       },
     },
     async (request, reply) => {
-      const { token: link, replace = false } = request.body
-      const before = await findSession(request, portal, portalCookie)
+      const { token: link, replace = false, embedded = false } = request.body
+      if (embedded && frameOrigins.length === 0)
+        throw new Problem('forbidden', {
+          detail: 'The portal may not be embedded here: `PORTAL_FRAME_ORIGINS` is not set.',
+        })
+      // What another tab has open stays open beside a frame.
+      const before = embedded ? undefined : await findSession(request, portal, portalCookie)
       const opening = portal.open(link, auditOrigin(request), { before, replace })
       const { token, session, lasts } = await opening.catch(async (error: unknown) => {
         if (error instanceof Problem && error.code === 'not-signed-in')
           await noteRefusal(request, { action: 'portal.link_refused', code: 'unknown-or-expired-link' })
         throw error
       })
-      portalCookie.set(reply, token, Math.ceil(lasts / 1000))
       reply.header('cache-control', 'no-store')
+      if (embedded) return { ...viewSession(session), accessToken: token }
+      portalCookie.set(reply, token, Math.ceil(lasts / 1000))
       return viewSession(session)
     },
   )
@@ -207,18 +235,18 @@ function endSessionRoute(app: App, { portal, portalCookie }: PortalRouteParts): 
   app.delete(
     '/portal/session',
     {
-      config: { access: 'portal', sends: { always: ['Set-Cookie'] } },
+      config: { access: 'portal', sends: { sometimes: ['Set-Cookie'] } },
       schema: { tags, summary: 'Sign out of the portal', response: { 204: Type.Null() } },
     },
     async (request, reply) => {
       await portal.end(await sessionOf(request, portal, portalCookie), auditOrigin(request))
-      portalCookie.clear(reply)
+      if (request.headers.authorization === undefined) portalCookie.clear(reply)
       return reply.code(204).send(null)
     },
   )
 }
 
-/** Authenticates portal calls by the cookie of the portal alone. No API key and no other session is valid there. */
+/** Authenticates portal calls by the cookie of the portal, or by the token of a frame. No API key and no other session is valid there. */
 export function authenticatePortal(portal: Portal, cookie: HostCookie): Authenticate {
   return async (request) => {
     const session = await findSession(request, portal, cookie)
@@ -231,7 +259,10 @@ async function findSession(
   portal: Portal,
   cookie: HostCookie,
 ): Promise<PortalSession | undefined> {
-  const token = cookie.read(request)
+  const { authorization } = request.headers
+  // A call with a token never falls back to the cookie, which may be that of another owner.
+  const token =
+    authorization === undefined ? cookie.read(request) : /^Bearer ([\w-]{43})$/i.exec(authorization)?.[1]
   return token === undefined ? undefined : portal.find(token)
 }
 

@@ -1,17 +1,31 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 
 /** No inline script or style, nothing from elsewhere, no frames. Pages that need more say so themselves. */
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "font-src 'self'",
-  "connect-src 'self'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-].join(';')
+const contentSecurityPolicy = policyWith("frame-ancestors 'none'")
+
+function policyWith(frameAncestors: string): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    frameAncestors,
+    "base-uri 'none'",
+  ].join(';')
+}
+
+/** The headers of a page that pages of these origins, and no others, may show in a frame. */
+export function framedBy(origins: readonly string[]): Record<string, string> {
+  if (origins.length === 0) return {}
+  return {
+    'content-security-policy': policyWith(`frame-ancestors ${origins.join(' ')}`),
+    // Pages that are isolated (Cross-Origin-Embedder-Policy) load a frame of another origin only with this.
+    'cross-origin-resource-policy': 'cross-origin',
+  }
+}
 
 /** The policy of answers that hold nothing for a browser to load. No page of another origin can frame them either. */
 const nothing = "default-src 'none';frame-ancestors 'none'"

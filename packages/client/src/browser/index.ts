@@ -8,3 +8,4 @@ export {
 export type { IdTokenClaims } from './id-token.ts'
 export type { Keep } from './token-store.ts'
 export * from '../errors.ts'
+export { embedPortal, type EmbedOptions } from './embed-portal.ts'

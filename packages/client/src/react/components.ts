@@ -1,4 +1,5 @@
-import { createElement, useState, type ReactElement, type ReactNode } from 'react'
+import { createElement, useEffect, useState, type ReactElement, type ReactNode } from 'react'
+import { embedPortal } from '../browser/embed-portal.ts'
 import { useSession } from './provider.ts'
 
 export interface ChildrenProps {
@@ -56,15 +57,55 @@ export interface WebhookPortalProps {
   /** Asks your own server for a link, which it makes by POST /portal-links for the tenant of the signed-in user. */
   createLink: () => Promise<string>
   className?: string
-  /** Default `Manage webhooks`. */
+  /**
+   * Shows the portal in a frame of this page, whose origin the service must name in `PORTAL_FRAME_ORIGINS`; where it does not,
+   * there is the button instead. Default false.
+   */
+  embed?: boolean
+  /** The name of the frame for screen readers. Default `Webhooks`. */
+  title?: string
+  /** The label of the button. Default `Manage webhooks`. */
   children?: ReactNode
 }
 
 /**
- * A button that opens the portal, where a tenant manages its endpoints, in a tab of its own. The portal cannot be framed: its
- * pages forbid it, so that no other site can lay something over its buttons. A link works once, so each click asks for a new one.
+ * The portal, where a tenant manages its endpoints: a button that opens it in a tab of its own, or with `embed` the portal itself.
+ * A link works once, so each opening asks for a new one.
  */
-export function WebhookPortal({ createLink, className, children }: WebhookPortalProps): ReactElement {
+export function WebhookPortal(props: WebhookPortalProps): ReactElement {
+  const [refused, setRefused] = useState(false)
+  return props.embed && !refused
+    ? createElement(PortalFrame, { ...props, onRefused: () => setRefused(true) })
+    : createElement(PortalButton, props)
+}
+
+/** The latest `createLink`, so that a new function of each rendering does not load the frame again. */
+interface Latest {
+  createLink: () => Promise<string>
+}
+
+function PortalFrame(props: WebhookPortalProps & { onRefused: () => void }): ReactElement {
+  const { createLink, className, title } = props
+  const [container, setContainer] = useState<Parameters<typeof embedPortal>[0] | null>(null)
+  const [failed, setFailed] = useState(false)
+  const [latest] = useState<Latest>({ createLink })
+  latest.createLink = createLink
+  useEffect(() => {
+    if (!container) return undefined
+    return embedPortal(container, {
+      createLink: () => latest.createLink(),
+      title,
+      onFailed: (reason) => (reason === 'refused' ? props.onRefused() : setFailed(true)),
+    })
+  }, [container, title])
+  return createElement('div', { className, ref: setContainer }, failed ? notOpened() : null)
+}
+
+function notOpened(): ReactElement {
+  return createElement('span', { role: 'alert' }, 'The portal could not be opened. Try again.')
+}
+
+function PortalButton({ createLink, className, children }: WebhookPortalProps): ReactElement {
   const [failed, setFailed] = useState(false)
   const open = (): void => {
     setFailed(false)
@@ -81,7 +122,7 @@ export function WebhookPortal({ createLink, className, children }: WebhookPortal
     'span',
     { className },
     createElement('button', { type: 'button', onClick: open }, children ?? 'Manage webhooks'),
-    failed ? createElement('span', { role: 'alert' }, 'The portal could not be opened. Try again.') : null,
+    failed ? notOpened() : null,
   )
 }
 
