@@ -45,7 +45,11 @@ describe('the brand of an installation', () => {
         ? await response.text()
         : await (await service.fetch(path, { headers: { accept: 'text/html' } })).text()
       assert.match(page, / · Tom &amp; &lt;Anna&gt;<\/title>/, path)
-      assert.match(page, /<p class="brand"><img src="\/assets\/brand-logo" alt="">Tom &amp; &lt;Anna&gt;<\/p>/, path)
+      assert.match(
+        page,
+        /<p class="brand"><img src="\/assets\/brand-logo" alt="">Tom &amp; &lt;Anna&gt;<\/p>/,
+        path,
+      )
       assert.match(page, /href="\/assets\/brand\.css"/, path)
     }
   })

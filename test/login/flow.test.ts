@@ -92,7 +92,11 @@ onEachEngine('the sign-in flow', (engine) => {
       assert.match(stolen.headers.get('location')!, /error=sign-in-expired/)
       assert.equal((await browser.go(callback)).headers.get('location'), '/dashboard')
     }
-    assert.deepEqual([...browser.cookies(service.baseUrl).keys()].toSorted(), ['flow', 'postern_session'])
+    assert.deepEqual([...browser.cookies(service.baseUrl).keys()].toSorted(), [
+      'flow',
+      'last_provider',
+      'postern_session',
+    ])
   })
 
   test('the flow cookie is set even if discovery fails', async () => {

@@ -16,8 +16,8 @@ type Rgb = readonly [number, number, number]
 /** The contrast of normal text (WCAG 2.2, 1.4.3). */
 export const leastContrast = 4.5
 
-/** The darkest background of the light theme, and the lightest of the dark theme (assets/pages.css). */
-const grounds = { light: '#f6f5f1', dark: '#1e2426' } as const
+/** The darkest background of the light theme, and the lightest of the dark theme (dashboard/src/style.css). */
+const grounds = { light: '#efede6', dark: '#242b2e' } as const
 const [white, black] = ['#ffffff', '#0b0f0e'] as const
 
 /**

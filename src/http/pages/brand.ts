@@ -70,7 +70,10 @@ export function serveBrand(app: App, { brandName, brandLogo, brandColor }: Brand
 
 function brandStyle(color: string): string {
   const { light, dark } = brandShades(color)
-  return `:root{--accent:light-dark(${light.accent},${dark.accent});--on-accent:light-dark(${light.on},${dark.on})}\n`
+  const accent = `light-dark(${light.accent},${dark.accent})`
+  const on = `light-dark(${light.on},${dark.on})`
+  // The names of pages.css, and those of the portal.
+  return `:root{--accent:${accent};--on-accent:${on};--color-accent:${accent};--color-accent-ink:${on};--color-accent-tint:light-dark(#efede6,#242b2e)}\n`
 }
 
 function readLogo(path: string): { bytes: Buffer; type: string } {

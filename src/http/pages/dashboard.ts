@@ -30,8 +30,7 @@ export function serveDashboard(app: App, { authenticate, describeSession, demo }
   ] as const)
     app.get(path, { config: { access: 'public' }, schema }, async (request, reply) => {
       const session = await unlessSignedOut(async () => describeSession(await authenticate(request)))
-      if (session === undefined)
-        return reply.redirect(signInPath(request), 303)
+      if (session === undefined) return reply.redirect(signInPath(request), 303)
       const html = page.render({ basePath, demo, version, session })
       return reply.type('text/html; charset=utf-8').send(html)
     })

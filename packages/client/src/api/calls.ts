@@ -294,10 +294,10 @@ export interface Calls {
   'GET /portal/session': {
     answer: { owner: string; expiresAt: string }
   }
-  /** Open a link: uses it up, and sets the cookie of the portal */
+  /** Open a link: uses it up, and sets the cookie of the portal or returns a token */
   'POST /portal/session': {
-    body: { token: string; replace?: boolean | undefined }
-    answer: { owner: string; expiresAt: string }
+    body: { token: string; replace?: boolean | undefined; embedded?: boolean | undefined }
+    answer: { owner: string; expiresAt: string; accessToken?: string }
   }
   /** Sign out of the portal */
   'DELETE /portal/session': {
