@@ -8,6 +8,15 @@ import type { PortalSessionsTable } from '../storage/tables.ts'
 
 export type PortalSession = Pick<PortalSessionsTable, 'id' | 'owner' | 'expires_at'>
 
+export interface PortalOpening {
+  /** The current session of the browser. */
+  before: PortalSession | undefined
+  /** Whether to replace a session of another owner; if not, the link stays valid. */
+  replace: boolean
+  /** Whether the session is for the page in a frame, which sends its token itself. */
+  embedded: boolean
+}
+
 /**
  * Links and sessions for the pages on which owners manage their subscribers. An admin creates a link; it starts one session and
  * then is invalid. The tokens of both are stored as hashes.
@@ -58,17 +67,16 @@ export class Portal {
   /**
    * Uses up a link and starts a session of `lasts` milliseconds, which replaces the session of the browser. If two requests open
    * the same link, one succeeds.
-   * @param before the current session of the browser
-   * @param replace whether to replace a session of another owner; if not, the link stays valid
    * @throws Problem `not-signed-in` for an unknown, used or expired link; `other-portal-session`
    */
   async open(
     link: string,
     origin: AuditOrigin,
-    { before, replace }: { before: PortalSession | undefined; replace: boolean },
+    { before, replace, embedded }: PortalOpening,
   ): Promise<{ token: string; session: PortalSession; lasts: number }> {
     const now = this.#clock.now()
-    const token = newToken()
+    // A cookie is not valid as a token, nor a token as a cookie.
+    const token = embedded ? `pt_${newToken()}` : newToken()
     return this.#database.transaction(async (tx) => {
       const spent = await tx
         .deleteFrom('portal_links')

@@ -83,14 +83,15 @@ onEachEngine('the embedded portal', (engine) => {
       assert.equal((await call(ours, path, init)).status, 404, `${method} ${path}`)
     }
     const authorization = `Bearer ${ours}`
-    for (const path of ['/subscribers', '/events', '/auth/session', '/users', '/keys'])
+    for (const path of ['/subscribers', '/auth/session', '/audit', '/keys', '/lists'])
       assert.equal((await service.fetch(path, { headers: { authorization } })).status, 401, path)
   })
 
   test('a call with a wrong token does not fall back to the cookie', async () => {
     const { cookie } = await enterPortal(service, 'globex')
-    const wrong = 'x'.repeat(43)
-    assert.equal((await call(wrong, '/session', { headers: { cookie } })).status, 401)
+    for (const wrong of [`pt_${'x'.repeat(43)}`, `pt_${cookie.split('=')[1]!}`])
+      assert.equal((await call(wrong, '/session', { headers: { cookie } })).status, 401)
+    assert.equal((await call(cookie.split('=')[1]!, '/session')).status, 401, 'a cookie is no token')
     const ours = await enter('acme')
     const session = await call(ours, '/session', { headers: { cookie } })
     assert.equal(((await session.json()) as { owner: string }).owner, 'acme')

@@ -4,7 +4,7 @@ import { engines } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 
 /** Pages, files and what only demo mode has: they are no part of the interface. */
-const hidden = [/^\/$/, /^\/assets\//, /^\/docs/, /^\/demo/]
+const hidden = [/^\/$/, /^\/assets\//, /^\/docs/, /^\/demo/, /^\/dashboard\/\*$/]
 
 interface Document {
   openapi: string

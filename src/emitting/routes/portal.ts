@@ -206,7 +206,7 @@ function openSessionRoute(app: App, parts: PortalRouteParts): void {
         })
       // What another tab has open stays open beside a frame.
       const before = embedded ? undefined : await findSession(request, portal, portalCookie)
-      const opening = portal.open(link, auditOrigin(request), { before, replace })
+      const opening = portal.open(link, auditOrigin(request), { before, replace, embedded })
       const { token, session, lasts } = await opening.catch(async (error: unknown) => {
         if (error instanceof Problem && error.code === 'not-signed-in')
           await noteRefusal(request, { action: 'portal.link_refused', code: 'unknown-or-expired-link' })
@@ -240,7 +240,7 @@ function endSessionRoute(app: App, { portal, portalCookie }: PortalRouteParts): 
     },
     async (request, reply) => {
       await portal.end(await sessionOf(request, portal, portalCookie), auditOrigin(request))
-      if (request.headers.authorization === undefined) portalCookie.clear(reply)
+      if (frameToken(request) === undefined) portalCookie.clear(reply)
       return reply.code(204).send(null)
     },
   )
@@ -254,15 +254,17 @@ export function authenticatePortal(portal: Portal, cookie: HostCookie): Authenti
   }
 }
 
+function frameToken({ headers }: FastifyRequest): string | undefined {
+  return /^Bearer (pt_[\w-]{1,100})$/i.exec(headers.authorization ?? '')?.[1]
+}
+
 async function findSession(
   request: FastifyRequest,
   portal: Portal,
   cookie: HostCookie,
 ): Promise<PortalSession | undefined> {
-  const { authorization } = request.headers
-  // A call with a token never falls back to the cookie, which may be that of another owner.
-  const token =
-    authorization === undefined ? cookie.read(request) : /^Bearer ([\w-]{43})$/i.exec(authorization)?.[1]
+  // A call with a token of a frame never falls back to the cookie, which may be that of another owner.
+  const token = frameToken(request) ?? cookie.read(request)
   return token === undefined ? undefined : portal.find(token)
 }
 
