@@ -28,8 +28,12 @@ export default defineConfig(({ command, mode }) => ({
     target: 'es2022',
     modulePreload: { polyfill: false },
     rolldownOptions: {
-      input:
-        mode === 'portal' ? { portal: join(here, 'portal.html') } : { dashboard: join(here, 'index.html') },
+      input: {
+        [mode === 'portal' ? 'portal' : 'dashboard']: join(
+          here,
+          mode === 'portal' ? 'portal.html' : 'index.html',
+        ),
+      },
     },
   },
   server: {

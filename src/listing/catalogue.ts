@@ -149,10 +149,12 @@ function viewList({ list, writes }: CataloguedList, caller: Principal): ListView
 }
 
 function viewFields(fields: Readonly<Record<string, Field>>): Static<typeof FieldView>[] {
-  return shownFields(fields).map((name) => {
-    const { type, nullable = false, values, description } = fields[name]!
-    return { name, type, nullable, ...(values && { values: [...values] }), description }
-  })
+  return shownFields(fields).map((name) => viewField(name, fields[name]!))
+}
+
+function viewField(name: string, field: Field): Static<typeof FieldView> {
+  const { type, nullable = false, values, description } = field
+  return { name, type, nullable, ...(values && { values: [...values] }), description }
 }
 
 function viewFilter(
