@@ -545,6 +545,10 @@ export interface Calls {
     params: { id: string }
     answer: undefined
   }
+  /** The lists that the caller may read, with fields, filters, sorts and writes */
+  'GET /lists': {
+    answer: { data: ({ name: string; path: string; summary: string; key: string; fields: ({ name: string; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; nullable: boolean; values?: (string)[]; description: string })[]; filters: ({ parameter: string; operator: "equals" | "in" | "atLeast" | "above" | "atMost" | "below" | "prefix" | "flag" | "null" | "positiveWhenTrue" | "search"; field: string | null; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; values?: (string)[]; description: string })[]; sorts: (string)[]; order: (string)[]; expansions: ({ name: string; from: string | null; many: boolean; fields: ({ name: string; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; nullable: boolean; values?: (string)[]; description: string })[]; description: string })[]; pages: ("cursor" | "offset" | "keyset")[]; limit: { default: number; max: number }; total: "exact" | "estimate" | "none"; selectable: boolean; exports: ("ndjson" | "csv")[]; access: "public" | "user" | "admin"; writes: { create: unknown; change: unknown; delete: boolean } | null })[] }
+  }
   /** Find events, deliveries, subscribers, people, apps, keys, sources and handlers */
   'GET /search': {
     query?: { q?: string | undefined }
