@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describeAccountEvents } from './accounts/account-event-types.ts'
 import { chosenAccountEvents } from './accounts/account-events.ts'
+import { findEndingKeys } from './accounts/ending-keys.ts'
 import { createAccounts, type Accounts } from './accounts/index.ts'
+import { createAlerts } from './alerts/index.ts'
 import { systemClock, type Clock } from './runtime/clock.ts'
 import { ConfigurationError, type Configuration } from './config/environment.ts'
 import { secretsFile } from './config/generated-secrets.ts'
@@ -276,6 +278,7 @@ function createModules(common: Common, config: PosternConfig, spool: OpenSpool |
     emitting,
     createEvents({ ...common, authenticate: accounts.authenticate }),
     listing,
+    createAlerts({ ...common, conditions: () => findEndingKeys(database, common.clock.now()) }),
   ]
   return { rooms, accounts, login, emitting, receiving, demoProvider }
 }

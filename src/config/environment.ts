@@ -81,6 +81,8 @@ export function inspectEnvironment(given: Environment): Inspection {
     faults.push('DATABASE_SESSION_URL needs a DATABASE_URL of PostgreSQL: SQLite has no sessions')
   if (configuration.auditExportUrl?.startsWith('http') && !configuration.auditExportSecrets)
     faults.push('AUDIT_EXPORT_SECRET is missing: the webhook of AUDIT_EXPORT_URL is signed with it')
+  if ((configuration.smtpUrl === undefined) !== (configuration.mailFrom === undefined))
+    faults.push('SMTP_URL and MAIL_FROM belong together: set both, or none')
   if (configuration.databaseReplicaUrl && configuration.databaseUrl?.startsWith('sqlite:'))
     faults.push('DATABASE_REPLICA_URL needs a DATABASE_URL of PostgreSQL: SQLite has no standbys')
   if (configuration.production === false) checkHost(configuration, faults)

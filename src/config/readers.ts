@@ -82,6 +82,23 @@ export const proxy: Reader<string> = (value) => {
   return url.href
 }
 
+/** The address of a mail server, with its credentials if it needs them. */
+export const smtpUrl: Reader<string> = (value) => {
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  const { protocol, hostname, pathname, search, hash } = url ?? {}
+  if (!/^smtps?:$/.test(protocol ?? '') || !hostname || !/^\/?$/.test(pathname ?? '') || search || hash)
+    throw new Error('expected the address of a mail server such as smtp://user:password@mail.example.com:587')
+  return value
+}
+
+/** `name@example.com` or `Name <name@example.com>`. */
+export const mailFrom: Reader<string> = (value) => {
+  const address = /^(?:[^<>\r\n]+<([^<>\s]+)>|([^<>\s]+))$/.exec(value)
+  if (!/^[^\s@]+@[^\s@]+$/.test(address?.[1] ?? address?.[2] ?? ''))
+    throw new Error('expected an address such as Postern <postern@example.com>')
+  return value
+}
+
 export const flag: Reader<boolean> = (value) => {
   if (/^(true|on|yes|1)$/i.test(value)) return true
   if (/^(false|off|no|0)$/i.test(value)) return false

@@ -370,6 +370,18 @@ export const settings = {
     description:
       'The secret that signs the webhook of `AUDIT_EXPORT_URL` (Standard Webhooks): `whsec_` and the base64 of 24 to 64 bytes. Comma-separated to rotate.',
   }),
+  smtpUrl: setting({
+    env: 'SMTP_URL',
+    read: read.smtpUrl,
+    secret: true,
+    description:
+      'The mail server for alerts: `smtp://user:password@mail.example.com:587`, or `smtps://…:465` for TLS from the start. With a password, TLS is required unless the server is on this machine. See [Alerts](../guides/operating.md#alerts).',
+  }),
+  mailFrom: setting({
+    env: 'MAIL_FROM',
+    read: read.mailFrom,
+    description: 'The sender of mail, such as `Postern <postern@example.com>`.',
+  }),
   payloadRetention: setting({
     env: 'PAYLOAD_RETENTION_DAYS',
     read: read.days,
@@ -417,6 +429,8 @@ type Optional =
   | 'emitProxy'
   | 'auditExportUrl'
   | 'auditExportSecrets'
+  | 'smtpUrl'
+  | 'mailFrom'
 type Value<K extends keyof typeof settings> = (typeof settings)[K] extends Setting<infer T> ? T : never
 
 /** Times are milliseconds. */

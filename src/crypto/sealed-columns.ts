@@ -49,6 +49,12 @@ export const sealedColumns = {
     key: ['id'],
     context: ({ id }) => `subscribers.headers:${id}`,
   }),
+  alertTarget: sealed({
+    table: 'alert_destinations',
+    column: 'target',
+    key: ['id'],
+    context: ({ id }) => `alert_destinations:${id}`,
+  }),
   signingKey: sealed({
     table: 'signing_keys',
     column: 'private_jwk',

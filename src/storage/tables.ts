@@ -22,6 +22,12 @@ import type {
 } from './tables/clients.ts'
 import type { HostCodesTable, HostSessionsTable } from './tables/forward-auth.ts'
 import type { AuditExportsTable, AuditLogTable } from './tables/audit.ts'
+import type {
+  AlertDestinationsTable,
+  AlertRoundsTable,
+  AlertSendingsTable,
+  AlertStatesTable,
+} from './tables/alerts.ts'
 import type { EventsTable, JobsTable } from './tables/events.ts'
 import type {
   HandlerFailuresTable,
@@ -63,6 +69,7 @@ export type * from './tables/clients.ts'
 export type * from './tables/login.ts'
 export type * from './tables/oauth2.ts'
 export type * from './tables/forward-auth.ts'
+export type * from './tables/alerts.ts'
 export type * from './tables/audit.ts'
 export type * from './tables/events.ts'
 export type * from './tables/receiving.ts'
@@ -124,6 +131,11 @@ export interface Tables {
   queue_owners: QueueOwnersTable
   portal_links: PortalLinksTable
   portal_sessions: PortalSessionsTable
+
+  alert_destinations: AlertDestinationsTable
+  alert_states: AlertStatesTable
+  alert_sendings: AlertSendingsTable
+  alert_rounds: AlertRoundsTable
 
   products: ProductsTable
   posts: PostsTable

@@ -241,6 +241,21 @@ onEachEngine('the audit log and all routes', (engine) => {
     }
   }
 
+  function alertCalls(): Record<string, [AuditAction, () => Promise<Response>]> {
+    const destination = { kind: 'slack', name: 'ops', url: receiver.url }
+    const make = async (): Promise<string> =>
+      idOf(await expectJson(service, 201, '/alerts', { method: 'POST', json: destination }))
+    return {
+      'POST /alerts': ['alert.created', () => admin('POST', '/alerts', destination)],
+      'PATCH /alerts/:id': [
+        'alert.changed',
+        async () => admin('PATCH', `/alerts/${await make()}`, { enabled: false }),
+      ],
+      'DELETE /alerts/:id': ['alert.deleted', async () => admin('DELETE', `/alerts/${await make()}`)],
+      'POST /alerts/:id/test': ['alert.tested', async () => admin('POST', `/alerts/${await make()}/test`)],
+    }
+  }
+
   const calls = (): Record<string, [AuditAction, () => Promise<Response>]> => ({
     ...subscriberCalls('', async () => ({ call: admin })),
     ...subscriberCalls('/portal', enter),
@@ -252,6 +267,7 @@ onEachEngine('the audit log and all routes', (engine) => {
       'event.reprocessed',
       async () => admin('POST', `/events/${await failedEvent('again')}/reprocess`),
     ],
+    ...alertCalls(),
     'POST /keys': ['key.created', () => admin('POST', '/keys', { name: 'a', scopes: ['operate'] })],
     'DELETE /keys/:id': [
       'key.revoked',

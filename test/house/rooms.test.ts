@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 
-const ROOMS = ['login', 'oauth2', 'forward-auth', 'receiving', 'emitting', 'listing']
+const ROOMS = ['login', 'oauth2', 'forward-auth', 'receiving', 'emitting', 'listing', 'alerts']
 const BELOW_ROOMS = ['accounts', 'events']
 const GROUND = [
   'storage',

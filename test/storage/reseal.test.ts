@@ -235,6 +235,7 @@ onEachEngine('resealing', (engine) => {
       'host_codes.code_hash',
       'host_sessions.token_hash',
       'idempotency_keys.digest',
+      'metric_history.durations',
       'portal_links.token_hash',
       'portal_sessions.token_hash',
       'refresh_tokens.parent_hash',

@@ -111,6 +111,7 @@ const tags = [
   { name: 'sign-in', description: 'Identity providers, sessions, tokens, accounts' },
   { name: 'apps', description: 'Applications of the product, which sign in with this service' },
   { name: 'operations', description: 'Health, metrics, this document' },
+  { name: 'alerts', description: 'Who is told of what needs a person' },
   { name: 'pages', description: 'For people, in a browser' },
   { name: 'events that are sent', description: 'The requests that subscribers get' },
 ]

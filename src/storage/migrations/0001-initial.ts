@@ -1,6 +1,7 @@
 import type { Migration } from './migration.ts'
 import type { Engine } from '../query-runner.ts'
 import { accounts } from './0001-initial/accounts.ts'
+import { alerts } from './0001-initial/alerts.ts'
 import { audit } from './0001-initial/audit.ts'
 import { clients } from './0001-initial/clients.ts'
 import { postgres, sqlite } from './0001-initial/dialect.ts'
@@ -26,6 +27,7 @@ const parts = [
   events,
   receiving,
   emitting,
+  alerts,
   lists,
   limits,
   servers,

@@ -549,6 +549,38 @@ export interface Calls {
   'GET /lists': {
     answer: { data: ({ name: string; path: string; summary: string; key: string; fields: ({ name: string; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; nullable: boolean; values?: (string)[]; description: string })[]; filters: ({ parameter: string; operator: "equals" | "in" | "atLeast" | "above" | "atMost" | "below" | "prefix" | "flag" | "null" | "positiveWhenTrue" | "search"; field: string | null; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; values?: (string)[]; description: string })[]; sorts: (string)[]; order: (string)[]; expansions: ({ name: string; from: string | null; many: boolean; fields: ({ name: string; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; nullable: boolean; values?: (string)[]; description: string })[]; description: string })[]; pages: ("cursor" | "offset" | "keyset")[]; limit: { default: number; max: number }; total: "exact" | "estimate" | "none"; selectable: boolean; exports: ("ndjson" | "csv")[]; access: "public" | "user" | "admin"; writes: { create: unknown; change: unknown; delete: boolean } | null })[] }
   }
+  /** The destinations of alerts, newest first */
+  'GET /alerts': {
+    query?: { limit?: number | string | undefined; cursor?: string | undefined }
+    answer: { data: ({ id: string; kind: "email" | "slack" | "discord" | "teams"; name: string; conditions: ("subscriber-disabled" | "subscriber-failing" | "handler-failing" | "work-stalled" | "webhooks-refused" | "secret-ending" | "key-ending" | "disk-filling")[] | null; severity: "warning" | "critical"; repeatSeconds: number | null; enabled: boolean; host: string | null; to: (string)[] | null; createdAt: string; updatedAt: string; lastSending: { id: string; what: "opened" | "repeated" | "resolved" | "test"; subject: string; status: "pending" | "sent" | "failed"; attempts: number; error: string | null; createdAt: string; nextAttemptAt: string | null; finishedAt: string | null } | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
+  }
+  /** Add a destination of alerts: e-mail, Slack, Discord or Microsoft Teams */
+  'POST /alerts': {
+    body: { kind: "email" | "slack" | "discord" | "teams"; name: string; url?: string | undefined; to?: (string)[] | undefined; conditions?: ("subscriber-disabled" | "subscriber-failing" | "handler-failing" | "work-stalled" | "webhooks-refused" | "secret-ending" | "key-ending" | "disk-filling")[] | null | undefined; severity?: "warning" | "critical" | undefined; repeatSeconds?: number | null | undefined; enabled?: boolean | undefined }
+    answer: { id: string; kind: "email" | "slack" | "discord" | "teams"; name: string; conditions: ("subscriber-disabled" | "subscriber-failing" | "handler-failing" | "work-stalled" | "webhooks-refused" | "secret-ending" | "key-ending" | "disk-filling")[] | null; severity: "warning" | "critical"; repeatSeconds: number | null; enabled: boolean; host: string | null; to: (string)[] | null; createdAt: string; updatedAt: string; lastSending: { id: string; what: "opened" | "repeated" | "resolved" | "test"; subject: string; status: "pending" | "sent" | "failed"; attempts: number; error: string | null; createdAt: string; nextAttemptAt: string | null; finishedAt: string | null } | null }
+  }
+  /** The messages of a destination of the last 30 days, newest first */
+  'GET /alerts/{id}/sendings': {
+    params: { id: string }
+    query?: { limit?: number | string | undefined; cursor?: string | undefined }
+    answer: { data: ({ id: string; what: "opened" | "repeated" | "resolved" | "test"; subject: string; status: "pending" | "sent" | "failed"; attempts: number; error: string | null; createdAt: string; nextAttemptAt: string | null; finishedAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
+  }
+  /** Change a destination of alerts */
+  'PATCH /alerts/{id}': {
+    params: { id: string }
+    body: { url?: string | undefined; to?: (string)[] | undefined; name?: string | undefined; conditions?: ("subscriber-disabled" | "subscriber-failing" | "handler-failing" | "work-stalled" | "webhooks-refused" | "secret-ending" | "key-ending" | "disk-filling")[] | null | undefined; severity?: "warning" | "critical" | undefined; repeatSeconds?: number | null | undefined; enabled?: boolean | undefined }
+    answer: { id: string; kind: "email" | "slack" | "discord" | "teams"; name: string; conditions: ("subscriber-disabled" | "subscriber-failing" | "handler-failing" | "work-stalled" | "webhooks-refused" | "secret-ending" | "key-ending" | "disk-filling")[] | null; severity: "warning" | "critical"; repeatSeconds: number | null; enabled: boolean; host: string | null; to: (string)[] | null; createdAt: string; updatedAt: string; lastSending: { id: string; what: "opened" | "repeated" | "resolved" | "test"; subject: string; status: "pending" | "sent" | "failed"; attempts: number; error: string | null; createdAt: string; nextAttemptAt: string | null; finishedAt: string | null } | null }
+  }
+  /** Delete a destination of alerts with its messages */
+  'DELETE /alerts/{id}': {
+    params: { id: string }
+    answer: undefined
+  }
+  /** Send a test message now; the answer says whether it was accepted */
+  'POST /alerts/{id}/test': {
+    params: { id: string }
+    answer: { id: string; what: "opened" | "repeated" | "resolved" | "test"; subject: string; status: "pending" | "sent" | "failed"; attempts: number; error: string | null; createdAt: string; nextAttemptAt: string | null; finishedAt: string | null }
+  }
   /** Find events, deliveries, subscribers, people, apps, keys, sources and handlers */
   'GET /search': {
     query?: { q?: string | undefined }

@@ -1,0 +1,228 @@
+import type { AuditOrigin, RecordAudit } from '../accounts/audit.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { newId } from '../crypto/ids.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import { Problem } from '../errors.ts'
+import type { Egress } from '../network/egress.ts'
+import type { Cursors, CursorScope } from '../paging/cursor.ts'
+import type { PageOfRows } from '../paging/page.ts'
+import type { ConditionKind } from '../runtime/condition.ts'
+import type { Database } from '../storage/database.ts'
+import type { AlertDestinationsTable } from '../storage/tables.ts'
+import { newSending, type SendingRow } from './store.ts'
+import { openTarget, readTarget, sealTarget, type Target } from './targets.ts'
+
+/** Destinations at most: each round compares all of them. */
+const mostDestinations = 50
+
+export interface Choice {
+  name: string
+  /** Null: all kinds. */
+  conditions: ConditionKind[] | null
+  severity: AlertDestinationsTable['severity']
+  /** Milliseconds; null: a condition is not repeated. */
+  repeat: number | null
+  enabled: boolean
+}
+interface Address {
+  url?: string | undefined
+  to?: string[] | undefined
+}
+
+/** A destination with its address. */
+export interface Destination {
+  row: AlertDestinationsTable
+  target: Target
+  lastSending: SendingRow | undefined
+}
+
+export interface DestinationsParts {
+  database: Database
+  keyring: Keyring
+  clock: Clock
+  record: RecordAudit
+  cursors: Cursors
+  egress: Egress
+  hasMail: boolean
+}
+
+const listScope: CursorScope = { list: 'alerts', keys: [{ name: 'id', type: 'text' }], query: null }
+
+/** Where alerts go. Every change leaves an entry in the audit log, without addresses. */
+export class Destinations {
+  readonly #parts: DestinationsParts
+
+  constructor(parts: DestinationsParts) {
+    this.#parts = parts
+  }
+
+  /** A page of destinations, newest first. @throws Problem `invalid-cursor` */
+  async page(limit: number, cursor: string | undefined): Promise<PageOfRows<Destination>> {
+    const { database, cursors } = this.#parts
+    const before = cursor === undefined ? undefined : String(cursors.decode(listScope, cursor)[0])
+    const found = await database.reader
+      .selectFrom('alert_destinations')
+      .selectAll()
+      .$if(before !== undefined, (query) => query.where('id', '<', before!))
+      .orderBy('id', 'desc')
+      .limit(limit + 1)
+      .execute()
+    const { rows, nextCursor } = cursors.page(listScope, found, limit, ({ id }) => [id])
+    return { rows: await Promise.all(rows.map((row) => this.#withTarget(row))), nextCursor }
+  }
+
+  /** @throws Problem `not-found` */
+  async get(id: string): Promise<Destination> {
+    const row = await this.#parts.database.reader
+      .selectFrom('alert_destinations')
+      .selectAll()
+      .where('id', '=', id)
+      .executeTakeFirst()
+    if (!row) throw new Problem('not-found', { detail: 'There is no such destination of alerts.' })
+    return this.#withTarget(row)
+  }
+
+  /** @throws Problem `invalid-body`; `unprocessable` without the settings of e-mail; `conflict` if there are too many */
+  async create(
+    kind: AlertDestinationsTable['kind'],
+    { name, conditions, severity, repeat, enabled }: Choice,
+    address: Address,
+    origin: AuditOrigin,
+  ): Promise<Destination> {
+    const { database, keyring, clock, record } = this.#parts
+    const now = clock.now()
+    const target = readTarget(kind, address, this.#parts)
+    const id = newId(now)
+    const row: AlertDestinationsTable = {
+      id,
+      kind,
+      name,
+      target: sealTarget(keyring, id, target),
+      conditions: conditions === null ? null : JSON.stringify(conditions),
+      severity,
+      repeat_ms: repeat,
+      enabled: enabled ? 1 : 0,
+      created_at: now,
+      updated_at: now,
+    }
+    await database.transaction(async (tx) => {
+      const { count } = await tx
+        .selectFrom('alert_destinations')
+        .select((eb) => eb.fn.countAll<number>().as('count'))
+        .executeTakeFirstOrThrow()
+      if (count >= mostDestinations)
+        throw new Problem('conflict', { detail: `There are ${mostDestinations} destinations already.` })
+      await tx.insertInto('alert_destinations').values(row).execute()
+      await record(tx, { action: 'alert.created', target: `alert:${id}`, detail: { kind, name }, ...origin })
+    })
+    return { row, target, lastSending: undefined }
+  }
+
+  /** Changes what is given. @throws Problem `not-found`, and as `create` */
+  async change(
+    id: string,
+    change: Partial<{ [K in keyof Choice]: Choice[K] | undefined }> & Address,
+    origin: AuditOrigin,
+  ): Promise<Destination> {
+    const { database, keyring, clock, record } = this.#parts
+    const { row: before } = await this.get(id)
+    const { url, to, name, conditions, severity, repeat, enabled } = change
+    const hasAddress = url !== undefined || to !== undefined
+    const set: Partial<AlertDestinationsTable> = {
+      ...(name !== undefined && { name }),
+      ...(conditions !== undefined && {
+        conditions: conditions === null ? null : JSON.stringify(conditions),
+      }),
+      ...(severity !== undefined && { severity }),
+      ...(repeat !== undefined && { repeat_ms: repeat }),
+      ...(enabled !== undefined && { enabled: enabled ? 1 : 0 }),
+      ...(hasAddress && {
+        target: sealTarget(keyring, id, readTarget(before.kind, { url, to }, this.#parts)),
+      }),
+      updated_at: clock.now(),
+    }
+    const changed = Object.keys(set).filter((key) => key !== 'updated_at')
+    const row = await database.transaction(async (tx) => {
+      const after = await tx
+        .updateTable('alert_destinations')
+        .set(set)
+        .where('id', '=', id)
+        .returningAll()
+        .executeTakeFirst()
+      if (!after) throw new Problem('not-found')
+      const detail = { kind: after.kind, name: after.name, changed: changed.join(',') }
+      await record(tx, { action: 'alert.changed', target: `alert:${id}`, detail, ...origin })
+      return after
+    })
+    return this.#withTarget(row)
+  }
+
+  /** Deletes a destination with its messages. @throws Problem `not-found` */
+  async remove(id: string, origin: AuditOrigin): Promise<void> {
+    const { database, record } = this.#parts
+    await database.transaction(async (tx) => {
+      const row = await tx
+        .deleteFrom('alert_destinations')
+        .where('id', '=', id)
+        .returning(['kind', 'name'])
+        .executeTakeFirst()
+      if (!row) throw new Problem('not-found', { detail: 'There is no such destination of alerts.' })
+      await record(tx, { action: 'alert.deleted', target: `alert:${id}`, detail: { ...row }, ...origin })
+    })
+  }
+
+  /** Writes a test message, which the caller sends. @throws Problem `not-found` */
+  async beginTest(id: string, origin: AuditOrigin): Promise<SendingRow> {
+    const { database, clock, record } = this.#parts
+    const { row } = await this.get(id)
+    const now = clock.now()
+    const line = {
+      text: `This is a test of the alerts to ${row.name}`,
+      since: null,
+      path: '/dashboard/alerts',
+    }
+    // Not due for the workers: the call sends it.
+    const sending = { ...newSending(id, 'test', [line], now), attempts: 1, due_at: now + 60_000 }
+    await database.transaction(async (tx) => {
+      await tx.insertInto('alert_sendings').values(sending).execute()
+      const detail = { kind: row.kind, name: row.name }
+      await record(tx, { action: 'alert.tested', target: `alert:${id}`, detail, ...origin })
+    })
+    return sending
+  }
+
+  /** A page of the messages of a destination, newest first. @throws Problem `not-found`, `invalid-cursor` */
+  async sendings(id: string, limit: number, cursor: string | undefined): Promise<PageOfRows<SendingRow>> {
+    const { database, cursors } = this.#parts
+    await this.get(id)
+    const scope: CursorScope = { list: 'alert-sendings', keys: [{ name: 'id', type: 'text' }], query: id }
+    const before = cursor === undefined ? undefined : String(cursors.decode(scope, cursor)[0])
+    const found = await database.reader
+      .selectFrom('alert_sendings')
+      .selectAll()
+      .where('destination_id', '=', id)
+      .$if(before !== undefined, (query) => query.where('id', '<', before!))
+      .orderBy('id', 'desc')
+      .limit(limit + 1)
+      .execute()
+    return cursors.page(scope, found, limit, (row) => [row.id])
+  }
+
+  /** One sending. */
+  async sending(id: string): Promise<SendingRow | undefined> {
+    const { reader } = this.#parts.database
+    return reader.selectFrom('alert_sendings').selectAll().where('id', '=', id).executeTakeFirst()
+  }
+
+  async #withTarget(row: AlertDestinationsTable): Promise<Destination> {
+    const { database, keyring } = this.#parts
+    const lastSending = await database.reader
+      .selectFrom('alert_sendings')
+      .selectAll()
+      .where('destination_id', '=', row.id)
+      .orderBy('id', 'desc')
+      .limit(1)
+      .executeTakeFirst()
+    return { row, target: openTarget(keyring, row), lastSending }
+  }
+}

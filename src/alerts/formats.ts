@@ -1,0 +1,91 @@
+import { shownLines, sinceInWords, type Message } from './message.ts'
+
+/** Makes the address of a page from its path. */
+export type LinkTo = (path: string) => string
+type Format = (message: Message, link: LinkTo) => object
+
+const overview = '/dashboard/alerts'
+
+/**
+ * Slack: `text` in mrkdwn, in which `&`, `<` and `>` are escaped (https://docs.slack.dev/messaging/formatting-message-text).
+ * `unfurl_links` is off, because a preview of the dashboard would be its sign-in page.
+ */
+const slack: Format = (message, link) => {
+  const { shown, rest } = shownLines(message)
+  const escape = (text: string): string =>
+    text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+  const lines = shown.map((line) =>
+    [`• ${escape(line.text)}`, sinceInWords(line), `<${link(line.path)}|Open>`].filter(Boolean).join(' — '),
+  )
+  const text = [`*${escape(message.subject)}*`, ...lines, rest].filter(Boolean).join('\n')
+  return { text, unfurl_links: false, unfurl_media: false }
+}
+
+/** Of Discord's 24-bit colours. */
+const colours = { opened: 0xd9_2d_20, repeated: 0xd9_2d_20, resolved: 0x17_8a_50, test: 0x47_5a_8a } as const
+/** Characters (https://docs.discord.com/developers/resources/message#embed-object-embed-limits). */
+const discordLimits = { title: 256, description: 4_096 }
+
+/**
+ * Discord: one embed. `allowed_mentions` with an empty list mentions nobody, whatever the text says
+ * (https://docs.discord.com/developers/resources/webhook#execute-webhook).
+ */
+const discord: Format = (message, link) => {
+  const { shown, rest } = shownLines(message)
+  const escape = (text: string): string => text.replaceAll(/[\\*_~`|>[\]()#]/g, String.raw`\$&`)
+  const lines = shown.map((line) =>
+    [`- ${escape(line.text)}`, sinceInWords(line), `[Open](${link(line.path)})`].filter(Boolean).join(' — '),
+  )
+  const embed = {
+    title: message.subject.slice(0, discordLimits.title),
+    url: link(overview),
+    color: colours[message.what],
+    description: [...lines, rest].filter(Boolean).join('\n').slice(0, discordLimits.description),
+  }
+  return { embeds: [embed], allowed_mentions: { parse: [] } }
+}
+
+/**
+ * Microsoft Teams: a message with an Adaptive Card, which Workflows ("When a Teams webhook request is received") take
+ * (https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using).
+ */
+const teams: Format = (message, link) => {
+  const { shown, rest } = shownLines(message)
+  const block = (text: string, more: object = {}) => ({ type: 'TextBlock', text, wrap: true, ...more })
+  const lines = shown.map((line) => block([line.text, sinceInWords(line)].filter(Boolean).join(' — ')))
+  const content = {
+    $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+    type: 'AdaptiveCard',
+    version: '1.4',
+    body: [
+      block(message.subject, { weight: 'Bolder', size: 'Medium' }),
+      ...lines,
+      ...(rest === undefined ? [] : [block(rest)]),
+    ],
+    actions: [
+      {
+        type: 'Action.OpenUrl',
+        title: 'Open the dashboard',
+        url: link(shown.length === 1 ? shown[0]!.path : overview),
+      },
+    ],
+  }
+  const attachment = { contentType: 'application/vnd.microsoft.card.adaptive', contentUrl: null, content }
+  return { type: 'message', attachments: [attachment] }
+}
+
+/** The body of the request to an incoming webhook. */
+export const webhookFormats = { slack, discord, teams } as const
+
+/** A mail in plain text. */
+export function mailOf(message: Message, link: LinkTo): { subject: string; text: string } {
+  const { shown, rest } = shownLines(message)
+  const blocks = shown.map((line) =>
+    [line.text, sinceInWords(line), link(line.path)].filter(Boolean).join('\n'),
+  )
+  const foot = `Destinations of alerts: ${link(overview)}`
+  return {
+    subject: `[Postern] ${message.subject}`,
+    text: `${[...blocks, rest, foot].filter(Boolean).join('\n\n')}\n`,
+  }
+}

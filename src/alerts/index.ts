@@ -1,0 +1,67 @@
+import { createRecordAudit } from '../accounts/audit.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Configuration } from '../config/environment.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import type { ServiceModule } from '../http/service-module.ts'
+import { Egress } from '../network/egress.ts'
+import { createOutboundAgent } from '../network/outbound-agent.ts'
+import { Cursors } from '../paging/cursor.ts'
+import type { Condition } from '../runtime/condition.ts'
+import { periodicWorker } from '../runtime/periodic-worker.ts'
+import type { Database } from '../storage/database.ts'
+import type { Log } from '../telemetry/log.ts'
+import { createDeliver } from './deliver.ts'
+import { Destinations } from './destinations.ts'
+import { createMailer } from './mailer.ts'
+import { alertRoutes } from './routes.ts'
+import { evaluateEvery } from './store.ts'
+import { attempt, round, type AlertRounds } from './worker.ts'
+
+export interface AlertParts {
+  configuration: Configuration
+  database: Database
+  keyring: Keyring
+  clock: Clock
+  log: Log
+  baseUrl: () => string
+  /** What needs a person now. */
+  conditions: () => Promise<readonly Condition[]>
+}
+
+/** Tells people what needs them, by e-mail, Slack, Discord or Microsoft Teams (docs/adr/0047-alerts.md). */
+export function createAlerts(parts: AlertParts): ServiceModule {
+  const { configuration, database, keyring, clock } = parts
+  // Admins choose the addresses, as those of subscribers without an owner.
+  const rules = {
+    allowPrivateNetwork: configuration.allowPrivateNetwork,
+    ports: configuration.emitPorts,
+    networks: configuration.emitAllowedNetworks,
+    hosts: configuration.emitAllowedHosts,
+  }
+  const agent = createOutboundAgent({ ...rules, proxy: configuration.emitProxy })
+  const mail = createMailer(configuration)
+  const deliver = createDeliver({ agent, mail, link: (path) => parts.baseUrl() + path })
+  const rounds: AlertRounds = { ...parts, deliver }
+  const worker = periodicWorker('alerts', clock, evaluateEvery, () => round(rounds))
+  const destinations = new Destinations({
+    database,
+    keyring,
+    clock,
+    record: createRecordAudit(clock),
+    cursors: new Cursors(keyring),
+    egress: new Egress(rules),
+    hasMail: mail !== undefined,
+  })
+  return {
+    workers: [
+      {
+        ...worker,
+        async stop(deadline) {
+          await worker.stop(deadline)
+          await agent.destroy()
+        },
+      },
+    ],
+    routes: (app) => alertRoutes(app, { destinations, send: (sending) => attempt(rounds, sending) }),
+  }
+}

@@ -1,0 +1,96 @@
+import type { Clock } from '../runtime/clock.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import type { Condition } from '../runtime/condition.ts'
+import type { Database } from '../storage/database.ts'
+import type { AlertDestinationsTable } from '../storage/tables.ts'
+import type { Log } from '../telemetry/log.ts'
+import { Refused, type Deliver } from './deliver.ts'
+import type { Line } from './message.ts'
+import {
+  claimRound,
+  claimSendings,
+  evaluate,
+  finishSending,
+  sweepSendings,
+  type SendingRow,
+} from './store.ts'
+import { openTarget } from './targets.ts'
+
+export interface AlertRounds {
+  database: Database
+  keyring: Keyring
+  clock: Clock
+  log: Log
+  deliver: Deliver
+  /** What needs a person now. */
+  conditions: () => Promise<readonly Condition[]>
+}
+
+/** Messages that one process sends at a time. */
+const atOnce = 5
+
+/** One round: compares the conditions with what was told, if that is due, and sends what is to be sent. Does not reject. */
+export async function round(parts: AlertRounds): Promise<void> {
+  try {
+    await evaluateIfDue(parts)
+    for (;;) {
+      const claimed = await claimSendings(parts.database, parts.clock.now(), atOnce)
+      if (claimed.length === 0) return
+      await Promise.all(claimed.map((sending) => attempt(parts, sending)))
+    }
+  } catch (error) {
+    // The next round tries again.
+    parts.log.warn({ err: error }, 'alerts could not be evaluated or sent')
+  }
+}
+
+async function evaluateIfDue({ database, clock, conditions }: AlertRounds): Promise<void> {
+  const anyone = await database.reader.selectFrom('alert_destinations').select('id').limit(1).execute()
+  if (anyone.length === 0) return
+  const now = clock.now()
+  if (!(await database.transaction((tx) => claimRound(tx, now), { priority: 'work' }))) return
+  const found = await conditions()
+  await database.transaction(
+    async (tx) => {
+      await evaluate(tx, found, now)
+      await sweepSendings(tx, now)
+    },
+    { priority: 'work' },
+  )
+}
+
+/** Sends a claimed message, and records the result. */
+export async function attempt(
+  parts: AlertRounds,
+  sending: SendingRow,
+): Promise<'sent' | 'failed' | 'pending'> {
+  const { database, clock, log } = parts
+  const result = await tryToSend(parts, sending)
+  const status = await database.transaction((tx) => finishSending(tx, sending, result, clock.now()), {
+    priority: 'work',
+  })
+  const about = { destination: sending.destination_id, sending: sending.id, attempts: sending.attempts }
+  if (status === 'sent') log.info({ ...about, what: sending.what }, 'alert sent')
+  else log.warn({ ...about, error: result.error, status }, 'alert could not be sent')
+  return status
+}
+
+async function tryToSend(
+  { database, keyring, deliver }: AlertRounds,
+  { destination_id: id, what, subject, lines }: SendingRow,
+): Promise<{ error?: string; final?: boolean }> {
+  const destination: AlertDestinationsTable | undefined = await database.reader
+    .selectFrom('alert_destinations')
+    .selectAll()
+    .where('id', '=', id)
+    .executeTakeFirst()
+  if (!destination) return { error: 'the destination was deleted', final: true }
+  try {
+    await deliver(openTarget(keyring, destination), { what, subject, lines: JSON.parse(lines) as Line[] })
+    return {}
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error)
+    // A test tells its result at once, and is not repeated.
+    return { error: text, final: error instanceof Refused || what === 'test' }
+  }
+}

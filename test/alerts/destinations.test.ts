@@ -1,0 +1,187 @@
+// /alerts: what each vendor gets, what is shown of a destination, and what is refused.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import { startReceiver, type Receiver } from '../harness/receiver.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { startSmtpServer, type SmtpServer } from './smtp-server.ts'
+
+interface Sending {
+  what: string
+  status: string
+  attempts: number
+  error: string | null
+}
+interface Destination {
+  id: string
+  kind: string
+  name: string
+  host: string | null
+  to: string[] | null
+  conditions: string[] | null
+  severity: string
+  repeatSeconds: number | null
+  enabled: boolean
+  lastSending: Sending | null
+}
+
+onEachEngine('destinations of alerts', (engine) => {
+  let mail: SmtpServer
+  let receiver: Receiver
+  let service: TestService
+  before(async () => {
+    mail = await startSmtpServer()
+    receiver = await startReceiver()
+    const env = { SMTP_URL: mail.url, MAIL_FROM: 'Postern <gate@example.com>' }
+    service = await startTestService(engine, { env, parts: { roles: { http: true, workers: false } } })
+  })
+  after(async () => {
+    await service.close()
+    await receiver.close()
+    await mail.close()
+  })
+
+  const send = async <T>(method: string, path: string, status: number, json?: unknown): Promise<T> => {
+    const answer = await service.admin(path, { method, json })
+    assert.equal(answer.status, status, await answer.clone().text())
+    return (status === 204 ? undefined : await answer.json()) as T
+  }
+  const add = (body: object): Promise<Destination> => send('POST', '/alerts', 201, body)
+  const testOf = ({ id }: Destination): Promise<Sending> => send('POST', `/alerts/${id}/test`, 200)
+  const text = 'This is a test of the alerts to the room'
+
+  test('e-mail: from, to, subject and text with a link', async () => {
+    const made = await add({ kind: 'email', name: 'the room', to: ['a@example.com', 'b@example.com'] })
+    assert.deepEqual([made.to, made.host], [['a@example.com', 'b@example.com'], null])
+    assert.equal((await testOf(made)).status, 'sent')
+    const { from, to, data } = mail.mails.at(-1)!
+    assert.deepEqual([from, to], ['gate@example.com', ['a@example.com', 'b@example.com']])
+    assert.match(data, /^Subject: \[Postern\] This is a test of the alerts to the room$/m)
+    assert.match(data, /^From: Postern <gate@example\.com>$/m)
+    assert.match(data, /^Auto-Submitted: auto-generated$/m)
+    assert.ok(data.includes(`${service.baseUrl}/dashboard/alerts`))
+    mail.refuseNext('554 not here')
+    const refused = await testOf(made)
+    assert.deepEqual([refused.status, refused.attempts], ['failed', 1])
+    assert.match(refused.error!, /554 not here/)
+  })
+
+  test('Slack, Discord and Teams each get their own format', async () => {
+    const bodyFor = async (kind: string): Promise<Record<string, unknown>> => {
+      const made = await add({ kind, name: 'the room', url: `${receiver.url}/secret-part?x=1` })
+      assert.equal(made.host, new URL(receiver.url).host)
+      assert.equal((await testOf(made)).status, 'sent')
+      const call = receiver.calls.at(-1)!
+      assert.equal(call.path, '/hook/secret-part?x=1')
+      assert.equal(call.headers['content-type'], 'application/json')
+      return JSON.parse(call.body.toString()) as Record<string, unknown>
+    }
+    const link = `${service.baseUrl}/dashboard/alerts`
+    assert.deepEqual(await bodyFor('slack'), {
+      text: `*${text}*\n• ${text} — <${link}|Open>`,
+      unfurl_links: false,
+      unfurl_media: false,
+    })
+    const discord = await bodyFor('discord')
+    assert.deepEqual(discord['allowed_mentions'], { parse: [] })
+    const [embed] = discord['embeds'] as { title: string; url: string; description: string }[]
+    assert.deepEqual([embed!.title, embed!.url], [text, link])
+    assert.ok(embed!.description.includes(`[Open](${link})`))
+    const teams = (await bodyFor('teams')) as {
+      type: string
+      attachments: { contentType: string; content: { type: string; body: object[]; actions: object[] } }[]
+    }
+    const [card] = teams.attachments
+    assert.deepEqual([teams.type, card!.contentType], ['message', 'application/vnd.microsoft.card.adaptive'])
+    assert.deepEqual(card!.content.actions, [
+      { type: 'Action.OpenUrl', title: 'Open the dashboard', url: link },
+    ])
+  })
+
+  test('the address is sealed and never shown; the list has the last message', async () => {
+    const made = await add({ kind: 'slack', name: ' ops ', url: `${receiver.url}/T0/very-secret` })
+    assert.deepEqual(
+      [made.name, made.conditions, made.severity, made.repeatSeconds, made.enabled, made.lastSending],
+      ['ops', null, 'warning', 86_400, true, null],
+    )
+    receiver.answer(503)
+    assert.match((await testOf(made)).error!, /the answer was 503/)
+    receiver.answer(204)
+    await testOf(made)
+    const list = await service.admin('/alerts')
+    const shown = await list.text()
+    assert.ok(!shown.includes('very-secret'))
+    const { data } = JSON.parse(shown) as { data: Destination[] }
+    assert.equal(data[0]!.lastSending?.status, 'sent')
+    const { data: sendings } = await send<{ data: Sending[] }>('GET', `/alerts/${made.id}/sendings`, 200)
+    assert.deepEqual(
+      sendings.map(({ what, status }) => [what, status]),
+      [
+        ['test', 'sent'],
+        ['test', 'failed'],
+      ],
+    )
+    const row = await service.database.reader
+      .selectFrom('alert_destinations')
+      .select('target')
+      .where('id', '=', made.id)
+      .executeTakeFirstOrThrow()
+    assert.ok(!Buffer.from(row.target).includes('very-secret'))
+    const entries = await service.database.reader
+      .selectFrom('audit_log')
+      .select(['action', 'detail'])
+      .where('target', '=', `alert:${made.id}`)
+      .execute()
+    assert.ok(entries.length === 3 && !JSON.stringify(entries).includes('very-secret'))
+  })
+
+  test('changing and deleting', async () => {
+    const made = await add({ kind: 'slack', name: 'ops', url: receiver.url })
+    const change = { conditions: ['key-ending'], severity: 'critical', repeatSeconds: null, enabled: false }
+    const changed = await send<Destination>('PATCH', `/alerts/${made.id}`, 200, change)
+    assert.deepEqual({ ...made, ...change, updatedAt: 0 }, { ...changed, updatedAt: 0 })
+    await send('PATCH', `/alerts/${made.id}`, 200, { url: `${receiver.url}/other` })
+    await testOf(made)
+    assert.equal(receiver.calls.at(-1)!.path, '/hook/other')
+    await send('PATCH', `/alerts/${made.id}`, 400, { to: ['a@example.com'] })
+    await send('DELETE', `/alerts/${made.id}`, 204)
+    await send('GET', `/alerts/${made.id}/sendings`, 404)
+    await send('PATCH', `/alerts/${made.id}`, 404, change)
+  })
+
+  test('bodies that are refused', async () => {
+    for (const body of [
+      { kind: 'slack', name: 'x' },
+      { kind: 'slack', name: 'x', url: 'ftp://example.com' },
+      { kind: 'slack', name: 'x', url: 'https://user:secret@example.com' },
+      { kind: 'slack', name: 'x', url: receiver.url, to: ['a@example.com'] },
+      { kind: 'email', name: 'x', url: receiver.url },
+      { kind: 'email', name: 'x', to: [] },
+      { kind: 'email', name: 'x', to: ['a@example.com, b@example.com'] },
+      { kind: 'email', name: 'x', to: ['a@example.com\r\nBcc: b@example.com'] },
+      { kind: 'pager', name: 'x', url: receiver.url },
+      { kind: 'slack', name: 'x', url: receiver.url, conditions: ['rain'] },
+      { kind: 'slack', name: 'x', url: receiver.url, repeatSeconds: 1 },
+    ])
+      await send('POST', '/alerts', 400, body)
+  })
+
+  test('without a mail server and without private networks', async () => {
+    const strict = await startTestService(engine, { env: { ALLOW_PRIVATE_NETWORK: 'false' } })
+    try {
+      const email = { kind: 'email', name: 'x', to: ['a@example.com'] }
+      const answer = await strict.admin('/alerts', { method: 'POST', json: email })
+      assert.equal(answer.status, 422)
+      assert.match(await answer.text(), /SMTP_URL and MAIL_FROM/)
+      for (const url of [receiver.url, 'https://127.0.0.1/hook', 'https://169.254.169.254/latest']) {
+        const refused = await strict.admin('/alerts', {
+          method: 'POST',
+          json: { kind: 'slack', name: 'x', url },
+        })
+        assert.equal(refused.status, 400, url)
+      }
+    } finally {
+      await strict.close()
+    }
+  })
+})
