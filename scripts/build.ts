@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
-import { buildDashboard } from './dashboard.mjs'
+import { buildWeb } from './web.mjs'
 import { shortenMaps } from './line-maps.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -86,9 +86,14 @@ for (const [name, license] of Object.entries(inlined))
   cpSync(join(root, 'node_modules', name, license), join(dist, `licenses/${name}.txt`))
 for (const folder of ['http/pages/assets', 'emitting/verification/templates'])
   cpSync(join(source, folder), join(dist, folder), { recursive: true })
-if (!(await buildDashboard())) process.exit(1)
-cpSync(join(root, 'dashboard/dist'), join(dist, 'dashboard'), {
-  recursive: true,
-  filter: (path) => !path.endsWith('.sources'),
-})
+for (const [name, folder] of [
+  ['dashboard', 'dashboard'],
+  ['site', 'guide'],
+] as const) {
+  if (!(await buildWeb(name))) process.exit(1)
+  cpSync(join(root, name, 'dist'), join(dist, folder), {
+    recursive: true,
+    filter: (path) => !path.endsWith('.sources'),
+  })
+}
 console.log(`${relative(process.cwd(), dist)}: ${globSync('**/*.js', { cwd: dist }).length} modules`)

@@ -153,8 +153,8 @@ stopWithParent()
 await install(isScript)
 const servesPages = !isScript && (process.argv[2] === 'serve' || process.argv[2] === 'dev')
 if (servesPages && existsSync(join(root, 'dashboard'))) {
-  const { buildDashboard } = await import('./dashboard.mjs')
-  if (!(await buildDashboard()))
+  const { buildWeb } = await import('./web.mjs')
+  if (!(await buildWeb('dashboard')))
     say('the dashboard could not be built, so /dashboard shows an error. Everything else works.')
 }
 await run(resolve(root, target), process.argv.slice(isScript ? 4 : 2), compileCache)

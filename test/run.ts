@@ -7,7 +7,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildDashboard } from '../scripts/dashboard.mjs'
+import { buildWeb } from '../scripts/web.mjs'
 import { createTemplates } from './harness/engines.ts'
 import { installPostern } from './harness/package.ts'
 import { startPostgres } from './harness/postgres.ts'
@@ -160,7 +160,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 
 const started = performance.now()
 const browser = values['browser'] === true
-if (!(await buildDashboard())) throw new Error('the dashboard could not be built')
+if (!(await buildWeb('dashboard'))) throw new Error('the dashboard could not be built')
 const installed = values['package'] === true ? installPostern() : undefined
 const unit = browser || installed ? [] : find('{src,packages/*/src}/**/*.test.ts')
 const blackBox = browser

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitepress'
+import { writePlainText } from './plain-text.ts'
 import { sidebar } from './sidebar.ts'
 import { unlinkFilesOfRepository } from './links.ts'
 
@@ -14,13 +15,26 @@ export default defineConfig({
   title: 'Postern',
   description: 'The gate of a product: sign-in, webhooks in, webhooks out, lists.',
   lang: 'en',
+  head: [['link', { rel: 'icon', href: `${base}icon.svg` }]],
+  // Otherwise the theme inserts an element of style, which the service's policy forbids.
+  appearance: { disableTransition: false },
   cleanUrls: false,
   rewrites: { 'README.md': 'index.md', 'adr/README.md': 'adr/index.md' },
   srcExclude: ['screenshots/**'],
   metaChunk: true,
   // The pages lie outside this folder, where Vue is not found by itself.
-  vite: { resolve: { alias: [{ find: /^vue(\/server-renderer)?$/, replacement: join(import.meta.dirname, '../node_modules/vue$1') }] } },
+  vite: {
+    resolve: {
+      alias: [
+        {
+          find: /^vue(\/server-renderer)?$/,
+          replacement: join(import.meta.dirname, '../node_modules/vue$1'),
+        },
+      ],
+    },
+  },
   markdown: { html: false, config: unlinkFilesOfRepository },
+  buildEnd: writePlainText,
   themeConfig: {
     search: { provider: 'local' },
     nav: [

@@ -9,7 +9,8 @@ export function unlinkFilesOfRepository(markdown: MarkdownRenderer): void {
         const href = token.type === 'link_open' ? token.attrGet('href') : null
         if (href === null || !leaves(href, depth)) continue
         const end = children!.findIndex(({ type }, index) => index > at && type === 'link_close')
-        for (const one of [token, children![end]!]) Object.assign(one, { type: 'text', content: '', tag: '', nesting: 0, attrs: null })
+        for (const one of [token, children![end]!])
+          Object.assign(one, { type: 'text', content: '', tag: '', nesting: 0, attrs: null })
       }
   })
 }

@@ -20,6 +20,7 @@ import { Closing } from './connections/closing.ts'
 import { continueLate } from './body/expect-continue.ts'
 import { refuseFramingFaults } from './connections/framing.ts'
 import { allowOrigins, answerPreflights } from './responses/cross-origin.ts'
+import { serveGuide } from './pages/guide.ts'
 import { RouteMethods } from './responses/methods.ts'
 import { serveDashboard, type DashboardParts } from './pages/dashboard.ts'
 import { ServiceOutage } from './connections/refusal.ts'
@@ -100,6 +101,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   })
   serveBrand(app, configuration)
   await serveAssets(app, docsAccess(configuration))
+  serveGuide(app, docsAccess(configuration))
   serveBuiltFiles(app)
   serveDashboard(app, { ...parts, demo: configuration.demo })
   return app

@@ -7,7 +7,7 @@ const length = 20
  * The weak entity tag of an answer: a hash of its content. Weak, since the compressed and the plain form share it
  * (RFC 9110, section 8.8.3).
  */
-export function entityTag(body: string): string {
+export function entityTag(body: string | Buffer): string {
   return `W/"${hash('sha256', body, 'base64url').slice(0, length)}"`
 }
 
