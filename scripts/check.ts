@@ -10,6 +10,7 @@ const CHECKS: [title: string, command: string[]][] = [
   ['types', bin('tsc')],
   ['types of the client library, without those of Node', bin('tsc', '-p', 'packages/client')],
   ['types of the dashboard', bin('tsc', '-p', 'dashboard')],
+  ['types of the site', bin('tsc', '-p', 'site')],
   ['lint', bin('oxlint')],
   ['format', bin('oxfmt', '--check')],
   ['dead code', bin('knip', '--no-config-hints', '--no-progress')],

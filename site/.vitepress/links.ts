@@ -3,7 +3,7 @@ import type { MarkdownRenderer } from 'vitepress'
 /** Links to files of the repository that are no pages become plain text: the site has no such files. */
 export function unlinkFilesOfRepository(markdown: MarkdownRenderer): void {
   markdown.core.ruler.after('inline', 'files-of-repository', ({ tokens, env }) => {
-    const depth = String((env as { relativePath?: string }).relativePath ?? '').split('/').length - 1
+    const depth = ((env as { relativePath?: string }).relativePath ?? '').split('/').length - 1
     for (const { children } of tokens)
       for (const [at, token] of (children ?? []).entries()) {
         const href = token.type === 'link_open' ? token.attrGet('href') : null
