@@ -1,6 +1,7 @@
 // `npm run check`: everything that is proved without running the service. A new check is one more line in CHECKS.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
+import { installWeb } from './web.mjs'
 
 const root = join(import.meta.dirname, '..')
 const bin = (name: string, ...args: string[]) => [join(root, 'node_modules', '.bin', name), ...args]
@@ -17,6 +18,9 @@ const CHECKS: [title: string, command: string[]][] = [
   ['documentation', script('scripts/check-docs.ts')],
   ['generated documentation', script('scripts/generate-docs.ts', '--check')],
 ]
+
+// Their types are those of their own packages.
+for (const name of ['dashboard', 'site'] as const) if (!(await installWeb(name))) process.exit(1)
 
 let failed = 0
 for (const [title, [command, ...args]] of CHECKS) {

@@ -1,1 +1,3 @@
-export function buildWeb(name: 'dashboard' | 'site'): Promise<boolean>
+type Project = 'dashboard' | 'site'
+export function buildWeb(name: Project): Promise<boolean>
+export function installWeb(name: Project): Promise<boolean>

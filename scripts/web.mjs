@@ -55,7 +55,7 @@ function digestOf(paths) {
 const kept = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '')
 
 /** Installs the packages of a project, unless those of its lock file are there. @returns whether they are there */
-async function install(name) {
+export async function installWeb(name) {
   const stamp = join(root, name, 'node_modules', '.postern-install')
   const lock = digestOf([`${name}/package-lock.json`])
   if (kept(stamp) === lock) return true
@@ -91,7 +91,7 @@ export async function buildWeb(name) {
   const stamp = join(root, name, 'dist', '.sources')
   const digest = digestOf(sources)
   if (kept(stamp) === digest) return true
-  if (!(await install(name))) return false
+  if (!(await installWeb(name))) return false
   say(`building the ${name}`)
   const started = Date.now()
   rmSync(stamp, { force: true })
@@ -108,6 +108,6 @@ export async function buildWeb(name) {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [, , action, name] = process.argv
   if (action === 'build') process.exitCode = (await buildWeb(name)) ? 0 : 1
-  else if (!(await install(name))) process.exitCode = 1
+  else if (!(await installWeb(name))) process.exitCode = 1
   else process.exitCode = (await runTool(name, projects[name].serve, 'inherit')).code || 0
 }
