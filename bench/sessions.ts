@@ -3,6 +3,7 @@ import type { AccessTokens } from '../src/accounts/access-tokens.ts'
 import type { ApiKeys } from '../src/accounts/api-keys.ts'
 import { HostCookie } from '../src/accounts/host-cookie.ts'
 import { SecondFactor } from '../src/accounts/second-factor.ts'
+import { LastSeenWriter } from '../src/accounts/last-seen-writer.ts'
 import { Sessions } from '../src/accounts/sessions.ts'
 import { systemClock } from '../src/runtime/clock.ts'
 import { hashToken } from '../src/crypto/tokens.ts'
@@ -112,6 +113,7 @@ function createCheck(database: Database): Authenticate {
     limits,
     admins: [],
     record: async () => undefined,
+    lastSeen: new LastSeenWriter(database, log),
   })
   const secondFactor = new SecondFactor({ required: false, amrValues: [], acrValues: [] })
   // Requests with an Authorization header go to these two; the bench makes none.

@@ -268,7 +268,8 @@ function createModules(common: Common, config: PosternConfig, spool: OpenSpool |
     spool,
   })
   const listedAdmins = () => accounts.users.listedAdmins(database.reader)
-  const listing = createListing({ ...common, config: config.listing, listedAdmins })
+  const { admins } = accounts
+  const listing = createListing({ ...common, config: config.listing, listedAdmins, admins })
   const rooms: ServiceModule[] = [
     accounts,
     login,

@@ -18,6 +18,7 @@ const type = 'at+jwt'
 /** What the declaration of an app says about its access tokens. */
 export interface AppRights {
   id: string
+  name?: string | undefined
   /**
    * Whether its access tokens have the admin role when an admin signs in with it. Default false: an app acts with the
    * rights of a user, because an attacker who takes over the app has its tokens.

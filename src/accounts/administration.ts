@@ -25,6 +25,8 @@ export interface Account {
   role: Role
   blockedAt: number | null
   createdAt: number
+  /** 0 for an imported user who has not signed in. */
+  lastSeenAt: number
 }
 
 export interface AdministrationParts {
@@ -52,7 +54,7 @@ export class Administration {
     return db
       .selectFrom('users')
       .select(['id', 'email', 'name', 'provider', 'provider_id as providerId'])
-      .select(['blocked_at as blockedAt', 'created_at as createdAt'])
+      .select(['blocked_at as blockedAt', 'created_at as createdAt', 'last_seen_at as lastSeenAt'])
       .select(roleExpression(this.#parts.admins).as('role'))
       .where('id', '=', id)
       .executeTakeFirst()

@@ -54,8 +54,14 @@ export async function moveAppsOfSession(
 /**
  * Notes that the sign-ins of these token families ended; a worker of the OpenID Provider tells the apps. An app knows the
  * sign-in only if it got an id_token.
+ * @param deletedApp where and how to tell an app that is not registered any more
  */
-export async function recordLogouts(tx: Tx, familyIds: readonly string[], now: number): Promise<void> {
+export async function recordLogouts(
+  tx: Tx,
+  familyIds: readonly string[],
+  now: number,
+  deletedApp?: { uri: string; algorithm: string },
+): Promise<void> {
   if (familyIds.length === 0) return
   const families = await tx
     .selectFrom('token_families')
@@ -74,6 +80,7 @@ export async function recordLogouts(tx: Tx, familyIds: readonly string[], now: n
         due_at: now,
         claimed_until: null,
         created_at: now,
+        ...deletedApp,
       })),
     )
     .onConflict((conflict) => conflict.doNothing())

@@ -17,6 +17,7 @@ export const auditActions = {
   'user.profile_changed':
     'A sign-in changed the e-mail address or name of an account; the detail names the fields without their values.',
   'sign_in.failed': 'A sign-in failed; the code says why.',
+  'provider.checked': 'An identity provider was checked; the detail says what was found.',
   'identity.linked': 'An identity was linked to an account.',
   'identity.unlinked': 'An identity was unlinked from an account.',
   'identity.link_failed': 'An identity could not be linked; the code says why.',

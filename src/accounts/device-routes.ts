@@ -6,10 +6,13 @@ import { DateTime, nullable } from '../http/schemas/schemas.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { Administration } from './administration.ts'
+import type { AppRights } from './access-tokens.ts'
 import { auditOrigin, type Audit } from './audit.ts'
 import type { Device, Devices } from './devices.ts'
 import type { HostCookie } from './host-cookie.ts'
 import { signedIn } from './routes.ts'
+
+type FindApp = (id: string) => Promise<Pick<AppRights, 'name'> | undefined>
 
 export interface DeviceRoutesParts {
   administration: Administration
@@ -17,6 +20,7 @@ export interface DeviceRoutesParts {
   database: Database
   sessionCookie: HostCookie
   audit: Audit
+  findApp: FindApp
 }
 
 const tags = ['sign-in']
@@ -31,6 +35,7 @@ const DeviceList = Type.Object({
       current: Type.Boolean({ description: 'Whether it is the session of this call.' }),
       device: Type.String({ description: 'The browser and system, such as `Firefox on Linux`' }),
       app: nullable(Type.String(), 'The client id of the app'),
+      appName: nullable(Type.String(), 'The name of the app; its client id if it is not registered any more'),
       provider: Type.String({ description: 'The identity provider of the sign-in' }),
       address: nullable(Type.String(), 'The address of the client at the sign-in'),
       userAgent: nullable(Type.String(), 'The user agent at the sign-in'),
@@ -42,7 +47,8 @@ const DeviceList = Type.Object({
 })
 
 /** /auth/sessions: the caller's own devices. */
-export function ownDeviceRoutes(scope: App, { devices, sessionCookie, audit }: DeviceRoutesParts): void {
+export function ownDeviceRoutes(scope: App, parts: DeviceRoutesParts): void {
+  const { devices, sessionCookie, audit, findApp } = parts
   scope.get(
     '/auth/sessions',
     {
@@ -55,7 +61,7 @@ export function ownDeviceRoutes(scope: App, { devices, sessionCookie, audit }: D
     },
     async ({ principal }) => {
       const { userId, sessionId, onlyApp } = signedIn({ principal })
-      return describe(await devices.list(userId, sessionId, onlyApp))
+      return describe(await devices.list(userId, sessionId, onlyApp), findApp)
     },
   )
   scope.delete(
@@ -117,7 +123,7 @@ export function userDeviceRoutes(scope: App, parts: DeviceRoutesParts): void {
     },
     async ({ params: { id }, principal }) => {
       if (!(await isUser(parts, id))) throw new Problem('not-found')
-      return describe(await devices.list(id, principal?.sessionId))
+      return describe(await devices.list(id, principal?.sessionId), parts.findApp)
     },
   )
   scope.delete(
@@ -163,9 +169,13 @@ export function userDeviceRoutes(scope: App, parts: DeviceRoutesParts): void {
   )
 }
 
-function describe(devices: readonly Device[]) {
+async function describe(devices: readonly Device[], findApp: FindApp) {
+  const names = new Map<string, string>()
+  for (const id of new Set(devices.flatMap(({ app }) => app ?? [])))
+    names.set(id, (await findApp(id))?.name ?? id)
   const data = devices.map(({ createdAt, lastSeenAt, expiresAt, ...device }) => ({
     ...device,
+    appName: device.app === null ? null : (names.get(device.app) ?? null),
     createdAt: isoTime(createdAt),
     lastSeenAt: isoTime(lastSeenAt),
     expiresAt: isoTime(expiresAt),

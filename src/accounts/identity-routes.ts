@@ -6,6 +6,7 @@ import type { AccountEvents } from './account-events.ts'
 import { auditOrigin, type Audit } from './audit.ts'
 import type { Devices } from './devices.ts'
 import type { HostCookie } from './host-cookie.ts'
+import type { StoredIdentity } from './identities.ts'
 import type { RecentSignIn } from './recent-sign-in.ts'
 import type { IdentityChange, RoleChanges } from './role-changes.ts'
 import { sessionOf, signedIn } from './routes.ts'
@@ -26,7 +27,8 @@ export interface IdentityRoutesParts {
 
 const tags = ['sign-in']
 
-const Identity = Type.Object({
+/** An identity of a user. */
+export const Identity = Type.Object({
   provider: Type.String(),
   providerId: Type.String(),
   email: NullableText,
@@ -59,16 +61,14 @@ function listRoute(scope: App, { database, users }: IdentityRoutesParts): void {
     },
     async ({ principal }) => {
       const identities = await users.identities(database.reader, signedIn({ principal }).userId)
-      const data = identities.map(({ createdAt, lastUsedAt, groups, ...identity }) =>
-        Object.assign(identity, {
-          groups: [...groups],
-          createdAt: isoTime(createdAt),
-          lastUsedAt: isoTime(lastUsedAt),
-        }),
-      )
-      return { data }
+      return { data: identities.map(viewIdentity) }
     },
   )
+}
+
+/** An identity in the form of its schema, which leaves out its other fields. */
+export function viewIdentity({ createdAt, lastUsedAt, groups, ...identity }: StoredIdentity) {
+  return { ...identity, groups: [...groups], createdAt: isoTime(createdAt), lastUsedAt: isoTime(lastUsedAt) }
 }
 
 function unlinkRoute(scope: App, parts: IdentityRoutesParts): void {

@@ -32,6 +32,7 @@ import { HostSessions } from './host-sessions.ts'
 import { keyRoutes } from './key-routes.ts'
 import { jwksRoutes } from './jwks-routes.ts'
 import { identityRoutes } from './identity-routes.ts'
+import { LastSeenWriter } from './last-seen-writer.ts'
 import { RecentSignIn } from './recent-sign-in.ts'
 import {
   createForbiddenNotes,
@@ -42,12 +43,13 @@ import {
 } from './refusals.ts'
 import { RefreshTokens } from './refresh-tokens.ts'
 import { RoleChanges } from './role-changes.ts'
-import type { AdminGroup } from './roles.ts'
+import type { AdminGroup, AdminRule } from './roles.ts'
 import { accountsRoutes } from './routes.ts'
 import { SecondFactor, type SecondFactorPolicy } from './second-factor.ts'
 import { sessionLimits, Sessions } from './sessions.ts'
 import { SigningKeys } from './signing-keys.ts'
 import { createSweeper } from './sweeper.ts'
+import { userDetailRoutes } from './user-detail-routes.ts'
 import { userRoutes } from './user-routes.ts'
 import { Users } from './users.ts'
 
@@ -89,6 +91,8 @@ export interface Accounts extends ServiceModule {
   signingKeys: SigningKeys
   roleChanges: RoleChanges
   recentSignIn: RecentSignIn
+  /** What makes a user an admin beside the role of the row. */
+  admins: readonly AdminRule[]
 }
 
 /** Users, their credentials and their rights. @throws ConfigurationError when `events` names an unknown event. */
@@ -111,16 +115,19 @@ export function createAccounts(parts: AccountsParts): Accounts {
     noteForeignCall: createForeignCallNotes(noteRefusal),
     noteForbidden: createForbiddenNotes(noteRefusal),
     async routes(app) {
-      const shared = { ...services, database, baseUrl: parts.baseUrl }
+      const { baseUrl, findApp } = parts
+      const cursors = new Cursors(keyring)
+      const auditLog = new AuditLog(database, cursors)
+      const shared = { ...services, database, baseUrl, findApp, auditLog }
       await accountsRoutes(app, shared)
       jwksRoutes(app, signingKeys)
       ownDeviceRoutes(app, shared)
       userRoutes(app, services.administration)
       userDeviceRoutes(app, shared)
       identityRoutes(app, shared)
-      const cursors = new Cursors(keyring)
+      userDetailRoutes(app, shared)
       keyRoutes(app, { ...shared, clock, cursors })
-      auditRoutes(app, new AuditLog(database, cursors), new AuditReader(database), database)
+      auditRoutes(app, auditLog, new AuditReader(database), database)
     },
     workers: [sweeper, ...createAuditForwarding(parts)],
     finders: [userFinder(database), keyFinder(services.keys)],
@@ -136,7 +143,8 @@ function createServices(parts: AccountsParts) {
   const { record } = audit
   const keys = new ApiKeys(database, clock, record, { adminKey: configuration.adminApiKey, log })
   const users = new Users(clock, admins, database.revocations)
-  const shared = { database, clock, log, limits, admins, record }
+  const lastSeen = new LastSeenWriter(database, log)
+  const shared = { database, clock, log, limits, admins, record, lastSeen }
   const sessions = new Sessions(shared)
   const refreshTokens = new RefreshTokens(shared)
   const devices = new Devices(database, sessions, refreshTokens)
@@ -144,6 +152,7 @@ function createServices(parts: AccountsParts) {
   const secondFactor = new SecondFactor(secondFactorPolicy(configuration))
   const sessionCookie = new HostCookie('postern_session', baseUrl)
   return {
+    admins,
     audit,
     ...createRefusalNotes(audit, clock),
     events: new AccountEvents(parts.events, parts.emit),

@@ -6,6 +6,7 @@ import type { Role, TokenFamiliesTable } from '../storage/tables.ts'
 import type { AuditOrigin, RecordAudit } from './audit.ts'
 import type { Authentication } from './authentication.ts'
 import { recordLogouts } from './apps-of-sessions.ts'
+import type { LastSeenWriter } from './last-seen-writer.ts'
 import { familyOf, findToken, reuseGrace, useToken } from './refresh-token-store.ts'
 import {
   deleteEndedCredentials,
@@ -80,6 +81,7 @@ export interface RefreshTokensParts {
   limits: SessionLimits
   admins: readonly AdminRule[]
   record: RecordAudit
+  lastSeen: LastSeenWriter
 }
 
 /**
@@ -101,7 +103,7 @@ export class RefreshTokens {
 
   /** Creates a family with its first token, and revokes the user's least recently used families beyond the limit. */
   async createFamily(tx: Tx, family: NewFamily): Promise<string> {
-    const { clock, limits, record } = this.#parts
+    const { clock, limits, record, lastSeen } = this.#parts
     const { userId, address, userAgent } = family
     const { at, acr, amr } = family.authentication
     const now = clock.now()
@@ -137,6 +139,7 @@ export class RefreshTokens {
         userAgent: userAgent ?? undefined,
         detail: { reason: 'limit', count },
       })
+    lastSeen.updateUser(userId, now)
     return this.#issue(tx, family.familyId, expiresAt)
   }
 
@@ -151,7 +154,7 @@ export class RefreshTokens {
     origin: AuditOrigin = {},
     accept?: (family: Family) => void,
   ): Promise<{ family: Family; refreshToken: string } | InvalidGrant> {
-    const { database, clock, record } = this.#parts
+    const { database, clock, record, lastSeen } = this.#parts
     const now = clock.now()
     const hash = hashToken(token)
     return database.transaction(async (tx) => {
@@ -179,6 +182,7 @@ export class RefreshTokens {
         await record(tx, { action: 'tokens.reused', userId, target: `app:${clientId}`, ...origin })
       const family = familyFrom(row)
       accept?.(family)
+      lastSeen.updateUser(userId, now)
       return { family, refreshToken: await this.#issue(tx, familyId, row.expires_at, hash) }
     })
   }

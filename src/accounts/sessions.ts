@@ -6,7 +6,7 @@ import type { Log } from '../telemetry/log.ts'
 import type { RecordAudit } from './audit.ts'
 import type { Authentication } from './authentication.ts'
 import { endAppsOfSessions, moveAppsOfSession } from './apps-of-sessions.ts'
-import { LastSeenWriter } from './last-seen-writer.ts'
+import type { LastSeenWriter } from './last-seen-writer.ts'
 import {
   deleteEndedCredentials,
   revokeBeyondLimit,
@@ -58,18 +58,17 @@ export interface SessionsParts {
   limits: SessionLimits
   admins: readonly AdminRule[]
   record: RecordAudit
+  lastSeen: LastSeenWriter
 }
 
 /** Browser sessions: an opaque token in a cookie, and its hash in a row, so that a session can be revoked. */
 export class Sessions {
   readonly #parts: SessionsParts
   readonly #lookup: SessionLookup
-  readonly #lastSeen: LastSeenWriter
 
   constructor(parts: SessionsParts) {
     this.#parts = parts
     this.#lookup = new SessionLookup(parts.database, 'session', bySessionToken(parts.database, parts.admins))
-    this.#lastSeen = new LastSeenWriter(parts.database, parts.log)
   }
 
   /**
@@ -81,7 +80,7 @@ export class Sessions {
     { userId, provider, address, userAgent, authentication }: NewSession,
     replaced?: string,
   ): Promise<SessionToken & { id: string }> {
-    const { clock, limits, record } = this.#parts
+    const { clock, limits, record, lastSeen } = this.#parts
     const now = clock.now()
     const id = newId(now)
     const token = newToken()
@@ -111,6 +110,7 @@ export class Sessions {
       const detail = { reason: 'limit', count: ended.length }
       await record(tx, { action: 'session.revoked', userId, address, userAgent, detail })
     }
+    lastSeen.updateUser(userId, now)
     return { id, token, maxAge: Math.floor(limits.lifetime / 1000) }
   }
 
@@ -147,7 +147,7 @@ export class Sessions {
     const { clock, limits } = this.#parts
     const now = clock.now()
     if (session.expiresAt <= now || session.lastSeenAt <= now - limits.idle) return false
-    this.#lastSeen.update(session, now)
+    this.#parts.lastSeen.update(session, now)
     return true
   }
 

@@ -48,7 +48,7 @@ export function userRoutes(scope: App, administration: Administration): void {
         throw new Problem('conflict', { detail: 'You cannot block your own account or change its role.' })
       const account = await administration.change(id, request.body, auditOrigin(request))
       if (!account) throw new Problem('not-found')
-      const { blockedAt, createdAt, ...rest } = account
+      const { blockedAt, createdAt, lastSeenAt: _lastSeenAt, ...rest } = account
       const blocked = blockedAt === null ? null : isoTime(blockedAt)
       return reply.send({ ...rest, blockedAt: blocked, createdAt: isoTime(createdAt) })
     },

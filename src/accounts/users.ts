@@ -111,6 +111,7 @@ export class Users {
         role: 'user',
         blocked_at: null,
         created_at: now,
+        last_seen_at: now,
       })
       .execute()
     if (await this.#identities.insert(tx, id, identity)) return id

@@ -1,6 +1,6 @@
 import { printable } from '../telemetry/printable.ts'
 import { CommandFailure } from './command-failure.ts'
-import { causeInWords } from '../diagnostics/describe-error.ts'
+import { causeInWords } from '../network/cause-in-words.ts'
 
 /** Milliseconds for the whole exchange. */
 const limit = 15_000

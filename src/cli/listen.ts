@@ -6,7 +6,7 @@ import { standardWebhooks } from '../receiving/schemes/standard-webhooks.ts'
 import { printable } from '../telemetry/printable.ts'
 import { CommandFailure, UsageFailure } from './command-failure.ts'
 import { print } from './output.ts'
-import { causeInWords } from '../diagnostics/describe-error.ts'
+import { causeInWords } from '../network/cause-in-words.ts'
 import { serviceClient } from './service-client.ts'
 
 export interface ListenOptions {

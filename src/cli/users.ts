@@ -2,6 +2,7 @@ import { Administration, type AccessChange, type Account } from '../accounts/adm
 import { createRecordAudit, type RecordAudit } from '../accounts/audit.ts'
 import { Devices } from '../accounts/devices.ts'
 import { countByIssuer, rebindIssuer } from '../accounts/identity-issuers.ts'
+import { LastSeenWriter } from '../accounts/last-seen-writer.ts'
 import { RefreshTokens } from '../accounts/refresh-tokens.ts'
 import { sessionLimits, Sessions } from '../accounts/sessions.ts'
 import { systemClock } from '../runtime/clock.ts'
@@ -121,7 +122,9 @@ async function withUsers<T>(work: (tools: UserTools) => Promise<T>): Promise<T> 
     const limits = sessionLimits(configuration)
     const groups = adminGroupsOf({}, configuration.providers)
     const admins = [...configuration.adminIdentities, ...groups]
-    const common = { database, clock: systemClock, log: createLog('warn'), admins, record, limits }
+    const log = createLog('warn')
+    const lastSeen = new LastSeenWriter(database, log)
+    const common = { database, clock: systemClock, log, admins, record, limits, lastSeen }
     const devices = new Devices(database, new Sessions(common), new RefreshTokens(common))
     const administration = new Administration({ ...common, devices, mayRemoveLastAdmin: true })
     const find = async (user: string): Promise<string> => {

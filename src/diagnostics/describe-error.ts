@@ -5,6 +5,7 @@ import { UnsuitablePooler } from '../storage/postgres/pool/pooler-check.ts'
 import { FileInUse } from '../storage/sqlite/owner.ts'
 import { adviceWithoutRoom } from '../storage/postgres/pool/connection-limit.ts'
 import { isWithoutRoom, StorageUnavailable, translateError } from '../storage/unavailable.ts'
+import { causeInWords } from '../network/cause-in-words.ts'
 
 /** What a command that failed prints: mistakes of the user in words, what nobody foresaw with its stack. */
 export function describeError(error: unknown, env = process.env): string {
@@ -22,14 +23,6 @@ export function describeError(error: unknown, env = process.env): string {
     error.stack ??
     error.message
   )
-}
-
-/** An error's message; of several attempts to connect, each one's. */
-export function causeInWords(error: unknown): string {
-  if (error instanceof AggregateError && error.message === '')
-    return error.errors.map(causeInWords).join(', ')
-  if (!(error instanceof Error)) return String(error)
-  return error.message === '' ? ((error as NodeJS.ErrnoException).code ?? error.name) : error.message
 }
 
 function describeListening({ syscall, code, message }: NodeJS.ErrnoException): string | undefined {

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Configuration } from '../config/environment.ts'
 import type { Database } from '../storage/database.ts'
 import { openDatabase } from '../storage/open.ts'
-import { causeInWords } from './describe-error.ts'
+import { causeInWords } from '../network/cause-in-words.ts'
 import { fault, ok, warning, type Finding } from './finding.ts'
 
 type Settings = Partial<Pick<Configuration, 'databaseReplicaUrl'>>

@@ -62,7 +62,7 @@ function offsetParts({ page, limit, total, estimated, hasNext, query }: OffsetPa
     total,
     totalPages,
     hasNext,
-    ...(query.list.choices && { estimated }),
+    ...((query.list.choices || (estimated && query.list.countAtMost !== undefined)) && { estimated }),
   }
   return { rest: { pagination }, links }
 }

@@ -2,6 +2,7 @@ import type { Presentation } from './expansion.ts'
 import { keyOf } from './pages/page.ts'
 import type { Pages } from './pages/pages.ts'
 import type { Query } from './query.ts'
+import type { Revision } from './revision.ts'
 
 /** Rows in one statement. On SQLite, other requests wait until it ends. */
 const batchSize = 500
@@ -12,6 +13,12 @@ export const exportFormats = {
 } as const
 export type ExportFormat = keyof typeof exportFormats
 
+export interface ExportParts {
+  pages: Pages
+  presentation: Presentation
+  revision?: Revision | undefined
+}
+
 /**
  * Yields all rows of a query as text, batch by batch. Each batch is read after the client has received the one before, by a seek after
  * its last row, so that a slow client holds neither a transaction nor a database cursor open. Rows that change meanwhile may be
@@ -21,7 +28,7 @@ export type ExportFormat = keyof typeof exportFormats
 export async function* exportRows(
   query: Query,
   format: ExportFormat,
-  { pages, presentation }: { pages: Pages; presentation: Presentation },
+  { pages, presentation, revision }: ExportParts,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   const columns = [...query.shown, ...query.expand.map(({ name }) => name)]
@@ -30,10 +37,11 @@ export async function* exportRows(
   for (let key: Parameters<Pages['rowsAfter']>[1]; ;) {
     const rows = await pages.rowsAfter(query, key, batchSize, signal)
     const present = await presentation.of(query, rows)
+    const revise = await revision?.()
     if (rows.length > 0)
       yield rows
         .map((row) => {
-          const item = present(row)
+          const item = revise ? revise(present(row)) : present(row)
           return format === 'csv' ? csvLine(columns.map((name) => item[name])) : `${JSON.stringify(item)}\n`
         })
         .join('')

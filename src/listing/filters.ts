@@ -19,7 +19,7 @@ export interface AppliedFilter {
 /** The effect of a parameter: a condition with these values, or `all` or `none` when all rows or no row can pass. */
 type FilterEffect = { values: readonly KeyValue[]; variant?: string } | 'all' | 'none'
 
-interface ConditionParts {
+export interface ConditionParts {
   /** The quoted column. */
   column: string
   /** Returns the placeholder of the next value, converted to the field's type. */
@@ -31,7 +31,8 @@ interface ConditionParts {
   applied: AppliedFilter
 }
 
-interface KindRules {
+/** What a filter does: how its text is read, and its condition. */
+export interface KindRules {
   /** Reads the text of the query string. An invalid text is not an error: it has no effect, or no row passes. */
   read(text: string, field: Field): FilterEffect
   sql(parts: ConditionParts): string
@@ -101,6 +102,10 @@ export const filterKinds: Record<FilterKind, KindRules> = {
   },
 }
 
+export function rulesOf({ kind, rules }: Pick<Filter, 'kind' | 'rules'>): KindRules {
+  return rules ?? filterKinds[kind]
+}
+
 /** @param passing the side of all values on which a bound lets every value pass. */
 function range(operator: '>=' | '>' | '<=' | '<', passing: 'above' | 'below'): KindRules {
   return {
@@ -162,7 +167,7 @@ export function readFilters(
   for (const filter of list.filters) {
     const text = parameters[filter.parameter]
     if (text === undefined) continue
-    const effect = filterKinds[filter.kind].read(text, fieldOf(list, filter.field))
+    const effect = rulesOf(filter).read(text, fieldOf(list, filter.field))
     if (effect === 'all') continue
     if (effect === 'none') {
       empty = true

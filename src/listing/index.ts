@@ -1,3 +1,4 @@
+import type { AdminRule } from '../accounts/roles.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { ConfigurationError, type Configuration } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'
@@ -17,7 +18,7 @@ import type { ListDeclaration } from './list.ts'
 import { Pages } from './pages/pages.ts'
 import { posts } from './resources/posts.ts'
 import { products } from './resources/products.ts'
-import { users } from './resources/users.ts'
+import { usersList, usersRevision } from './resources/users.ts'
 import { listRoute } from './routes.ts'
 import { openStandbyReader } from './standby-reader.ts'
 import { createListReader } from './store.ts'
@@ -30,6 +31,8 @@ export interface ListingParts {
   keyring: Keyring
   clock: Clock
   log: Log
+  /** What makes a user an admin beside the role of the row. */
+  admins: readonly AdminRule[]
   /** The ids of the users that the settings make admins, whatever role their row has. */
   listedAdmins: () => Promise<ReadonlySet<string>>
 }
@@ -42,6 +45,7 @@ export interface ListingParts {
 export function createListing(parts: ListingParts): ServiceModule {
   const { config, configuration, database, keyring, clock, log, listedAdmins } = parts
   const declared = readLists(config)
+  const users = usersList(parts.admins)
   const standby = database.engine === 'postgres' ? openStandbyReader(database) : undefined
   const reader = standby ?? createListReader(database)
   const counts = new Map<string, MaintainedCounts>()
@@ -53,10 +57,7 @@ export function createListing(parts: ListingParts): ServiceModule {
   }
   return {
     async routes(app) {
-      listRoute(app, users, common, async () => {
-        const admins = await listedAdmins()
-        return (user) => (admins.has(String(user['id'])) ? { ...user, role: 'admin' } : user)
-      })
+      listRoute(app, users, common, usersRevision(listedAdmins))
       for (const list of [products, posts]) listRoute(app, list, common)
       const writes = writeRoutes(app, { database, clock })
       const catalogued: CataloguedList[] = []

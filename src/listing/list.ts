@@ -1,3 +1,4 @@
+import type { KindRules } from './filters.ts'
 import type { Scope } from '../http/access/scopes.ts'
 import type { TimeForm } from './stored-times.ts'
 import type { ExpandOptions, FieldOptions, FilterOptions, ListOptions, RowAccess } from './config.ts'
@@ -16,6 +17,8 @@ export interface Filter extends FilterOptions {
   parameter: string
   field: string
   description: string
+  /** For lists of the service: replaces those of the kind, which then only describes the parameter. */
+  rules?: KindRules
 }
 
 /** An expansion, complete. */
@@ -46,6 +49,11 @@ export interface ListDeclaration extends Required<
   scope?: Scope
   /** Whether everyone may read it in demo mode. */
   openInDemo: boolean
+  /**
+   * The rows that a filtered offset page counts at most. Beyond them the total is the number that is known to exist, and
+   * `estimated` is true. Absent: all rows are counted.
+   */
+  countAtMost?: number
   where?: RowAccess
 }
 

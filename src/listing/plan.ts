@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Engine } from '../storage/query-runner.ts'
 import { fieldTypes } from './field-types.ts'
-import { filterKinds, type AppliedFilter } from './filters.ts'
+import { rulesOf, type AppliedFilter } from './filters.ts'
 import { fieldOf, shownFields, type Field, type ListDeclaration, type SortKey } from './list.ts'
 import { internalName } from './names.ts'
 import { quote, quoteTable } from '../storage/sql-names.ts'
@@ -99,11 +99,15 @@ export function planOf(sql: string, slots: readonly number[] = []): Plan {
   return { sql, slots, name: `list_${hash('sha256', sql, 'base64url').slice(0, 22)}` }
 }
 
-/** The statement that counts the rows that pass the filters, as `total`. */
+/** The statement that counts the rows that pass the filters, `countAtMost` at most, as `total`. */
 export function planCount(list: ListDeclaration, filters: readonly AppliedFilter[], engine: Engine): Plan {
   const statement = new Statement(engine)
-  const conditions = filterConditions(list, filters, statement)
-  return statement.plan(`select count(*) as total from ${quoteTable(list.table)}${where(conditions)}`)
+  const rows = `from ${quoteTable(list.table)}${where(filterConditions(list, filters, statement))}`
+  return statement.plan(
+    list.countAtMost === undefined
+      ? `select count(*) as total ${rows}`
+      : `select count(*) as total from (select 1 ${rows} limit ${list.countAtMost}) as counted`,
+  )
 }
 
 /** Numbers the placeholders of a statement. They must be requested in the order in which they stand in its text. */
@@ -160,7 +164,7 @@ function filterConditions(
   let slot = 0
   return filters.map((applied) => {
     const field = fieldOf(list, applied.filter.field)
-    return filterKinds[applied.filter.kind].sql({
+    return rulesOf(applied.filter).sql({
       column: quote(field.column),
       value: () => statement.value(slot++, field),
       plain: () => statement.value(slot++),

@@ -9,16 +9,13 @@ import { cacheRules, sendTagged, taggedSends, type Answer } from '../http/cachin
 import { answerOf } from './envelope.ts'
 import type { Presentation } from './expansion.ts'
 import { exportFormats, exportRows, type ExportFormat } from './export.ts'
-import type { Item } from './items.ts'
 import type { ListDeclaration } from './list.ts'
 import type { Pages } from './pages/pages.ts'
 import { queriesOf, readQuery, type Parameters, type Query } from './query.ts'
 import { answerSchema, querySchema, rowParameters } from './schema.ts'
+import type { Revision } from './revision.ts'
 import type { StandbyReader } from './standby-reader.ts'
 import type { Row } from './reader.ts'
-
-/** Returns the function that completes items with data from outside their table. Called once for each answer. */
-export type Revision = () => Promise<(item: Item) => Item>
 
 export interface ListRouteParts {
   pages: Pages
@@ -64,7 +61,7 @@ export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts
     const query = queries({ url, parameters: parameters as Parameters, caller })
     return sendTagged(request, reply, await readOnStandby(parts.standby, request, reply, () => answer(query)))
   })
-  if (list.exports) for (const format of ['ndjson', 'csv'] as const) exportRoute(app, list, parts, format)
+  if (list.exports) for (const format of ['ndjson', 'csv'] as const) exportRoute(app, list, { ...parts, revision }, format)
 }
 
 /** Reads from the standby if there is one and the request accepts its age, which is sent as `Postern-Data-Age`, in seconds. */
@@ -89,7 +86,12 @@ function acceptedAge(cacheControl = ''): number {
   return seconds === undefined ? Number.POSITIVE_INFINITY : Number(seconds) * 1_000
 }
 
-function exportRoute(app: App, list: ListDeclaration, parts: ListRouteParts, format: ExportFormat): void {
+function exportRoute(
+  app: App,
+  list: ListDeclaration,
+  parts: ListRouteParts & { revision: Revision | undefined },
+  format: ExportFormat,
+): void {
   const { path, access, openInDemo } = list
   const content = { [exportFormats[format].split(';')[0]!]: { schema: Type.String() } }
   const schema = {

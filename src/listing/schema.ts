@@ -62,7 +62,7 @@ export function answerSchema(list: ListDeclaration): TSchema {
   return others.length === 0 ? first! : Type.Union([first!, ...others])
 }
 
-function paginationSchema({ limit: { max }, count, choices }: ListDeclaration): TSchema {
+function paginationSchema({ limit: { max }, count, choices, countAtMost }: ListDeclaration): TSchema {
   const optional = (schema: TSchema): TSchema => (choices ? Type.Optional(schema) : schema)
   const total = Type.Integer({ minimum: 0 })
   return Type.Object({
@@ -74,6 +74,13 @@ function paginationSchema({ limit: { max }, count, choices }: ListDeclaration): 
       count !== 'none' && {
         estimated: Type.Optional(Type.Boolean({ description: 'Whether the total is an estimate.' })),
       }),
+    ...(countAtMost !== undefined && {
+      estimated: Type.Optional(
+        Type.Literal(true, {
+          description: `There are more rows than the total says: a filtered list is counted up to ${countAtMost}.`,
+        }),
+      ),
+    }),
   })
 }
 

@@ -18,6 +18,9 @@ import { FlowCookie } from './flow-cookie.ts'
 import { Flows } from './flows.ts'
 import { formPostRoute } from './form-post.ts'
 import { Hooks } from './hooks.ts'
+import { checkLimit, checkProvider, type ProviderFinding } from './check-provider.ts'
+import { ProviderStore } from './provider-store.ts'
+import { providersRoutes } from './providers-routes.ts'
 import { loginRoutes } from './routes.ts'
 import { pageRoutes } from './page-routes.ts'
 import { ProviderClient } from './provider-client.ts'
@@ -109,6 +112,15 @@ export function createLogin(parts: LoginParts): Login {
       })
       await formPostRoute(app, providers)
       await pageRoutes(app, { ...shared, apps, reader: database.reader })
+      providersRoutes(app, {
+        ...shared,
+        database,
+        clock,
+        store: new ProviderStore(database),
+        check: createChecks(providers, calls, { clock, builtIn: parts.builtIn }),
+        builtIn: parts.builtIn?.name,
+        keepsTokens: (name) => stored.has(name),
+      })
     },
     workers: [createSweeper('sign-ins', clock, log, [(now) => flows.sweep(now)])],
   }
@@ -126,9 +138,34 @@ function outgoingCalls(allowPrivateNetwork: boolean) {
   return {
     outside: createGuardedFetch({ agent: outside, allowPrivateNetwork, timeout: 10_000 }),
     inside: createGuardedFetch({ agent: inside, allowPrivateNetwork: true, timeout: 10_000 }),
+    /** For checks, which end sooner. @param within the built-in provider, which is this process */
+    checks: (within: boolean) =>
+      createGuardedFetch({
+        agent: within ? inside : outside,
+        allowPrivateNetwork: within || allowPrivateNetwork,
+        timeout: checkLimit,
+      }),
     async close() {
       await Promise.all([outside.close(), inside.close()])
     },
+  }
+}
+
+/** Checks of providers by name. Simultaneous checks of one provider share their calls. */
+function createChecks(
+  providers: ReadonlyMap<string, ProviderClient>,
+  calls: OutgoingCalls,
+  { clock, builtIn }: Pick<LoginParts, 'clock' | 'builtIn'>,
+): (name: string) => Promise<ProviderFinding> {
+  const running = new Map<string, Promise<ProviderFinding>>()
+  return async (name) => {
+    const { provider } = providers.get(name)!
+    if (name === builtIn?.name) await builtIn.loaded()
+    const check =
+      running.get(name) ??
+      checkProvider(provider, calls.checks(name === builtIn?.name), clock).finally(() => running.delete(name))
+    running.set(name, check)
+    return check
   }
 }
 

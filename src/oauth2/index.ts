@@ -17,6 +17,8 @@ import { validateClients } from './clients/client-faults.ts'
 import { clientFinder } from './clients/client-finder.ts'
 import { ClientList } from './clients/client-list.ts'
 import { ClientManagement } from './clients/client-management.ts'
+import { clientSignInRoutes } from './clients/client-sign-in-routes.ts'
+import { ClientSignIns } from './clients/client-sign-ins.ts'
 import { clientRoutes } from './clients/client-routes.ts'
 import { deleteUnusedRegistrations } from './clients/registered-clients.ts'
 import { registrationRoute } from './clients/registration-routes.ts'
@@ -117,7 +119,14 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
     issueCode: (tx, app, user) =>
       codes.issue(tx, { ...app, sessionId: null, scope: null, resource: null, nonce: null }, user),
     async routes(app) {
-      clientRoutes(app, management, new ClientList(database, new Cursors(keyring), clients.declared()))
+      const cursors = new Cursors(keyring)
+      clientRoutes(app, management, new ClientList(database, cursors, clients.declared()))
+      const { sessionIdle: idle } = parts.configuration
+      const { record } = accounts.audit
+      clientSignInRoutes(
+        app,
+        new ClientSignIns({ database, clock, cursors, clients: management, refreshTokens, record, idle }),
+      )
       const mode = parts.configuration.clientRegistration
       await registrationRoute(app, { ...accounts, mode, management })
       const status = new TokenStatus(accounts)

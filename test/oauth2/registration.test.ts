@@ -8,6 +8,7 @@ import { ApiKeys } from '../../src/accounts/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit.ts'
 import type { Scope } from '../../src/http/access/scopes.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
+import { ClientManagement } from '../../src/oauth2/clients/client-management.ts'
 import { deleteUnusedRegistrations } from '../../src/oauth2/clients/registered-clients.ts'
 import { authorizeUrl, callback } from './harness.ts'
 
@@ -127,6 +128,29 @@ onEachEngine('apps that register themselves', (engine) => {
     assert.equal(trap.calls.length, 0)
     const huge = await register(service, { ...request, client_name: 'x'.repeat(20_000) })
     assert.equal(huge.status, 400)
+  })
+
+  test('only so many apps may register themselves', async () => {
+    await deleteUnusedRegistrations(service.database, Date.now() + 8 * 86_400_000)
+    const { database } = service
+    const record = createRecordAudit(systemClock)
+    const management = new ClientManagement({
+      database,
+      clock: systemClock,
+      record,
+      declared: [],
+      mostRegistered: 2,
+    })
+    const caller = { origin: {}, requireAdmin: () => undefined }
+    const settings = { redirectUris: [callback] }
+    const create = (origin: 'registration' | 'api') =>
+      management.create({ name: 'Notes', confidential: false, settings, origin }, caller)
+    const { client } = await create('registration')
+    await create('registration')
+    await assert.rejects(create('registration'), (error: { code?: string }) => error.code === 'conflict')
+    await create('api')
+    await management.remove(client.id, caller)
+    await create('registration')
   })
 
   test('an app that nobody uses is deleted after a week', async () => {

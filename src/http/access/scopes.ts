@@ -8,9 +8,10 @@ export const scopes = {
   'subscribers:read': 'Read subscribers, their deliveries, health and replay jobs.',
   'subscribers:write':
     'Register, change and remove subscribers, rotate their secrets, send test events, replay deliveries, make portal links.',
-  'users:read': 'Read the list of users, and where they are signed in.',
+  'users:read':
+    'Read users, where they are signed in, their identities, apps and audit log, and the identity providers.',
   'users:write':
-    'Block users, change their roles, end their sessions. A key with this scope can make any user an administrator.',
+    'Block users, change their roles, end their sessions, check identity providers. A key with this scope can make any user an administrator.',
   'clients:read': 'Read the apps that sign in here, without their secrets.',
   'clients:write':
     'Create, change and delete apps without special rights, and rotate their secrets. Apps of the product itself need `admin`.',

@@ -68,7 +68,8 @@ export class OffsetPager {
     const plan = this.#plans.count(query)
     if (mode === 'estimate') return this.#reader.estimate(plan, query.values)
     const [row] = await this.#reader.read(plan, query.values)
-    return { total: Number(row![0]), estimated: false }
+    const total = Number(row![0])
+    return { total, estimated: total === query.list.countAtMost }
   }
 
   /** Reads the rows of a page. Without an exact total, one row more tells whether another page follows. */
@@ -82,7 +83,8 @@ export class OffsetPager {
     const position = key ? [...key, skip] : [offset]
     const found = await this.#reader.read(plan, [...query.values, ...position])
     const hasNext = total === undefined ? found.length > limit : page * limit < total
-    return pageOf(request, counted, found.slice(0, limit), hasNext)
+    const known = query.list.countAtMost === undefined ? counted : withRows(counted, offset, found.length)
+    return pageOf(request, known, found.slice(0, limit), hasNext)
   }
 }
 
@@ -93,6 +95,12 @@ function pageOf(
   hasNext: boolean,
 ): OffsetPage {
   return { style: 'offset', query, page, limit, total, estimated, rows, hasNext }
+}
+
+/** A total that stopped at its bound: these rows may show that there are more. */
+function withRows({ total, estimated }: Total, offset: number, rows: number): Total {
+  if (total === undefined || !estimated || rows === 0) return { total, estimated }
+  return { total: Math.max(total, offset + rows), estimated }
 }
 
 /** A total that is known exactly, unless the request does without one. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
+import type { AuthorizationRequestsTable } from '../../storage/tables.ts'
 
 /** The parameters of an authorization request, as the client sent them: pairs of name and value. */
 export type Parameters = readonly (readonly [name: string, value: string])[]
@@ -8,7 +9,7 @@ export type Parameters = readonly (readonly [name: string, value: string])[]
 /** Seconds from a push to the first use of the request (RFC 9126, section 2.2: short). */
 export const pushedLifetime = 90
 /** Milliseconds that a person may take for the sign-in and the consent. */
-const parkedLifetime = 20 * 60_000
+export const parkedLifetime = 20 * 60_000
 
 /** RFC 9126, section 2.2. */
 const prefix = 'urn:ietf:params:oauth:request_uri:'
@@ -26,7 +27,8 @@ export interface StoredRequest {
 
 /**
  * Authorization requests that wait: those that clients push (RFC 9126), and those whose user signs in or consents first. The
- * browser carries only a random reference, so nobody can change the request on the way.
+ * browser carries only a random reference, so nobody can change the request on the way. A parked request is bound to the browser
+ * that started it by a cookie (browser-cookie.ts): a reference that leaks is of no use in another one.
  */
 export class AuthorizationRequests {
   readonly #database: Database
@@ -37,8 +39,16 @@ export class AuthorizationRequests {
     this.#clock = clock
   }
 
-  /** Stores a request of a client, and returns its `request_uri`. A pushed one must be used within 90 seconds. */
-  async store(how: 'pushed' | 'parked', clientId: string, parameters: Parameters): Promise<string> {
+  /**
+   * Stores a request of a client, and returns its `request_uri`. A pushed one must be used within 90 seconds.
+   * @param browser the value of the browser's cookie. A parked request without one belongs to the browser that reads it first.
+   */
+  async store(
+    how: 'pushed' | 'parked',
+    clientId: string,
+    parameters: Parameters,
+    browser?: string,
+  ): Promise<string> {
     const token = newToken()
     const now = this.#clock.now()
     await this.#database.transaction((tx) =>
@@ -49,6 +59,7 @@ export class AuthorizationRequests {
           client_id: clientId,
           parameters: JSON.stringify(parameters),
           pushed: how === 'pushed' ? 1 : 0,
+          browser_hash: browser === undefined ? null : hashToken(browser),
           created_at: now,
           expires_at: now + (how === 'pushed' ? pushedLifetime * 1000 : parkedLifetime),
         })
@@ -58,15 +69,23 @@ export class AuthorizationRequests {
   }
 
   /**
-   * The request of a client. A pushed one is used up by that. `undefined` when it is unknown, used, expired, or of another
-   * client.
+   * The request of a client. A pushed one is used up by that. `undefined` when it is unknown, used, expired, of another client,
+   * or parked in another browser.
    */
-  async read(requestUri: string, clientId: string): Promise<StoredRequest | undefined> {
+  async read(
+    requestUri: string,
+    clientId: string,
+    browser: string | undefined,
+  ): Promise<StoredRequest | undefined> {
     const hash = hashOf(requestUri)
     if (!hash) return undefined
     const row = await this.#row(this.#database.reader, hash, clientId)
     if (!row) return undefined
-    if (row.pushed === 1 && !(await this.#database.transaction((tx) => deleteRow(tx, hash)))) return undefined
+    const isUsable =
+      row.pushed === 1
+        ? await this.#database.transaction((tx) => deleteRow(tx, hash))
+        : await this.#isOfBrowser(row, browser)
+    if (!isUsable) return undefined
     const parameters = JSON.parse(row.parameters) as Parameters
     return { requestUri, clientId, parameters, pushed: row.pushed === 1, createdAt: row.created_at }
   }
@@ -74,6 +93,25 @@ export class AuthorizationRequests {
   /** Uses up a parked request. False when it was used before. */
   async consume(tx: Tx, { requestUri }: Pick<StoredRequest, 'requestUri'>): Promise<boolean> {
     return deleteRow(tx, hashOf(requestUri)!)
+  }
+
+  /** Whether a parked request is of this browser. One of no browser yet is bound to it. */
+  async #isOfBrowser(
+    { request_hash, browser_hash }: Pick<AuthorizationRequestsTable, 'request_hash' | 'browser_hash'>,
+    browser: string | undefined,
+  ): Promise<boolean> {
+    if (browser === undefined) return false
+    const hash = hashToken(browser)
+    if (browser_hash !== null) return hash.equals(browser_hash)
+    const { numUpdatedRows } = await this.#database.transaction((tx) =>
+      tx
+        .updateTable('authorization_requests')
+        .set({ browser_hash: hash })
+        .where('request_hash', '=', request_hash)
+        .where('browser_hash', 'is', null)
+        .executeTakeFirst(),
+    )
+    return Number(numUpdatedRows) > 0
   }
 
   async sweep(now: number): Promise<void> {

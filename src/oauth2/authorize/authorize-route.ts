@@ -9,6 +9,7 @@ import type { Clients } from '../clients/clients.ts'
 import { answerWithPage } from '../error-page.ts'
 import { acceptRawForms } from '../raw-forms.ts'
 import { AuthorizationError } from './authorization-error.ts'
+import type { BrowserCookie } from './browser-cookie.ts'
 import {
   isOwnRequestUri,
   type AuthorizationRequests,
@@ -30,6 +31,7 @@ import {
 export interface AuthorizeRouteParts {
   clients: Clients
   requests: AuthorizationRequests
+  browserCookie: BrowserCookie
   decision: Decision
   noteRefusal: NoteRefusal
   baseUrl: () => string
@@ -59,16 +61,17 @@ export async function authorizeRoutes(app: App, parts: AuthorizeRouteParts): Pro
       errorHandler: answerWithPage,
     } as const
     routes.get('/oauth2/authorize', options, async (request, reply) => {
-      const { client, parameters, stored } = await loadRequest(parts, request, rawQuery(request.url))
+      const browser = parts.browserCookie.ensure(request, reply)
+      const { client, parameters, stored } = await loadRequest(parts, request, rawQuery(request.url), browser)
       const address = await addressOf(parts, request, client, parameters)
-      const authorization = await decide(parts, request, { client, parameters, stored, address })
+      const authorization = await decide(parts, request, { client, parameters, stored, browser, address })
       if ('page' in authorization) return reply.type('text/html; charset=utf-8').send(authorization.page)
       if ('redirect' in authorization) return reply.redirect(authorization.redirect, 303)
       return respond(reply, address, authorization.answer, parts.baseUrl())
     })
-    // A form of another site comes without the session cookie (SameSite=Lax). A redirect to GET brings it.
+    // A form of another site comes without cookies (SameSite=Lax). A redirect to GET brings them, and binds the request.
     routes.post<{ Body: string }>('/oauth2/authorize', options, async (request, reply) => {
-      const { client, parameters } = await loadRequest(parts, request, request.body ?? '')
+      const { client, parameters } = await loadRequest(parts, request, request.body ?? '', undefined)
       await addressOf(parts, request, client, parameters)
       const requestUri = await parts.requests.store('parked', client.id, parameters)
       return reply.redirect(authorizePath(routes.basePath, client.id, requestUri), 303)
@@ -91,6 +94,7 @@ async function loadRequest(
   parts: AuthorizeRouteParts,
   request: FastifyRequest,
   text: string,
+  browser: string | undefined,
 ): Promise<LoadedRequest> {
   const parameters = [...new URLSearchParams(text)]
   const [clientId = '', ...otherIds] = parameters.filter(([name]) => name === 'client_id').map(([, id]) => id)
@@ -99,9 +103,10 @@ async function loadRequest(
   const requestUri = parameters.find(([name]) => name === 'request_uri')?.[1]
   // The redirect URI gets the error for any other `request_uri` (see parseRequest).
   if (!requestUri || !isOwnRequestUri(requestUri)) return { client, parameters, stored: undefined }
-  const stored = await parts.requests.read(requestUri, client.id)
+  const stored = await parts.requests.read(requestUri, client.id, browser)
   if (!stored) {
-    const detail = 'The request is unknown, was used or has expired. Start again in the app.'
+    const detail =
+      'The request is unknown, was used, has expired or was started in another browser. Start again in the app.'
     throw await refuse(parts, request, client, 'request_uri', detail)
   }
   return { client, parameters: stored.parameters, stored }
@@ -125,11 +130,11 @@ async function addressOf(
 async function decide(
   { decision, noteRefusal }: AuthorizeRouteParts,
   request: FastifyRequest,
-  { client, parameters, stored, address }: LoadedRequest & { address: ReturnAddress },
+  { client, parameters, stored, browser, address }: LoadedRequest & { browser: string; address: ReturnAddress },
 ): Promise<Authorization> {
   try {
     const wanted = parseRequest(client, address, parameters)
-    return await decision.decide(request, { client, wanted, parameters, stored })
+    return await decision.decide(request, { client, wanted, parameters, stored, browser })
   } catch (error) {
     if (!(error instanceof AuthorizationError)) throw error
     const { error: code, message } = error

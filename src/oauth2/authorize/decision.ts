@@ -23,6 +23,8 @@ export interface Wanted {
   wanted: AuthorizationRequest
   parameters: Parameters
   stored: StoredRequest | undefined
+  /** The value of the browser's cookie, which a parked request is bound to. */
+  browser: string
 }
 
 export interface DecisionParts {
@@ -173,9 +175,9 @@ export class Decision {
   }
 
   /** A parked request stays as it is, so that a sign-in after its arrival counts for it. */
-  async #park({ client, parameters, stored }: Wanted): Promise<string> {
+  async #park({ client, parameters, stored, browser }: Wanted): Promise<string> {
     if (stored && !stored.pushed) return stored.requestUri
-    return this.#parts.requests.store('parked', client.id, parameters)
+    return this.#parts.requests.store('parked', client.id, parameters, browser)
   }
 }
 

@@ -14,6 +14,7 @@ import { Consents } from '../consent/consents.ts'
 import type { AuthorizationCodes } from '../token/authorization-codes.ts'
 import type { IdTokens } from '../token/id-tokens.ts'
 import { AuthorizationRequests } from './authorization-requests.ts'
+import { BrowserCookie } from './browser-cookie.ts'
 import { authorizeRoutes } from './authorize-route.ts'
 import { Decision } from './decision.ts'
 import { pushRoute } from './push-route.ts'
@@ -36,18 +37,21 @@ export interface AuthorizationParts {
 export function createAuthorization(parts: AuthorizationParts) {
   const { accounts, clients, authentication, database, keyring, clock, baseUrl } = parts
   const requests = new AuthorizationRequests(database, clock)
+  const browserCookie = new BrowserCookie(baseUrl)
   const consents = new Consents(database, clock)
   const forms = new ConsentForms(keyring)
   const consent = new ConsentStep({ consents, forms, users: accounts.users, reader: database.reader })
   const decision = new Decision({ ...accounts, ...parts, requests, consent })
   return {
     async routes(app: App): Promise<void> {
-      await authorizeRoutes(app, { ...accounts, clients, requests, decision, baseUrl })
+      await authorizeRoutes(app, { ...accounts, clients, requests, browserCookie, decision, baseUrl })
       allowedAppsRoutes(
         app,
         new AllowedApps({ ...accounts, ...parts, consents, record: accounts.audit.record }),
+        async (id) => (await accounts.users.find(database.reader, id)) !== undefined,
       )
-      await consentRoute(app, { ...accounts, clients, requests, decision, consents, forms, baseUrl })
+      const shared = { clients, requests, browserCookie, decision, consents, forms, baseUrl }
+      await consentRoute(app, { ...accounts, ...shared })
       await pushRoute(app, { ...accounts, authentication, requests })
     },
     sweep: (now: number) => requests.sweep(now),

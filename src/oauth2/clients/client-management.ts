@@ -36,6 +36,8 @@ export interface ClientManagementParts {
   record: RecordAudit
   /** The clients of the configuration module. */
   declared: readonly Client[]
+  /** Clients that registered themselves at most. Default 10,000. */
+  mostRegistered?: number | undefined
 }
 
 /** The audit log's name of a client. */
@@ -82,7 +84,7 @@ export class ClientManagement {
     const client = storedClient(row)
     if (isPrivileged(client)) caller.requireAdmin()
     const secret = await database.transaction(async (tx) => {
-      if (kind === 'registration') await refuseTooMany(tx)
+      if (kind === 'registration') await refuseTooMany(tx, this.#parts.mostRegistered)
       await tx.insertInto('clients').values(row).execute()
       await writeOrigins(tx, client)
       const action = kind === 'api' ? 'client.created' : 'client.registered'
@@ -142,13 +144,14 @@ export class ClientManagement {
    */
   async remove(id: string, caller: ClientCaller): Promise<void> {
     const { database, clock, record } = this.#parts
-    await database.transaction(async (tx) => {
+    const removed = await database.transaction(async (tx) => {
       const client = await this.#lock(tx, id, caller)
       await tx.deleteFrom('clients').where('id', '=', id).execute()
       await record(tx, { ...entryOf('client.deleted', client), ...caller.origin })
       await announceClients(database, tx)
+      return client
     })
-    await forgetClient(database, id, clock.now())
+    await forgetClient(database, removed, clock.now())
   }
 
   /**

@@ -1,33 +1,54 @@
+import { recordLogouts } from '../../accounts/apps-of-sessions.ts'
 import type { Database, Tx } from '../../storage/database.ts'
+import type { Client } from './client.ts'
 
 /** Rows that one transaction changes at most, so that other writers do not wait long. */
 const batch = 1_000
 
 /**
- * Ends the sign-ins of a deleted client and removes the consents of its users. If the process ends meanwhile, the rest stays
- * without effect, because the client does not exist.
+ * Ends the sign-ins of a deleted client, tells it so (OpenID Connect Back-Channel Logout), and removes the consents of its users.
+ * If the process ends meanwhile, the rest stays without effect, because the client does not exist.
+ * @param rows rows of one step
  */
-export async function forgetClient(database: Database, clientId: string, now: number): Promise<void> {
+export async function forgetClient(
+  database: Database,
+  client: Client,
+  now: number,
+  rows = batch,
+): Promise<void> {
   const inSteps = async (step: (tx: Tx) => Promise<number>): Promise<void> => {
-    for (let done = batch; done === batch;) done = await database.transaction(step, { priority: 'work' })
+    for (let done = rows; done === rows;) done = await database.transaction(step, { priority: 'work' })
   }
-  await inSteps((tx) => endFamilies(tx, clientId, now))
-  await inSteps((tx) => deleteConsents(tx, clientId))
+  await inSteps((tx) => endFamilies(tx, client, now, rows))
+  await inSteps((tx) => deleteConsents(tx, client.id, rows))
 }
 
-async function endFamilies(tx: Tx, clientId: string, now: number): Promise<number> {
+async function endFamilies(tx: Tx, client: Client, now: number, rows: number): Promise<number> {
   const some = tx
     .selectFrom('token_families')
     .select('id')
-    .where('client_id', '=', clientId)
+    .where('client_id', '=', client.id)
     .where('revoked_at', 'is', null)
-    .limit(batch)
-  const ended = tx.updateTable('token_families').set({ revoked_at: now }).where('id', 'in', some)
-  return Number((await ended.executeTakeFirst()).numUpdatedRows)
+    .limit(rows)
+  const ended = await tx
+    .updateTable('token_families')
+    .set({ revoked_at: now })
+    .where('id', 'in', some)
+    .returning('id')
+    .execute()
+  const { backchannelLogoutUri: uri, idTokenAlgorithm: algorithm } = client
+  if (uri !== undefined)
+    await recordLogouts(
+      tx,
+      ended.map(({ id }) => id),
+      now,
+      { uri, algorithm },
+    )
+  return ended.length
 }
 
-async function deleteConsents(tx: Tx, clientId: string): Promise<number> {
-  const some = tx.selectFrom('consents').select('user_id').where('client_id', '=', clientId).limit(batch)
+async function deleteConsents(tx: Tx, clientId: string, rows: number): Promise<number> {
+  const some = tx.selectFrom('consents').select('user_id').where('client_id', '=', clientId).limit(rows)
   const deleted = tx.deleteFrom('consents').where('client_id', '=', clientId).where('user_id', 'in', some)
   return Number((await deleted.executeTakeFirst()).numDeletedRows)
 }

@@ -10,16 +10,16 @@ const unusedRetention = 7 * 86_400_000
 const batch = 1_000
 
 /** @throws Problem `conflict` */
-export async function refuseTooMany(tx: Tx): Promise<void> {
+export async function refuseTooMany(tx: Tx, most = mostRegistered): Promise<void> {
   const beyond = await tx
     .selectFrom('clients')
     .select('id')
     .where('origin', '=', 'registration')
     .orderBy('created_at')
     .limit(1)
-    .offset(mostRegistered - 1)
+    .offset(most - 1)
     .executeTakeFirst()
-  if (beyond) throw new Problem('conflict', { detail: `${mostRegistered} apps have registered themselves.` })
+  if (beyond) throw new Problem('conflict', { detail: `${most} apps have registered themselves.` })
 }
 
 /** Deletes registered clients that no user signs in with and no user allowed. */

@@ -2,11 +2,12 @@ import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit.ts'
 import { signedIn } from '../../accounts/routes.ts'
+import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { DateTime, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
-import type { AllowedApps } from './allowed-apps.ts'
+import type { AllowedApp, AllowedApps } from './allowed-apps.ts'
 
 const tags = ['sign-in']
 
@@ -18,13 +19,15 @@ const AppList = Type.Object({
       firstParty: Type.Boolean({ description: 'Whether it belongs to the product, and needs no consent' }),
       scopes: Type.Array(Type.String()),
       since: DateTime,
-      lastUsedAt: nullable(DateTime, 'Null when I am not signed in there'),
+      lastUsedAt: nullable(DateTime, 'Null when the user is not signed in there'),
     }),
   ),
 })
 
-/** /auth/apps: the apps that a user allowed, or in which the user is signed in. */
-export function allowedAppsRoutes(routes: App, apps: AllowedApps): void {
+type IsUser = (id: string) => Promise<boolean>
+
+/** /auth/apps and /users/{id}/apps: the apps that a user allowed, or in which the user is signed in. */
+export function allowedAppsRoutes(routes: App, apps: AllowedApps, isUser: IsUser): void {
   routes.get(
     '/auth/apps',
     {
@@ -36,16 +39,23 @@ export function allowedAppsRoutes(routes: App, apps: AllowedApps): void {
       },
     },
     async ({ principal }) => {
-      const list = await apps.list(userOf({ principal }))
-      const data = list.map(({ id, name, firstParty, scopes, since, lastUsedAt }) => ({
-        id,
-        name,
-        firstParty,
-        scopes,
-        since: isoTime(since),
-        lastUsedAt: lastUsedAt === null ? null : isoTime(lastUsedAt),
-      }))
-      return { data }
+      return { data: (await apps.list(userOf({ principal }))).map(view) }
+    },
+  )
+  routes.get(
+    '/users/:id/apps',
+    {
+      config: { access: { scope: 'users:read' } },
+      schema: {
+        tags,
+        summary: 'The apps that a user allowed or is signed in to',
+        params: Type.Object({ id: Type.String() }),
+        response: { 200: AppList },
+      },
+    },
+    async ({ params: { id } }) => {
+      if (!isId(id) || !(await isUser(id))) throw new Problem('not-found')
+      return { data: (await apps.list(id)).map(view) }
     },
   )
   routes.delete(
@@ -66,6 +76,17 @@ export function allowedAppsRoutes(routes: App, apps: AllowedApps): void {
       return reply.code(204).send(null)
     },
   )
+}
+
+function view({ id, name, firstParty, scopes, since, lastUsedAt }: AllowedApp) {
+  return {
+    id,
+    name,
+    firstParty,
+    scopes,
+    since: isoTime(since),
+    lastUsedAt: lastUsedAt === null ? null : isoTime(lastUsedAt),
+  }
 }
 
 /** @throws Problem `forbidden` for an app that may see only its own sign-ins */

@@ -10,6 +10,7 @@ import type { App } from '../../http/app.ts'
 import { refreshPage } from '../../http/pages/html.ts'
 import { AuthorizationError } from '../authorize/authorization-error.ts'
 import type { AuthorizationRequests, Parameters } from '../authorize/authorization-requests.ts'
+import type { BrowserCookie } from '../authorize/browser-cookie.ts'
 import type { Decision, Wanted } from '../authorize/decision.ts'
 import { parseRequest, returnAddress, type AuthorizationRequest } from '../authorize/request-parameters.ts'
 import {
@@ -28,6 +29,7 @@ import type { Consents } from './consents.ts'
 export interface ConsentRouteParts {
   clients: Clients
   requests: AuthorizationRequests
+  browserCookie: BrowserCookie
   decision: Decision
   consents: Consents
   forms: ConsentForms
@@ -83,18 +85,19 @@ async function load(
   request: FastifyRequest,
   body: { client_id: string; request_uri: string; proof: string },
 ): Promise<{ asked: Wanted; session: Session }> {
-  const { clients, requests, sessions, sessionCookie, forms, noteRefusal } = parts
+  const { clients, requests, browserCookie, sessions, sessionCookie, forms, noteRefusal } = parts
   const token = sessionCookie.read(request)
   const session = token === undefined ? undefined : await sessions.find(token)
   if (!session) throw new Problem('not-signed-in')
   const client = await clients.find(body.client_id)
-  const stored = client && (await requests.read(body.request_uri, client.id))
-  if (client && stored && !stored.pushed) {
+  const browser = browserCookie.read(request)
+  const stored = client && (await requests.read(body.request_uri, client.id, browser))
+  if (client && browser !== undefined && stored && !stored.pushed) {
     const { parameters } = stored
     const wanted = stillAllowed(client, parameters)
     const about = { sessionId: session.id, clientId: client.id, requestUri: body.request_uri }
     if (wanted && forms.verify({ ...about, scope: wanted.scope }, body.proof))
-      return { asked: { client, wanted, parameters, stored }, session }
+      return { asked: { client, wanted, parameters, stored, browser }, session }
   }
   const target = client && `app:${client.id}`
   await noteRefusal(request, { action: 'app.refused', code: 'invalid-consent', target }, request.principal)

@@ -18,6 +18,9 @@ export interface BackchannelLogoutsParts extends LogoutTokenParts {
   allowPrivateNetwork: boolean
 }
 
+/** What a notice needs of its app. */
+type ToldApp = Pick<Client, 'id' | 'backchannelLogoutUri' | 'idTokenAlgorithm'>
+
 /** Milliseconds between two looks for notices. */
 const interval = 1_000
 /** Milliseconds for one attempt. */
@@ -89,9 +92,9 @@ export class BackchannelLogouts implements Worker {
   }
 
   async #tell(logout: ClaimedLogout): Promise<void> {
-    const client = await this.#parts.clients.find(logout.client_id)
-    if (client?.backchannelLogoutUri === undefined) return this.#queue.remove(logout)
-    const status = await this.#post(client, client.backchannelLogoutUri, logout)
+    const told = deletedApp(logout) ?? (await this.#parts.clients.find(logout.client_id))
+    if (told?.backchannelLogoutUri === undefined) return this.#queue.remove(logout)
+    const status = await this.#post(told, told.backchannelLogoutUri, logout)
     if (status !== undefined && status >= 200 && status <= 299) return this.#queue.remove(logout)
     // A stop cuts the attempt short: another process, or this one after its start, makes it again.
     if (this.#stopping.signal.aborted || (await this.#queue.putOff(logout))) return
@@ -100,7 +103,7 @@ export class BackchannelLogouts implements Worker {
         ...byService,
         action: 'app.logout_failed',
         userId: logout.user_id,
-        target: `app:${client.id}`,
+        target: `app:${told.id}`,
         code: status === undefined ? 'no-answer' : 'refused',
         detail: { attempts: logout.attempts + 1, status: status ?? null },
       }),
@@ -108,7 +111,7 @@ export class BackchannelLogouts implements Worker {
   }
 
   /** The status of the app's answer; `undefined` without one. Redirects are not followed. */
-  async #post(client: Client, url: string, logout: ClaimedLogout): Promise<number | undefined> {
+  async #post(client: ToldApp, url: string, logout: ClaimedLogout): Promise<number | undefined> {
     const body = new URLSearchParams({ logout_token: await logoutToken(this.#parts, client, logout) })
     try {
       const { status } = await this.#fetch(url, { method: 'POST', body, signal: this.#stopping.signal })
@@ -122,4 +125,10 @@ export class BackchannelLogouts implements Worker {
   #warn(error: unknown): void {
     this.#parts.log.warn({ err: error }, 'could not send back-channel logouts')
   }
+}
+
+/** The app of a notice that was made when the app was deleted. */
+function deletedApp({ client_id: id, uri, algorithm }: ClaimedLogout): ToldApp | undefined {
+  if (uri === null || algorithm === null) return undefined
+  return { id, backchannelLogoutUri: uri, idTokenAlgorithm: algorithm as Client['idTokenAlgorithm'] }
 }

@@ -1,9 +1,12 @@
+import type { Selectable } from 'kysely'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { BackchannelLogoutsTable } from '../../storage/tables.ts'
 
+type Named = 'family_id' | 'user_id' | 'client_id' | 'uri' | 'algorithm'
+
 /** A notice that this process sends. */
-export interface ClaimedLogout extends Pick<BackchannelLogoutsTable, 'family_id' | 'user_id' | 'client_id'> {
+export interface ClaimedLogout extends Pick<Selectable<BackchannelLogoutsTable>, Named> {
   /** Failed ones. */
   attempts: number
 }
@@ -41,7 +44,7 @@ export class LogoutQueue {
           .set({ claimed_until: now + claimTime })
           .where('family_id', 'in', ids)
           .where((eb) => eb.or([eb('claimed_until', 'is', null), eb('claimed_until', '<=', now)]))
-          .returning(['family_id', 'user_id', 'client_id', 'attempts'])
+          .returning(['family_id', 'user_id', 'client_id', 'attempts', 'uri', 'algorithm'])
           .execute(),
       { priority: 'work' },
     )

@@ -16,7 +16,7 @@ export interface LogoutTokenParts {
 /** Signs the logout token of a sign-in that ended (OpenID Connect Back-Channel Logout 1.0, section 2.4). */
 export function logoutToken(
   { keys, clock, baseUrl }: LogoutTokenParts,
-  client: Client,
+  client: Pick<Client, 'id' | 'idTokenAlgorithm'>,
   { user_id: userId, family_id: familyId }: Pick<BackchannelLogoutsTable, 'user_id' | 'family_id'>,
 ): Promise<string> {
   const now = Math.floor(clock.now() / 1000)

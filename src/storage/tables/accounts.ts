@@ -1,3 +1,5 @@
+import type { Generated } from 'kysely'
+
 export type Role = 'user' | 'admin'
 
 export interface UsersTable {
@@ -10,6 +12,8 @@ export interface UsersTable {
   role: Role
   blocked_at: number | null
   created_at: number
+  /** The last sign-in or request, to a minute; 0 for an imported user who has not signed in. */
+  last_seen_at: Generated<number>
 }
 
 /** The link between a provider's identity and a local user. The key is (provider, provider_id), never an e-mail. */

@@ -9,6 +9,8 @@ export interface AuthorizationRequestsTable {
   parameters: string
   /** 1 if the client pushed it (RFC 9126). */
   pushed: number
+  /** SHA-256 of the cookie of the browser that it is parked in; null for a pushed one, and until the browser is known. */
+  browser_hash: Uint8Array | null
   created_at: number
   expires_at: number
 }
@@ -64,4 +66,7 @@ export interface BackchannelLogoutsTable {
   /** Until when no other process sends it. */
   claimed_until: number | null
   created_at: number
+  /** Of an app that was deleted: where it is told, and the algorithm of the token. Null: as the app has it. */
+  uri: Generated<string | null>
+  algorithm: Generated<string | null>
 }

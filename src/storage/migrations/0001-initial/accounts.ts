@@ -2,15 +2,22 @@ import type { SchemaPart } from './dialect.ts'
 
 /** Users, how they are recognised, and what they and programs authenticate with. */
 export const accounts: SchemaPart = {
-  tables: ({ time, bytes, sortedText, strict, strictByKey }) => `
+  tables: ({ engine, time, bytes, sortedText, strict, strictByKey }) => `
     -- One row for each person or account. The first sign-in of an identity inserts it; admins change role and block.
+    -- Sign-ins and requests update last_seen_at; it is 0 for an imported user who has not signed in.
     -- provider and provider_id name one of its identities. No foreign key: identities refer to users already.
     create table users (
       id ${sortedText} primary key, email text, name text, provider text not null, provider_id text not null,
-      role text not null, blocked_at ${time}, created_at ${time} not null
+      role text not null, blocked_at ${time}, created_at ${time} not null, last_seen_at ${time} not null default 0
     ) ${strictByKey};
     -- The last admin cannot be removed. This finds the admins without reading all users.
     create index users_admins on users (id) where role = 'admin';
+    -- For the filters, the search and the orders of GET /users.
+    create index users_blocked on users (provider, id) where blocked_at is not null;
+    create index users_of_provider on users (provider, id);
+    create index users_by_last_seen on users (last_seen_at, id);
+    create index users_by_email on users (${engine === 'postgres' ? '(lower(email) collate "C")' : 'lower(email)'});
+    create index users_by_name on users (${engine === 'postgres' ? '(lower(name) collate "C")' : 'lower(name)'});
 
     -- One row for each account at a provider that belongs to a user. A sign-in inserts it and updates it.
     create table identities (
@@ -22,6 +29,8 @@ export const accounts: SchemaPart = {
     ) ${strictByKey};
     -- For the list of a user's identities, and for the cascade when the user is deleted.
     create index identities_of_user on identities (user_id);
+    -- For the users that are admins by a group.
+    create index identities_of_admin_groups on identities (provider, admin_group) where admin_group is not null;
 
     -- One row for each signed-in browser. A sign-in inserts it, and its requests update last_seen_at.
     create table sessions (

@@ -30,6 +30,9 @@ export const audit: SchemaPart = {
     create index audit_of_target on audit_log (target, created_at, id) where target is not null;
     create index audit_of_address on audit_log (address, created_at, id) where address is not null;
     create index audit_of_failures on audit_log (created_at, id) where code is not null;
+    -- For the sign-ins of each provider that GET /providers counts, and its last check.
+    create index audit_of_provider on audit_log (provider, action, created_at)
+      where action in ('user.signed_in', 'sign_in.failed', 'provider.checked');
     -- Failures without a user are deleted earlier, because strangers can cause any number of them.
     create index audit_anonymous_failures on audit_log (created_at) where user_id is null and code is not null;
 

@@ -27,8 +27,8 @@ export const login: SchemaPart = {
     create index token_families_of_user on token_families (user_id);
     -- For the end of the browser's session that the app signed in with.
     create index token_families_of_session on token_families (session_id) where session_id is not null;
-    -- For the end of a client, and to see whether it was ever used.
-    create index token_families_of_client on token_families (client_id);
+    -- For the list of an app's sign-ins, for the end of a client, and to see whether it was ever used.
+    create index token_families_of_client on token_families (client_id, id);
     -- For the sweeper.
     create index token_families_by_end on token_families (expires_at);
 

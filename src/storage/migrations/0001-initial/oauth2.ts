@@ -6,7 +6,7 @@ export const oauth2: SchemaPart = {
     -- One row for each authorization request that waits for its user: pushed by the client, or parked during a sign-in.
     create table authorization_requests (
       request_hash ${bytes} primary key, client_id text not null, parameters text not null, pushed integer not null,
-      created_at ${time} not null, expires_at ${time} not null
+      browser_hash ${bytes}, created_at ${time} not null, expires_at ${time} not null
     ) ${strict};
     -- For the sweeper.
     create index authorization_requests_by_end on authorization_requests (expires_at);
@@ -37,7 +37,8 @@ export const oauth2: SchemaPart = {
     -- The transaction that ends the sign-in inserts it. No foreign keys: it outlives the token family.
     create table backchannel_logouts (
       family_id ${sortedText} primary key, user_id ${sortedText} not null, client_id text not null,
-      attempts ${bigint} not null default 0, due_at ${time} not null, claimed_until ${time}, created_at ${time} not null
+      attempts ${bigint} not null default 0, due_at ${time} not null, claimed_until ${time}, created_at ${time} not null,
+      uri text, algorithm text
     ) ${strictByKey};
     -- For the worker that sends them.
     create index backchannel_logouts_due on backchannel_logouts (due_at);

@@ -1,0 +1,162 @@
+import { Type } from 'typebox'
+import { auditOrigin, type Audit } from '../accounts/audit.ts'
+import { Problem } from '../errors.ts'
+import type { App } from '../http/app.ts'
+import { DateTime, nullable } from '../http/schemas/schemas.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { isoTime } from '../runtime/iso-time.ts'
+import type { Database } from '../storage/database.ts'
+import type { ProviderFinding } from './check-provider.ts'
+import type { ProviderClient } from './provider-client.ts'
+import { countAtMost, type LastCheck, type ProviderStore } from './provider-store.ts'
+
+export interface ProvidersRoutesParts {
+  providers: ReadonlyMap<string, ProviderClient>
+  store: ProviderStore
+  check: (name: string) => Promise<ProviderFinding>
+  /** The name of the provider of demo mode. */
+  builtIn: string | undefined
+  keepsTokens: (name: string) => boolean
+  database: Database
+  audit: Audit
+  clock: Clock
+  baseUrl: () => string
+}
+
+const tags = ['sign-in']
+/** Checks that one caller may start in a minute. */
+const checksPerMinute = 30
+/** UTF-16 code units of a finding that are kept. */
+const longestText = 500
+
+const Counts = Type.Object({
+  ok: Type.Integer({ minimum: 0, maximum: countAtMost }),
+  failed: Type.Integer({ minimum: 0, maximum: countAtMost }),
+})
+
+const Check = Type.Object({
+  state: Type.Enum(['ok', 'warning', 'fault'], {
+    description: 'A fault stops sign-ins; a warning may',
+  }),
+  text: Type.String({ description: 'What was found: discovery, keys, reachability, clock' }),
+  at: DateTime,
+})
+
+const Texts = (description: string) => Type.Array(Type.String(), { description })
+
+const Provider = Type.Object({
+  name: Type.String({ description: 'As in /auth/{provider}' }),
+  label: Type.String({ description: 'As on /login' }),
+  icon: Type.String({ description: 'A data: URI' }),
+  kind: Type.Enum(['openid', 'oauth'], { description: 'OpenID Connect, or plain OAuth 2.0' }),
+  builtIn: Type.Boolean({ description: 'Whether it is the provider of demo mode' }),
+  issuer: nullable(Type.String(), 'Null for plain OAuth 2.0'),
+  clientId: Type.String({ description: 'The client id of this service at the provider' }),
+  callbackUrl: Type.String({ description: 'The redirect URI to register at the provider' }),
+  scope: Type.String({ description: 'Separated by spaces' }),
+  rules: Type.Object({
+    allowedEmailDomains: Texts('Only verified addresses of these domains may sign in; empty: all'),
+    allowedGroups: Texts('Only members of one of these groups may sign in; empty: all'),
+    adminGroups: Texts('Members of these groups are admins'),
+    exclusiveRoles: Type.Boolean({ description: 'Whether the groups alone decide who is an admin' }),
+    updateProfile: Type.Boolean({ description: 'Whether each sign-in updates e-mail address and name' }),
+    endSession: Type.Boolean({ description: 'Whether a sign-out goes on to the provider' }),
+    keepsTokens: Type.Boolean({ description: "Whether the provider's tokens are stored for handlers" }),
+  }),
+  signIns: Type.Object(
+    { day: Counts, week: Counts },
+    { description: `Of the last 24 hours and 7 days; ${countAtMost} stands for that many or more` },
+  ),
+  users: Type.Integer({
+    minimum: 0,
+    maximum: countAtMost,
+    description: `Users whose first identity is of this provider; ${countAtMost} stands for that many or more`,
+  }),
+  lastCheck: nullable(Check, 'Null if it was not checked yet'),
+})
+
+/** GET /providers and POST /providers/{name}/check, for admins. */
+export function providersRoutes(routes: App, parts: ProvidersRoutesParts): void {
+  routes.get(
+    '/providers',
+    {
+      config: { access: { scope: 'users:read' } },
+      schema: {
+        tags,
+        summary: 'The configured identity providers, without secrets',
+        response: { 200: Type.Object({ data: Type.Array(Provider) }) },
+      },
+    },
+    async () => ({
+      data: await Promise.all([...parts.providers.values()].map((client) => view(parts, client))),
+    }),
+  )
+  routes.post(
+    '/providers/:name/check',
+    {
+      config: { access: { scope: 'users:write' }, rateLimit: { max: checksPerMinute } },
+      schema: {
+        tags,
+        summary: 'Check a provider now, as `postern doctor` does: discovery, keys, reachability, clock',
+        params: Type.Object({ name: Type.String() }),
+        response: { 200: Check },
+      },
+    },
+    async (request, reply) => {
+      const { providers, check, database, audit, clock } = parts
+      const { name } = request.params
+      if (!providers.has(name)) throw new Problem('unknown-provider')
+      const { state, text: whole } = await check(name)
+      const text = whole.slice(0, longestText)
+      const at = clock.now()
+      await database.transaction((tx) =>
+        audit.record(tx, {
+          ...auditOrigin(request),
+          action: 'provider.checked',
+          provider: name,
+          detail: { state, text },
+        }),
+      )
+      return reply.send(viewCheck({ state, text, at }))
+    },
+  )
+}
+
+async function view(
+  { store, builtIn, keepsTokens, clock, baseUrl }: ProvidersRoutesParts,
+  { provider }: ProviderClient,
+) {
+  const { name, label, icon, kind, clientId, scope, groups, admission } = provider
+  const [signIns, users, lastCheck] = await Promise.all([
+    store.signIns(name, clock.now()),
+    store.users(name),
+    store.lastCheck(name),
+  ])
+  return {
+    name,
+    label,
+    icon,
+    kind,
+    builtIn: name === builtIn,
+    issuer: provider.kind === 'openid' ? provider.issuer : null,
+    clientId,
+    callbackUrl: `${baseUrl()}/auth/${name}/callback`,
+    scope,
+    rules: {
+      allowedEmailDomains: [...admission.emailDomains],
+      allowedGroups: [...admission.groups],
+      adminGroups: [...groups.admin],
+      exclusiveRoles: groups.exclusive,
+      updateProfile: provider.updateProfile,
+      endSession: provider.endSession,
+      keepsTokens: keepsTokens(name),
+    },
+    signIns,
+    users,
+    lastCheck: lastCheck ? viewCheck(lastCheck) : null,
+  }
+}
+
+function viewCheck({ state, text, at }: LastCheck) {
+  return { state, text, at: isoTime(at) }
+}

@@ -1,0 +1,96 @@
+import type { AuditOrigin, RecordAudit } from '../../accounts/audit.ts'
+import { deviceName } from '../../accounts/device-name.ts'
+import type { RefreshTokens } from '../../accounts/refresh-tokens.ts'
+import type { Cursors, CursorScope } from '../../paging/cursor.ts'
+import type { PageOfRows } from '../../paging/page.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Database } from '../../storage/database.ts'
+import { clientTarget, type ClientManagement } from './client-management.ts'
+
+/** A live sign-in of a user in an app: its refresh tokens belong to it. */
+export interface ClientSignIn {
+  id: string
+  userId: string
+  email: string | null
+  name: string | null
+  provider: string
+  /** The browser of the sign-in, such as `Firefox on Linux`. */
+  device: string
+  address: string | null
+  /** Separated by spaces; null for a sign-in at GET /auth/{provider}. */
+  scope: string | null
+  createdAt: number
+  lastSeenAt: number
+  expiresAt: number
+}
+
+export interface ClientSignInsParts {
+  database: Database
+  clock: Clock
+  cursors: Cursors
+  clients: Pick<ClientManagement, 'get'>
+  refreshTokens: RefreshTokens
+  record: RecordAudit
+  /** Milliseconds without use after which a sign-in expires. */
+  idle: number
+}
+
+/** The sign-ins of one app. */
+export class ClientSignIns {
+  readonly #parts: ClientSignInsParts
+
+  constructor(parts: ClientSignInsParts) {
+    this.#parts = parts
+  }
+
+  /** Newest first. @throws Problem `not-found` for an unknown app, `invalid-cursor` */
+  async page(clientId: string, limit: number, cursor: string | undefined): Promise<PageOfRows<ClientSignIn>> {
+    const { database, clock, cursors, clients, idle } = this.#parts
+    await clients.get(clientId)
+    const scope = scopeOf(clientId)
+    const now = clock.now()
+    let query = database.reader
+      .selectFrom('token_families as family')
+      .innerJoin('users', 'users.id', 'family.user_id')
+      .select(['family.id', 'family.user_id as userId', 'family.provider', 'family.address', 'family.scope'])
+      .select(['family.user_agent', 'family.created_at as createdAt', 'family.last_seen_at as lastSeenAt'])
+      .select(['family.expires_at as expiresAt', 'users.email', 'users.name'])
+      .where('family.client_id', '=', clientId)
+      .where('family.revoked_at', 'is', null)
+      .where('family.expires_at', '>', now)
+      .where('family.last_seen_at', '>', now - idle)
+    if (cursor !== undefined)
+      query = query.where('family.id', '<', cursors.decode(scope, cursor)[0] as string)
+    const rows = await query
+      .orderBy('family.id', 'desc')
+      .limit(limit + 1)
+      .execute()
+    const found = rows.map(({ user_agent: agent, ...row }) => ({ ...row, device: deviceName(agent) }))
+    return cursors.page(scope, found, limit, ({ id }) => [id])
+  }
+
+  /** Revokes one sign-in with its tokens. False when the app has no such sign-in. */
+  async revoke(clientId: string, id: string, origin: AuditOrigin): Promise<boolean> {
+    const { database, refreshTokens, record } = this.#parts
+    const row = await database.reader
+      .selectFrom('token_families')
+      .select('user_id')
+      .where('id', '=', id)
+      .where('client_id', '=', clientId)
+      .executeTakeFirst()
+    if (!row) return false
+    const { user_id: userId } = row
+    const detail = { signIn: id }
+    const target = clientTarget(clientId)
+    return refreshTokens.revoke(
+      userId,
+      id,
+      (tx) => record(tx, { ...origin, action: 'tokens.revoked', userId, target, detail }),
+      { clientId },
+    )
+  }
+}
+
+function scopeOf(clientId: string): CursorScope {
+  return { list: 'client sign-ins', keys: [{ name: 'id', type: 'text' }], query: [clientId] }
+}

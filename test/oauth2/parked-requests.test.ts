@@ -1,0 +1,88 @@
+// An authorization request that waits for a sign-in or a consent belongs to the browser that started it.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Browser } from '../harness/browser.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { signIn } from '../login/harness.ts'
+import { authorizeUrl, callback, clients, toApp } from './harness.ts'
+
+onEachEngine('a parked authorization request', (engine) => {
+  let provider: OAuthProvider
+  let service: TestService
+  before(async () => {
+    provider = await startOAuthProvider()
+    service = await startTestService(engine, {
+      env: provider.env('ACME'),
+      config: { login: { clients } },
+    })
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+
+  /** Starts a request without a session; gives the address at which it goes on after the sign-in. */
+  async function park(browser: Browser): Promise<URL> {
+    const answer = await browser.go(authorizeUrl(service))
+    assert.equal(answer.status, 303)
+    const login = new URL(answer.headers.get('location')!, service.baseUrl)
+    return new URL(login.searchParams.get('return_to')!, service.baseUrl)
+  }
+  async function signedIn(): Promise<Browser> {
+    const browser = new Browser()
+    provider.profile = { id: 'victim' }
+    await signIn(service, browser)
+    return browser
+  }
+
+  test('cannot be finished in the browser of a victim: an attacker who sends the link gets no code', async () => {
+    const link = await park(new Browser())
+    const victim = await signedIn()
+    const answer = await victim.go(link, { headers: { accept: 'text/html' } })
+    assert.equal(answer.status, 400)
+    assert.equal(answer.headers.get('location'), null)
+    assert.match(await answer.text(), /started in another browser/)
+    const stored = await service.database.reader.selectFrom('authorization_codes').selectAll().execute()
+    assert.deepEqual(stored, [])
+  })
+
+  test('goes on in the browser that started it, in several tabs', async () => {
+    const browser = new Browser()
+    const [first, second] = [await park(browser), await park(browser)]
+    provider.profile = { id: 'owner' }
+    await signIn(service, browser)
+    for (const link of [second, first])
+      assert.ok((await toApp(service, browser, link)).searchParams.get('code'))
+  })
+
+  test('that a form of another site began belongs to the browser that goes on with it', async () => {
+    // The form comes without cookies, so it cannot be bound yet.
+    const posted = await service.fetch('/oauth2/authorize', {
+      method: 'POST',
+      body: authorizeUrl(service).searchParams,
+    })
+    const next = new URL(posted.headers.get('location')!, service.baseUrl)
+    const browser = new Browser()
+    const answer = await browser.go(next)
+    assert.equal(answer.status, 303)
+    assert.match(answer.headers.get('location')!, /^\/login/)
+    const victim = await signedIn()
+    assert.equal((await victim.go(next)).status, 400)
+    await signIn(service, browser)
+    assert.ok((await toApp(service, browser, next)).href.startsWith(callback))
+  })
+
+  test('of a browser without cookies is refused', async () => {
+    const link = await park(new Browser())
+    assert.equal((await service.fetch(link.pathname + link.search)).status, 400)
+  })
+
+  test('a request cannot be taken over with the cookie alone, nor consented to elsewhere', async () => {
+    const link = await park(new Browser())
+    const other = new Browser()
+    await park(other)
+    assert.equal((await other.go(link)).status, 400)
+  })
+})
