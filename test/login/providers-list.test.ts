@@ -79,7 +79,7 @@ onEachEngine('the list of providers', (engine) => {
     assert.equal(acme!.callbackUrl, `${service.baseUrl}/auth/acme/callback`)
     assert.equal(acme!.rules['updateProfile'], true)
     assert.equal(gone!.clientId, 'gone-client')
-    assert.deepEqual([oidc!.kind, demo!.builtIn, oidc!.builtIn], ['openid', true, false])
+    assert.deepEqual([demo!.kind, demo!.builtIn, oidc!.builtIn], ['openid', true, false])
     assert.deepEqual(
       [oidc!.rules['allowedEmailDomains'], oidc!.rules['adminGroups'], oidc!.rules['allowedGroups']],
       [['example.com'], ['operators'], []],

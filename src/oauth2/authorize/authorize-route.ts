@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
+import { newToken } from '../../crypto/tokens.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { rawQuery } from '../../http/requests/query-string.ts'
@@ -48,6 +49,7 @@ export async function authorizeRoutes(app: App, parts: AuthorizeRouteParts): Pro
       config: {
         access: 'public',
         rateLimit: { max: 300 },
+        sends: { sometimes: ['Set-Cookie'] },
       },
       schema: {
         tags: ['sign-in'],
@@ -61,10 +63,12 @@ export async function authorizeRoutes(app: App, parts: AuthorizeRouteParts): Pro
       errorHandler: answerWithPage,
     } as const
     routes.get('/oauth2/authorize', options, async (request, reply) => {
-      const browser = parts.browserCookie.ensure(request, reply)
+      const browser = parts.browserCookie.read(request) ?? newToken()
       const { client, parameters, stored } = await loadRequest(parts, request, rawQuery(request.url), browser)
       const address = await addressOf(parts, request, client, parameters)
       const authorization = await decide(parts, request, { client, parameters, stored, browser, address })
+      // Only a request that is parked now needs the browser again.
+      if (!('answer' in authorization)) parts.browserCookie.keep(reply, browser)
       if ('page' in authorization) return reply.type('text/html; charset=utf-8').send(authorization.page)
       if ('redirect' in authorization) return reply.redirect(authorization.redirect, 303)
       return respond(reply, address, authorization.answer, parts.baseUrl())

@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { HostCookie } from '../../accounts/host-cookie.ts'
-import { newToken } from '../../crypto/tokens.ts'
 import { parkedLifetime } from './authorization-requests.ts'
 
 /**
@@ -14,14 +13,13 @@ export class BrowserCookie {
     this.#cookie = new HostCookie('authorize', baseUrl)
   }
 
+  /** The browser's value; `undefined` for one without waiting requests. */
   read(request: FastifyRequest): string | undefined {
     return this.#cookie.read(request)
   }
 
-  /** The browser's value, or a new one. The response sends it, which extends its lifetime. */
-  ensure(request: FastifyRequest, reply: FastifyReply): string {
-    const value = this.#cookie.read(request) ?? newToken()
+  /** Keeps the value in the browser while a request is parked there. */
+  keep(reply: FastifyReply, value: string): void {
     this.#cookie.set(reply, value, parkedLifetime / 1000)
-    return value
   }
 }
