@@ -80,7 +80,8 @@ export async function recordLogouts(
         due_at: now,
         claimed_until: null,
         created_at: now,
-        ...deletedApp,
+        uri: deletedApp?.uri ?? null,
+        algorithm: deletedApp?.algorithm ?? null,
       })),
     )
     .onConflict((conflict) => conflict.doNothing())

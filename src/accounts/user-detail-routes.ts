@@ -32,7 +32,9 @@ const count = (description: string) => Type.Integer({ minimum: 0, maximum: 100, 
 const User = Type.Object({
   id: Type.String(),
   email: NullableText,
-  emailVerified: Type.Boolean({ description: 'Whether a provider asserts that the address belongs to the user' }),
+  emailVerified: Type.Boolean({
+    description: 'Whether a provider asserts that the address belongs to the user',
+  }),
   name: NullableText,
   picture: NullableText,
   groups: Type.Array(Type.String(), { description: 'Of all identities, at most 200' }),

@@ -61,7 +61,8 @@ export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts
     const query = queries({ url, parameters: parameters as Parameters, caller })
     return sendTagged(request, reply, await readOnStandby(parts.standby, request, reply, () => answer(query)))
   })
-  if (list.exports) for (const format of ['ndjson', 'csv'] as const) exportRoute(app, list, { ...parts, revision }, format)
+  if (list.exports)
+    for (const format of ['ndjson', 'csv'] as const) exportRoute(app, list, { ...parts, revision }, format)
 }
 
 /** Reads from the standby if there is one and the request accepts its age, which is sent as `Postern-Data-Age`, in seconds. */

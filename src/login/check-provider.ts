@@ -87,7 +87,7 @@ function addressesOf(
   discovered: Discovered,
 ): { service: string[]; browser: string[] } {
   const { authUrl, tokenUrl, profileUrl } = provider
-    const hosts = new Set<string>()
+  const hosts = new Set<string>()
   const isNew = (url: unknown): url is string => {
     const host = typeof url === 'string' && URL.canParse(url) ? new URL(url).host : undefined
     return host !== undefined && !hosts.has(host) && hosts.add(host).size > 0

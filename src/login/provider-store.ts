@@ -52,7 +52,7 @@ export class ProviderStore {
       .selectFrom(some)
       .select((eb) => eb.fn.countAll<number>().as('count'))
       .executeTakeFirstOrThrow()
-    return Number(count)
+    return count
   }
 
   /** The newest entry of a check; `undefined` without one. */
@@ -71,11 +71,7 @@ export class ProviderStore {
     return { state, text, at: row.created_at }
   }
 
-  async #count(
-    provider: string,
-    action: CountedAction,
-    now: number,
-  ): Promise<{ day: number; week: number }> {
+  async #count(provider: string, action: CountedAction, now: number): Promise<{ day: number; week: number }> {
     const newest = this.#database.reader
       .selectFrom('audit_log')
       .select('created_at')
@@ -92,6 +88,6 @@ export class ProviderStore {
         sql<number>`count(case when newest.created_at > ${now - day} then 1 end)`.as('day'),
       ])
       .executeTakeFirstOrThrow()
-    return { day: Number(counts.day), week: Number(counts.week) }
+    return counts
   }
 }

@@ -11,7 +11,7 @@ import type { AuditAction } from '../../src/accounts/audit-actions.ts'
 import { createRecordAudit } from '../../src/accounts/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { emit, expectJson, settled as deliverySettled, subscribe, until } from '../emitting/harness.ts'
-import { signIn, spa, whoAmI } from '../login/harness.ts'
+import { appCode, exchange, newPkce, signIn, spa, whoAmI } from '../login/harness.ts'
 import { postWebhook, settled } from '../receiving/harness.ts'
 
 /** Routes that write no entry, with the reason. */
@@ -214,6 +214,24 @@ onEachEngine('the audit log and all routes', (engine) => {
     }
   }
 
+  /** The client of the configuration in which a new user is signed in, and the id of the sign-in. */
+  async function appSignIn(): Promise<string> {
+    provider.profile = { id: 'in-an-app' }
+    const pkce = newPkce()
+    const { status } = await exchange(service, {
+      grant_type: 'authorization_code',
+      client_id: spa.id,
+      code: await appCode(service, pkce),
+      code_verifier: pkce.verifier,
+      redirect_uri: spa.redirectUris[0]!,
+    })
+    assert.equal(status, 200)
+    const answer = (await (await service.admin(`/clients/${spa.id}/sign-ins`)).json()) as {
+      data: { id: string }[]
+    }
+    return `/clients/${spa.id}/sign-ins/${answer.data[0]!.id}`
+  }
+
   function clientCalls(): Record<string, [AuditAction, () => Promise<Response>]> {
     const app = { name: 'app', redirectUris: ['https://app.example.com/callback'] }
     const make = async (): Promise<string> =>
@@ -227,6 +245,10 @@ onEachEngine('the audit log and all routes', (engine) => {
         async () => admin('PATCH', `/clients/${await make()}`, { name: 'b' }),
       ],
       'DELETE /clients/:id': ['client.deleted', async () => admin('DELETE', `/clients/${await make()}`)],
+      'DELETE /clients/:id/sign-ins/:signInId': [
+        'tokens.revoked',
+        async () => admin('DELETE', await appSignIn()),
+      ],
       'POST /clients/:id/secrets': [
         'client.secret_created',
         async () => admin('POST', `/clients/${await make()}/secrets`),
@@ -329,6 +351,7 @@ onEachEngine('the audit log and all routes', (engine) => {
         return admin('PATCH', `/users/${id}`, { blocked: true })
       },
     ],
+    'POST /providers/:name/check': ['provider.checked', () => admin('POST', '/providers/acme/check')],
     'DELETE /users/:id/sessions': [
       'session.revoked',
       async () => {

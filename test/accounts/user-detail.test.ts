@@ -64,11 +64,8 @@ onEachEngine('one user', (engine) => {
       await site.data<Json>(browser, '/auth/sessions'),
     ])
       assert.deepEqual(
-        devices.map(({ kind, app, appName }) => [kind, app, appName]).toSorted(),
-        [
-          ['app', 'spa', 'The spa'],
-          ['browser', null, null],
-        ].toSorted(),
+        new Set(devices.map(({ kind, app, appName }) => [kind, app, appName].join(' '))),
+        new Set(['app spa The spa', 'browser  ']),
       )
   })
 
@@ -83,7 +80,7 @@ onEachEngine('one user', (engine) => {
     )
     const rest = await read<Page>(`/users/${id}/audit?cursor=${first.pageInfo.nextCursor!}`)
     const actions = rest.data.map(({ action }) => action)
-    assert.deepEqual(actions.toSorted(), ['user.created', 'user.signed_in'])
+    assert.deepEqual(new Set(actions), new Set(['user.created', 'user.signed_in']))
     assert.ok(rest.data.every(({ userId }) => userId === id))
     const failed = await read<Page>(`/users/${id}/audit?failed=true`)
     assert.deepEqual(failed.data, [])

@@ -6,7 +6,13 @@ import { startTestService, type TestService } from '#test/harness/service.ts'
 import { usersList } from '../../src/listing/resources/users.ts'
 
 interface Body {
-  data: { id: string; name: string | null; role: string; blockedAt: string | null; lastSeenAt: string | null }[]
+  data: {
+    id: string
+    name: string | null
+    role: string
+    blockedAt: string | null
+    lastSeenAt: string | null
+  }[]
   pagination: { page: number; total: number; totalPages: number; hasNext: boolean; estimated?: true }
 }
 

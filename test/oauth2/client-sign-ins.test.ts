@@ -5,7 +5,6 @@ import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { storedClients } from '../../src/oauth2/clients/client-list.ts'
 import { forgetClient } from '../../src/oauth2/clients/client-removal.ts'
 import { addSecret, deleteEndedSecrets } from '../../src/oauth2/clients/client-secrets.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
 import { Browser } from '../harness/browser.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
@@ -26,13 +25,11 @@ onEachEngine('the sign-ins of an app', (engine) => {
   let provider: OAuthProvider
   let service: TestService
   let receiver: Receiver
-  let shift = 0
   before(async () => {
     provider = await startOAuthProvider()
     receiver = await startReceiver(200)
     service = await startTestService(engine, {
       env: { ...provider.env('ACME'), ALLOW_PRIVATE_NETWORK: 'true' },
-      parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
     })
   })
   after(async () => {

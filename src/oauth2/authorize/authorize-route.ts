@@ -134,7 +134,13 @@ async function addressOf(
 async function decide(
   { decision, noteRefusal }: AuthorizeRouteParts,
   request: FastifyRequest,
-  { client, parameters, stored, browser, address }: LoadedRequest & { browser: string; address: ReturnAddress },
+  {
+    client,
+    parameters,
+    stored,
+    browser,
+    address,
+  }: LoadedRequest & { browser: string; address: ReturnAddress },
 ): Promise<Authorization> {
   try {
     const wanted = parseRequest(client, address, parameters)

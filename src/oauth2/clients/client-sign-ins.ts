@@ -65,7 +65,9 @@ export class ClientSignIns {
       .orderBy('family.id', 'desc')
       .limit(limit + 1)
       .execute()
-    const found = rows.map(({ user_agent: agent, ...row }) => ({ ...row, device: deviceName(agent) }))
+    const found = rows.map(({ user_agent: agent, ...row }) =>
+      Object.assign(row, { device: deviceName(agent) }),
+    )
     return cursors.page(scope, found, limit, ({ id }) => [id])
   }
 

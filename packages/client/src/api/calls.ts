@@ -55,7 +55,7 @@ export interface Calls {
   }
   /** My sessions in browsers and apps; an app sees only its own */
   'GET /auth/sessions': {
-    answer: { data: ({ id: string; kind: "browser" | "app"; current: boolean; device: string; app: string | null; provider: string; address: string | null; userAgent: string | null; createdAt: string; lastSeenAt: string; expiresAt: string })[] }
+    answer: { data: ({ id: string; kind: "browser" | "app"; current: boolean; device: string; app: string | null; appName: string | null; provider: string; address: string | null; userAgent: string | null; createdAt: string; lastSeenAt: string; expiresAt: string })[] }
   }
   /** Sign out everywhere else: revokes my other sessions; an app revokes only its own */
   'DELETE /auth/sessions': {
@@ -66,6 +66,11 @@ export interface Calls {
     params: { id: string }
     answer: undefined
   }
+  /** One user, with counts */
+  'GET /users/{id}': {
+    params: { id: string }
+    answer: { id: string; email: string | null; emailVerified: boolean; name: string | null; picture: string | null; groups: (string)[]; provider: string; providerId: string; role: "user" | "admin"; adminBy: "role" | "ADMIN_IDENTITIES" | "groups" | null; blockedAt: string | null; createdAt: string; lastSeenAt: string | null; counts: { identities: number; browsers: number; apps: number } }
+  }
   /** Block or unblock an account or change its role; revokes its sessions and tokens */
   'PATCH /users/{id}': {
     params: { id: string }
@@ -75,7 +80,7 @@ export interface Calls {
   /** A user's sessions in browsers and apps */
   'GET /users/{id}/sessions': {
     params: { id: string }
-    answer: { data: ({ id: string; kind: "browser" | "app"; current: boolean; device: string; app: string | null; provider: string; address: string | null; userAgent: string | null; createdAt: string; lastSeenAt: string; expiresAt: string })[] }
+    answer: { data: ({ id: string; kind: "browser" | "app"; current: boolean; device: string; app: string | null; appName: string | null; provider: string; address: string | null; userAgent: string | null; createdAt: string; lastSeenAt: string; expiresAt: string })[] }
   }
   /** Revoke all sessions of a user, in browsers and apps; the user may sign in again */
   'DELETE /users/{id}/sessions': {
@@ -96,6 +101,17 @@ export interface Calls {
     params: { provider: string }
     query?: { providerId?: string | undefined }
     answer: undefined
+  }
+  /** A user's identities, oldest first; a hundred at most */
+  'GET /users/{id}/identities': {
+    params: { id: string }
+    answer: { data: ({ provider: string; providerId: string; email: string | null; emailVerified: boolean; name: string | null; picture: string | null; groups: (string)[]; createdAt: string; lastUsedAt: string })[] }
+  }
+  /** The audit log of a user, newest first */
+  'GET /users/{id}/audit': {
+    params: { id: string }
+    query?: { action?: string | undefined; failed?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
+    answer: { data: ({ id: string; at: string; action: string; provider: string | null; providerId: string | null; target: string | null; code: string | null; supportId: string | null; address: string | null; userAgent: string | null; userId: string | null; userName: string | null; actor: string | null; actorName: string | null; targetName: string | null; sessionId: string | null; detail: Record<string, unknown> | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** API keys, newest first; revoked ones too */
   'GET /keys': {
@@ -131,6 +147,15 @@ export interface Calls {
   /** The identity providers on /login */
   'GET /auth/providers': {
     answer: { data: ({ name: string; label: string })[] }
+  }
+  /** The configured identity providers, without secrets */
+  'GET /providers': {
+    answer: { data: ({ name: string; label: string; icon: string; kind: "openid" | "oauth"; builtIn: boolean; issuer: string | null; clientId: string; callbackUrl: string; scope: string; rules: { allowedEmailDomains: (string)[]; allowedGroups: (string)[]; adminGroups: (string)[]; exclusiveRoles: boolean; updateProfile: boolean; endSession: boolean; keepsTokens: boolean }; signIns: { day: { ok: number; failed: number }; week: { ok: number; failed: number } }; users: number; lastCheck: { state: "ok" | "warning" | "fault"; text: string; at: string } | null })[] }
+  }
+  /** Check a provider now, as `postern doctor` does: discovery, keys, reachability, clock */
+  'POST /providers/{name}/check': {
+    params: { name: string }
+    answer: { state: "ok" | "warning" | "fault"; text: string; at: string }
   }
   /** Apps, declared ones included; of the others the newest first */
   'GET /clients': {
@@ -169,8 +194,24 @@ export interface Calls {
     params: { id: string; secretId: string }
     answer: undefined
   }
+  /** The live sign-ins in an app, newest first */
+  'GET /clients/{id}/sign-ins': {
+    params: { id: string }
+    query?: { limit?: number | string | undefined; cursor?: string | undefined }
+    answer: { data: ({ id: string; userId: string; email: string | null; name: string | null; provider: string; device: string; address: string | null; scopes: (string)[]; createdAt: string; lastSeenAt: string; expiresAt: string })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
+  }
+  /** End one sign-in in an app: its refresh tokens and access tokens are refused */
+  'DELETE /clients/{id}/sign-ins/{signInId}': {
+    params: { id: string; signInId: string }
+    answer: undefined
+  }
   /** The apps that I allowed or am signed in to */
   'GET /auth/apps': {
+    answer: { data: ({ id: string; name: string; firstParty: boolean; scopes: (string)[]; since: string; lastUsedAt: string | null })[] }
+  }
+  /** The apps that a user allowed or is signed in to */
+  'GET /users/{id}/apps': {
+    params: { id: string }
     answer: { data: ({ id: string; name: string; firstParty: boolean; scopes: (string)[]; since: string; lastUsedAt: string | null })[] }
   }
   /** Remove an app: revokes my consent and its tokens */
@@ -500,8 +541,8 @@ export interface Calls {
   }
   /** Local users, in the order in which they were created */
   'GET /users': {
-    query?: { limit?: number | string | undefined; page?: number | string | undefined }
-    answer: { data: ({ id: string; email: string | null; name: string | null; provider: string; providerId: string; role: string; createdAt: string })[]; pagination: { page: number; limit: number; total: number; totalPages: number; hasNext: boolean } }
+    query?: { limit?: number | string | undefined; page?: number | string | undefined; sort?: string | undefined; q?: string | undefined; role?: string | undefined; blocked?: boolean | string | undefined; provider?: string | undefined; lastSeenSince?: string | undefined; lastSeenUntil?: string | undefined }
+    answer: { data: ({ id: string; email: string | null; name: string | null; provider: string; providerId: string; role: string; createdAt: string; blockedAt: string | null; lastSeenAt: string | null })[]; pagination: { page: number; limit: number; total: number; totalPages: number; hasNext: boolean; estimated?: true } }
   }
   /** Products, filtered and sorted */
   'GET /products': {
