@@ -60,7 +60,7 @@ async function keyFaults(provider: ResolvedProvider, discovered: Discovered, cal
     const { keys } = ((await response.json()) ?? {}) as { keys?: unknown }
     return Array.isArray(keys) && keys.length > 0 ? [] : [`${url} has no keys: id tokens cannot be verified`]
   } catch (error) {
-    return [`${url} cannot be read: ${why(error)}`]
+    return [`${url} cannot be reached: ${why(error)}`]
   }
 }
 

@@ -114,6 +114,7 @@ export function providersRoutes(routes: App, parts: ProvidersRoutesParts): void 
           ...auditOrigin(request),
           action: 'provider.checked',
           provider: name,
+          target: `provider:${name}`,
           detail: { state, text },
         }),
       )
