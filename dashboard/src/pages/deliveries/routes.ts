@@ -1,10 +1,18 @@
 import { createRoute } from '@tanstack/react-router'
-import { page, rootRoute } from '../../root.ts'
+import { page, rootRoute, texts } from '../../root.ts'
+
+const listRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/deliveries',
+  validateSearch: texts('status', 'subscriber', 'owner', 'type', 'event', 'response', 'all'),
+  component: page(() => import('./list-page.tsx'), 'ListPage'),
+})
 
 const deliveryRoute = createRoute({
   getParentRoute: () => rootRoute,
-  path: '/deliveries',
-  component: page(() => import('../placeholder.tsx'), 'Placeholder'),
+  path: '/deliveries/$id',
+  validateSearch: texts('attempt'),
+  component: page(() => import('./delivery-page.tsx'), 'DeliveryPage'),
 })
 
-export const deliveryRoutes = [deliveryRoute] as const
+export const deliveryRoutes = [listRoute, deliveryRoute] as const

@@ -1,10 +1,17 @@
 import { createRoute } from '@tanstack/react-router'
-import { page, rootRoute } from '../../root.ts'
+import { page, rootRoute, texts } from '../../root.ts'
 
-const eventTypeRoute = createRoute({
+const listRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/event-types',
-  component: page(() => import('../placeholder.tsx'), 'Placeholder'),
+  validateSearch: texts('q'),
+  component: page(() => import('./list-page.tsx'), 'ListPage'),
 })
 
-export const eventTypeRoutes = [eventTypeRoute] as const
+const typeRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/event-types/$type',
+  component: page(() => import('./type-page.tsx'), 'TypePage'),
+})
+
+export const eventTypeRoutes = [listRoute, typeRoute] as const

@@ -1,0 +1,129 @@
+import { Badge, CodeBlock, Facts, Fact, JsonView, Time, formatBytes, formatDuration } from '../../ui/index.ts'
+import type { Attempt as Made, DeliveryDetail } from './curl.ts'
+
+export const isSuccess = ({ status }: Pick<Made, 'status'>): boolean =>
+  status !== null && status >= 200 && status < 300
+
+/** One attempt: what happened, how long each part took, and request and response side by side. */
+export function Attempt({ delivery, made }: { delivery: DeliveryDetail; made: Made }) {
+  return (
+    <div>
+      {made.error !== null && <p className="font-medium text-danger">{made.error}</p>}
+      {made.advice !== null && <p className="mt-0.5 mb-2 max-w-prose">{made.advice}</p>}
+      {made.phases && <Phases {...made.phases} />}
+      <div className="mt-4 grid gap-6 lg:grid-cols-2">
+        <Request delivery={delivery} made={made} />
+        <Response made={made} />
+      </div>
+    </div>
+  )
+}
+
+const phaseNames = { dns: 'Name', connect: 'Connection', tls: 'TLS', firstByte: 'First byte' } as const
+const phaseLooks = {
+  dns: 'bg-info',
+  connect: 'bg-accent',
+  tls: 'bg-warn',
+  firstByte: 'bg-ok',
+  rest: 'bg-strong',
+} as const
+
+/** How long each part of the attempt took, as a bar and in words. */
+function Phases(phases: NonNullable<Made['phases']>) {
+  const parts = (['dns', 'connect', 'tls', 'firstByte'] as const).flatMap((part) => {
+    const took = phases[part]
+    return took === null ? [] : [{ part, name: phaseNames[part], took }]
+  })
+  const rest = Math.max(0, phases.total - parts.reduce((sum, { took }) => sum + took, 0))
+  const all = [...parts, ...(rest >= 0.1 ? [{ part: 'rest' as const, name: 'Rest', took: rest }] : [])]
+  return (
+    <div>
+      <div aria-hidden className="flex h-2 overflow-hidden rounded-full bg-sunken">
+        {all.map(({ part, took }) => (
+          <span key={part} className={phaseLooks[part]} style={{ flexGrow: took }} />
+        ))}
+      </div>
+      <ul className="mt-1.5 flex flex-wrap gap-x-4 gap-y-1 text-sm">
+        {phases.reused && <li className="text-soft">Connection reused</li>}
+        {all.map(({ part, name, took }) => (
+          <li key={part} className="flex items-center gap-1.5">
+            <span aria-hidden className={`size-2 rounded-full ${phaseLooks[part]}`} />
+            {name} {formatDuration(took)}
+          </li>
+        ))}
+        <li className="text-soft">Total {formatDuration(phases.total)}</li>
+      </ul>
+    </div>
+  )
+}
+
+function Request({ delivery, made }: { delivery: DeliveryDetail; made: Made }) {
+  const headers = Object.entries(made.requestHeaders)
+  return (
+    <section aria-label="Request" className="min-w-0">
+      <h4 className="mb-2 font-semibold">Request</h4>
+      {made.url === null ? (
+        <p className="text-soft">No request was made.</p>
+      ) : (
+        <>
+          <p className="mb-2 font-mono text-sm break-all">POST {made.url}</p>
+          <CodeBlock label="Request headers" maxHeight="max-h-56" code={linesOf(headers, made.signature)} />
+          <p className="mt-1 mb-3 text-sm text-soft">
+            {made.signature === null
+              ? 'The signature is not recorded, because a receiver accepts it for five minutes. After that it is computed again here.'
+              : 'The signature was computed again from the secrets that are still stored.'}
+          </p>
+          <JsonView text={delivery.payload} label="Request body" />
+          {delivery.payloadBytes > delivery.payload.length && delivery.payloadBytes > 65_536 && (
+            <p className="mt-1 text-sm text-soft">
+              The first 64 KiB of {formatBytes(delivery.payloadBytes)}.
+            </p>
+          )}
+        </>
+      )}
+    </section>
+  )
+}
+
+function linesOf(headers: [string, string][], signature: string | null): string {
+  return headers
+    .map(
+      ([name, value]) => `${name}: ${name === 'webhook-signature' && signature !== null ? signature : value}`,
+    )
+    .join('\n')
+}
+
+function Response({ made }: { made: Made }) {
+  const headers = made.responseHeaders && Object.entries(made.responseHeaders)
+  return (
+    <section aria-label="Response" className="min-w-0">
+      <h4 className="mb-2 font-semibold">Response</h4>
+      {made.status === null ? (
+        <p className="text-soft">No response came.</p>
+      ) : (
+        <>
+          <Facts>
+            <Fact name="Status">
+              <Badge tone={isSuccess(made) ? 'ok' : 'danger'}>{made.status}</Badge>
+            </Fact>
+            <Fact name="Received">
+              <Time value={Date.parse(made.at) + made.durationMs} /> after {formatDuration(made.durationMs)}
+            </Fact>
+          </Facts>
+          {headers && headers.length > 0 && (
+            <div className="mt-2">
+              <CodeBlock label="Response headers" maxHeight="max-h-56" code={linesOf(headers, null)} />
+            </div>
+          )}
+          <div className="mt-3">
+            {made.responseBody ? (
+              <JsonView text={made.responseBody} label="Response body" />
+            ) : (
+              <p className="text-soft">The response had no body.</p>
+            )}
+          </div>
+        </>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,36 @@
+import type { AnswerOf, Calls } from 'postern-client/api'
+
+export type DeliveryDetail = AnswerOf<Calls['GET /deliveries/{id}']>
+export type Attempt = DeliveryDetail['attempts'][number]
+
+const computed = new Set([
+  'webhook-timestamp',
+  'webhook-signature',
+  'signature',
+  'signature-input',
+  'content-digest',
+])
+
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+
+/**
+ * A command that sends the request of an attempt again. It signs anew with the subscriber's secret, which the shell reads from
+ * WEBHOOK_SECRET: receivers refuse old signatures.
+ */
+export function curlOf(
+  { payload, eventId, subscriberUrl }: DeliveryDetail,
+  attempt: Attempt | undefined,
+): string {
+  const shown = Object.entries(attempt?.requestHeaders ?? { 'content-type': 'application/json' })
+  const headers = shown.filter(([name]) => !computed.has(name) && name !== 'webhook-id')
+  return [
+    `# WEBHOOK_SECRET is the secret of the subscriber: whsec_…`,
+    `id=${quoted(eventId)}; now=$(date +%s); body=${quoted(payload)}`,
+    `key=$(printf %s "\${WEBHOOK_SECRET#whsec_}" | openssl base64 -d -A | od -An -v -tx1 | tr -d ' \\n')`,
+    `signature=$(printf '%s.%s.%s' "$id" "$now" "$body" | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary | openssl base64 -A)`,
+    `curl -i ${quoted(attempt?.url ?? subscriberUrl)} \\`,
+    ...headers.map(([name, value]) => `  -H ${quoted(`${name}: ${value}`)} \\`),
+    `  -H "webhook-id: $id" -H "webhook-timestamp: $now" -H "webhook-signature: v1,$signature" \\`,
+    `  --data-binary "$body"`,
+  ].join('\n')
+}

@@ -1,0 +1,183 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, getRouteApi } from '@tanstack/react-router'
+import { api } from '../../api/client.ts'
+import {
+  Badge,
+  Button,
+  CopyButton,
+  CopyValue,
+  Facts,
+  Fact,
+  Loading,
+  Notice,
+  Page,
+  ProblemNotice,
+  Section,
+  Time,
+  formatDuration,
+  toast,
+} from '../../ui/index.ts'
+import { Attempt, isSuccess } from './attempt.tsx'
+import { curlOf, type DeliveryDetail } from './curl.ts'
+import { DeliveryStatus, linkLook } from './delivery-table.tsx'
+
+const route = getRouteApi('/deliveries/$id')
+/** Milliseconds between two reads while an attempt is expected, and otherwise. */
+const [soon, later] = [1_000, 10_000]
+
+/** One delivery: its attempts, newest first, and what can be done. */
+export function DeliveryPage() {
+  const { id } = route.useParams()
+  const query = useQuery({
+    queryKey: ['deliveries', 'one', id],
+    queryFn: ({ signal }) => api.get('/deliveries/{id}', { params: { id }, signal }),
+    refetchInterval: ({ state }) => (isExpected(state.data) ? soon : later),
+  })
+  const delivery = query.data
+  if (query.error && !delivery)
+    return (
+      <Page title="Delivery">
+        <ProblemNotice error={query.error} retry={() => void query.refetch()} />
+      </Page>
+    )
+  if (!delivery)
+    return (
+      <Page title="Delivery">
+        <Loading />
+      </Page>
+    )
+  return (
+    <Page
+      title={delivery.eventType}
+      beside={<DeliveryStatus {...delivery} />}
+      description={`Delivery ${delivery.id}`}
+      actions={<Actions delivery={delivery} />}
+    >
+      <About delivery={delivery} />
+      <Attempts delivery={delivery} />
+    </Page>
+  )
+}
+
+/** Whether an attempt is due or under way. */
+function isExpected(delivery: DeliveryDetail | undefined): boolean {
+  const at = delivery?.nextAttemptAt ?? null
+  return at !== null && Date.parse(at) < Date.now() + 30_000
+}
+
+function Actions({ delivery }: { delivery: DeliveryDetail }) {
+  const client = useQueryClient()
+  const send = useMutation({
+    mutationFn: () => api.post('/deliveries/{id}/replay', { params: { id: String(delivery.id) } }),
+    onSuccess: async () => {
+      toast('Queued to be sent now', { description: 'Its next attempt appears here when it has ended.' })
+      await client.invalidateQueries({ queryKey: ['deliveries'] })
+    },
+  })
+  return (
+    <>
+      <CopyButton text={() => curlOf(delivery, delivery.attempts.at(-1))}>Copy as curl</CopyButton>
+      <Button kind="primary" busy={send.isPending} onClick={() => send.mutate()}>
+        {delivery.status === 'pending' ? 'Send now' : 'Send again'}
+      </Button>
+      {send.error && <ProblemNotice error={send.error} />}
+    </>
+  )
+}
+
+function About({ delivery }: { delivery: DeliveryDetail }) {
+  const { event, eventId, subscriberId, subscriberUrl, owner, createdAt, finishedAt } = delivery
+  return (
+    <Section>
+      <Facts>
+        <Fact name="Subscriber">
+          <Link to="/subscribers/$id" params={{ id: subscriberId }} className={linkLook}>
+            {subscriberUrl}
+          </Link>
+        </Fact>
+        {owner !== null && (
+          <Fact name="Customer">
+            <Link to="/customers/$owner" params={{ owner }} className={linkLook}>
+              {owner}
+            </Link>
+          </Fact>
+        )}
+        <Fact name="Event id">
+          <CopyValue value={eventId} label="Copy the event id" />{' '}
+          <span className="text-soft">number {event}</span>
+        </Fact>
+        <Fact name="Created">
+          <Time value={createdAt} />
+        </Fact>
+        {finishedAt !== null && (
+          <Fact name="Finished">
+            <Time value={finishedAt} />
+          </Fact>
+        )}
+        {delivery.nextAttemptAt !== null && (
+          <Fact name="Next attempt">
+            {isExpected(delivery) ? (
+              'now, or when the subscriber is free'
+            ) : (
+              <Time value={delivery.nextAttemptAt} />
+            )}
+          </Fact>
+        )}
+      </Facts>
+    </Section>
+  )
+}
+
+function Attempts({ delivery }: { delivery: DeliveryDetail }) {
+  const { attempt } = route.useSearch()
+  const navigate = route.useNavigate()
+  const newestFirst = delivery.attempts.toReversed()
+  const shown = attempt === undefined ? newestFirst[0]?.number : Number(attempt)
+  if (newestFirst.length === 0)
+    return (
+      <Section title="Attempts">
+        <Notice>No attempt was made yet. This page shows it when it has ended.</Notice>
+      </Section>
+    )
+  return (
+    <Section title="Attempts" description="Newest first">
+      <ol className="border-l-2 border-line">
+        {newestFirst.map((made) => {
+          const isShown = made.number === shown
+          return (
+            <li key={made.number} className="relative pb-4 pl-5 last:pb-0">
+              <span
+                aria-hidden
+                className={`absolute top-2.5 -left-[7px] size-3 rounded-full ${isSuccess(made) ? 'bg-ok' : 'bg-danger'}`}
+              />
+              <h3>
+                <button
+                  type="button"
+                  aria-expanded={isShown}
+                  className="flex min-h-8 w-full flex-wrap items-center gap-x-3 gap-y-0.5 rounded-md text-left hover:bg-sunken"
+                  onClick={() =>
+                    void navigate({
+                      search: (before) => ({ ...before, attempt: isShown ? 'none' : String(made.number) }),
+                      replace: true,
+                    })
+                  }
+                >
+                  <span className="font-medium">Attempt {made.number}</span>
+                  <Badge tone={isSuccess(made) ? 'ok' : 'danger'}>{made.status ?? 'no response'}</Badge>
+                  <span className="text-sm text-soft">
+                    <Time value={made.at} /> · {formatDuration(made.durationMs)}
+                  </span>
+                </button>
+              </h3>
+              {isShown && (
+                <div className="mt-2">
+                  <Attempt delivery={delivery} made={made} />
+                </div>
+              )}
+            </li>
+          )
+        })}
+      </ol>
+    </Section>
+  )
+}

@@ -1,0 +1,84 @@
+import { Link } from '@tanstack/react-router'
+import type { Calls, RowOf } from 'postern-client/api'
+import type { ReactNode } from 'react'
+import { DataTable, Status, Time, type Column } from '../../ui/index.ts'
+import { SearchOn } from './search-on.tsx'
+import type { usePages } from './use-pages.ts'
+
+export type Delivery = RowOf<Calls['GET /deliveries']>
+
+export const linkLook = 'text-accent underline underline-offset-2'
+
+/** The words for a delivery: one that waits for a retry is not new. */
+export const wordFor = ({ status, attemptCount }: Pick<Delivery, 'status' | 'attemptCount'>): string =>
+  status === 'pending' && attemptCount > 0 ? 'retrying' : status
+
+export function DeliveryStatus(delivery: Pick<Delivery, 'status' | 'attemptCount'>) {
+  return <Status value={wordFor(delivery)} />
+}
+
+/** What the newest attempt brought. */
+export function lastResult({ attemptCount, lastStatus, lastError }: Delivery): string {
+  if (attemptCount === 0) return 'not attempted yet'
+  return lastError ?? (lastStatus === null ? 'no response' : `answered ${lastStatus}`)
+}
+
+const columns: readonly Column<Delivery>[] = [
+  { key: 'status', header: 'Status', width: '7rem', cell: (row) => <DeliveryStatus {...row} /> },
+  {
+    key: 'type',
+    header: 'Event',
+    cell: ({ id, eventType }) => (
+      <Link to="/deliveries/$id" params={{ id: String(id) }} className={linkLook}>
+        {eventType}
+      </Link>
+    ),
+  },
+  {
+    key: 'subscriber',
+    header: 'Subscriber',
+    cell: ({ subscriberId, subscriberUrl }) => (
+      <Link to="/subscribers/$id" params={{ id: subscriberId }} className={linkLook} title={subscriberUrl}>
+        {subscriberUrl}
+      </Link>
+    ),
+  },
+  { key: 'owner', header: 'Customer', width: '8rem', hideOnPhone: true, cell: ({ owner }) => owner ?? '–' },
+  {
+    key: 'result',
+    header: 'Last result',
+    cell: (row) => <span title={lastResult(row)}>{lastResult(row)}</span>,
+  },
+  {
+    key: 'attempts',
+    header: 'Attempts',
+    align: 'right',
+    width: '6rem',
+    cell: ({ attemptCount }) => attemptCount,
+  },
+  { key: 'created', header: 'Created', width: '9rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+]
+
+/** Deliveries, newest first. `ofOne`: of one subscriber, which need not be named in each row. */
+export function DeliveryTable({
+  pages,
+  empty,
+  ofOne = false,
+}: {
+  pages: ReturnType<typeof usePages<Delivery>>
+  empty: ReactNode
+  ofOne?: boolean
+}) {
+  return (
+    <DataTable
+      label="Deliveries"
+      columns={ofOne ? columns.filter(({ key }) => key !== 'subscriber' && key !== 'owner') : columns}
+      rows={pages.rows}
+      rowKey={({ id }) => String(id)}
+      loading={pages.loading}
+      onMore={pages.onMore}
+      loadingMore={pages.loadingMore}
+      empty={pages.onMore ? <SearchOn onMore={pages.onMore} busy={pages.loadingMore} /> : empty}
+    />
+  )
+}

@@ -1,0 +1,107 @@
+import { Link, getRouteApi } from '@tanstack/react-router'
+import type { Calls, RowOf } from 'postern-client/api'
+import {
+  Badge,
+  DataTable,
+  Empty,
+  Page,
+  ProblemNotice,
+  Section,
+  TextField,
+  type Column,
+} from '../../ui/index.ts'
+import { linkLook } from '../deliveries/delivery-table.tsx'
+import { useEventTypes } from '../subscribers/event-type-field.tsx'
+
+export type EventType = RowOf<Calls['GET /event-types']>
+
+const route = getRouteApi('/event-types')
+
+const columns: readonly Column<EventType>[] = [
+  {
+    key: 'type',
+    header: 'Type',
+    width: '16rem',
+    cell: ({ type }) => (
+      <Link to="/event-types/$type" params={{ type }} className={linkLook}>
+        {type}
+      </Link>
+    ),
+  },
+  { key: 'description', header: 'Description', cell: ({ description }) => description ?? '–' },
+  {
+    key: 'schema',
+    header: 'Schema',
+    width: '8rem',
+    cell: ({ schema }) => (schema ? 'yes' : <span className="text-soft">none</span>),
+  },
+  {
+    key: 'source',
+    header: 'Emitted by',
+    width: '10rem',
+    cell: ({ builtIn }) => (builtIn ? <Badge>Postern</Badge> : 'your product'),
+  },
+]
+
+const example = `import { defineConfig } from 'postern'
+
+export default defineConfig({
+  emitting: {
+    eventTypes: {
+      'order.paid': {
+        description: 'An order was paid.',
+        schema: { type: 'object', required: ['orderId'], properties: { orderId: { type: 'string' } } },
+        samples: [{ orderId: 'A-1001' }],
+      },
+    },
+  },
+})`
+
+/** The catalogue of event types. */
+export function ListPage() {
+  const { q = '' } = route.useSearch()
+  const navigate = route.useNavigate()
+  const { data, error, refetch } = useEventTypes()
+  const all = data?.data ?? []
+  const wanted = q.toLowerCase()
+  const rows = all.filter(({ type, description }) =>
+    `${type} ${description ?? ''}`.toLowerCase().includes(wanted),
+  )
+  const declared = all.some(({ builtIn }) => !builtIn)
+  return (
+    <Page title="Event types" description="What your product can send, for the developers of subscribers.">
+      {error && <ProblemNotice error={error} retry={() => void refetch()} />}
+      <div role="search" aria-label="Filter event types" className="mb-4 max-w-sm">
+        <TextField
+          label="Text in type or description"
+          type="search"
+          value={q}
+          onChange={({ target }) =>
+            void navigate({
+              search: (before) => ({ ...before, q: target.value || undefined }),
+              replace: true,
+            })
+          }
+        />
+      </div>
+      <Section flush>
+        <DataTable
+          label="Event types"
+          columns={columns}
+          rows={rows}
+          rowKey={({ type }) => type}
+          loading={!data && !error}
+          empty={<Empty title="No event type matches">Change the text above.</Empty>}
+        />
+      </Section>
+      {data && !declared && (
+        <Section>
+          <Empty title="No types of your own are declared" command={example}>
+            Events of undeclared types can be emitted. A declaration in the configuration module adds a
+            description, a schema that is checked, and samples.
+          </Empty>
+        </Section>
+      )}
+    </Page>
+  )
+}

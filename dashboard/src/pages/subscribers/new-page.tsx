@@ -1,0 +1,112 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import type { AnswerOf, Calls } from 'postern-client/api'
+import { useState, type FormEvent } from 'react'
+import { api } from '../../api/client.ts'
+import {
+  Button,
+  ButtonLink,
+  CheckField,
+  Notice,
+  Page,
+  ProblemNotice,
+  Section,
+  TextField,
+} from '../../ui/index.ts'
+import { EventTypeField, readTypes } from './event-type-field.tsx'
+import { ShownOnce } from './shown-once.tsx'
+
+const route = getRouteApi('/subscribers/new')
+
+/** Adds a subscriber; then shows its secret once. */
+export function NewPage() {
+  const { owner: presetOwner } = route.useSearch()
+  const client = useQueryClient()
+  const [url, setUrl] = useState('')
+  const [owner, setOwner] = useState(presetOwner ?? '')
+  const [description, setDescription] = useState('')
+  const [types, setTypes] = useState('*')
+  const [sendTest, setSendTest] = useState(true)
+  const add = useMutation({
+    mutationFn: () =>
+      api.post('/subscribers', {
+        body: {
+          url: url.trim(),
+          eventTypes: readTypes(types),
+          ...(owner.trim() !== '' && { owner: owner.trim() }),
+          ...(description.trim() !== '' && { description: description.trim() }),
+          sendTest,
+        },
+      }),
+    onSuccess: () => client.invalidateQueries({ queryKey: ['subscribers'] }),
+  })
+  if (add.data) return <Added subscriber={add.data} />
+  const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    add.mutate()
+  }
+  return (
+    <Page title="Add a subscriber" description="It gets each event that it wants as a signed POST request.">
+      <Section>
+        <form onSubmit={submit} className="grid max-w-2xl gap-4">
+          <TextField
+            label="Address"
+            type="url"
+            required
+            autoFocus
+            placeholder="https://example.com/hooks"
+            value={url}
+            onChange={({ target }) => setUrl(target.value)}
+          />
+          <EventTypeField value={types} onChange={setTypes} />
+          <TextField
+            label="Customer (optional)"
+            hint="The owner sees and manages this subscriber in the portal, and it only gets events for this owner. It cannot be changed later."
+            value={owner}
+            onChange={({ target }) => setOwner(target.value)}
+          />
+          <TextField
+            label="Description (optional)"
+            value={description}
+            onChange={({ target }) => setDescription(target.value)}
+          />
+          <CheckField
+            label="Send a test event at once"
+            checked={sendTest}
+            onChange={({ target }) => setSendTest(target.checked)}
+          />
+          {add.error && <ProblemNotice error={add.error} />}
+          <div className="flex gap-2">
+            <Button type="submit" kind="primary" busy={add.isPending}>
+              Add
+            </Button>
+            <ButtonLink to="/subscribers">Cancel</ButtonLink>
+          </div>
+        </form>
+      </Section>
+    </Page>
+  )
+}
+
+function Added({ subscriber }: { subscriber: AnswerOf<Calls['POST /subscribers']> }) {
+  const { id, url, testDeliveryId } = subscriber
+  return (
+    <Page title="The subscriber was added" description={url}>
+      <ShownOnce {...subscriber} />
+      {testDeliveryId !== undefined && <Notice>A test event is on its way to it.</Notice>}
+      <div className="flex flex-wrap gap-2">
+        {testDeliveryId !== undefined && (
+          <ButtonLink kind="primary" to="/deliveries/$id" params={{ id: String(testDeliveryId) }}>
+            See the test delivery
+          </ButtonLink>
+        )}
+        <ButtonLink to="/subscribers/$id" params={{ id }} search={{ tab: 'code' }}>
+          Code that verifies signatures
+        </ButtonLink>
+        <ButtonLink to="/subscribers/$id" params={{ id }}>
+          Open the subscriber
+        </ButtonLink>
+      </div>
+    </Page>
+  )
+}

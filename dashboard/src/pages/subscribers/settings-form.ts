@@ -1,0 +1,118 @@
+import { readTypes } from './event-type-field.tsx'
+import type { Condition, Subscriber, SubscriberChange } from './types.ts'
+
+/** The settings as texts, as the form's fields hold them. */
+export interface SettingsForm {
+  url: string
+  description: string
+  eventTypes: string
+  conditions: string
+  operational: boolean
+  timeout: string
+  concurrency: string
+  rateLimit: string
+  retrySchedule: string
+  headers: string
+  ordered: boolean
+  signing: Subscriber['signing']
+  httpSignature: boolean
+}
+
+export const conditionsHint =
+  'One for each line, all must hold: a path, an operator (eq, ne, lt, lte, gt, gte, in, prefix, exists) and a JSON value: /total gte 100'
+export const headersHint =
+  'One for each line, for example X-Team: billing. [redacted] keeps the stored value.'
+
+const numberText = (value: number | null): string => (value === null ? '' : String(value))
+
+export function formOf(subscriber: Omit<Subscriber, 'keys' | 'publicKeys'>): SettingsForm {
+  const { url, description, eventTypes, conditions, operational, ordered, signing, httpSignature } =
+    subscriber
+  const { timeout, concurrency, rateLimit, retrySchedule, headers } = subscriber
+  return {
+    url,
+    description: description ?? '',
+    eventTypes: eventTypes.join(', '),
+    conditions: conditions.map(writeCondition).join('\n'),
+    operational,
+    timeout: numberText(timeout),
+    concurrency: numberText(concurrency),
+    rateLimit: numberText(rateLimit),
+    retrySchedule: retrySchedule?.join(', ') ?? '',
+    headers: Object.entries(headers)
+      .map(([name, value]) => `${name}: ${value}`)
+      .join('\n'),
+    ordered,
+    signing,
+    httpSignature,
+  }
+}
+
+/** The settings that differ. @throws Error for a line that cannot be read */
+export function changeOf(before: SettingsForm, after: SettingsForm): SubscriberChange {
+  const readers: { [Name in keyof SettingsForm]: () => SubscriberChange } = {
+    url: () => ({ url: after.url.trim() }),
+    description: () => ({ description: after.description.trim() || null }),
+    eventTypes: () => ({ eventTypes: readTypes(after.eventTypes) }),
+    conditions: () => ({
+      conditions: linesOf(after.conditions).map(readCondition) as SubscriberChange['conditions'],
+    }),
+    operational: () => ({ operational: after.operational }),
+    timeout: () => ({ timeout: readNumber(after.timeout) }),
+    concurrency: () => ({ concurrency: readNumber(after.concurrency) }),
+    rateLimit: () => ({ rateLimit: readNumber(after.rateLimit) }),
+    retrySchedule: () => ({ retrySchedule: readSchedule(after.retrySchedule) }),
+    headers: () => ({ headers: Object.fromEntries(linesOf(after.headers).map(readHeader)) }),
+    ordered: () => ({ ordered: after.ordered }),
+    signing: () => ({ signing: after.signing }),
+    httpSignature: () => ({ httpSignature: after.httpSignature }),
+  }
+  const change: SubscriberChange = {}
+  for (const name of Object.keys(readers) as (keyof SettingsForm)[])
+    if (before[name] !== after[name]) Object.assign(change, readers[name]())
+  return change
+}
+
+const linesOf = (text: string): string[] =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean)
+
+const readNumber = (text: string): number | null => (text.trim() === '' ? null : Number(text))
+
+function readSchedule(text: string): number[] | null {
+  const parts = text.split(/[\s,]+/).filter(Boolean)
+  if (parts.length === 0) return null
+  const seconds = parts.map(Number)
+  if (seconds.some((one) => !Number.isFinite(one)))
+    throw new Error('The retry schedule must have numbers only, separated by commas.')
+  return seconds
+}
+
+function readHeader(line: string): [string, string] {
+  const at = line.indexOf(':')
+  if (at < 1) throw new Error(`The header “${line}” must have the form Name: value.`)
+  return [line.slice(0, at).trim(), line.slice(at + 1).trim()]
+}
+
+function writeCondition({ path, op, value }: Condition): string {
+  return [path, op, ...(value === undefined ? [] : [JSON.stringify(value)])].join(' ')
+}
+
+function readCondition(line: string): Condition {
+  const [, path = '', op = '', value] = /^(\S*)\s+(\w+)(?:\s+(.+))?$/.exec(line) ?? []
+  if (op === '') throw new Error(`The condition “${line}” must have a path, an operator and a value.`)
+  const condition: Condition = { path, op: op as Condition['op'] }
+  if (value !== undefined) condition.value = readJson(value)
+  return condition
+}
+
+/** JSON, or else the text itself. */
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

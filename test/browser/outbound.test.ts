@@ -1,0 +1,303 @@
+// Subscribers, deliveries, event types and customers in the dashboard, as a person works with them.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { deliveries, emit, expectJson, startEmitting, subscribe, until } from '../emitting/harness.ts'
+import { engines } from '../harness/engines.ts'
+import { startReceiver, type Receiver } from '../harness/receiver.ts'
+import type { TestService } from '../harness/service.ts'
+import { assertAccessible } from './accessibility.ts'
+import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
+
+const eventTypes = {
+  'order.paid': {
+    description: 'An order was paid.',
+    schema: { type: 'object', required: ['orderId'], properties: { orderId: { type: 'string' } } },
+    samples: [{ orderId: 'A-1001' }],
+  },
+}
+
+describe('outbound pages of the dashboard', () => {
+  let service: TestService
+  let receiver: Receiver
+  let browser: Browser
+  let page: Page
+  /** A subscriber of acme with five dead deliveries. */
+  let id: string
+  const complaints: string[] = []
+
+  before(async () => {
+    receiver = await startReceiver(204)
+    service = await startEmitting(engines[0]!, {
+      env: { EMIT_RETRY_SCHEDULE: '0' },
+      config: { emitting: { eventTypes } },
+    })
+    ;({ id } = await subscribe(service, { url: receiver.url, owner: 'acme', eventTypes: ['order.*'] }))
+    const send = async (count: number, status: string): Promise<void> => {
+      for (let n = 0; n < count; n += 1)
+        await emit(service, { type: 'order.shipped', data: { order: n }, audience: 'acme' })
+      await until(
+        async () => (await deliveries(service, id, `?status=${status}&limit=100`)).length === count,
+        `${count} are ${status}`,
+      )
+    }
+    await send(12, 'delivered')
+    receiver.answer((response) => response.writeHead(503, { 'x-reason': 'busy' }).end('{"error":"busy"}'))
+    await send(5, 'dead')
+    browser = await launchBrowser()
+    page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
+    page.on('console', (message) => {
+      // A refused call is one of the tests.
+      if (message.type() === 'error' && !/status of 4\d\d/.test(message.text()))
+        complaints.push(message.text())
+    })
+    page.on('pageerror', (error) => complaints.push(String(error)))
+    await signIn(page, service, 'Ada Lovelace')
+  })
+  after(async () => {
+    await browser?.close()
+    await Promise.all([service?.close(), receiver?.close()])
+  })
+
+  const open = (path: string) => page.goto(`${service.baseUrl}/dashboard${path}`)
+  const button = (name: string) => page.getByRole('button', { name, exact: true })
+  const tab = (name: string) => page.getByRole('tab', { name, exact: true })
+  const link = (name: string) => page.getByRole('link', { name, exact: true }).first()
+
+  test('add a subscriber and see its failing attempt with request and response, in at most eight clicks', async () => {
+    await open('/')
+    let clicks = 0
+    const click = async (target: ReturnType<typeof button>): Promise<void> => {
+      clicks += 1
+      await target.click()
+    }
+    await click(link('Subscribers'))
+    await click(link('Add a subscriber'))
+    await page.getByLabel('Address').waitFor()
+    await assertAccessible(page)
+    // The field has the focus.
+    await page.keyboard.type(`${receiver.url}/new`)
+    await click(button('Add'))
+    await page.getByText('It is shown only this once').waitFor()
+    assert.match(await page.locator('code', { hasText: 'whsec_' }).innerText(), /^whsec_/)
+    await assertAccessible(page)
+    await click(link('See the test delivery'))
+    await page.getByRole('heading', { name: 'postern.test' }).waitFor()
+    const request = page.getByRole('region', { name: 'Request', exact: true })
+    const response = page.getByRole('region', { name: 'Response', exact: true })
+    await response.getByText('503').waitFor()
+    await request.getByText(`POST ${receiver.url}/new`).waitFor()
+    assert.match(
+      await request.getByLabel('Request headers', { exact: true }).innerText(),
+      /webhook-timestamp: \d+/,
+    )
+    await request.getByText('A test event: if its signature verifies').waitFor()
+    assert.match(await response.getByLabel('Response headers', { exact: true }).innerText(), /x-reason: busy/)
+    await response.getByText('"busy"').waitFor()
+    assert.ok(clicks <= 8, `${clicks} clicks`)
+    await assertAccessible(page)
+  })
+
+  test('deliveries are filtered in the address; one is sent again, and waits until it has arrived', async () => {
+    await open('/deliveries')
+    await page.getByRole('row').nth(5).waitFor()
+    await page.getByLabel('Status').selectOption('dead')
+    await page.waitForURL('**status=dead*')
+    await until(async () => (await page.getByRole('row').count()) === 7, 'six are dead')
+    await page.getByLabel('Customer').fill('acme')
+    await page.keyboard.press('Enter')
+    await until(async () => (await page.getByRole('row').count()) === 6, 'five of acme are dead')
+    await assertAccessible(page)
+    await page.getByRole('row').nth(1).getByRole('link').first().click()
+    await button('Send again').waitFor()
+    receiver.answer((response) => setTimeout(() => response.writeHead(204).end(), 1_500))
+    await button('Send again').click()
+    await page.getByText('Queued to be sent now').waitFor()
+    assert.equal(await page.locator('h1').getByText('delivered').count(), 0, 'it has not arrived yet')
+    await page.locator('h1').getByText('delivered').waitFor()
+    assert.match(await page.locator('main ol > li').first().innerText(), /Attempt 2/)
+    await page.getByRole('button', { name: /Attempt 1/ }).click()
+    await page.getByRole('region', { name: 'Response' }).getByText('503').waitFor()
+    await page.goBack()
+    await page.waitForURL('**status=dead*')
+    receiver.answer(503)
+  })
+
+  test('a subscriber that fails says so in the list and by itself', async () => {
+    await subscribe(service, { url: `${receiver.url}/failing`, eventTypes: ['*'] })
+    await emit(service, { type: 'order.lost', data: {} })
+    await open('/subscribers')
+    await page.getByRole('row', { name: /failing .*\/failing/ }).waitFor()
+    await assertAccessible(page)
+    await page.getByLabel('State').selectOption('failing')
+    await page.waitForURL('**state=failing*')
+    await page.getByLabel('Text in the address').fill('/FAILING')
+    await until(async () => (await page.getByRole('row').count()) === 2, 'one is left')
+    await page.getByRole('link', { name: `${receiver.url}/failing` }).click()
+    await page.getByText('Deliveries fail since').waitFor()
+    await page.getByRole('img', { name: /0 % of 1 attempts succeeded/ }).waitFor()
+    await assertAccessible(page)
+  })
+
+  test('all settings are edited, and only changes are sent', async () => {
+    await open(`/subscribers/${id}?tab=settings`)
+    await page.getByLabel('Description').fill('Orders of acme')
+    await page.getByLabel('Conditions on the data').fill('/total gte 100\n/kind in ["a", "b"]')
+    await page.getByLabel('Retry schedule').fill('0, 5, 300')
+    await page.getByLabel('Additional headers').fill('X-Team: billing')
+    await page.getByLabel('In order').check()
+    await assertAccessible(page)
+    await button('Save').click()
+    await page.getByText('Saved').waitFor()
+    const stored = (await expectJson(service, 200, `/subscribers/${id}`)) as Record<string, unknown>
+    assert.equal(stored['description'], 'Orders of acme')
+    assert.deepEqual(stored['conditions'], [
+      { path: '/total', op: 'gte', value: 100 },
+      { path: '/kind', op: 'in', value: ['a', 'b'] },
+    ])
+    assert.deepEqual(
+      [stored['retrySchedule'], stored['ordered'], stored['timeout']],
+      [[0, 5, 300], true, null],
+    )
+    await page.getByLabel('Conditions on the data').fill('nonsense')
+    await button('Save').click()
+    await page.getByText('must have a path, an operator and a value').waitFor()
+    await button('Discard changes').click()
+  })
+
+  test('a secret is replaced, shown once, and overlaps with the old one', async () => {
+    await open(`/subscribers/${id}?tab=secrets`)
+    await page.getByText('Signs until').waitFor()
+    await button('Replace the secret').click()
+    await page.getByText('For 24 hours both the old and the new one sign each request').waitFor()
+    await answerDialog(page, 'Make a new secret')
+    await page.locator('code', { hasText: 'whsec_' }).waitFor()
+    await until(async () => (await page.getByRole('row').count()) === 3, 'both keys sign')
+    await assertAccessible(page)
+    await picture(page, 'subscriber-secret')
+    await tab('Overview').click()
+    await tab('Secrets').click()
+    await page.getByText('Signs until').waitFor()
+    assert.equal(await page.locator('code', { hasText: 'whsec_' }).count(), 0)
+  })
+
+  test('many are counted, queued at a rate with progress, and stopped', async () => {
+    await open(`/subscribers/${id}?tab=replays`)
+    await page.getByLabel('Per second, at most').fill('0.01')
+    await button('Count them').click()
+    await button('Send 4 again').click()
+    await page.getByText('Queued, 0.01 a second at most: 1 of 4').waitFor()
+    await assertAccessible(page)
+    await picture(page, 'subscriber-replay')
+    await button('Stop').click()
+    await page.getByText('3 of 4 deliveries are then not sent again').waitFor()
+    await answerDialog(page, 'Stop the replay')
+    await page.getByRole('row', { name: /cancelled.*1 of 4/ }).waitFor()
+  })
+
+  test('code that verifies signatures, for the real address, in the chosen language', async () => {
+    await open(`/subscribers/${id}?tab=code`)
+    await page.getByLabel('Code in TypeScript', { exact: true }).getByText(receiver.url).waitFor()
+    await tab('PHP').click()
+    await page.getByLabel('Code in PHP', { exact: true }).getByText('hash_equals').waitFor()
+    await page.waitForURL('**language=php*')
+    await assertAccessible(page)
+  })
+
+  test('a subscriber is disabled and deleted only after a question', async () => {
+    const { id: other } = await subscribe(service, { url: `${receiver.url}/gone`, eventTypes: ['never'] })
+    await open(`/subscribers/${other}?tab=danger`)
+    await button('Disable').click()
+    await assertAccessible(page)
+    await answerDialog(page, 'Disable')
+    await page.getByText('Disabled, nothing is sent').waitFor()
+    await button('Delete').click()
+    await answerDialog(page, 'Cancel')
+    await expectJson(service, 200, `/subscribers/${other}`)
+    await button('Delete').click()
+    await answerDialog(page, 'Delete the subscriber')
+    await page.getByText('The subscriber was deleted').waitFor()
+    await expectJson(service, 404, `/subscribers/${other}`)
+  })
+
+  test('an event is emitted from its sample, and data that does not match the schema is refused', async () => {
+    await open('/event-types')
+    await link('order.paid').waitFor()
+    await assertAccessible(page)
+    await link('order.paid').click()
+    const data = page.getByLabel('Data, as JSON')
+    await data.fill('{')
+    await page.getByText('This is not JSON').waitFor()
+    await data.fill('{"orderId": 1}')
+    await button('Emit').click()
+    await answerDialog(page, 'Emit')
+    await page.getByText('The data does not match the schema of order.paid').waitFor()
+    await assertAccessible(page)
+    await data.fill('{"orderId": "A-7"}')
+    await button('Emit').click()
+    await answerDialog(page, 'Emit')
+    await link('See its deliveries').click()
+    await page
+      .getByRole('row', { name: /order\.paid/ })
+      .first()
+      .waitFor()
+  })
+
+  test('a customer shows what it has; a link to its portal is made and revoked', async () => {
+    await open('/customers')
+    await link('acme').waitFor()
+    await assertAccessible(page)
+    await link('acme').click()
+    await button('Make a link').click()
+    const url = await page.locator('code', { hasText: '/portal#' }).innerText()
+    assert.ok(url.startsWith(`${service.baseUrl}/portal#`))
+    await page.getByText('valid until').waitFor()
+    await assertAccessible(page)
+    await picture(page, 'customer-link')
+    await button('Revoke access').click()
+    await answerDialog(page, 'Revoke')
+    await until(async () => (await page.getByText('valid until').count()) === 0, 'the link is gone')
+    await open('/customers')
+    await page.getByLabel('A new customer').fill('initech/eu')
+    await button('Open').click()
+    await page.getByText('Nothing belongs to this customer yet').waitFor()
+  })
+
+  test('each page on a telephone and on a desk, in both themes', async () => {
+    const [one] = await deliveries(service, id)
+    const paths = {
+      subscribers: '/subscribers',
+      'subscriber-new': '/subscribers/new',
+      subscriber: `/subscribers/${id}`,
+      'subscriber-deliveries': `/subscribers/${id}?tab=deliveries`,
+      'subscriber-settings': `/subscribers/${id}?tab=settings`,
+      'subscriber-secrets': `/subscribers/${id}?tab=secrets`,
+      'subscriber-replays': `/subscribers/${id}?tab=replays`,
+      'subscriber-code': `/subscribers/${id}?tab=code`,
+      'subscriber-danger': `/subscribers/${id}?tab=danger`,
+      deliveries: '/deliveries',
+      delivery: `/deliveries/${one!.id}`,
+      'event-types': '/event-types',
+      'event-type': '/event-types/order.paid',
+      customers: '/customers',
+      customer: '/customers/acme',
+    }
+    for (const width of [1440, 390]) {
+      await page.setViewportSize({ width, height: 900 })
+      for (const [name, path] of Object.entries(paths)) {
+        await open(path)
+        await page.locator('h1').waitFor()
+        await until(async () => (await page.getByText('Loading…').count()) === 0, `${name} is read`)
+        const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth')
+        assert.ok(overflow <= 0, `${name} is ${overflow} pixels wider than ${width}`)
+        if (width === 390) await assertAccessible(page)
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.emulateMedia({ colorScheme })
+          await picture(page, `${name}-${width}-${colorScheme}`)
+        }
+      }
+    }
+  })
+
+  test('the browser had nothing to complain of', () => assert.deepEqual(complaints, []))
+})
