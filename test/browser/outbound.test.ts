@@ -148,7 +148,7 @@ describe('outbound pages of the dashboard', () => {
     await page.getByLabel('In order').check()
     await assertAccessible(page)
     await button('Save').click()
-    await page.getByText('Saved').waitFor()
+    await page.getByText('Saved', { exact: true }).first().waitFor()
     const stored = (await expectJson(service, 200, `/subscribers/${id}`)) as Record<string, unknown>
     assert.equal(stored['description'], 'Orders of acme')
     assert.deepEqual(stored['conditions'], [
@@ -167,7 +167,7 @@ describe('outbound pages of the dashboard', () => {
 
   test('a secret is replaced, shown once, and overlaps with the old one', async () => {
     await open(`/subscribers/${id}?tab=secrets`)
-    await page.getByText('Signs until').waitFor()
+    await page.getByRole('columnheader', { name: 'Signs until' }).waitFor()
     await button('Replace the secret').click()
     await page.getByText('For 24 hours both the old and the new one sign each request').waitFor()
     await answerDialog(page, 'Make a new secret')
@@ -177,7 +177,7 @@ describe('outbound pages of the dashboard', () => {
     await picture(page, 'subscriber-secret')
     await tab('Overview').click()
     await tab('Secrets').click()
-    await page.getByText('Signs until').waitFor()
+    await page.getByRole('columnheader', { name: 'Signs until' }).waitFor()
     assert.equal(await page.locator('code', { hasText: 'whsec_' }).count(), 0)
   })
 
