@@ -42,7 +42,7 @@ const columns: readonly Column<SubscriberRow>[] = [
     key: 'success',
     header: 'Success, last day',
     align: 'right',
-    width: '9rem',
+    width: '10rem',
     cell: ({ lastDay: { successRate } }) =>
       successRate === null ? 'no attempts' : formatPercent(successRate),
   },

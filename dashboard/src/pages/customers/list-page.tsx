@@ -56,7 +56,7 @@ const columns: readonly Column<Owner>[] = [
     key: 'success',
     header: 'Success, last day',
     align: 'right',
-    width: '9rem',
+    width: '10rem',
     cell: ({ successRate }) =>
       successRate === null ? <span className="text-soft">no attempts</span> : formatPercent(successRate),
   },

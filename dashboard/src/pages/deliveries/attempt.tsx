@@ -22,8 +22,8 @@ export function Attempt({ delivery, made }: { delivery: DeliveryDetail; made: Ma
 const phaseNames = { dns: 'Name', connect: 'Connection', tls: 'TLS', firstByte: 'First byte' } as const
 const phaseLooks = {
   dns: 'bg-info',
-  connect: 'bg-accent',
-  tls: 'bg-warn',
+  connect: 'bg-warn',
+  tls: 'bg-soft',
   firstByte: 'bg-ok',
   rest: 'bg-strong',
 } as const

@@ -1,7 +1,9 @@
 import { Link, getRouteApi } from '@tanstack/react-router'
 import type { Calls, RowOf } from 'postern-client/api'
+import { useState, type FormEvent } from 'react'
 import {
   Badge,
+  Button,
   DataTable,
   Empty,
   Page,
@@ -71,7 +73,7 @@ export function ListPage() {
   return (
     <Page title="Event types" description="What your product can send, for the developers of subscribers.">
       {error && <ProblemNotice error={error} retry={() => void refetch()} />}
-      <div role="search" aria-label="Filter event types" className="mb-4 max-w-sm">
+      <div className="mb-4 grid items-end gap-3 sm:grid-cols-2">
         <TextField
           label="Text in type or description"
           type="search"
@@ -83,6 +85,7 @@ export function ListPage() {
             })
           }
         />
+        <EmitOther />
       </div>
       <Section flush>
         <DataTable
@@ -103,5 +106,28 @@ export function ListPage() {
         </Section>
       )}
     </Page>
+  )
+}
+
+/** Types that are not declared are in no list, but can be emitted. */
+function EmitOther() {
+  const [type, setType] = useState('')
+  const navigate = route.useNavigate()
+  const open = (event: FormEvent): void => {
+    event.preventDefault()
+    if (type.trim() !== '') void navigate({ to: '/event-types/$type', params: { type: type.trim() } })
+  }
+  return (
+    <form onSubmit={open} className="flex items-end gap-2">
+      <div className="flex-1">
+        <TextField
+          label="Another type to emit"
+          placeholder="order.paid"
+          value={type}
+          onChange={({ target }) => setType(target.value)}
+        />
+      </div>
+      <Button type="submit">Open</Button>
+    </form>
   )
 }

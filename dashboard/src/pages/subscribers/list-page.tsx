@@ -58,6 +58,7 @@ const columns: readonly Column<SubscriberRow>[] = [
   {
     key: 'types',
     header: 'Event types',
+    width: '14rem',
     hideOnPhone: true,
     cell: ({ eventTypes }) => <span title={eventTypes.join(', ')}>{describeTypes(eventTypes)}</span>,
   },
@@ -65,7 +66,7 @@ const columns: readonly Column<SubscriberRow>[] = [
     key: 'success',
     header: 'Success, last day',
     align: 'right',
-    width: '9rem',
+    width: '10rem',
     cell: ({ lastDay: { successRate, delivered, failed } }) =>
       successRate === null ? (
         <span className="text-soft">no attempts</span>
