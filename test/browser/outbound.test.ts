@@ -288,11 +288,13 @@ describe('outbound pages of the dashboard', () => {
         await open(path)
         await page.locator('h1').waitFor()
         await until(async () => (await page.getByText('Loading…').count()) === 0, `${name} is read`)
-        const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth')
+        const overflow = await page.evaluate<number>(
+          'document.documentElement.scrollWidth - window.innerWidth',
+        )
         assert.ok(overflow <= 0, `${name} is ${overflow} pixels wider than ${width}`)
         if (width === 390) await assertAccessible(page)
         for (const colorScheme of ['light', 'dark'] as const) {
-          await page.emulateMedia({ colorScheme })
+          await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
           await picture(page, `${name}-${width}-${colorScheme}`)
         }
       }

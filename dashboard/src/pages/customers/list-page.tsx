@@ -54,7 +54,7 @@ const columns: readonly Column<Owner>[] = [
   { key: 'states', header: 'Subscribers', cell: (row) => <States {...row} /> },
   {
     key: 'success',
-    header: 'Success, last day',
+    header: 'Success (24 h)',
     align: 'right',
     width: '10rem',
     cell: ({ successRate }) =>

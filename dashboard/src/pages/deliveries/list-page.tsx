@@ -94,7 +94,7 @@ function Filters() {
     <div
       role="search"
       aria-label="Filter deliveries"
-      className="mb-4 grid gap-3 sm:grid-cols-3 xl:grid-cols-6"
+      className="mb-4 grid grid-cols-2 gap-3 sm:grid-cols-3 xl:grid-cols-6"
     >
       <SelectField
         label="Status"
@@ -112,7 +112,7 @@ function Filters() {
       {text('event', 'Event id')}
       {text('owner', 'Customer')}
       {text('subscriber', 'Subscriber id')}
-      <div className="flex flex-wrap items-center gap-3 sm:col-span-3 xl:col-span-6">
+      <div className="col-span-2 flex flex-wrap items-center gap-3 sm:col-span-3 xl:col-span-6">
         <CheckField
           label="Of all times"
           checked={search.all !== undefined}

@@ -64,7 +64,7 @@ const columns: readonly Column<SubscriberRow>[] = [
   },
   {
     key: 'success',
-    header: 'Success, last day',
+    header: 'Success (24 h)',
     align: 'right',
     width: '10rem',
     cell: ({ lastDay: { successRate, delivered, failed } }) =>
