@@ -41,7 +41,8 @@ const answersWithin = 4_000
  * @returns a function that removes the frame
  */
 export function embedPortal(
-  container: { appendChild(child: Frame): unknown },
+  // The types of browsers ask for more of a child than this module knows of its frame.
+  container: { appendChild(child: never): unknown },
   { createLink, title = 'Webhooks', minHeight = 480, onFailed }: EmbedOptions,
 ): () => void {
   const window = globalThis as unknown as Window
@@ -88,7 +89,7 @@ export function embedPortal(
       waiting = setTimeout(() => answered || fail('refused'), answersWithin)
   })
   window.addEventListener('message', onMessage)
-  container.appendChild(frame)
+  container.appendChild(frame as never)
   open()
   return remove
 }
