@@ -5,7 +5,7 @@ import { CommandFailure, exitCodes, UsageFailure } from './command-failure.ts'
 import { interruptible } from './database.ts'
 import { print } from './output.ts'
 import { showProgress, type Progress } from './progress.ts'
-import { findSource, localSources } from './samples/local-source.ts'
+import { findSource, localSources } from './local-source.ts'
 import { serviceClient, type ServiceClient } from './service-client.ts'
 
 export interface ReplayToOptions {

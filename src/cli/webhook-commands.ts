@@ -1,10 +1,11 @@
 import { Argument, type Command } from 'commander'
 import type { ListenOptions } from './listen.ts'
 import type { ReplayOptions } from './replay.ts'
+import type { ClientOptions } from './service-client.ts'
 import type { SendOptions, TriggerOptions } from './send.ts'
 import type { TailOptions } from './tail.ts'
 
-/** sources, send, trigger, listen, tail, replay */
+/** sources, send, trigger, listen, tail, dry-run, replay */
 export function webhookCommands(program: Command): void {
   program
     .command('sources')
@@ -56,6 +57,17 @@ export function webhookCommands(program: Command): void {
     .option('--key <key>', 'an API key with the scope events:read; default ADMIN_API_KEY')
     .addHelpText('after', '\nExample:\n  postern tail --status failed --since 1h --json')
     .action(async (options: TailOptions) => (await import('./tail.ts')).tail(options))
+  program
+    .command('dry-run <event>')
+    .description(
+      'run the handlers of a received event in a transaction that is rolled back, and show what they would do',
+    )
+    .option('--url <url>', 'the address of the service; default BASE_URL')
+    .option('--key <key>', 'an API key with the scope webhooks:write; default ADMIN_API_KEY')
+    .addHelpText('after', '\nThe event is the number that `postern tail` shows.')
+    .action(async (event: string, options: ClientOptions) =>
+      (await import('./dry-run.ts')).dryRun(event, options),
+    )
   program
     .command('replay')
     .addArgument(new Argument('[what]').choices(['deliveries', 'events']))

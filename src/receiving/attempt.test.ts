@@ -11,6 +11,7 @@ import type { ClaimedEvent, Mark } from './store.ts'
 const timeout = 1_500
 
 const handler = {
+  id: 'order.paid',
   key: 'order.paid',
   handle: () => new Promise<void>(() => {}),
   timeout,

@@ -1,7 +1,7 @@
 import type { Clock } from '../runtime/clock.ts'
 import type { SharedTransactions, SavepointScope, Tx } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { EmittedEvent } from './config.ts'
+import type { EmittedEvent, HandlerLog } from './config.ts'
 import { ContextOfHandler } from './handler-context.ts'
 import { LazySignal } from './lazy-signal.ts'
 import {
@@ -32,6 +32,14 @@ export interface AttemptParts {
   transactionTimeout: number | undefined
 }
 
+/** What is told about the handlers of one attempt. */
+export interface AttemptTrace {
+  /** The id of the handler that began last. */
+  handler?: string
+  /** Called for each handler that ended without an error, with its milliseconds. */
+  readonly onEnd?: ((handler: string, duration: number) => void) | undefined
+}
+
 /** The result of successful handlers, whose work is about to be committed. */
 export interface Attempted {
   /** Resolves after the commit; rejects if it failed. */
@@ -52,6 +60,7 @@ export function attempt(
   plan: Plan,
   alone: boolean,
   parts: AttemptParts,
+  trace: AttemptTrace = {},
 ): Promise<Attempted> {
   const { transactions, clock, aborts, emitWithin, transactionTimeout = plan.timeout } = parts
   const { promise, resolve, reject } = Promise.withResolvers<Attempted>()
@@ -68,7 +77,7 @@ export function attempt(
   return promise
 
   async function work(): Promise<Attempted> {
-    const emitted = await runHandlers(claimed, { plan, scope, aborted, end }, parts)
+    const emitted = await runHandlers(claimed, { plan, scope, aborted, end, trace }, parts)
     aborted.throwIfAborted()
     if (emitted.length > 0) await emitWithin(scope.tx, emitted, claimed.event)
     const { event, claim, orderKey } = claimed
@@ -91,26 +100,34 @@ export function attempt(
   }
 }
 
+/** Makes the log of one run. */
+export interface LogOfHandlers {
+  child(bindings: object): HandlerLog
+}
+
 export interface HandlerRun {
   readonly plan: Plan
   readonly scope: SavepointScope<Mark>
   readonly aborted: LazySignal
   /** Ends the run at a time limit. */
   readonly end: (reason: Error) => void
+  readonly trace: AttemptTrace
   readonly dryRun?: boolean
 }
 
 /** Runs the handlers one after the other, each within its own time limit. Returns the events that they emitted. */
 export async function runHandlers(
   claimed: ClaimedEvent,
-  { plan, scope, aborted, end, dryRun = false }: HandlerRun,
-  { clock, log }: Pick<AttemptParts, 'clock' | 'log'>,
+  { plan, scope, aborted, end, trace, dryRun = false }: HandlerRun,
+  { clock, log }: Pick<AttemptParts, 'clock'> & { log: LogOfHandlers },
 ): Promise<EmittedEvent[]> {
   const event = receivedEvent(claimed)
   const emitted: EmittedEvent[] = []
   const { source, event: number, eventId, type } = claimed
   const handlerLog = log.child({ source, event: number, eventId, type, ...(dryRun && { dryRun }) })
-  for (const { handle, timeout } of plan.handlers) {
+  for (const { id, handle, timeout } of plan.handlers) {
+    trace.handler = id
+    const startedAt = clock.now()
     const waitedBefore = scope.waited
     const cancel = clock.after(timeout, () => {
       const waited = scope.waited - waitedBefore
@@ -137,6 +154,7 @@ export async function runHandlers(
       cancel()
     }
     aborted.throwIfAborted()
+    trace.onEnd?.(id, Math.max(0, clock.now() - startedAt))
   }
   return emitted
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../runtime/clock.ts'
 import { pagesOfKinds } from './due-kinds.ts'
-import type { EventQueue } from './store.ts'
+import type { EventQueue, Kind } from './store.ts'
 
 /** Milliseconds between two reads of the event queue, and for which a result is used. */
 const interval = 1_000
@@ -11,6 +11,10 @@ const mostPages = 10
 export interface BacklogParts {
   store: Pick<EventQueue, 'pendingKinds'>
   clock: Clock
+  /** Whether the events of a kind wait on purpose: then they are no reason to refuse others. */
+  isHeld?: (kind: Kind) => boolean
+  /** Called before each read. */
+  prepare?: () => Promise<void>
   onError: (error: unknown) => void
 }
 
@@ -49,10 +53,15 @@ export class Backlog {
   }
 
   async #read(now: number): Promise<Map<string, number>> {
+    const { store, prepare, isHeld } = this.#parts
+    await prepare?.()
     const dueSince = new Map<string, number>()
-    for await (const kinds of pagesOfKinds(this.#parts.store, now, mostPages))
-      for (const { source, dueAt } of kinds)
+    for await (const kinds of pagesOfKinds(store, now, mostPages))
+      for (const kind of kinds) {
+        if (isHeld?.(kind)) continue
+        const { source, dueAt } = kind
         dueSince.set(source, Math.min(dueAt, dueSince.get(source) ?? dueAt))
+      }
     return dueSince
   }
 }

@@ -7,6 +7,7 @@ import type { ClaimedEvent } from './store.ts'
 
 const planOn = (engine: 'sqlite' | 'postgres', concurrency?: number): Plan => {
   const handler: RegisteredHandler = {
+    id: 'order.paid',
     key: 'order.paid',
     handle: () => {},
     timeout: 30_000,

@@ -154,6 +154,15 @@ export class ConcurrencyGroups {
     return [...this.#waitingFor(key)].flatMap(takeAll)
   }
 
+  /** Removes and returns the queued events of the plans that `isHeld` names. */
+  withdrawHeld(isHeld: (plan: Plan) => boolean): ClaimedEvent[] {
+    return [...this.#groups.values()].flatMap(({ queue }) => {
+      const held = queue.filter(({ plan }) => isHeld(plan))
+      if (held.length > 0) queue.splice(0, queue.length, ...queue.filter(({ plan }) => !isHeld(plan)))
+      return held.map(({ claimed }) => claimed)
+    })
+  }
+
   /** Removes and returns all queued events. */
   clear(): ClaimedEvent[] {
     return [...this.#groups.values()].flatMap(takeAll)

@@ -19,6 +19,8 @@ export interface ProviderTokenSource {
 
 /** A handler with its limits. */
 export interface RegisteredHandler {
+  /** By which people, pauses and counts name it: the key, or `forwardTo:` and the source. */
+  readonly id: string
   /** Its type or pattern. */
   readonly key: string
   readonly handle: Handler
@@ -64,6 +66,7 @@ export function readHandlers(
         faults.push(`${place} needs tokens of ${provider}: set login.providers.${provider}.keepTokens`)
     }
     return {
+      id: key,
       key,
       handle: providerTokens && tokens ? withTokens(handle, providerTokens, tokens) : handle,
       timeout: options.timeout === undefined ? timeout : options.timeout * 1000,

@@ -1,5 +1,5 @@
 import type { EventQueue, Kind, PendingKind } from './store.ts'
-import type { PlanOf } from './plan.ts'
+import type { Plan, PlanOf } from './plan.ts'
 
 /** The most kinds of one query. Senders choose the types, so their number is unbounded. */
 export const perRound = 100
@@ -55,20 +55,22 @@ function joined(behind: readonly PendingKind[], all: readonly PendingKind[]): Pe
 
 /**
  * When the oldest event of each group became due.
- * @param idle leaves out groups with running handlers: a slow handler must not make the service count as not ready
+ * @param options.idle leaves out groups with running handlers: a slow handler must not make the service count as not ready
+ * @param options.isHeld leaves out plans whose events wait on purpose
  */
 export async function oldestByGroup(
   store: EventQueue,
   planOf: PlanOf,
   now: number,
-  { idle }: { idle: boolean },
+  { idle, isHeld = () => false }: { idle: boolean; isHeld?: (plan: Plan) => boolean },
 ): Promise<Map<string, number>> {
   const oldest = new Map<string, number>()
   const atWork = new Set<string>()
   for await (const kinds of pagesOfKinds(store, now, mostPages)) {
     for (const { source, type, dueAt } of kinds) {
-      const group = planOf(source, type).group.key
-      if (dueAt <= now) oldest.set(group, Math.min(dueAt, oldest.get(group) ?? dueAt))
+      const plan = planOf(source, type)
+      const group = plan.group.key
+      if (dueAt <= now && !isHeld(plan)) oldest.set(group, Math.min(dueAt, oldest.get(group) ?? dueAt))
     }
     if (idle) {
       for (const { source, type } of await store.kindsAtWork(kinds, now))

@@ -2,7 +2,8 @@ import { Problem, type ProblemCode } from '../errors.ts'
 import { toProblem } from '../http/responses/problem-details.ts'
 import { rawAnswer, type RawAnswer, type RawCall } from '../http/raw/call.ts'
 import type { Acceptor } from './acceptor.ts'
-import type { Evaluate } from './evaluate.ts'
+import type { Delivered, Evaluate } from './evaluate.ts'
+import type { IncomingEvent } from './incoming.ts'
 import type { NoteRejected } from './rejections/log.ts'
 import { reasonOf, type Reason } from './rejections/reasons.ts'
 import type { Reply, Scheme } from './schemes/scheme.ts'
@@ -73,6 +74,24 @@ export class WebhookEndpoint {
     count('accepted')
     observe(performance.now() - began)
     return evaluation.reply ? toAnswer(evaluation.reply) : received
+  }
+
+  /**
+   * Verifies and stores a sample that this service has signed.
+   * @throws Problem with the reason if it is refused; what storing throws
+   */
+  async takeSample(delivered: Delivered): Promise<IncomingEvent> {
+    const { evaluate, acceptor, count } = this.#parts
+    const evaluation = await evaluate(delivered)
+    if ('answer' in evaluation)
+      throw new Problem('unprocessable', {
+        detail: 'The source takes the sample for a check of its address.',
+      })
+    if ('refused' in evaluation)
+      throw evaluation.problem ?? new Problem('unprocessable', { detail: evaluation.detail })
+    await acceptor.add(evaluation.event)
+    count('accepted')
+    return evaluation.event
   }
 
   /** Answers the challenge by which a sender verifies the address. */

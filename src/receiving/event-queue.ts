@@ -11,8 +11,8 @@ export interface EventQueueParts {
   onError: (error: unknown) => void
   /** Called for errors of the session that holds this process's claims. */
   onClaimerError: (error: unknown) => void
-  /** Called with the number of events of an insert that were stored before. */
-  onDuplicates?: (count: number) => void
+  /** Called with the source of each event that was known already. */
+  onDuplicate?: ((source: string) => void) | undefined
 }
 
 /**
@@ -20,14 +20,14 @@ export interface EventQueueParts {
  * process everything; a process without a worker wakes the others. Waking all would make all but one of them poll in vain.
  */
 export function openEventQueue(parts: EventQueueParts): EventQueue {
-  const { database, clock, onError, onClaimerError, onDuplicates } = parts
+  const { database, clock, onError, onClaimerError, onDuplicate } = parts
   const wake = (): void => {
     if (!database.signalHere('event_queue')) database.signal('event_queue')
   }
   const store =
     database.engine === 'sqlite'
-      ? sqliteEventQueue({ database, clock, onError, onMoved: wake, onDuplicates })
-      : postgresEventQueue({ database, clock, onError: onClaimerError, onDuplicates })
+      ? sqliteEventQueue({ database, clock, onError, onMoved: wake, onDuplicate })
+      : postgresEventQueue({ database, clock, onError: onClaimerError, onDuplicate })
   return {
     ...store,
     async insert(events, within) {

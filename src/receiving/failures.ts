@@ -5,6 +5,8 @@ import { nextDelay } from '../network/retry.ts'
 import { advance } from './advance.ts'
 import { InvalidPayload } from './declared-payload.ts'
 import { askedToWait } from './forward.ts'
+import type { Fingerprint } from './failure-groups/fingerprint.ts'
+import type { FailureTally } from './failure-groups/tally.ts'
 import { orderKeysOf } from './order-keys.ts'
 import type { ClaimedEvent, Kind } from './store.ts'
 
@@ -19,6 +21,16 @@ export interface Failure {
   error: unknown
   startedAt: number
   now: number
+  /** The id of the handler that failed. */
+  handler: string
+}
+
+export interface FailureParts {
+  database: Database
+  /** Milliseconds before each attempt. */
+  schedule: readonly number[]
+  random: Random
+  failureGroups: FailureTally
 }
 
 /**
@@ -27,13 +39,12 @@ export interface Failure {
  * nothing is written.
  */
 export async function recordFailure(
-  database: Database,
-  { claimed, error, startedAt, now }: Failure,
-  schedule: readonly number[],
-  random: Random,
+  { database, schedule, random, failureGroups }: FailureParts,
+  { claimed, error, startedAt, now, handler }: Failure,
 ): Promise<'retry' | 'failed' | 'lost'> {
   const { event, claim, attempts, attemptsBefore } = claimed
-  return database.transaction(async (tx) => {
+  let counted: { group: Fingerprint | undefined; first: boolean } | undefined
+  const outcome = await database.transaction(async (tx) => {
     const held = await tx
       .updateTable('event_queue')
       .set({ claim: null, leased_until: null })
@@ -41,6 +52,7 @@ export async function recordFailure(
       .where('claim', '=', claim)
       .where('status', '=', 'pending')
       .executeTakeFirst()
+    counted = undefined
     if (held.numUpdatedRows === 0n) return 'lost'
     await tx
       .insertInto('handler_failures')
@@ -61,15 +73,19 @@ export async function recordFailure(
     const delay =
       error instanceof InvalidPayload ? undefined : nextDelay(schedule, failures, random, askedToWait(error))
     const next = delay === undefined ? ({ status: 'failed' } as const) : { due_at: now + delay }
+    const group = await failureGroups.enter(tx, handler, error, now)
+    counted = { group, first: failures === 1 }
     await tx
       .updateTable('event_queue')
-      .set({ ...next, failed_at: startedAt })
+      .set({ ...next, failed_at: startedAt, failure_group: group?.id ?? null })
       .where('event', '=', event)
       .execute()
     if (delay !== undefined) return 'retry'
     await advance(database.engine, tx, orderKeysOf([claimed]))
     return 'failed'
   }, ownWork)
+  if (counted?.group) failureGroups.count(counted.group, counted.first, now)
+  return outcome
 }
 
 /** An event, and the claim under which this process holds it. */

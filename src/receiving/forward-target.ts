@@ -71,3 +71,9 @@ function readKey(secret: string): Buffer | undefined {
   const key = decodeDigest(secret.slice(prefix.length), 'base64')
   return key && key.length >= bounds.least && key.length <= bounds.most ? key : undefined
 }
+
+/** Removes user, password and query, which may be secrets. */
+export function withoutCredentials(address: string): string {
+  const { origin, pathname } = new URL(address)
+  return origin + pathname
+}

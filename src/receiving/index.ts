@@ -11,24 +11,32 @@ import { Cursors } from '../paging/cursor.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { Activity } from './activity/activity.ts'
 import { createAcceptor, type InsertEvents } from './acceptor.ts'
 import { Backlog } from './backlog.ts'
 import type { EmitWithin } from './attempt.ts'
 import type { ReceivingConfig } from './config.ts'
 import { readHandlers, type ProviderTokenSource, type RegisteredHandler } from './declared-handlers.ts'
-import { DryRuns } from './failed/dry-run.ts'
+import { dryRunRoutes } from './dry-run/routes.ts'
+import { DryRuns } from './dry-run/dry-runs.ts'
 import type { FindHandler } from './failed/filter.ts'
 import { Reprocessing, reprocessWorker } from './failed/reprocess.ts'
 import { failedRoutes } from './failed/routes.ts'
 import { forwardTo, sendOver } from './forward.ts'
-import { keysOf, urlOf } from './forward-target.ts'
+import { FailureGroups } from './failure-groups/tally.ts'
+import { failureRoutes } from './failure-groups/routes.ts'
+import { keysOf, urlOf, withoutCredentials } from './forward-target.ts'
 import { receivingFinder } from './finder.ts'
-import { Handlers } from './handlers.ts'
+import type { HandlerEntry } from './handler-views/describe.ts'
+import { handlerRoutes } from './handler-views/routes.ts'
+import { Handlers } from './matching.ts'
+import { PausedHandlers } from './paused.ts'
 import { plansOver } from './plan.ts'
 import { RejectedLog } from './rejections/log.ts'
 import { rejectedRoutes } from './rejections/routes.ts'
 import { webhookRoutes } from './routes.ts'
 import { readSources } from './sources.ts'
+import { sourceRoutes } from './sources/routes.ts'
 import { openEventQueue } from './event-queue.ts'
 import { postgresRates } from './postgres/source-rates.ts'
 import { Fallback } from './spool/fallback.ts'
@@ -47,6 +55,8 @@ export interface ReceivingParts {
   random?: Random
   log: Log
   metrics: Metrics
+  /** The public address of the service. */
+  baseUrl: () => string
   /** Emits events in a handler's transaction. */
   emitWithin: EmitWithin
   /** For handlers that declare `providerTokens`. */
@@ -67,7 +77,9 @@ export interface Receiving extends ServiceModule {
 export function createReceiving(parts: ReceivingParts): Receiving {
   const { configuration, database, clock, log } = parts
   const handling = planHandling(parts)
-  const storing = storeEvents(parts)
+  const activity = new Activity({ database, clock, log })
+  const paused = new PausedHandlers({ database, clock })
+  const storing = storeEvents(parts, activity)
   const { store, acceptor, fallback } = storing
   const rejected = new RejectedLog({ database, clock, log, period: configuration.rejectedRetention })
   const attempts = attemptParts(parts, store)
@@ -79,7 +91,17 @@ export function createReceiving(parts: ReceivingParts): Receiving {
     metrics: parts.metrics,
     schedule: configuration.handlerRetrySchedule,
     planOf: handling.planOf,
-    close: handling.close,
+    pauses: paused,
+    failureGroups: new FailureGroups(activity, configuration.payloadRetention),
+    onHandled(handler, duration) {
+      activity.of('handler', handler, 'handled').add()
+      activity.of('handler', handler, 'milliseconds').add(duration)
+    },
+    onFailed: (handler) => activity.of('handler', handler, 'failed').add(),
+    async close() {
+      await handling.close()
+      await activity.close()
+    },
   })
   let app: App | undefined
   /** Stores received events until the last request has been answered. */
@@ -90,7 +112,7 @@ export function createReceiving(parts: ReceivingParts): Receiving {
       const { server } = app ?? {}
       if (server?.listening) await once(server, 'close', { signal: deadline }).catch(() => undefined)
       await acceptor.close()
-      await Promise.all([fallback?.stop(), rejected.close()])
+      await Promise.all([fallback?.stop(), rejected.close(), activity.close()])
       await store.close()
     },
   }
@@ -106,10 +128,13 @@ export function createReceiving(parts: ReceivingParts): Receiving {
     async routes(given) {
       app = given
       fallback?.start()
-      await declareRoutes(given, parts, { ...handling, ...storing, attempts, rejected })
+      await declareRoutes(given, parts, { ...handling, ...storing, attempts, rejected, activity, paused })
     },
   }
 }
+
+/** The id of what forwards the events of a source. */
+const forwardId = (source: string): string => `forwardTo:${source}`
 
 /** How the events of each source and type are handled. */
 function planHandling(parts: ReceivingParts) {
@@ -122,22 +147,30 @@ function planHandling(parts: ReceivingParts) {
   const agent = createOutboundAgent({ allowPrivateNetwork: true })
   const send = sendOver(agent, clock)
   const forwards = new Map<string, readonly RegisteredHandler[]>()
+  const entries: HandlerEntry[] = declared.map((handler) => ({ handler }))
   for (const [name, { forwardTo: target }] of sources) {
     if (target === undefined) continue
     const handle = forwardTo(urlOf(target), keysOf(target, name, keyring), send, clock)
-    forwards.set(name, [
-      { key: 'forwardTo', handle, timeout: handlerTimeout, concurrency: undefined, orderBy: undefined },
-    ])
+    const handler: RegisteredHandler = {
+      id: forwardId(name),
+      key: 'forwardTo',
+      handle,
+      timeout: handlerTimeout,
+      concurrency: undefined,
+      orderBy: undefined,
+    }
+    forwards.set(name, [handler])
+    entries.push({ handler, forward: { source: name, to: withoutCredentials(urlOf(target)) } })
   }
   const planOf = plansOver(
     database.engine,
     (source, type) => forwards.get(source) ?? handlers.of(type, sources.get(source)?.typesHaveActions),
   )
-  return { sources, declared, planOf, close: () => agent.destroy() }
+  return { sources, declared, entries, planOf, close: () => agent.destroy() }
 }
 
 /** The event queue, and what stores events into it. */
-function storeEvents({ database, clock, log, metrics, spool }: ReceivingParts) {
+function storeEvents({ database, clock, log, metrics, spool }: ReceivingParts, activity: Activity) {
   const onError = (error: unknown): void =>
     log.warn({ err: error }, 'spooled events could not be moved to the database')
   const onClaimerError = (error: unknown): void =>
@@ -151,7 +184,10 @@ function storeEvents({ database, clock, log, metrics, spool }: ReceivingParts) {
     clock,
     onError,
     onClaimerError,
-    onDuplicates: (count) => duplicates.inc(count),
+    onDuplicate(source) {
+      duplicates.inc(1)
+      activity.of('source', source, 'duplicate').add()
+    },
   })
   const fallback =
     spool &&
@@ -195,14 +231,18 @@ function attemptParts(
 interface RouteParts extends ReturnType<typeof planHandling>, ReturnType<typeof storeEvents> {
   attempts: ReturnType<typeof attemptParts>
   rejected: RejectedLog
+  activity: Activity
+  paused: PausedHandlers
 }
 
 async function declareRoutes(app: App, parts: ReceivingParts, made: RouteParts): Promise<void> {
   const { configuration, database, clock, log, metrics } = parts
-  const { sources, declared, planOf, acceptor, store, attempts, rejected } = made
+  const { sources, declared, planOf, acceptor, store, attempts, rejected, activity, paused, entries } = made
   const backlog = new Backlog({
     store,
     clock,
+    prepare: () => paused.refresh(),
+    isHeld: ({ source, type }) => paused.holds(planOf(source, type)),
     onError: (error) => log.warn({ err: error }, 'the age of the oldest received event could not be read'),
   })
   const onRateError = (error: unknown): void =>
@@ -211,7 +251,7 @@ async function declareRoutes(app: App, parts: ReceivingParts, made: RouteParts):
     database.engine === 'postgres'
       ? { reserve: postgresRates(database.pool), clock, onError: onRateError }
       : undefined
-  webhookRoutes(app, {
+  const endpoints = webhookRoutes(app, {
     sources,
     acceptor,
     backlog,
@@ -222,7 +262,12 @@ async function declareRoutes(app: App, parts: ReceivingParts, made: RouteParts):
     metrics,
     rejected,
     sharedRates,
+    activity,
   })
+  const record = createRecordAudit(clock)
+  const urlOfSource = (source: string): string => `${parts.baseUrl()}/webhooks/${source}`
+  handlerRoutes(app, { database, clock, store, planOf, entries, paused, record })
+  sourceRoutes(app, { sources, database, clock, record, endpoints, urlOf: urlOfSource })
   const cursors = new Cursors(parts.keyring)
   rejectedRoutes(app, { database, cursors })
   const withActions = [...sources].filter(([, scheme]) => scheme.typesHaveActions).map(([name]) => name)
@@ -232,11 +277,15 @@ async function declareRoutes(app: App, parts: ReceivingParts, made: RouteParts):
     const target = sources.get(source)?.forwardTo
     return target === undefined ? undefined : urlOf(target)
   }
+  const reprocessing = new Reprocessing(database, clock, record)
+  const dryRuns = new DryRuns({ ...attempts, database, planOf, targetOf, record })
+  dryRunRoutes(app, { dryRuns })
+  failureRoutes(app, { database, clock, cursors, record, reprocessing })
   failedRoutes(app, {
     database,
     cursors,
-    reprocessing: new Reprocessing(database, clock, createRecordAudit(clock)),
-    dryRuns: new DryRuns({ ...attempts, database, engine: database.engine, planOf, targetOf }),
+    reprocessing,
+    dryRuns,
     findHandler,
   })
 }

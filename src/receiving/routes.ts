@@ -6,6 +6,7 @@ import type { RawRoute } from '../http/raw/routes.ts'
 import { ofLimits } from '../http/responses/response-headers.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { Activity } from './activity/activity.ts'
 import type { Acceptor } from './acceptor.ts'
 import type { Backlog } from './backlog.ts'
 import { WebhookEndpoint, type Outcome } from './endpoint.ts'
@@ -28,6 +29,7 @@ export interface WebhookParts {
   rejected: RejectedLog
   /** Set if several processes share the rates of sources. */
   sharedRates: SharedSourceRateParts | undefined
+  activity: Activity
 }
 
 const Received = Type.Object(
@@ -45,8 +47,9 @@ const Answer = {
   content: { 'text/plain': { schema: Type.String() }, 'application/json': { schema: Type.Unknown() } },
 }
 
-/** Declares `POST /webhooks/{source}` for every source, and GET for sources whose senders verify the address by a challenge. */
-export function webhookRoutes(app: App, parts: WebhookParts): void {
+/** Declares `POST /webhooks/{source}` for every source, and GET for sources whose senders verify the address by a challenge. Returns what answers each source. */
+export function webhookRoutes(app: App, parts: WebhookParts): ReadonlyMap<string, WebhookEndpoint> {
+  const endpoints = new Map<string, WebhookEndpoint>()
   const outcomes = parts.metrics.counter(
     'postern_webhooks_total',
     `Webhooks by source and outcome: accepted, answered, ${Object.keys(reasons).join(', ')}`,
@@ -57,21 +60,32 @@ export function webhookRoutes(app: App, parts: WebhookParts): void {
   for (const [source, scheme] of parts.sources) {
     // The labels of the most frequent outcome are looked up once.
     const accepted = outcomes.labels({ source, outcome: 'accepted' satisfies Outcome })
+    const acceptedLately = parts.activity.of('source', source, 'accepted')
     const endpoint = new WebhookEndpoint({
       source,
       evaluate: createEvaluator(source, scheme, parts),
       acceptor: parts.acceptor,
       bodyLimit,
       baseUrl,
-      count: (outcome) => (outcome === 'accepted' ? accepted.inc() : outcomes.inc({ source, outcome })),
+      count(outcome) {
+        if (outcome === 'accepted') {
+          accepted.inc()
+          acceptedLately.add()
+        } else {
+          outcomes.inc({ source, outcome })
+          parts.activity.of('source', source, outcome).add()
+        }
+      },
       observe: (ms) => durations.observe(ms),
       noteRejected: parts.rejected.of(source, scheme.signatureHeader),
     })
+    endpoints.set(source, endpoint)
     declareWebhook(app, source, scheme, endpoint)
     const { ask } = scheme
     if (ask)
       declareChallenge(app, source, scheme, (call) => endpoint.verifyAddress(call, ask, parts.clock.now()))
   }
+  return endpoints
 }
 
 function declareWebhook(app: App, source: string, scheme: Scheme, endpoint: WebhookEndpoint): void {

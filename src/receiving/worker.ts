@@ -6,9 +6,10 @@ import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { Progress } from '../runtime/progress.ts'
 import { InFlight } from '../runtime/in-flight.ts'
-import { attempt, type AttemptParts } from './attempt.ts'
+import { attempt, type AttemptParts, type AttemptTrace } from './attempt.ts'
 import { KindRotation, oldestByGroup, perRound } from './due-kinds.ts'
 import { giveBack, recordFailure } from './failures.ts'
+import type { FailureTally } from './failure-groups/tally.ts'
 import { HandlerSlots } from './handler-slots.ts'
 import {
   ClaimLost,
@@ -18,6 +19,7 @@ import {
   TransactionTimeout,
 } from './interruptions.ts'
 import { ConcurrencyGroups, type Queued } from './concurrency-groups.ts'
+import type { Pauses } from './paused.ts'
 import type { Plan, PlanOf } from './plan.ts'
 import type { ClaimedEvent, EventQueue, Kind, PendingKind, Wanted } from './store.ts'
 import { markUnhandled } from './unhandled.ts'
@@ -31,6 +33,12 @@ export interface WorkerParts extends AttemptParts {
   /** Milliseconds before each attempt. */
   schedule: readonly number[]
   planOf: PlanOf
+  pauses: Pauses
+  failureGroups: FailureTally
+  /** Called for each run of a handler without an error, with its milliseconds. */
+  onHandled?: ((handler: string, duration: number) => void) | undefined
+  /** Called for each recorded failure of a handler. */
+  onFailed?: ((handler: string) => void) | undefined
   /** Closes what handlers use, after the last handler. */
   close: () => Promise<void>
 }
@@ -183,8 +191,10 @@ export class HandlerWorker implements Worker {
   }
 
   async oldestDue(): Promise<number | undefined> {
-    const { store, planOf, clock } = this.#parts
-    const oldest = await oldestByGroup(store, planOf, clock.now(), { idle: true })
+    const { store, planOf, pauses, clock } = this.#parts
+    await pauses.refresh()
+    const isHeld = (plan: Plan): boolean => pauses.holds(plan)
+    const oldest = await oldestByGroup(store, planOf, clock.now(), { idle: true, isHeld })
     return oldest.size === 0 ? undefined : Math.min(...oldest.values())
   }
 
@@ -195,6 +205,7 @@ export class HandlerWorker implements Worker {
       // The rounds do it too, but there is none while no slot is free.
       await this.#unsettled.settle()
       if (this.#setBack) await this.#releaseUnknown()
+      await this.#holdPaused()
       for (let idle = 0; this.#running < mostRunning && !this.#stopped;) {
         const { begun, more } = await this.#round()
         this.#progress.made()
@@ -210,6 +221,16 @@ export class HandlerWorker implements Worker {
       this.#parts.log.warn({ err: error }, 'received events could not be claimed')
       this.#wakeIn(pauseAfterError)
     }
+  }
+
+  /** Returns the queued events of handlers that have been paused. Running ones are left to end. */
+  async #holdPaused(): Promise<void> {
+    const { pauses, clock } = this.#parts
+    await pauses.refresh()
+    this.#giveBackSoon(
+      this.#groups.withdrawHeld((plan) => pauses.holds(plan)),
+      clock.now(),
+    )
   }
 
   /** Wakes other processes, which may have free slots. */
@@ -280,7 +301,7 @@ export class HandlerWorker implements Worker {
 
   /** Starts events of the next kinds; `more` if another round may start others. */
   async #round(): Promise<{ begun: number; more: boolean }> {
-    const { clock, database, planOf } = this.#parts
+    const { clock, database, planOf, pauses } = this.#parts
     await this.#unsettled.settle()
     const now = clock.now()
     const kinds = await this.#rotation.next(now)
@@ -289,6 +310,7 @@ export class HandlerWorker implements Worker {
     const handled: PendingKind[] = []
     for (const kind of due) {
       const plan = planOf(kind.source, kind.type)
+      if (pauses.holds(plan)) continue
       this.#slots?.want(plan)
       if (plan.handlers.length > 0) handled.push(kind)
       else {
@@ -429,14 +451,15 @@ export class HandlerWorker implements Worker {
   async #process(queued: Queued, freeSlot: () => void): Promise<string | undefined> {
     const { claimed, plan } = queued
     const startedAt = this.#parts.clock.now()
+    const trace: AttemptTrace = { onEnd: this.#parts.onHandled }
     try {
       if (claimed.attempts - claimed.attemptsBefore > this.#parts.schedule.length + mostCrashes)
         throw new Error('the process ended during too many attempts to handle this event')
-      await this.#attemptOnceOrTwice(queued, freeSlot)
+      await this.#attemptOnceOrTwice(queued, trace, freeSlot)
       return 'processed'
     } catch (error) {
-      if (!(error instanceof SharedCommitFailed)) return this.#afterFailure(claimed, plan, error, startedAt)
-      if (this.#stopped) return this.#afterFailure(claimed, plan, new Stopping(), startedAt)
+      if (!(error instanceof SharedCommitFailed)) return this.#afterFailure(queued, trace, error, startedAt)
+      if (this.#stopped) return this.#afterFailure(queued, trace, new Stopping(), startedAt)
       // Its slot was freed when its handlers ended, so it waits for another one.
       this.#groups.queueAgain({ ...queued, alone: true })
       this.#beginNext(plan)
@@ -445,20 +468,29 @@ export class HandlerWorker implements Worker {
   }
 
   /** Attempts an event; if its transaction delayed others, attempts it again in a transaction of its own. */
-  async #attemptOnceOrTwice({ claimed, plan, alone }: Queued, freeSlot: () => void): Promise<void> {
+  async #attemptOnceOrTwice(
+    { claimed, plan, alone }: Queued,
+    trace: AttemptTrace,
+    freeSlot: () => void,
+  ): Promise<void> {
     try {
-      await this.#attempt(claimed, plan, alone ?? !this.#groups.isShort(plan), freeSlot)
+      await this.#attempt(claimed, plan, { alone: alone ?? !this.#groups.isShort(plan), trace }, freeSlot)
     } catch (error) {
       if (!(error instanceof HeldUpOthers)) throw error
       this.#groups.heldUpOthers(plan)
-      await this.#attempt(claimed, plan, true, freeSlot)
+      await this.#attempt(claimed, plan, { alone: true, trace }, freeSlot)
     }
   }
 
-  async #attempt(claimed: ClaimedEvent, plan: Plan, alone: boolean, freeSlot: () => void): Promise<void> {
+  async #attempt(
+    claimed: ClaimedEvent,
+    plan: Plan,
+    { alone, trace }: { alone: boolean; trace: AttemptTrace },
+    freeSlot: () => void,
+  ): Promise<void> {
     const { clock, database } = this.#parts
     const startedAt = clock.now()
-    const { committed, emitted, took } = await attempt(claimed, plan, alone, this.#parts)
+    const { committed, emitted, took } = await attempt(claimed, plan, alone, this.#parts, trace)
     const unbegun = this.#groups.succeeded(plan, clock.now() - startedAt, took)
     this.#giveBackSoon(unbegun, clock.now())
     freeSlot()
@@ -468,12 +500,12 @@ export class HandlerWorker implements Worker {
   }
 
   async #afterFailure(
-    claimed: ClaimedEvent,
-    plan: Plan,
+    { claimed, plan }: Queued,
+    trace: AttemptTrace,
     error: unknown,
     startedAt: number,
   ): Promise<string | undefined> {
-    const { database, clock, log, schedule, random } = this.#parts
+    const { clock, log } = this.#parts
     const { event, source, type } = claimed
     const now = clock.now()
     const unbegun = this.#groups.failed(plan)
@@ -487,7 +519,9 @@ export class HandlerWorker implements Worker {
     }
     if (error instanceof TransactionTimeout) this.#groups.ranOutOfTime(plan)
     const record = async (): Promise<string> => {
-      const outcome = await recordFailure(database, { claimed, error, startedAt, now }, schedule, random)
+      const handler = trace.handler ?? plan.handlers[0]?.id ?? ''
+      const outcome = await recordFailure(this.#parts, { claimed, error, startedAt, now, handler })
+      if (outcome !== 'lost') this.#parts.onFailed?.(handler)
       log.warn({ err: error, event, source, type, attempt: claimed.attempts, outcome }, 'a handler failed')
       // It may be due again immediately.
       this.#wakeIn(gather)

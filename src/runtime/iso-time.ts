@@ -33,3 +33,8 @@ export function isoTime(milliseconds: number): string {
 
 const tens = (number: number): number => 48 + Math.trunc(number / 10)
 const ones = (number: number): number => 48 + (number % 10)
+
+/** As `isoTime`; null for no time. */
+export function isoTimeOrNull(milliseconds: number | null | undefined): string | null {
+  return milliseconds === null || milliseconds === undefined ? null : isoTime(milliseconds)
+}

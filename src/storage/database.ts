@@ -58,6 +58,8 @@ export interface ScopeOptions {
    * has a connection waits for groups that have none. Whether a scope will have a single statement is also predicted by group.
    */
   share: string
+  /** For a scope that is alone: called within its transaction, before its first statement. */
+  prepare?: (tx: Tx) => void | Promise<void>
 }
 
 /**
@@ -176,6 +178,13 @@ interface CommonDatabase {
   close(): Promise<void>
 }
 
+/** Records the writes of a transaction on SQLite (https://www.sqlite.org/sessionintro.html). */
+export interface WriteSession {
+  /** The changes since the session was opened, as a changeset. */
+  changeset(): Uint8Array
+  close(): void
+}
+
 export interface SqliteDatabase extends CommonDatabase {
   readonly engine: 'sqlite'
   readonly file: string
@@ -199,6 +208,8 @@ export interface SqliteDatabase extends CommonDatabase {
    * `undefined` after `within` milliseconds, if given. Another process may still have the lock of the file.
    */
   hold(priority: WritePriority, within?: number): Promise<(() => void) | undefined>
+  /** Records the writes of the transaction that is open now. To be called within it, and closed at its end. */
+  watchWrites(): WriteSession
 }
 
 export interface PostgresDatabase extends CommonDatabase {

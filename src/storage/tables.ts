@@ -30,9 +30,12 @@ import type {
 } from './tables/alerts.ts'
 import type { EventsTable, JobsTable } from './tables/events.ts'
 import type {
+  FailureGroupsTable,
   HandlerFailuresTable,
   EventQueueClaimersTable,
   EventQueueTable,
+  PausedHandlersTable,
+  ReceivingActivityTable,
   RejectedCountsTable,
   RejectedWebhooksTable,
 } from './tables/receiving.ts'
@@ -120,6 +123,9 @@ export interface Tables {
   handler_failures: HandlerFailuresTable
   rejected_webhooks: RejectedWebhooksTable
   rejected_counts: RejectedCountsTable
+  failure_groups: FailureGroupsTable
+  paused_handlers: PausedHandlersTable
+  receiving_activity: ReceivingActivityTable
 
   idempotency_keys: IdempotencyKeysTable
   subscribers: SubscribersTable

@@ -193,6 +193,11 @@ onEachEngine('the audit log and all routes', (engine) => {
     }
   }
 
+  async function aGroup(): Promise<string> {
+    await failedEvent('grouped')
+    const page = (await expectJson(service, 200, '/failures')) as { data: { id: string }[] }
+    return page.data[0]!.id
+  }
   async function failedEvent(id: string): Promise<number> {
     await postWebhook(service, { id, type: 'order.paid' })
     await settled(service.database)
@@ -284,6 +289,32 @@ onEachEngine('the audit log and all routes', (engine) => {
     ...clientCalls(),
     ...itemCalls('/products', { name: 'Lamp', category: 'home', price: 1, stock: 1 }),
     ...itemCalls('/api/posts', { title: 'Hello', body: 'World' }),
+    'POST /handlers/:id/pause': ['handler.paused', () => admin('POST', '/handlers/*/pause')],
+    'POST /handlers/:id/resume': ['handler.resumed', () => admin('POST', '/handlers/*/resume')],
+    'POST /failures/:id/acknowledge': [
+      'failure.acknowledged',
+      async () => admin('POST', `/failures/${await aGroup()}/acknowledge`),
+    ],
+    'POST /failures/:id/reopen': [
+      'failure.reopened',
+      async () => admin('POST', `/failures/${await aGroup()}/reopen`),
+    ],
+    'POST /failures/:id/snooze': [
+      'failure.snoozed',
+      async () =>
+        admin('POST', `/failures/${await aGroup()}/snooze`, {
+          until: new Date(Date.now() + 3_600_000).toISOString(),
+        }),
+    ],
+    'POST /failures/:id/rerun': [
+      'reprocess.started',
+      async () => admin('POST', `/failures/${await aGroup()}/rerun`),
+    ],
+    'POST /events/:id/dry-run': [
+      'event.dry_run',
+      async () => admin('POST', `/events/${await failedEvent('rehearsed')}/dry-run`),
+    ],
+    'POST /sources/:name/sample': ['source.sampled', () => admin('POST', '/sources/provider/sample', {})],
     'POST /events/reprocess': ['reprocess.started', () => admin('POST', '/events/reprocess', {})],
     'POST /events/:id/reprocess': [
       'event.reprocessed',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { bodySigners } from '../../src/cli/samples/body-signers.ts'
+import { bodySigners } from '../../src/receiving/samples/body-signers.ts'
 import { engines } from '../harness/engines.ts'
 import { startReceiver, type Receiver } from '../harness/receiver.ts'
 import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'

@@ -1,6 +1,6 @@
 // What is called, before anything is done to how it is written.
 import { createHmac } from 'node:crypto'
-import { samples } from '../../src/cli/samples/index.ts'
+import { samples } from '../../src/receiving/samples/index.ts'
 import { adminKey } from '../harness/service.ts'
 import { bodyBytes, jsonText, jsonValue } from './bodies.ts'
 import type { Chance } from '../harness/chance.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { samples } from '../../src/cli/samples/index.ts'
+import { samples } from '../../src/receiving/samples/index.ts'
 import {
   dropbox,
   hmac,

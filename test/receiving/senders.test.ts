@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { createHash, createHmac, generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
-import { samples } from '../../src/cli/samples/index.ts'
-import { withStored } from '../../src/cli/samples/local-source.ts'
-import type { SignedSample } from '../../src/cli/samples/sample.ts'
+import { samples } from '../../src/receiving/samples/index.ts'
+import { withStored } from '../../src/cli/local-source.ts'
+import type { SignedSample } from '../../src/receiving/samples/sample.ts'
 import { redactPayload } from '../../src/events/redact-payload.ts'
 import { headersToStore } from '../../src/receiving/stored-headers.ts'
 import {

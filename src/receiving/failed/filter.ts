@@ -24,6 +24,8 @@ export interface FailedFilter {
   /** A type, or `prefix.*`. */
   type?: string
   source?: string
+  /** The id of a group of failures. Without a status: both the failed and the retried events of the group. */
+  group?: string
   /** A substring of its last error. */
   error?: string
   /** Received at this time or later, in milliseconds since 1970. */
@@ -49,6 +51,12 @@ export const filterSchema = {
     Type.String({ description: 'Events of this type; `order.*` matches all types that begin with `order.`' }),
   ),
   source: Type.Optional(Type.String({ description: 'Events of this source' })),
+  group: Type.Optional(
+    Type.String({
+      description:
+        'Events of this group of failures (`GET /failures`). Without a status, its failed and its retried events',
+    }),
+  ),
   error: Type.Optional(
     Type.String({ description: 'Events whose last error contains this text; case-sensitive' }),
   ),
@@ -77,6 +85,7 @@ export function readFailedFilter(texts: FilterTexts, findHandler?: FindHandler):
   }
   if (texts.type) filter.type = readText(texts.type, 'type')
   if (texts.source) filter.source = readText(texts.source, 'source')
+  if (texts.group) filter.group = readText(texts.group, 'group')
   if (texts.error) filter.error = readText(texts.error, 'error')
   if (filter.type === '*') delete filter.type
   if (texts.since) filter.since = readTimeParameter(texts.since, 'since')

@@ -114,8 +114,9 @@ export async function reprocessStep(
     .execute()
   const events = rows.map(({ event }) => event)
   if (events.length > 0) {
-    if (filter.status === 'retrying') await makeDueNow(tx, events, now)
-    else await giveAllAttempts(engine, tx, events, now)
+    // Each statement changes only the events of its own status; a group has both.
+    if (filter.status === 'retrying' || filter.group !== undefined) await makeDueNow(tx, events, now)
+    if (filter.status !== 'retrying') await giveAllAttempts(engine, tx, events, now)
   }
   return { count: events.length, last: events.at(-1) }
 }

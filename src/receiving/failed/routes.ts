@@ -8,8 +8,8 @@ import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { limitParameter } from '../../paging/parameters.ts'
 import type { Database } from '../../storage/database.ts'
-import { filterSchema, readFailedFilter, type FailedFilter, type FindHandler } from './filter.ts'
-import type { DryRuns } from './dry-run.ts'
+import { filterSchema, readFailedFilter, type FindHandler } from './filter.ts'
+import type { DryRuns } from '../dry-run/dry-runs.ts'
 import type { Reprocessing } from './reprocess.ts'
 import { listFailed } from './store.ts'
 
@@ -37,7 +37,7 @@ const Reprocessed = Type.Object({
   }),
 })
 
-const DryRun = Type.Object({
+export const DryRun = Type.Object({
   outcome: Type.Enum(['processed', 'failed', 'forwarded'], {
     description: 'The outcome. `forwarded`: it would be posted to `forwardTo`; it was not.',
   }),
@@ -60,7 +60,7 @@ const DryRun = Type.Object({
   durationMs: Type.Integer(),
 })
 
-const Failed = Type.Object({
+export const Failed = Type.Object({
   id: Type.Integer({ description: 'The number in the event log.' }),
   eventId: Type.String(),
   type: Type.String(),
@@ -112,7 +112,7 @@ function listRoute(app: App, { database, cursors, findHandler }: FailedRoutePart
         query.cursor === undefined ? undefined : (cursors.decode(scope, query.cursor)[0] as number)
       const rows = await listFailed(database, filter, before, limit + 1)
       const page = cursors.page(scope, rows, limit, ({ event }) => [event])
-      return viewPage(page, (row) => viewFailed(row, filter.status))
+      return viewPage(page, viewFailed)
     },
   )
 }
@@ -144,7 +144,10 @@ function reprocessRoute(app: App, { reprocessing, dryRuns }: FailedRouteParts): 
     },
     async (request, reply) => {
       const id = readEventNumber(request.params.id)
-      if (request.body.dryRun) return reply.code(200).send({ ...(await dryRuns.one(id)) })
+      if (request.body.dryRun) {
+        const done = await dryRuns.one(id, { processed: false, origin: auditOrigin(request) })
+        return reply.code(200).send({ ...done })
+      }
       const { eventId, status } = await reprocessing.one(id, auditOrigin(request))
       return reply.code(202).send({ id, eventId, status })
     },
@@ -182,7 +185,8 @@ function bulkReprocessRoute(app: App, { reprocessing, findHandler }: FailedRoute
 
 type FailedRow = Awaited<ReturnType<typeof listFailed>>[number]
 
-function viewFailed(row: FailedRow, status: FailedFilter['status'] = 'failed') {
+export function viewFailed(row: FailedRow) {
+  const status: 'failed' | 'retrying' = row.status === 'failed' ? 'failed' : 'retrying'
   return {
     id: row.event,
     eventId: row.event_id,

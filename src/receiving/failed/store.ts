@@ -5,19 +5,25 @@ import type { Engine } from '../../storage/query-runner.ts'
 import type { EventQueueStatus } from '../../storage/tables.ts'
 import type { FailedFilter, HandlerFilter } from './filter.ts'
 
-/** A received event that is not processed yet. Its row is locked. */
+/** A received event. Its row is locked. */
 export interface FoundEvent {
   eventId: string
-  status: Exclude<EventQueueStatus, 'processed'>
+  status: EventQueueStatus
   claim: string | null
   leasedUntil: number | null
 }
 
 /**
  * Finds an event that may be processed, and locks its row against claiming, recording and deleting.
+ * @param options.processed whether it may be processed already. Default false.
  * @throws Problem `not-found`; `conflict` if the event was emitted or is processed; `no-longer-kept`.
  */
-export async function findReceived(engine: Engine, tx: Tx, event: number): Promise<FoundEvent> {
+export async function findReceived(
+  engine: Engine,
+  tx: Tx,
+  event: number,
+  { processed = false }: { processed?: boolean } = {},
+): Promise<FoundEvent> {
   // Locked before the event is read, because it is deleted under the same lock.
   const entry = await tx
     .selectFrom('event_queue')
@@ -32,7 +38,7 @@ export async function findReceived(engine: Engine, tx: Tx, event: number): Promi
     })
   if (!entry) throw new Problem('not-found')
   const { status } = entry
-  if (status === 'processed')
+  if (status === 'processed' && !processed)
     throw new Problem('conflict', { detail: 'The event is processed already and cannot be processed again.' })
   if (!kept) throw new Problem('no-longer-kept', { detail: `The event is ${status} and its body is gone.` })
   return { eventId: entry.event_id, status, claim: entry.claim, leasedUntil: entry.leased_until }
@@ -43,7 +49,8 @@ export async function findReceived(engine: Engine, tx: Tx, event: number): Promi
  * out, since they cannot be processed again.
  */
 export function failedEvents(db: Queryable, engine: Engine, filter: FailedFilter) {
-  const { status, type, handler, source, error, since, until } = filter
+  const { status, type, handler, source, group, error, since, until } = filter
+  const both = status === undefined && group !== undefined
   let query = db
     .selectFrom('event_queue')
     .innerJoin('events', 'events.id', 'event_queue.event')
@@ -55,7 +62,8 @@ export function failedEvents(db: Queryable, engine: Engine, filter: FailedFilter
           .whereRef('other.event', '=', 'event_queue.event'),
       ),
     )
-    .$if(status !== 'retrying', (failed) => failed.where('event_queue.status', '=', 'failed'))
+    .$if(both, (any) => any.where(isWaitingOrFailed))
+    .$if(!both && status !== 'retrying', (failed) => failed.where('event_queue.status', '=', 'failed'))
     .$if(status === 'retrying', (waiting) =>
       waiting.where('event_queue.status', '=', 'pending').where('event_queue.failed_at', 'is not', null),
     )
@@ -63,11 +71,14 @@ export function failedEvents(db: Queryable, engine: Engine, filter: FailedFilter
   else if (type !== undefined) query = query.where('event_queue.type', '=', type)
   if (handler !== undefined) query = query.where(isHandledBy(handler))
   if (source !== undefined) query = query.where('event_queue.source', '=', source)
+  if (group !== undefined) query = query.where('event_queue.failure_group', '=', group)
   if (error !== undefined) query = query.where(holds(engine, error))
   if (since !== undefined) query = query.where('events.created_at', '>=', since)
   if (until !== undefined) query = query.where('events.created_at', '<', until)
   return query
 }
+
+const isWaitingOrFailed = sql<SqlBool>`(event_queue.status = 'failed' or (event_queue.status = 'pending' and event_queue.failed_at is not null))`
 
 /** Returns failed events with their last failure, newest first. @param before only events below this number */
 export function listFailed(
@@ -83,6 +94,7 @@ export function listFailed(
       'event_queue.event_id',
       'event_queue.type',
       'event_queue.source',
+      'event_queue.status',
       'event_queue.attempts',
       'event_queue.due_at',
       'event_queue.claim',

@@ -84,7 +84,7 @@ const columns: readonly Column<IncomingEvent>[] = [
 export function eventInserter(
   pool: Pool,
   clock: Clock,
-  onDuplicates?: (count: number) => void,
+  onDuplicate: (source: string) => void = () => undefined,
 ): EventQueue['insert'] {
   let duplicatesExpectedUntil = 0
 
@@ -100,14 +100,23 @@ export function eventInserter(
     const inserted = await runInsert(pool, insertMissing, events, within)
     if (inserted === events.length) return
     duplicatesExpectedUntil = clock.now() + duplicatesExpectedFor
-    onDuplicates?.(events.length - inserted)
+    void reportDuplicates(events, inserted)
+  }
+
+  /** If several sources delivered events of the batch, asks which of them were stored by an earlier one. */
+  async function reportDuplicates(events: readonly IncomingEvent[], inserted: number): Promise<void> {
+    const [first] = events
+    const known = events.every(({ source }) => source === first?.source)
+      ? events.slice(inserted).map(({ source }) => source)
+      : await sourcesOfKnown(pool, events).catch(() => [])
+    for (const source of known) onDuplicate(source)
   }
 
   return async (events, within = insertTimeout) => {
     const keys = orderKeysOf(events)
     if (keys.length === 0) return insertUnordered(events, within)
     const inserted = await insertOrdered(pool, events, keys, within)
-    if (inserted < events.length) onDuplicates?.(events.length - inserted)
+    if (inserted < events.length) void reportDuplicates(events, inserted)
   }
 }
 
@@ -118,21 +127,35 @@ async function insertOrdered(
   within: number,
 ): Promise<number> {
   const client = await pool.connect()
-  let inserted: number
   const query = (text: string) => client.query({ text, values: [keys], query_timeout: within } as QueryConfig)
   try {
     await client.query('begin')
     await query(lockKeys)
-    inserted = await runInsert(client, insertMissing, events, within)
+    const inserted = await runInsert(client, insertMissing, events, within)
     await query(advanceAll)
     await client.query('commit')
+    client.release()
+    return inserted
   } catch (error) {
     // Closing the connection makes the server roll back.
     client.release(true)
     throw error
   }
-  client.release()
-  return inserted
+}
+
+/** The sources of those events of a stored batch that were known before it. */
+async function sourcesOfKnown(pool: Pool, events: readonly IncomingEvent[]): Promise<string[]> {
+  const { rows } = await pool.query<{ source: string }>({
+    text: `select t.source from unnest($1::text[], $2::text[], $3::bigint[]) as t (source, event_id, received_at)
+      where exists (select from event_queue q join events e on e.id = q.event
+        where q.source = t.source and q.event_id = t.event_id and e.created_at <> t.received_at)`,
+    values: [
+      events.map(({ source }) => source),
+      events.map(({ eventId }) => eventId),
+      events.map(({ receivedAt }) => receivedAt),
+    ],
+  })
+  return rows.map(({ source }) => source)
 }
 
 /** Returns the number of events that were new. */

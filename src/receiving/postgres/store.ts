@@ -109,21 +109,17 @@ export interface PostgresEventQueueParts {
   database: PostgresDatabase
   clock: Clock
   onError: (error: unknown) => void
-  /** Called with the number of events that were stored before. */
-  onDuplicates?: ((count: number) => void) | undefined
+  /** Called with the source of each event that was known already. */
+  onDuplicate?: ((source: string) => void) | undefined
 }
 
 /** PostgreSQL's side of the event queue. */
-export function postgresEventQueue({
-  database,
-  clock,
-  onError,
-  onDuplicates,
-}: PostgresEventQueueParts): EventQueue {
+export function postgresEventQueue(parts: PostgresEventQueueParts): EventQueue {
+  const { database, clock, onError, onDuplicate } = parts
   const { pool, claiming } = database
   const claimer = new Claimer({ open: openClaimSessions(claimers, claiming), clock, onError })
 
-  const insertEvents = eventInserter(pool, clock, onDuplicates)
+  const insertEvents = eventInserter(pool, clock, onDuplicate)
 
   async function rows<Row extends QueryResultRow>(
     name: string,

@@ -8,6 +8,9 @@ import { isAboutConnection } from '../stored-headers.ts'
 const credential =
   /token|secret|signature|passw|client_?state|(?:api|access|private|order|functions|subscription)_?-?key|authorization|credential|response_?url/i
 
+/** Whether a field of this name holds a credential or signature. */
+export const isCredentialName = (name: string): boolean => credential.test(name)
+
 const removed = '[removed]'
 
 /** Returns the first bytes of a body, without the values of fields that are credentials or signatures by their names. */
@@ -15,9 +18,8 @@ export function redactBody(body: Uint8Array, most: number): Buffer {
   const bytes = Buffer.from(body.buffer, body.byteOffset, Math.min(body.byteLength, most))
   // latin1 has one character per byte, so decoding and encoding it preserves all bytes.
   const text = bytes.toString('latin1')
-  const isSecret = (name: string): boolean => credential.test(name)
-  const inJson = redactJson(text, isSecret, removed)
-  const shown = /^\s*[[{"]/.test(text) ? inJson : redactForm(inJson, isSecret, removed)
+  const inJson = redactJson(text, isCredentialName, removed)
+  const shown = /^\s*[[{"]/.test(text) ? inJson : redactForm(inJson, isCredentialName, removed)
   return Buffer.from(shown, 'latin1').subarray(0, most)
 }
 

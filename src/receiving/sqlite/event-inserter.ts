@@ -21,8 +21,8 @@ export interface EventInserterParts {
   onError: (error: unknown) => void
   /** Called after events were moved from the spool into the event queue. */
   onMoved: () => void
-  /** Called with the number of events that were stored before. */
-  onDuplicates?: ((count: number) => void) | undefined
+  /** Called with the source of each event that was known already. */
+  onDuplicate?: ((source: string) => void) | undefined
 }
 
 /** Stores received events in a thread, and moves those that were spooled when the write lock is free. */
@@ -48,8 +48,12 @@ export class EventInserter {
     try {
       const rows = packEvents(events)
       const task = { rows, mayWrite: release !== undefined }
-      const { stored, spooled, ...found } = await this.#thread.call('insert', task, buffersOf(rows))
-      this.#report(found)
+      const { stored, spooled, refusals, duplicates } = await this.#thread.call(
+        'insert',
+        task,
+        buffersOf(rows),
+      )
+      this.#report(refusals, duplicates)
       this.#moveLater(spooled)
       if (!stored) throw new Problem('overloaded', { retryAfter: 1 })
     } finally {
@@ -69,8 +73,8 @@ export class EventInserter {
     await this.#thread.close()
   }
 
-  #report({ refusals, duplicates }: { refusals: readonly string[]; duplicates: number }): void {
-    if (duplicates > 0) this.#parts.onDuplicates?.(duplicates)
+  #report(refusals: readonly string[], duplicates: readonly string[]): void {
+    for (const source of duplicates) this.#parts.onDuplicate?.(source)
     for (const refusal of refusals)
       this.#parts.onError(
         new Error(
@@ -99,8 +103,8 @@ export class EventInserter {
     try {
       const release = await database.hold('acknowledge')
       try {
-        const { moved, spooled, ...found } = await this.#thread.call('move', undefined)
-        this.#report(found)
+        const { moved, spooled, refusals, duplicates } = await this.#thread.call('move', undefined)
+        this.#report(refusals, duplicates)
         this.#spooled = spooled
         if (!moved) return retryAfter.locked
       } finally {

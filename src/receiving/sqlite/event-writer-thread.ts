@@ -19,8 +19,8 @@ const spool = new SpoolFile(`${file}-spool`)
 
 /** Why the database refused spooled events. Each reason is returned once. */
 let refusals: string[] = []
-/** Events since the last answer that were stored before. */
-let duplicates = 0
+/** The sources of the events that were known already. */
+let duplicates: string[] = []
 
 /**
  * Moves the oldest spooled events into the database, before later ones. A crash before their deletion in the spool moves them again,
@@ -29,12 +29,12 @@ let duplicates = 0
 function moveAndInsert(later: readonly IncomingEvent[]): boolean {
   if (!tryBegin(connection)) return false
   const spooled = spool.oldest(step)
+  let known: string[] = []
   try {
-    let known = 0
     finish(connection, () => {
-      known = insertEvents(connection, spooled) + insertEvents(connection, later)
+      known = [...insertEvents(connection, spooled), ...insertEvents(connection, later)]
     })
-    duplicates += known
+    duplicates.push(...known)
   } catch (error) {
     if (spooled.length === 0 || error instanceof StorageUnavailable) throw error
     return moveSingly(spooled) && moveAndInsert(later)
@@ -48,7 +48,7 @@ function moveSingly(spooled: readonly Spooled[]): boolean {
   for (const event of spooled) {
     if (!tryBegin(connection)) return false
     try {
-      finish(connection, () => insertEvents(connection, [event]))
+      finish(connection, () => duplicates.push(...insertEvents(connection, [event])))
     } catch (error) {
       if (error instanceof StorageUnavailable) throw error
       const reason = String(error)
@@ -60,10 +60,10 @@ function moveSingly(spooled: readonly Spooled[]): boolean {
   return true
 }
 
-function answer<T>(result: T): T & { spooled: number; refusals: string[]; duplicates: number } {
+function answer<T>(result: T): T & { spooled: number; refusals: string[]; duplicates: string[] } {
   const reported = { refusals, duplicates }
   refusals = []
-  duplicates = 0
+  duplicates = []
   return { ...result, spooled: spool.count, ...reported }
 }
 

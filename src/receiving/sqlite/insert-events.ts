@@ -12,12 +12,12 @@ const insertEvent = `
 
 /**
  * Inserts the events that are new by the key of the event queue, in the caller's transaction. Because it holds the write lock, the next
- * number of the log is read once and then counted. Returns how many were stored before.
+ * number of the log is read once and then counted. Returns the sources of the events that were known, one entry for each event.
  */
-export function insertEvents(connection: SqliteConnection, events: readonly IncomingEvent[]): number {
-  const first =
+export function insertEvents(connection: SqliteConnection, events: readonly IncomingEvent[]): string[] {
+  const duplicates: string[] = []
+  let next =
     (connection.get<{ seq: number }>(`select seq from sqlite_sequence where name = 'events'`)?.seq ?? 0) + 1
-  let next = first
   for (const event of events) {
     const { source, eventId, type, contentType, payload, headers, receivedAt, dueAt, orderKey } = event
     const status = orderKey === null ? event.status : 'blocked'
@@ -25,11 +25,13 @@ export function insertEvents(connection: SqliteConnection, events: readonly Inco
     if (
       connection.run(insertEventQueue, [next, source, eventId, type, status, dueAt, processedAt, orderKey])
         .changes === 0
-    )
+    ) {
+      duplicates.push(source)
       continue
+    }
     connection.run(insertEvent, [next, eventId, source, type, contentType, payload, headers, receivedAt])
     next += 1
   }
   for (const key of orderKeysOf(events)) connection.run(advanceOne, [key, key])
-  return events.length - (next - first)
+  return duplicates
 }

@@ -68,13 +68,14 @@ export class SharedTransactionQueue<Note>
   }
 
   async takeTurn(scope: SharedSavepointScope<Note>): Promise<TransactionBatch<Note>> {
-    const { alone, share } = scope.options
+    const { alone, share, prepare } = scope.options
     if (!alone)
       return new Promise((takeTurn, fail) => this.#enqueue({ scope, participant: undefined, takeTurn, fail }))
     const driver = await this.#parts.open(share, scope.abandoned)
     const transaction = newTransactionBatch<Note>(driver, true, this.scheduler.elapsed())
     try {
       driver.savepoint()
+      await prepare?.(transactionOver(this.#parts.engine, async (query) => driver.run(query)))
     } catch (error) {
       await driver.rollback()
       throw error

@@ -1,4 +1,5 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import type { WriteSession } from '../database.ts'
 import { translateError } from '../unavailable.ts'
 import { FileInPlace } from './file-in-place.ts'
 import { createPrivately } from './file-modes.ts'
@@ -104,6 +105,12 @@ export class SqliteConnection {
 
   get inTransaction(): boolean {
     return this.#database.isTransaction
+  }
+
+  /** Records the writes to tables with a primary key. */
+  watchWrites(): WriteSession {
+    const session = this.#database.createSession()
+    return { changeset: () => session.changeset(), close: () => session.close() }
   }
 
   close(): void {

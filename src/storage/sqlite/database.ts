@@ -75,6 +75,7 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
     hold: (priority, within) => gate.acquireWithin(priority, within),
     ...transactionsOf(connections),
     share: sharing(connections),
+    watchWrites: () => connections.transactions.watchWrites(),
     ...signalsWithinProcess(),
     saw: () => undefined,
     // A file that is replaced is no longer served: see file-in-place.ts.

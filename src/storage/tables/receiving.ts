@@ -28,6 +28,8 @@ export interface EventQueueTable {
   processed_at: number | null
   /** Events with the same key are processed one after the other, in the order of receipt. */
   order_key: string | null
+  /** The group of its last failure. */
+  failure_group: Generated<string | null>
 }
 
 /** A process that claims received events. PostgreSQL only. */
@@ -69,6 +71,50 @@ export interface RejectedCountsTable {
   source: string
   /** A key of receiving/rejections/reasons.ts. */
   reason: string
+  count: number
+  last_at: number
+}
+
+export type FailureGroupState = 'open' | 'acknowledged' | 'snoozed'
+
+/** Failures with the same handler and cause. */
+export interface FailureGroupsTable {
+  /** Derived from handler, name, message and frame. */
+  id: string
+  /** The id of the handler that failed. */
+  handler: string
+  /** Of the error, such as `TypeError`. */
+  name: string
+  /** The first line, without the parts that differ between failures. */
+  message: string
+  /** The first stack frame of the user's own code. */
+  frame: string | null
+  first_at: number
+  last_at: number
+  count: number
+  state: FailureGroupState
+  snoozed_until: Generated<number | null>
+  /** The actor of the last change of the state, as in the audit log. */
+  state_by: Generated<string | null>
+  state_at: Generated<number | null>
+}
+
+/** A handler whose events wait until it is resumed. */
+export interface PausedHandlersTable {
+  handler: string
+  paused_at: number
+  /** The actor, as in the audit log. */
+  paused_by: string | null
+}
+
+/** Counts in slots of time. */
+export interface ReceivingActivityTable {
+  kind: 'source' | 'handler' | 'failure'
+  /** Of the source or handler, or the id of the group. */
+  name: string
+  /** Its first millisecond; 0 for the count of all time. */
+  slot: number
+  counter: string
   count: number
   last_at: number
 }

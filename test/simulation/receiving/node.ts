@@ -2,9 +2,11 @@ import type { Database, Signal } from '../../../src/storage/database.ts'
 import type { Log } from '../../../src/telemetry/log.ts'
 import type { Metrics } from '../../../src/telemetry/metrics.ts'
 import { reprocessStep } from '../../../src/receiving/failed/reprocess.ts'
+import { withoutGroups } from '../../../src/receiving/failure-groups/tally.ts'
 import type { IncomingEvent } from '../../../src/receiving/incoming.ts'
 import { AbortBroadcast } from '../../../src/runtime/abort-broadcast.ts'
 import type { Mark } from '../../../src/receiving/store.ts'
+import { neverPaused } from '../../../src/receiving/paused.ts'
 import { HandlerWorker } from '../../../src/receiving/worker.ts'
 import { StorageUnavailable } from '../../../src/storage/unavailable.ts'
 import type { Engine } from './engine.ts'
@@ -57,6 +59,8 @@ export class ServiceNode {
       transactionTimeout: world.engine === 'sqlite' ? transactionTimeout : undefined,
       schedule,
       planOf: planOf({ world, process, tasks, running: new Running(), fail }),
+      pauses: neverPaused,
+      failureGroups: withoutGroups,
       close: () => Promise.resolve(),
     })
     trace(name, 'starts')

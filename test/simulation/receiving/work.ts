@@ -145,6 +145,7 @@ export function planOf(parts: WorkParts): PlanOf {
 function handlerOf(kind: Kind, { world, process, tasks, running, fail }: WorkParts): RegisteredHandler {
   const { type, timeout, concurrency } = kind
   return {
+    id: type,
     key: type,
     timeout,
     concurrency,

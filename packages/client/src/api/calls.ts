@@ -272,6 +272,42 @@ export interface Calls {
   'POST /webhooks/provider': {
     answer: { received: true }
   }
+  /** All handlers, with their backlog and what they did lately */
+  'GET /handlers': {
+    answer: { data: ({ id: string; pattern: string; source: string | null; forwardTo: string | null; slots: number; slotsOf: "all processes" | "source and process"; timeoutSeconds: number; ordered: boolean; paused: { at: string; by: string | null } | null; waiting: number; retrying: number; failed: number; lagSeconds: number; recent: { handled: number; failures: number; errorRate: number | null; durationMs: number | null }; lastHandledAt: string | null; lastFailureAt: string | null; activity: ({ at: string; handled: number; failures: number; durationMs: number | null })[] })[] }
+  }
+  /** One handler */
+  'GET /handlers/{id}': {
+    params: { id: string }
+    answer: { id: string; pattern: string; source: string | null; forwardTo: string | null; slots: number; slotsOf: "all processes" | "source and process"; timeoutSeconds: number; ordered: boolean; paused: { at: string; by: string | null } | null; waiting: number; retrying: number; failed: number; lagSeconds: number; recent: { handled: number; failures: number; errorRate: number | null; durationMs: number | null }; lastHandledAt: string | null; lastFailureAt: string | null; activity: ({ at: string; handled: number; failures: number; durationMs: number | null })[] }
+  }
+  /** Pause a handler: its events wait until it is resumed */
+  'POST /handlers/{id}/pause': {
+    params: { id: string }
+    body?: Record<string, unknown>
+    answer: { id: string; pattern: string; source: string | null; forwardTo: string | null; slots: number; slotsOf: "all processes" | "source and process"; timeoutSeconds: number; ordered: boolean; paused: { at: string; by: string | null } | null; waiting: number; retrying: number; failed: number; lagSeconds: number; recent: { handled: number; failures: number; errorRate: number | null; durationMs: number | null }; lastHandledAt: string | null; lastFailureAt: string | null; activity: ({ at: string; handled: number; failures: number; durationMs: number | null })[] }
+  }
+  /** Resume a paused handler, which starts with the events that are due */
+  'POST /handlers/{id}/resume': {
+    params: { id: string }
+    body?: Record<string, unknown>
+    answer: { id: string; pattern: string; source: string | null; forwardTo: string | null; slots: number; slotsOf: "all processes" | "source and process"; timeoutSeconds: number; ordered: boolean; paused: { at: string; by: string | null } | null; waiting: number; retrying: number; failed: number; lagSeconds: number; recent: { handled: number; failures: number; errorRate: number | null; durationMs: number | null }; lastHandledAt: string | null; lastFailureAt: string | null; activity: ({ at: string; handled: number; failures: number; durationMs: number | null })[] }
+  }
+  /** All sources of webhooks, with what they did in the last 24 hours */
+  'GET /sources': {
+    answer: { data: ({ name: string; url: string; scheme: string; label: string; steps: (string)[]; docs: string | null; exampleType: string; hasSecret: boolean; canSign: boolean; answersChallenges: boolean; forwardTo: string | null; rateLimit: number | null; lastEventAt: string | null; lastRefusedAt: string | null; day: { accepted: number; duplicates: number; refused: number } })[] }
+  }
+  /** One source of webhooks */
+  'GET /sources/{name}': {
+    params: { name: string }
+    answer: { name: string; url: string; scheme: string; label: string; steps: (string)[]; docs: string | null; exampleType: string; hasSecret: boolean; canSign: boolean; answersChallenges: boolean; forwardTo: string | null; rateLimit: number | null; lastEventAt: string | null; lastRefusedAt: string | null; day: { accepted: number; duplicates: number; refused: number }; refusals: ({ reason: string; meaning: string; advice: string; count: number; lastAt: string | null })[]; slots: ({ at: string; accepted: number; duplicates: number; refused: number })[] }
+  }
+  /** Send a signed sample to a source */
+  'POST /sources/{name}/sample': {
+    params: { name: string }
+    body?: { type?: string | undefined; data?: Record<string, unknown> | undefined }
+    answer: { id: number | null; eventId: string; type: string }
+  }
   /** The latest webhooks that were refused, and why, newest first */
   'GET /rejected-webhooks': {
     query?: { source?: string | undefined; reason?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
@@ -286,9 +322,49 @@ export interface Calls {
   'GET /rejected-webhooks/counts': {
     answer: { since: string | null; total: number; data: ({ source: string; reason: string; meaning: string; advice: string; count: number; lastAt: string })[] }
   }
+  /** Run the handlers of a received event in a transaction that is rolled back */
+  'POST /events/{id}/dry-run': {
+    params: { id: string }
+    body?: Record<string, unknown>
+    answer: { outcome: "processed" | "failed" | "forwarded"; error: string | null; emitted: ({ id?: string; type: string; data: unknown; audience?: string })[]; emittedTotal: number; forwardTo: string | null; durationMs: number; handlers: (string)[]; tables: ({ table: string; inserted: number; updated: number; deleted: number; rows: ({ operation: "insert" | "update" | "delete"; key: Record<string, unknown>; before: Record<string, unknown> | null; after: Record<string, unknown> | null })[]; note: string | null })[]; log: ({ level: "debug" | "info" | "warn" | "error"; message: string; fields: string | null })[]; notes: (string)[] }
+  }
+  /** Failures of handlers in groups with the same cause, the newest failure first */
+  'GET /failures': {
+    query?: { state?: string | undefined; handler?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
+    answer: { data: ({ id: string; handler: string; name: string; message: string; frame: string | null; state: "open" | "acknowledged" | "snoozed" | "resolved"; snoozedUntil: string | null; stateBy: string | null; stateAt: string | null; firstAt: string; lastAt: string; count: number; failed: number; retrying: number; hours: ({ at: string; count: number })[] })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
+  }
+  /** One group of failures */
+  'GET /failures/{id}': {
+    params: { id: string }
+    answer: { id: string; handler: string; name: string; message: string; frame: string | null; state: "open" | "acknowledged" | "snoozed" | "resolved"; snoozedUntil: string | null; stateBy: string | null; stateAt: string | null; firstAt: string; lastAt: string; count: number; failed: number; retrying: number; hours: ({ at: string; count: number })[]; error: string | null; errorAt: string | null; errorEvent: number | null; events: ({ id: number; eventId: string; type: string; source: string; status: "failed" | "retrying"; createdAt: string; attempts: number; failedAt: string | null; nextAttemptAt: string | null; error: string | null })[] }
+  }
+  /** Acknowledge a group of failures: somebody takes care of it */
+  'POST /failures/{id}/acknowledge': {
+    params: { id: string }
+    body?: Record<string, unknown>
+    answer: { id: string; handler: string; name: string; message: string; frame: string | null; state: "open" | "acknowledged" | "snoozed" | "resolved"; snoozedUntil: string | null; stateBy: string | null; stateAt: string | null; firstAt: string; lastAt: string; count: number; failed: number; retrying: number; hours: ({ at: string; count: number })[] }
+  }
+  /** End the acknowledgement or snooze of a group of failures */
+  'POST /failures/{id}/reopen': {
+    params: { id: string }
+    body?: Record<string, unknown>
+    answer: { id: string; handler: string; name: string; message: string; frame: string | null; state: "open" | "acknowledged" | "snoozed" | "resolved"; snoozedUntil: string | null; stateBy: string | null; stateAt: string | null; firstAt: string; lastAt: string; count: number; failed: number; retrying: number; hours: ({ at: string; count: number })[] }
+  }
+  /** Snooze a group of failures until a time, 30 days from now at most */
+  'POST /failures/{id}/snooze': {
+    params: { id: string }
+    body: { until: string }
+    answer: { id: string; handler: string; name: string; message: string; frame: string | null; state: "open" | "acknowledged" | "snoozed" | "resolved"; snoozedUntil: string | null; stateBy: string | null; stateAt: string | null; firstAt: string; lastAt: string; count: number; failed: number; retrying: number; hours: ({ at: string; count: number })[] }
+  }
+  /** Run the handlers of all events of a group of failures now. Returns a job */
+  'POST /failures/{id}/rerun': {
+    params: { id: string }
+    body?: Record<string, unknown>
+    answer: { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
+  }
   /** Received events that have failed, or are retried, newest first */
   'GET /events/failed': {
-    query?: { status?: string | undefined; handler?: string | undefined; type?: string | undefined; source?: string | undefined; error?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
+    query?: { status?: string | undefined; handler?: string | undefined; type?: string | undefined; source?: string | undefined; group?: string | undefined; error?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
     answer: { data: ({ id: number; eventId: string; type: string; source: string; status: "failed" | "retrying"; createdAt: string; attempts: number; failedAt: string | null; nextAttemptAt: string | null; error: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** Run the handlers of a received event now */
@@ -299,7 +375,7 @@ export interface Calls {
   }
   /** Run the handlers of many failed or retried events now. Returns a job */
   'POST /events/reprocess': {
-    body?: { status?: string | undefined; handler?: string | undefined; type?: string | undefined; source?: string | undefined; error?: string | undefined; since?: string | undefined; until?: string | undefined; dryRun?: boolean | undefined }
+    body?: { status?: string | undefined; handler?: string | undefined; type?: string | undefined; source?: string | undefined; group?: string | undefined; error?: string | undefined; since?: string | undefined; until?: string | undefined; dryRun?: boolean | undefined }
     answer: { total: number } | { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
   }
   /** The catalogue of event types, with samples */

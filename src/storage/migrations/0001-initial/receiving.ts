@@ -10,7 +10,7 @@ export const receiving: SchemaPart = {
       event ${bigint} primary key, source text not null, event_id text not null, type text not null,
       status text not null, attempts integer not null default 0, attempts_before integer not null default 0,
       due_at ${time} not null, claim text, leased_until ${time}, failed_at ${time}, processed_at ${time},
-      order_key ${sortedText}, unique (source, event_id)
+      order_key ${sortedText}, failure_group text, unique (source, event_id)
     ) ${strict};
     -- For claims, which take the due events of one source and type after the other. A claim changes no column of an index
     -- (docs/adr/0016-leases-apart.md).
@@ -21,6 +21,8 @@ export const receiving: SchemaPart = {
     create index event_queue_blocked on event_queue (event) where status = 'blocked';
     -- For the newest failures, which pages follow. Only a failure writes to it.
     create index event_queue_failures on event_queue (failed_at) where failed_at is not null;
+    -- For the events of a group of failures.
+    create index event_queue_of_group on event_queue (failure_group, status, event) where failure_group is not null;
     -- For the next event of an order key when the one before it is done.
     create index event_queue_in_order on event_queue (order_key, status, event) where order_key is not null;
 
@@ -42,6 +44,27 @@ export const receiving: SchemaPart = {
     create table rejected_counts (
       day ${time} not null, source text not null, reason text not null, count ${bigint} not null, last_at ${time} not null,
       primary key (day, source, reason)
+    ) ${strictByKey};
+
+    -- One row for each group of failures with the same handler and cause. The first failure inserts it, later ones are added once
+    -- a second; deleted after PAYLOAD_RETENTION_DAYS without a failure (docs/adr/0045-failure-groups.md).
+    create table failure_groups (
+      id text primary key, handler text not null, name text not null, message text not null, frame text,
+      first_at ${time} not null, last_at ${time} not null, count ${bigint} not null,
+      state text not null, snoozed_until ${time}, state_by text, state_at ${time}
+    ) ${strict};
+    -- For the list, the newest failure first.
+    create index failure_groups_by_last on failure_groups (last_at, id);
+
+    -- One row for each handler that is paused. A call inserts and deletes it (docs/adr/0044-paused-handlers.md).
+    create table paused_handlers (
+      handler text primary key, paused_at ${time} not null, paused_by text
+    ) ${strict};
+
+    -- Counts of sources, handlers and groups of failures in slots of time, added once a second; slot 0 counts all time.
+    create table receiving_activity (
+      kind text not null, name ${sortedText} not null, slot ${time} not null, counter text not null,
+      count ${bigint} not null, last_at ${time} not null, primary key (kind, name, slot, counter)
     ) ${strictByKey};
   `,
   postgres: `

@@ -1,11 +1,11 @@
-import { withKeptSecrets } from '../../config/generated-secrets.ts'
-import { isSensitiveHeader } from '../../telemetry/redaction.ts'
-import { secretAt, type Scheme } from '../../receiving/schemes/scheme.ts'
-import { readSources } from '../../receiving/sources.ts'
-import { UsageFailure } from '../command-failure.ts'
-import { inspectConfiguration } from '../../diagnostics/configuration.ts'
-import { samples } from './index.ts'
-import type { SampleRequest, SignedSample } from './sample.ts'
+import { withKeptSecrets } from '../config/generated-secrets.ts'
+import { isSensitiveHeader } from '../telemetry/redaction.ts'
+import { secretAt, type Scheme } from '../receiving/schemes/scheme.ts'
+import { readSources } from '../receiving/sources.ts'
+import { UsageFailure } from './command-failure.ts'
+import { inspectConfiguration } from '../diagnostics/configuration.ts'
+import { signerOf } from '../receiving/samples/sign-for.ts'
+import type { SampleRequest, SignedSample } from '../receiving/samples/sample.ts'
 
 /** A source of this project, or a preset by its name, for which webhooks can be signed. */
 export interface LocalSource {
@@ -42,7 +42,7 @@ export function findSource(
 ): LocalSource {
   const scheme = sources.get(name)
   const preset = scheme === undefined ? name : scheme.name === 'hmac' ? 'provider' : scheme.name
-  const sample = Object.hasOwn(samples, preset) ? samples[preset] : undefined
+  const sample = signerOf({ name: preset })
   if (!sample)
     throw new UsageFailure(
       `there is no source ${name}, and no preset of this name: see \`postern trigger --list\``,

@@ -1,0 +1,193 @@
+import type { Clock } from '../../runtime/clock.ts'
+import type { Database, Tx } from '../../storage/database.ts'
+import type { ReceivingActivityTable } from '../../storage/tables.ts'
+import type { Log } from '../../telemetry/log.ts'
+
+export type ActivityKind = ReceivingActivityTable['kind']
+
+/** Milliseconds of a slot, and for which its counts are stored. */
+export const slots: Readonly<Record<ActivityKind, { length: number; kept: number }>> = {
+  source: { length: 900_000, kept: 86_400_000 },
+  handler: { length: 900_000, kept: 86_400_000 },
+  failure: { length: 3_600_000, kept: 7 * 86_400_000 },
+}
+
+/** The slot that counts all time. */
+export const allTime = 0
+
+/** Milliseconds between two writes, and between two deletions of old slots. */
+const interval = 1_000
+const purgeEvery = 3_600_000
+/** Rows of one statement. */
+const perStatement = 100
+
+/** Work that is written in the same transaction as the counts. */
+export interface Companion {
+  /** Whether it has something to write. */
+  readonly pending: boolean
+  write(tx: Tx, now: number): Promise<void>
+  /** The transaction failed: what was written is to be written with the next counts. */
+  undo(): void
+  purge(tx: Tx, now: number): Promise<void>
+}
+
+/** One counter, which costs its caller an addition. */
+export class Count {
+  value = 0
+  lastAt = 0
+  readonly #onFirst: () => void
+  readonly #now: () => number
+
+  constructor(now: () => number, onFirst: () => void) {
+    this.#now = now
+    this.#onFirst = onFirst
+  }
+
+  add(by = 1): void {
+    this.lastAt = this.#now()
+    if (this.value === 0) this.#onFirst()
+    this.value += by
+  }
+}
+
+export interface ActivityParts {
+  database: Database
+  clock: Clock
+  log: Log
+}
+
+/**
+ * Counts what sources and handlers do, for people: in memory, written once a second, so that no event waits for it. The counts of
+ * the last second are lost if the process is killed.
+ */
+export class Activity {
+  readonly #parts: ActivityParts
+  readonly #counts = new Map<string, { kind: ActivityKind; name: string; counter: string; count: Count }>()
+  readonly #companions: Companion[] = []
+  #cancel: (() => void) | undefined
+  #writing: Promise<void> | undefined
+  #purgeAt = 0
+  #closed = false
+
+  constructor(parts: ActivityParts) {
+    this.#parts = parts
+  }
+
+  /** The counter of a subject. Callers in a hot path look it up once. */
+  of(kind: ActivityKind, name: string, counter: string): Count {
+    const key = `${kind} ${counter} ${name}`
+    let found = this.#counts.get(key)
+    if (!found) {
+      const count = new Count(this.#parts.clock.now.bind(this.#parts.clock), () => this.schedule())
+      this.#counts.set(key, (found = { kind, name, counter, count }))
+    }
+    return found.count
+  }
+
+  join(companion: Companion): void {
+    this.#companions.push(companion)
+  }
+
+  /** Writes in a moment. */
+  schedule(): void {
+    if (this.#cancel || this.#writing || this.#closed) return
+    this.#cancel = this.#parts.clock.after(interval, () => {
+      this.#cancel = undefined
+      this.#writing = this.#write().finally(() => {
+        this.#writing = undefined
+        if (this.#pending) this.schedule()
+      })
+    })
+  }
+
+  /** Writes what is counted. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#cancel?.()
+    await this.#writing
+    if (this.#pending) await this.#write()
+  }
+
+  get #pending(): boolean {
+    if (this.#companions.some(({ pending }) => pending)) return true
+    for (const { count } of this.#counts.values()) if (count.value > 0) return true
+    return false
+  }
+
+  async #write(): Promise<void> {
+    const { database, clock, log } = this.#parts
+    const now = clock.now()
+    const taken = this.#take(now)
+    const written: Companion[] = []
+    const purges = Math.abs(now - this.#purgeAt) >= purgeEvery
+    try {
+      await database.transaction(
+        async (tx) => {
+          for (const companion of this.#companions.filter(({ pending }) => pending)) {
+            written.push(companion)
+            await companion.write(tx, now)
+          }
+          for (let from = 0; from < taken.length; from += perStatement)
+            await addCounts(tx, taken.slice(from, from + perStatement))
+          if (!purges) return
+          await deleteOld(tx, now)
+          for (const companion of this.#companions) await companion.purge(tx, now)
+        },
+        { priority: 'work' },
+      )
+      if (purges) this.#purgeAt = now
+    } catch (error) {
+      for (const companion of written) companion.undo()
+      for (const { kind, name, counter, count, slot } of taken)
+        if (slot === allTime || kind === 'failure') this.of(kind, name, counter).add(count)
+      log.debug({ err: error }, 'the activity of sources and handlers could not be stored')
+    }
+  }
+
+  /** Returns and resets the counts, in the order of the primary key: all processes lock rows in it. */
+  #take(now: number): ReceivingActivityTable[] {
+    const rows: ReceivingActivityTable[] = []
+    for (const [key, { kind, name, counter, count }] of this.#counts) {
+      if (count.value === 0) continue
+      const slot = now - (now % slots[kind].length)
+      const row = { kind, name, slot, counter, count: count.value, last_at: count.lastAt }
+      rows.push(row)
+      // A group of failures has its own row for all time, and there may be many groups.
+      if (kind === 'failure') this.#counts.delete(key)
+      else rows.push({ ...row, slot: allTime })
+      count.value = 0
+    }
+    return rows.toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
+  }
+}
+
+const orderOf = ({ kind, name, slot, counter }: ReceivingActivityTable): string =>
+  `${kind}\0${name}\0${String(slot).padStart(16, '0')}\0${counter}`
+
+async function addCounts(tx: Tx, rows: readonly ReceivingActivityTable[]): Promise<void> {
+  await tx
+    .insertInto('receiving_activity')
+    .values([...rows])
+    .onConflict((conflict) =>
+      conflict.columns(['kind', 'name', 'slot', 'counter']).doUpdateSet((eb) => ({
+        count: eb('receiving_activity.count', '+', eb.ref('excluded.count')),
+        last_at: eb
+          .case()
+          .when('excluded.last_at', '>', eb.ref('receiving_activity.last_at'))
+          .then(eb.ref('excluded.last_at'))
+          .else(eb.ref('receiving_activity.last_at'))
+          .end(),
+      })),
+    )
+    .execute()
+}
+
+async function deleteOld(tx: Tx, now: number): Promise<void> {
+  for (const kind of ['source', 'handler', 'failure'] as const)
+    await tx
+      .deleteFrom('receiving_activity')
+      .where('kind', '=', kind)
+      .where('slot', '>', allTime)
+      .where('slot', '<', now - slots[kind].kept - slots[kind].length)
+      .execute()
+}

@@ -1,0 +1,206 @@
+import { randomUUID } from 'node:crypto'
+import type { AuditOrigin, RecordAudit } from '../../accounts/audit.ts'
+import { Problem } from '../../errors.ts'
+import type { Database, Tx } from '../../storage/database.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { EmittedEvent } from '../config.ts'
+import { findReceived } from '../failed/store.ts'
+import { describeError } from '../failures.ts'
+import { withoutCredentials } from '../forward-target.ts'
+import { Stopping, WaitedForTransaction } from '../interruptions.ts'
+import type { Plan, PlanOf } from '../plan.ts'
+import type { ClaimedEvent } from '../store.ts'
+import { keepLines, type LogLine } from './log-lines.ts'
+import { rehearse, type RehearseParts } from './rehearse.ts'
+import type { WrittenTable } from './writes.ts'
+
+export interface DryRunParts extends Omit<RehearseParts, 'log'> {
+  database: Database
+  log: Log
+  planOf: PlanOf
+  record: RecordAudit
+  /** Returns the address to which the events of a source are forwarded, if there is one. */
+  targetOf: (source: string) => string | undefined
+}
+
+/** The result of processing an event now. */
+export interface DryRunResult {
+  /** `forwarded`: the event would be posted to `forwardTo`. It was not, so the response is unknown. */
+  outcome: 'processed' | 'failed' | 'forwarded'
+  /** The ids of the handlers that match the event. */
+  handlers: string[]
+  /** The error that a handler threw, with its stack. */
+  error: string | null
+  /** The rows that the handlers wrote, by table. */
+  tables: WrittenTable[]
+  /** The first hundred events that the handlers would emit. */
+  emitted: EmittedEvent[]
+  emittedTotal: number
+  /** What they wrote to `context.log`. */
+  log: LogLine[]
+  /** What could not be seen. */
+  notes: string[]
+  /** Origin and path of the address. */
+  forwardTo: string | null
+  durationMs: number
+}
+
+/** Which dry run is wanted. */
+export interface DryRunOptions {
+  /** Whether a processed event may be run. */
+  processed: boolean
+  origin: AuditOrigin
+}
+
+/** The most concurrent dry runs of a process: each holds a connection, or on SQLite the write lock, while its handler uses `tx`. */
+const mostAtOnce = 4
+const mostShown = 100
+/** Milliseconds by which the lease exceeds the handlers' time limit, for emitting and rolling back. */
+const leaseMargin = 10_000
+
+interface Found {
+  claimed: ClaimedEvent
+  plan: Plan
+  /** Whether this run holds a claim on the event. */
+  isHeld: boolean
+  forwardTo?: string
+}
+
+/** Processes events in transactions that are rolled back. */
+export class DryRuns {
+  readonly #parts: DryRunParts
+  #running = 0
+  /** The actors that have a dry run now. */
+  readonly #actors = new Set<string>()
+
+  constructor(parts: DryRunParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Runs the handlers of an event. A claim on an event that is not processed prevents other runs meanwhile.
+   * @throws Problem `not-found`; `conflict` if the event was emitted, is processed and may not be, or is being handled now, and if
+   * the actor has another dry run; `no-longer-kept`; `overloaded`; `stopping`. StorageUnavailable.
+   */
+  async one(event: number, options: DryRunOptions): Promise<DryRunResult> {
+    const actor = options.origin.actor ?? ''
+    if (this.#running >= mostAtOnce)
+      throw new Problem('overloaded', { retryAfter: 1, detail: 'Too many dry runs are running.' })
+    if (this.#actors.has(actor))
+      throw new Problem('conflict', { detail: 'Another dry run of yours is running.' })
+    this.#running += 1
+    this.#actors.add(actor)
+    try {
+      return await this.#run(event, options)
+    } finally {
+      this.#running -= 1
+      this.#actors.delete(actor)
+    }
+  }
+
+  async #run(event: number, options: DryRunOptions): Promise<DryRunResult> {
+    const found = await this.#find(event, options)
+    const { claimed, plan, forwardTo } = found
+    const handlers = plan.handlers.map(({ id }) => id)
+    if (forwardTo !== undefined)
+      return result({ outcome: 'forwarded', handlers, forwardTo: withoutCredentials(forwardTo) })
+    const { log, lines } = keepLines(this.#parts.log)
+    const startedAt = performance.now()
+    try {
+      const rehearsed = await rehearse(claimed, plan, { ...this.#parts, log })
+      throwIfNotItsOwn(rehearsed.error)
+      const { error, emitted, writes } = rehearsed
+      return result({
+        outcome: 'error' in rehearsed ? 'failed' : 'processed',
+        handlers,
+        error: 'error' in rehearsed ? describeError(error) : null,
+        tables: writes.tables,
+        notes: writes.notes,
+        emitted: emitted.slice(0, mostShown),
+        emittedTotal: emitted.length,
+        log: lines,
+        durationMs: Math.round(performance.now() - startedAt),
+      })
+    } finally {
+      if (found.isHeld) await this.#giveBack(claimed)
+    }
+  }
+
+  async #find(event: number, { processed, origin }: DryRunOptions): Promise<Found> {
+    const { database, clock, planOf, targetOf, record } = this.#parts
+    // Workers' claims have another prefix. If this process dies, the lease ends the claim.
+    const claim = `dry-run:${randomUUID()}`
+    return database.transaction(async (tx) => {
+      const now = clock.now()
+      const found = await findReceived(database.engine, tx, event, { processed })
+      const { claimed, plan } = await readEvent(tx, event, claim, planOf)
+      await record(tx, { action: 'event.dry_run', target: `event:${event}`, ...origin })
+      const forwardTo = targetOf(claimed.source)
+      if (forwardTo !== undefined) return { claimed, plan, isHeld: false, forwardTo }
+      if (found.status === 'processed') return { claimed, plan, isHeld: false }
+      if (found.claim !== null && (found.leasedUntil ?? 0) > now)
+        throw new Problem('conflict', { detail: 'The event is being handled now.' })
+      await tx
+        .updateTable('event_queue')
+        .set({ claim, leased_until: now + plan.timeout + leaseMargin })
+        .where('event', '=', event)
+        .execute()
+      return { claimed, plan, isHeld: true }
+    })
+  }
+
+  async #giveBack({ event, claim }: ClaimedEvent): Promise<void> {
+    const { database, log } = this.#parts
+    try {
+      await database.transaction((tx) =>
+        tx
+          .updateTable('event_queue')
+          .set({ claim: null, leased_until: null })
+          .where('event', '=', event)
+          .where('claim', '=', claim)
+          .execute(),
+      )
+      // The event may have become due meanwhile.
+      database.signal('event_queue')
+    } catch (error) {
+      // The lease expires.
+      log.warn({ err: error, event }, 'the claim of a dry run could not be released')
+    }
+  }
+}
+
+async function readEvent(tx: Tx, event: number, claim: string, planOf: PlanOf) {
+  const row = await tx
+    .selectFrom('event_queue as q')
+    .innerJoin('events as e', 'e.id', 'q.event')
+    .select(['q.event', 'q.source', 'q.event_id as eventId', 'q.type', 'q.order_key as orderKey'])
+    .select(['q.attempts', 'q.attempts_before as attemptsBefore'])
+    .select(['e.payload', 'e.headers', 'e.created_at as receivedAt'])
+    .where('q.event', '=', event)
+    .executeTakeFirstOrThrow()
+  const claimed: ClaimedEvent = { ...row, claim, attempts: row.attempts + 1 }
+  return { claimed, plan: planOf(row.source, row.type) }
+}
+
+function result(told: Pick<DryRunResult, 'outcome' | 'handlers'> & Partial<DryRunResult>): DryRunResult {
+  return {
+    error: null,
+    tables: [],
+    emitted: [],
+    emittedTotal: 0,
+    log: [],
+    notes: [],
+    forwardTo: null,
+    durationMs: 0,
+    ...told,
+  }
+}
+
+/** @throws errors that are not the handler's fault */
+function throwIfNotItsOwn(error: unknown): void {
+  if (error instanceof StorageUnavailable) throw error
+  if (error instanceof Stopping) throw new Problem('stopping', { retryAfter: 1 })
+  if (error instanceof WaitedForTransaction)
+    throw new Problem('overloaded', { retryAfter: 1, detail: error.message })
+}

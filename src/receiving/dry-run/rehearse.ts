@@ -1,0 +1,105 @@
+import { CompiledQuery } from 'kysely'
+import type { Database, Tx } from '../../storage/database.ts'
+import type { EmittedEvent } from '../config.ts'
+import { runHandlers, turnLimit, type AttemptParts, type LogOfHandlers } from '../attempt.ts'
+import { HandlerTimeout, TransactionTimeout } from '../interruptions.ts'
+import { LazySignal } from '../lazy-signal.ts'
+import type { Plan } from '../plan.ts'
+import type { ClaimedEvent } from '../store.ts'
+import { postgresRecorder } from './postgres-writes.ts'
+import { sqliteRecorder } from './sqlite-writes.ts'
+import type { WriteRecorder, Writes } from './writes.ts'
+
+export interface RehearseParts extends Omit<AttemptParts, 'log'> {
+  database: Database
+  log: LogOfHandlers
+}
+
+/** What handlers did before everything was rolled back. */
+export interface Rehearsed {
+  /** What a handler threw, or why its writes or events could not be stored. */
+  readonly error?: unknown
+  readonly emitted: readonly EmittedEvent[]
+  readonly writes: Writes
+}
+
+/** Milliseconds of a dry run at most, whatever its handlers may take. */
+export const dryRunLimit = 30_000
+
+/**
+ * Runs the handlers of an event in a transaction, emits their events, and rolls everything back. Effects outside of the transaction
+ * remain. Ends at the time limits of the handlers and of dry runs, and when the service stops.
+ */
+export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts): Promise<Rehearsed> {
+  const { transactions, aborts, emitWithin, clock, database, transactionTimeout = plan.timeout } = parts
+  const { promise, resolve } = Promise.withResolvers<Rehearsed>()
+  const aborted = new LazySignal()
+  let recorder: WriteRecorder | undefined
+  const scope = transactions.begin({
+    alone: true,
+    timeLimit: Math.min(transactionTimeout, dryRunLimit),
+    turnLimit,
+    share: plan.group.key,
+    prepare(tx) {
+      recorder = recorderOf(database, tx)
+      return recorder.begin()
+    },
+    onTimeLimit: () => end(new TransactionTimeout(transactionTimeout)),
+  })
+  const cancel = clock.after(dryRunLimit, () => end(new HandlerTimeout(dryRunLimit)))
+  const ended = aborts.onAbort(end)
+  void scope
+    .within(work)
+    .then(resolve)
+    .finally(() => {
+      ended()
+      cancel()
+    })
+  return promise
+
+  async function work(): Promise<Rehearsed> {
+    let writes = nothing
+    try {
+      const trace = {}
+      const emitted = await runHandlers(claimed, { plan, scope, aborted, end, trace, dryRun: true }, parts)
+      aborted.throwIfAborted()
+      writes = await readWrites()
+      if (emitted.length > 0) await emitWithin(scope.tx, emitted, claimed.event)
+      // A commit would check these now: https://www.postgresql.org/docs/current/sql-set-constraints.html
+      if (database.engine === 'postgres' && recorder)
+        await scope.tx.executeQuery(CompiledQuery.raw('set constraints all immediate'))
+      return { emitted, writes }
+    } catch (error) {
+      if (writes === nothing) writes = await readWrites().catch(() => unreadable)
+      // Its events may be what cannot be stored, or shown.
+      return { error, emitted: [], writes }
+    } finally {
+      recorder?.close()
+      await scope.rollback()
+    }
+  }
+
+  async function readWrites(): Promise<Writes> {
+    return (await recorder?.read()) ?? nothing
+  }
+
+  /** Does not wait for a handler that ignores its signal. */
+  function end(error: Error): void {
+    ended()
+    cancel()
+    resolve({ error, emitted: [], writes: unreadable })
+    recorder?.close()
+    scope.rollback().catch(() => undefined)
+    aborted.abort(error)
+  }
+}
+
+const nothing: Writes = { tables: [], notes: [] }
+const unreadable: Writes = {
+  tables: [],
+  notes: ['What was written could not be read, because the transaction had ended.'],
+}
+
+function recorderOf(database: Database, tx: Tx): WriteRecorder {
+  return database.engine === 'sqlite' ? sqliteRecorder(database) : postgresRecorder(database, tx)
+}

@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto'
+import { dirname, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { inspect } from 'node:util'
+
+/** What failures of one group have in common. */
+export interface Fingerprint {
+  /** 24 hexadecimal digits. */
+  readonly id: string
+  readonly handler: string
+  readonly name: string
+  /** The first line of the message, with the parts masked that differ between failures. */
+  readonly message: string
+  /** The function and file of the first stack frame of the user's own code. */
+  readonly frame: string | null
+}
+
+const longest = { name: 100, message: 300, frame: 300 }
+
+/** The sources of this program. In a package they are below node_modules. */
+const own = dirname(dirname(import.meta.dirname))
+
+/** Texts in quotes that stand alone: an apostrophe within a word begins none. */
+const quoted = /(?<!\w)(?:"[^"]*"|'[^']*'|`[^`]*`|“[^”]*”)(?!\w)/g
+/** Words with a digit: numbers, times, and ids such as `in_1Abc` or UUIDs. */
+const withDigit = /[\w-]*\d[\w-]*(?:[.:]\d[\w-]*)*/g
+
+/** Replaces what differs between failures with the same cause: quoted texts, numbers and ids. */
+export function maskMessage(message: string): string {
+  const [line = ''] = message.split('\n', 1)
+  return cut(line.slice(0, 2_000).replace(quoted, '“…”').replace(withDigit, '…').trim(), longest.message)
+}
+
+/**
+ * The group of a failure: handler, name of the error, masked message, first own stack frame without its line, so that an edit of the
+ * file does not begin a new group.
+ */
+export function fingerprintOf(handler: string, error: unknown): Fingerprint {
+  const isError = error instanceof Error
+  const name = cut(isError ? error.name || 'Error' : typeof error, longest.name)
+  const message = maskMessage(
+    isError ? error.message : typeof error === 'string' ? error : inspect(error, { depth: 1 }),
+  )
+  const frame = isError ? ownFrame(error.stack ?? '') : null
+  const id = createHash('sha256')
+    .update(JSON.stringify([handler, name, message, frame]))
+    .digest('hex')
+    .slice(0, 24)
+  return { id, handler, name, message, frame }
+}
+
+function ownFrame(stack: string): string | null {
+  for (const line of stack.split('\n').slice(1)) {
+    const found = /^\s+at (?:async )?(?:(.*?) \()?((?:file:\/\/|\/|[A-Za-z]:\\)[^()]*?):\d+:\d+\)?$/.exec(
+      line,
+    )
+    if (!found) continue
+    const [, name, place = ''] = found
+    const path = place.startsWith('file:') ? pathOf(place) : place
+    if (path.includes('node_modules') || path.startsWith(own)) continue
+    const file = relative(process.cwd(), path)
+    return cut(name === undefined ? file : `${name} (${file})`, longest.frame)
+  }
+  return null
+}
+
+function pathOf(url: string): string {
+  try {
+    return fileURLToPath(url)
+  } catch {
+    return url
+  }
+}
+
+/** The text as both engines can store it. */
+function cut(text: string, length: number): string {
+  const whole = text.replaceAll('\0', '')
+  return (whole.length <= length ? whole : `${whole.slice(0, length - 1)}…`).toWellFormed()
+}

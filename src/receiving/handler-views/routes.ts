@@ -1,0 +1,185 @@
+import { Type } from 'typebox'
+import { auditOrigin, type AuditOrigin, type RecordAudit } from '../../accounts/audit.ts'
+import { Problem } from '../../errors.ts'
+import type { App } from '../../http/app.ts'
+import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import type { PausedHandlers } from '../paused.ts'
+import { describeHandlers, type HandlerViewParts } from './describe.ts'
+import { mostCounted } from './store.ts'
+
+export interface HandlerRouteParts extends HandlerViewParts {
+  paused: PausedHandlers
+  record: RecordAudit
+}
+
+const tags = ['receiving']
+
+const Handler = Type.Object(
+  {
+    id: Type.String({
+      description: 'The declared type or pattern; `forwardTo:SOURCE` for a forwarded source',
+    }),
+    pattern: Type.String(),
+    source: nullable(Type.String(), 'The only source of its events, if it forwards them'),
+    forwardTo: nullable(Type.String(), 'The address that events are posted to, without its query'),
+    slots: Type.Integer({ description: 'Events that it handles at once' }),
+    slotsOf: Type.Enum(['all processes', 'source and process'], {
+      description: 'What the slots are counted for: a declared concurrency holds for all processes together',
+    }),
+    timeoutSeconds: Type.Number(),
+    ordered: Type.Boolean({ description: 'Whether it declares an order key' }),
+    paused: nullable(
+      Type.Object({
+        at: DateTime,
+        by: nullable(Type.String(), 'Who paused it, as in the audit log'),
+      }),
+      'Null unless it is paused',
+    ),
+    waiting: Type.Integer({
+      description: `Events that have not failed and wait; ${mostCounted.waiting} are counted of each source and type at most`,
+    }),
+    retrying: Type.Integer({ description: 'Events that failed and wait for their next attempt' }),
+    failed: Type.Integer({ description: 'Events that failed after their last attempt' }),
+    lagSeconds: Type.Number({ description: 'Age of its oldest due event' }),
+    recent: Type.Object(
+      {
+        handled: Type.Integer(),
+        failures: Type.Integer(),
+        errorRate: nullable(Type.Number()),
+        durationMs: nullable(Type.Integer(), 'The mean of the runs without an error'),
+      },
+      { description: 'Of the last hour' },
+    ),
+    lastHandledAt: nullable(DateTime),
+    lastFailureAt: nullable(DateTime),
+    activity: Type.Array(
+      Type.Object({
+        at: DateTime,
+        handled: Type.Integer(),
+        failures: Type.Integer(),
+        durationMs: nullable(Type.Integer()),
+      }),
+      { description: 'The last 24 hours in quarters of an hour; those without an attempt are left out' },
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const Id = Type.Object({ id: Type.String() })
+const Empty = Type.Object({}, { additionalProperties: false })
+
+/** Shows the handlers, and pauses and resumes them. */
+export function handlerRoutes(app: App, parts: HandlerRouteParts): void {
+  listRoute(app, parts)
+  detailRoute(app, parts)
+  pauseRoute(app, parts)
+  resumeRoute(app, parts)
+}
+
+function listRoute(app: App, parts: HandlerRouteParts): void {
+  app.get(
+    '/handlers',
+    {
+      config: { access: { scope: 'webhooks:read' }, quiet: true },
+      schema: {
+        tags,
+        summary: 'All handlers, with their backlog and what they did lately',
+        response: { 200: Type.Object({ data: Type.Array(Handler) }, { additionalProperties: false }) },
+      },
+    },
+    async () => ({ data: await describeHandlers(parts) }),
+  )
+}
+
+function detailRoute(app: App, parts: HandlerRouteParts): void {
+  app.get(
+    '/handlers/:id',
+    {
+      config: { access: { scope: 'webhooks:read' }, quiet: true },
+      schema: { tags, summary: 'One handler', params: Id, response: { 200: Handler } },
+    },
+    async ({ params: { id } }) => describeOne(parts, id),
+  )
+}
+
+function pauseRoute(app: App, parts: HandlerRouteParts): void {
+  app.post(
+    '/handlers/:id/pause',
+    {
+      config: { access: { scope: 'webhooks:write' }, optionalBody: true },
+      schema: {
+        tags,
+        summary: 'Pause a handler: its events wait until it is resumed',
+        description:
+          'Within two seconds, no process starts it. Running events end. Events that other handlers match too wait for all of them. Events are still accepted.',
+        params: Id,
+        body: Empty,
+        response: { 200: Handler },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      await pause(parts, id, auditOrigin(request))
+      return reply.send(await describeOne(parts, id))
+    },
+  )
+}
+
+function resumeRoute(app: App, parts: HandlerRouteParts): void {
+  app.post(
+    '/handlers/:id/resume',
+    {
+      config: { access: { scope: 'webhooks:write' }, optionalBody: true },
+      schema: {
+        tags,
+        summary: 'Resume a paused handler, which starts with the events that are due',
+        params: Id,
+        body: Empty,
+        response: { 200: Handler },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      await resume(parts, id, auditOrigin(request))
+      return reply.send(await describeOne(parts, id))
+    },
+  )
+}
+
+async function describeOne(parts: HandlerRouteParts, id: string) {
+  const [found] = await describeHandlers(parts, id)
+  if (!found) throw new Problem('not-found', { detail: 'The configuration declares no such handler.' })
+  return found
+}
+
+/** Pauses a handler; one that is paused already stays so. @throws Problem `not-found` */
+async function pause(parts: HandlerRouteParts, id: string, origin: AuditOrigin): Promise<void> {
+  const { database, clock, record, paused, entries } = parts
+  if (!entries.some(({ handler }) => handler.id === id))
+    throw new Problem('not-found', { detail: 'The configuration declares no such handler.' })
+  await database.transaction(async (tx) => {
+    const { numInsertedOrUpdatedRows: added } = await tx
+      .insertInto('paused_handlers')
+      .values({ handler: id, paused_at: clock.now(), paused_by: origin.actor ?? null })
+      .onConflict((conflict) => conflict.column('handler').doNothing())
+      .executeTakeFirstOrThrow()
+    if (added) await record(tx, { action: 'handler.paused', target: `handler:${id}`, ...origin })
+  })
+  paused.forget()
+  database.signal('event_queue')
+}
+
+/** Resumes a handler. One that is not paused, or not declared any more, may be named. */
+async function resume(parts: HandlerRouteParts, id: string, origin: AuditOrigin): Promise<void> {
+  const { database, record, paused } = parts
+  await database.transaction(async (tx) => {
+    const { numDeletedRows } = await tx
+      .deleteFrom('paused_handlers')
+      .where('handler', '=', id)
+      .executeTakeFirst()
+    if (numDeletedRows > 0n)
+      await record(tx, { action: 'handler.resumed', target: `handler:${id}`, ...origin })
+  })
+  paused.forget()
+  database.signal('event_queue')
+}

@@ -1,0 +1,240 @@
+import { Type } from 'typebox'
+import { auditOrigin } from '../../accounts/audit.ts'
+import { Problem } from '../../errors.ts'
+import type { App } from '../../http/app.ts'
+import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
+import { slots } from '../activity/activity.ts'
+import { readActivity, type Activities } from '../activity/read.ts'
+import { urlOf as addressOf, withoutCredentials } from '../forward-target.ts'
+import { reasons, type Reason } from '../rejections/reasons.ts'
+import { setUps } from '../schemes/set-up.ts'
+import type { Scheme } from '../schemes/scheme.ts'
+import { canSign, sendSample, type SampleParts } from './sample.ts'
+
+export interface SourceRouteParts extends SampleParts {
+  sources: ReadonlyMap<string, Scheme>
+}
+
+const tags = ['receiving']
+const day = slots.source.kept
+
+const Source = Type.Object(
+  {
+    name: Type.String(),
+    url: Type.String({ description: 'The URL to register at the sender' }),
+    scheme: Type.String({ description: 'The preset, or `hmac`' }),
+    label: Type.String({ description: 'The name of the sender' }),
+    steps: Type.Array(Type.String(), { description: 'What to do at the sender' }),
+    docs: nullable(Type.String(), 'The sender’s own documentation'),
+    exampleType: Type.String({ description: 'The type of a typical event' }),
+    hasSecret: Type.Boolean(),
+    canSign: Type.Boolean({ description: 'Whether `POST /sources/{name}/sample` can sign a sample' }),
+    answersChallenges: Type.Boolean({
+      description: 'Whether a GET by which the sender checks the URL is answered',
+    }),
+    forwardTo: nullable(Type.String(), 'The address that its events are posted to, without its query'),
+    rateLimit: nullable(Type.Number(), 'Events per second'),
+    lastEventAt: nullable(DateTime),
+    lastRefusedAt: nullable(DateTime),
+    day: Type.Object(
+      {
+        accepted: Type.Integer({ description: 'Acknowledged webhooks, with duplicates' }),
+        duplicates: Type.Integer({ description: 'Those whose event was stored already' }),
+        refused: Type.Integer(),
+      },
+      { description: 'Of the last 24 hours, within two seconds' },
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const Refusal = Type.Object({
+  reason: Type.String(),
+  meaning: Type.String({ description: 'The reason in a sentence' }),
+  advice: Type.String({ description: 'What to do' }),
+  count: Type.Integer(),
+  lastAt: nullable(DateTime),
+})
+
+const SourceDetail = Type.Object(
+  {
+    ...Source.properties,
+    refusals: Type.Array(Refusal, {
+      description: 'Of the last 24 hours, by reason, the most frequent first',
+    }),
+    slots: Type.Array(
+      Type.Object({
+        at: DateTime,
+        accepted: Type.Integer(),
+        duplicates: Type.Integer(),
+        refused: Type.Integer(),
+      }),
+      { description: 'The last 24 hours in quarters of an hour; those without a webhook are left out' },
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const Sample = Type.Object(
+  {
+    id: nullable(Type.Integer(), 'The number in the event log; null while the event is in the spool'),
+    eventId: Type.String(),
+    type: Type.String(),
+  },
+  { additionalProperties: false },
+)
+
+const Name = Type.Object({ name: Type.String() })
+
+/** Shows the sources, and sends them samples. */
+export function sourceRoutes(app: App, parts: SourceRouteParts): void {
+  listRoute(app, parts)
+  detailRoute(app, parts)
+  sampleRoute(app, parts)
+}
+
+function listRoute(app: App, parts: SourceRouteParts): void {
+  app.get(
+    '/sources',
+    {
+      config: { access: { scope: 'webhooks:read' }, quiet: true },
+      schema: {
+        tags,
+        summary: 'All sources of webhooks, with what they did in the last 24 hours',
+        response: { 200: Type.Object({ data: Type.Array(Source) }, { additionalProperties: false }) },
+      },
+    },
+    async () => {
+      const { database, clock, sources } = parts
+      const activities = await readActivity(database.reader, 'source', { since: clock.now() - day })
+      return {
+        data: Array.from(sources, ([name, scheme]) => viewSource(parts, name, scheme, activities.get(name))),
+      }
+    },
+  )
+}
+
+function detailRoute(app: App, parts: SourceRouteParts): void {
+  app.get(
+    '/sources/:name',
+    {
+      config: { access: { scope: 'webhooks:read' }, quiet: true },
+      schema: { tags, summary: 'One source of webhooks', params: Name, response: { 200: SourceDetail } },
+    },
+    async ({ params: { name } }) => {
+      const scheme = find(parts, name)
+      const { database, clock } = parts
+      const activities = await readActivity(database.reader, 'source', { since: clock.now() - day, name })
+      const activity = activities.get(name)
+      return {
+        ...viewSource(parts, name, scheme, activity),
+        refusals: refusalsOf(activity),
+        slots: (activity?.slots ?? []).map(({ at, counts }) => ({
+          at: isoTime(at),
+          accepted: counts['accepted'] ?? 0,
+          duplicates: counts['duplicate'] ?? 0,
+          refused: sumOfRefused(Object.entries(counts)),
+        })),
+      }
+    },
+  )
+}
+
+function sampleRoute(app: App, parts: SourceRouteParts): void {
+  app.post(
+    '/sources/:name/sample',
+    {
+      config: { access: { scope: 'webhooks:write' }, optionalBody: true },
+      schema: {
+        tags,
+        summary: 'Send a signed sample to a source',
+        description:
+          'The sample is signed with the secret of the source, verified and stored as any webhook, and its handlers run. Refused with 422 for senders that sign with a key pair.',
+        params: Name,
+        body: Type.Object(
+          {
+            type: Type.Optional(
+              Type.String({
+                minLength: 1,
+                maxLength: 200,
+                description: 'Default: `exampleType` of the source',
+              }),
+            ),
+            data: Type.Optional(
+              Type.Record(Type.String(), Type.Unknown(), {
+                description: 'The fields of the event. Default: `{"sample":true}`',
+              }),
+            ),
+          },
+          { additionalProperties: false },
+        ),
+        response: { 201: Sample },
+      },
+    },
+    async (request, reply) => {
+      const { name } = request.params
+      const scheme = find(parts, name)
+      const stored = await sendSample(parts, name, scheme, request.body, auditOrigin(request))
+      return reply.code(201).send(stored)
+    },
+  )
+}
+
+function find({ sources }: SourceRouteParts, name: string): Scheme {
+  const scheme = sources.get(name)
+  if (!scheme) throw new Problem('not-found', { detail: 'There is no source of this name.' })
+  return scheme
+}
+
+function viewSource(parts: SourceRouteParts, name: string, scheme: Scheme, activity: Activities | undefined) {
+  const { clock, urlOf } = parts
+  const setUp = setUps[scheme.name]
+  const url = urlOf(name)
+  const { forwardTo } = scheme
+  const lastRefused = [...(activity?.lastAt ?? [])].filter(([counter]) => isRefusal(counter))
+  return {
+    name,
+    url,
+    scheme: scheme.name,
+    label: setUp?.label ?? scheme.name,
+    steps: [...(setUp?.steps ?? [])],
+    docs: setUp?.docs ?? null,
+    exampleType: setUp?.exampleType ?? `${name}.sample`,
+    hasSecret: scheme.hasSecret,
+    canSign: canSign(name, scheme, clock.now(), url),
+    answersChallenges: scheme.ask !== undefined,
+    forwardTo: forwardTo === undefined ? null : withoutCredentials(addressOf(forwardTo)),
+    rateLimit: scheme.rateLimit ?? null,
+    lastEventAt: isoTimeOrNull(activity?.lastAt.get('accepted')),
+    lastRefusedAt: isoTimeOrNull(
+      lastRefused.length === 0 ? null : Math.max(...lastRefused.map(([, at]) => at)),
+    ),
+    day: {
+      accepted: activity?.recent.get('accepted') ?? 0,
+      duplicates: activity?.recent.get('duplicate') ?? 0,
+      refused: sumOfRefused(activity?.recent ?? []),
+    },
+  }
+}
+
+const isRefusal = (counter: string): counter is Reason => Object.hasOwn(reasons, counter)
+
+function sumOfRefused(counts: Iterable<[string, number]>): number {
+  let sum = 0
+  for (const [counter, count] of counts) if (isRefusal(counter)) sum += count
+  return sum
+}
+
+function refusalsOf(activity: Activities | undefined) {
+  return [...(activity?.recent ?? [])]
+    .filter((entry): entry is [Reason, number] => isRefusal(entry[0]))
+    .map(([reason, count]) => ({
+      reason,
+      meaning: reasons[reason].meaning,
+      advice: reasons[reason].advice,
+      count,
+      lastAt: isoTimeOrNull(activity?.lastAt.get(reason)),
+    }))
+    .toSorted((a, b) => b.count - a.count)
+}

@@ -1,0 +1,89 @@
+import type { AuditOrigin, RecordAudit } from '../../accounts/audit.ts'
+import { newId } from '../../crypto/ids.ts'
+import { Problem } from '../../errors.ts'
+import { sleep, type Clock } from '../../runtime/clock.ts'
+import type { Database } from '../../storage/database.ts'
+import type { WebhookEndpoint } from '../endpoint.ts'
+import { signFor } from '../samples/sign-for.ts'
+import { setUps } from '../schemes/set-up.ts'
+import type { Scheme } from '../schemes/scheme.ts'
+
+/** Milliseconds between two looks for the number of a stored sample, and the number of looks: a spooled event gets it later. */
+const pause = 25
+const looks = 40
+
+export interface SampleParts {
+  database: Database
+  clock: Clock
+  record: RecordAudit
+  endpoints: ReadonlyMap<string, Pick<WebhookEndpoint, 'takeSample'>>
+  urlOf: (source: string) => string
+}
+
+export interface SampleOptions {
+  type?: string | undefined
+  data?: unknown
+}
+
+export interface StoredSample {
+  /** The number in the event log; null if it is still in the spool. */
+  id: number | null
+  eventId: string
+  type: string
+}
+
+/** Whether a sample of the source can be signed here. */
+export function canSign(source: string, scheme: Scheme, now: number, url: string): boolean {
+  return signFor(scheme, sampleRequest(source, scheme, {}, now, url)) !== undefined
+}
+
+/**
+ * Sends a signed sample through the verification and the storing of its source. Its handlers run as for any event.
+ * @throws Problem `unprocessable` if no sample can be signed for this source; what refuses a webhook
+ */
+export async function sendSample(
+  parts: SampleParts,
+  source: string,
+  scheme: Scheme,
+  options: SampleOptions,
+  origin: AuditOrigin,
+): Promise<StoredSample> {
+  const { database, clock, record, endpoints, urlOf } = parts
+  const url = urlOf(source)
+  const signed = signFor(scheme, sampleRequest(source, scheme, options, clock.now(), url))
+  if (!signed)
+    throw new Problem('unprocessable', {
+      detail: `No sample can be signed for the source ${source}: its sender signs with a key pair, or its scheme differs from that of the presets.`,
+    })
+  await database.transaction((tx) => record(tx, { action: 'source.sampled', target: source, ...origin }))
+  const { body, headers } = signed
+  const { eventId, type } = await endpoints
+    .get(source)!
+    .takeSample({ rawBody: Buffer.from(body), headers, url })
+  return { id: await numberOf(parts, source, eventId), eventId, type }
+}
+
+function sampleRequest(
+  source: string,
+  scheme: Scheme,
+  { type, data = { sample: true } }: SampleOptions,
+  now: number,
+  url: string,
+) {
+  const chosen = type ?? setUps[scheme.name]?.exampleType ?? `${source}.sample`
+  return { type: chosen, id: newId(now), now, data, url }
+}
+
+async function numberOf({ database, clock }: SampleParts, source: string, eventId: string) {
+  for (let look = 0; look < looks; look += 1) {
+    const row = await database.reader
+      .selectFrom('event_queue')
+      .select('event')
+      .where('source', '=', source)
+      .where('event_id', '=', eventId)
+      .executeTakeFirst()
+    if (row) return row.event
+    await sleep(clock, pause)
+  }
+  return null
+}
