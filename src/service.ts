@@ -11,9 +11,9 @@ import { Keyring } from './crypto/keyring.ts'
 import type { PosternConfig } from './define-config.ts'
 import type { SettingsSource } from './config/shown-settings.ts'
 import { checkNames, createDiagnostics, type CheckName } from './diagnostics/index.ts'
-import { createDemoIdentityProvider } from './demo/identity-provider.ts'
+import { createDemoIdentityProvider, demoProviderName } from './demo/identity-provider.ts'
 import { insertSamples } from './demo/sample-data.ts'
-import { createSampleSubscriber } from './demo/subscriber.ts'
+import { createSampleSubscriber, sampleSubscriberId } from './demo/subscriber.ts'
 import { createEmitting } from './emitting/index.ts'
 import type { App } from './http/app.ts'
 import { createApp, type Timeouts } from './http/create-app.ts'
@@ -128,6 +128,8 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       database,
       metrics,
       history,
+      checklist: checklistParts(common, parts.config),
+      attention: modules.rooms.flatMap(({ attention }) => attention ?? []),
       workers: running.workers,
       clock,
       configuration,
@@ -303,6 +305,15 @@ function createServiceApp(
     bodies,
     countCalls: database.engine === 'postgres' ? postgresCallCounts(database) : undefined,
   })
+}
+
+/** What `GET /checklist` has to know of other modules. */
+function checklistParts({ baseUrl }: Common, config: PosternConfig | undefined) {
+  return {
+    baseUrl,
+    demoNames: { provider: demoProviderName, subscriber: sampleSubscriberId },
+    declaresLists: (config?.listing?.lists ?? []).length > 0,
+  }
 }
 
 /** What `GET /settings` and `GET /diagnostics` show. */

@@ -15,6 +15,7 @@ import {
   type EmitEvents,
 } from './account-events.ts'
 import { AccessTokens, type AppRights } from './access-tokens.ts'
+import { expiringKeys } from './attention.ts'
 import { Administration } from './administration.ts'
 import { ApiKeys } from './api-keys.ts'
 import { AuditLog } from './audit-log.ts'
@@ -131,6 +132,7 @@ export function createAccounts(parts: AccountsParts): Accounts {
     },
     workers: [sweeper, ...createAuditForwarding(parts)],
     finders: [userFinder(database), keyFinder(services.keys)],
+    attention: (now) => expiringKeys(database, now),
   }
 }
 

@@ -5,7 +5,7 @@ import type { BuiltInProvider } from '../login/index.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { OpenIdHandler } from './openid-server.ts'
 
-const name = 'demo'
+export const demoProviderName = 'demo'
 const mountPath = '/demo-idp'
 
 export interface DemoIdentityProvider {
@@ -31,7 +31,7 @@ export function createDemoIdentityProvider(parts: {
   const load = async (): Promise<OpenIdHandler> => {
     const { createOpenIdServer } = await import('./openid-server.ts')
     const publicAddress = baseUrl()
-    const admins = configuration.adminIdentities.filter(({ provider }) => provider === name)
+    const admins = configuration.adminIdentities.filter(({ provider }) => provider === demoProviderName)
     return createOpenIdServer({
       mountPath,
       baseUrl: publicAddress,
@@ -43,7 +43,7 @@ export function createDemoIdentityProvider(parts: {
   const loaded = () => (server ??= load())
   return {
     provider: {
-      name,
+      name: demoProviderName,
       label: 'the development provider',
       clientId: client.id,
       clientSecret: client.secret,

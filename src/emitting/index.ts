@@ -16,6 +16,7 @@ import type { EmittingConfig, EventTypeDeclaration } from './config.ts'
 import { DeliveryLog } from './delivery-log.ts'
 import { builtInTypes } from './built-in-types.ts'
 import { Destinations } from './destinations.ts'
+import { emittingAttention } from './attention.ts'
 import { emittingFinder } from './finder.ts'
 import type { DisablingPolicy } from './disabling.ts'
 import { Dispatcher } from './dispatcher.ts'
@@ -107,6 +108,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     authenticatePortal: authenticatePortal(portal, portalCookie),
     workers: [dispatcher, replayWorker(parts)],
     finders: [emittingFinder(database, catalogue)],
+    attention: (now) => emittingAttention(database, now),
     routes: (app) =>
       emittingRoutes(app, {
         ...parts,

@@ -1,5 +1,6 @@
 import type { Worker } from '../runtime/worker.ts'
 import type { App } from './app.ts'
+import type { FindAttention } from './attention.ts'
 import type { Finder } from './finder.ts'
 
 /** What each module provides to service.ts. */
@@ -8,6 +9,8 @@ export interface ServiceModule {
   readonly workers: readonly Worker[]
   /** What it contributes to the search of all things. */
   readonly finders?: readonly Finder[]
+  /** Its part of what needs attention. */
+  readonly attention?: FindAttention
 }
 
 /** The spool that stores received webhooks while the database does not answer. */

@@ -13,6 +13,7 @@ import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { Activity } from './activity/activity.ts'
 import { createAcceptor, type InsertEvents } from './acceptor.ts'
+import { endingSecrets, failingHandlers } from './attention.ts'
 import { Backlog } from './backlog.ts'
 import type { EmitWithin } from './attempt.ts'
 import type { ReceivingConfig } from './config.ts'
@@ -123,6 +124,10 @@ export function createReceiving(parts: ReceivingParts): Receiving {
         handling.sources.keys(),
         handling.declared.map(({ key }) => key),
       ),
+    ],
+    attention: async (now) => [
+      ...(await failingHandlers(database, handling.planOf, now)),
+      ...endingSecrets(handling.sources, now),
     ],
     workers: [queueWorker, worker, reprocessWorker({ database, clock, log })],
     async routes(given) {

@@ -17,7 +17,7 @@ export interface ReadinessParts {
 /** Seconds without a worker's round with the database after which the process is not ready. It must say so within 15 s. */
 const longestRound = 10
 /** Age of due work in seconds from which on workers count as stalled. */
-const stalledAfter = 120
+export const stalledAfter = 120
 
 export const Readiness = Type.Object({
   status: Type.String(),

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import type { Configuration } from '../../config/environment.ts'
 import { Problem, problems, type ProblemCode } from '../../errors.ts'
+import { risingRefusals } from '../../telemetry/history/refusals.ts'
 import type { MetricsHistory } from '../../telemetry/history/index.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { SettingsSource } from '../../config/shown-settings.ts'
@@ -8,6 +9,10 @@ import type { App } from '../app.ts'
 import { docsAccess } from '../schemas/openapi.ts'
 import { diagnosticsRoute, type Checks } from './diagnostics.ts'
 import { queuesRoute } from './queues.ts'
+import type { FindAttention } from '../attention.ts'
+import { attentionRoute } from './attention.ts'
+import { fillingDisks, stalledWork } from './attention-of-process.ts'
+import { checklistRoute, type ChecklistParts } from './checklist.ts'
 import { historyRoute } from './history.ts'
 import { oldestDue, Readiness, readReadiness, type ReadinessParts } from './readiness.ts'
 import { settingsRoute } from './settings.ts'
@@ -16,6 +21,9 @@ import { versionRoute } from './version.ts'
 export interface OperationsParts extends ReadinessParts {
   metrics: Metrics
   history: MetricsHistory
+  /** What the modules find. */
+  attention: readonly FindAttention[]
+  checklist: Pick<ChecklistParts, 'baseUrl' | 'demoNames' | 'declaresLists'>
   configuration: Configuration
   settings: SettingsSource
   checks: Checks
@@ -35,6 +43,13 @@ export function operations(app: App, parts: OperationsParts): void {
   readinessRoute(app, parts)
   metricsRoute(app, parts.metrics)
   historyRoute(app, { ...parts.history, clock: parts.clock })
+  checklistRoute(app, { ...parts, ...parts.checklist, store: parts.history.store })
+  attentionRoute(app, parts.clock, [
+    () => stalledWork(parts),
+    ...parts.attention,
+    (now) => risingRefusals(parts.history.store, now),
+    () => fillingDisks(parts.database, parts.configuration.spool),
+  ])
   documentRoute(app, parts.configuration)
   problemRoute(app)
   queuesRoute(app, parts)

@@ -148,6 +148,17 @@ export function secretAt({ verify }: Scheme, now: number): string | undefined {
   return secretsOf.get(verify)?.find(({ from, until }) => from <= now && now < until)?.value
 }
 
+/**
+ * When the last of a source's secrets ends, and when the next one does, in milliseconds since 1970; Infinity for one without an
+ * end, or if the user replaced `verify`.
+ */
+export function secretsEnd({ verify }: Scheme, now: number): { last: number; next: number } {
+  const kept = secretsOf.get(verify) ?? []
+  if (kept.length === 0) return { last: Infinity, next: Infinity }
+  const ends = kept.map(({ until }) => until)
+  return { last: Math.max(...ends), next: Math.min(Infinity, ...ends.filter((end) => end > now)) }
+}
+
 /** Creates a scheme. Only closures hold its secrets; no property does. */
 export function createScheme<Payload = unknown>(definition: Definition): Scheme<Payload> {
   const { name, options, mediaTypes, typesHaveActions, signatureHeader, check, read, ask } = definition

@@ -15,6 +15,14 @@ export interface Calls {
     query?: { series?: string | undefined; source?: string | undefined; range?: string | undefined; from?: string | undefined; to?: string | undefined }
     answer: { from: string; until: string; step: number; series: { webhooks?: { total: { ok: number; failed: number; duplicates: number; p50: number | null; p99: number | null }; ok: (number)[]; failed: (number)[]; duplicates: (number)[]; p50: (number | null)[]; p99: (number | null)[] }; handlers?: { total: { ok: number; failed: number; duplicates: number; p50: number | null; p99: number | null }; ok: (number)[]; failed: (number)[]; duplicates: (number)[]; p50: (number | null)[]; p99: (number | null)[] }; deliveries?: { total: { ok: number; failed: number; duplicates: number; p50: number | null; p99: number | null }; ok: (number)[]; failed: (number)[]; duplicates: (number)[]; p50: (number | null)[]; p99: (number | null)[] }; signIns?: { total: { ok: number; failed: number; duplicates: number; p50: number | null; p99: number | null }; ok: (number)[]; failed: (number)[]; duplicates: (number)[]; p50: (number | null)[]; p99: (number | null)[] }; oldestDue?: { total: { ok: number; failed: number; duplicates: number; p50: number | null; p99: number | null }; ok: (number)[]; failed: (number)[]; duplicates: (number)[]; p50: (number | null)[]; p99: (number | null)[] } } }
   }
+  /** The first steps of an installation, and which of them are done */
+  'GET /checklist': {
+    answer: { done: boolean; steps: ({ id: string; title: string; detail: string; command: string; done: boolean })[] }
+  }
+  /** What needs attention, the urgent first */
+  'GET /attention': {
+    answer: { data: ({ kind: string; severity: "error" | "warning"; text: string; since: string | null; about: { topic: "handler" | "subscriber" | "source" | "key" | "worker" | "database" | "spool"; id: string } })[] }
+  }
   /** This description */
   'GET /openapi.json': {
     answer: Record<string, unknown>

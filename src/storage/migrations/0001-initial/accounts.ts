@@ -51,6 +51,8 @@ export const accounts: SchemaPart = {
       prefix text not null, key_hash ${bytes} not null unique,
       created_at ${time} not null, created_by text, expires_at ${time}, revoked_at ${time}, last_used_at ${time}
     ) ${strict};
+    -- For keys that expire soon.
+    create index api_keys_by_end on api_keys (expires_at) where expires_at is not null and revoked_at is null;
   `,
   postgres: `
     -- Every process caches sessions in memory (storage/postgres/session/revocations.ts). These triggers tell all processes which cached

@@ -25,6 +25,9 @@ export const emitting: SchemaPart = {
     create index subscribers_of_owner on subscribers (owner, id) where owner is not null;
     -- For operational events, which few subscribers get.
     create index subscribers_operational on subscribers (id) where operational = 1;
+    -- For what needs attention: few fail or are disabled.
+    create index subscribers_failing on subscribers (failing_since) where failing_since is not null;
+    create index subscribers_disabled on subscribers (id) where status = 'disabled';
     -- For values that a start cannot open, as in provider_tokens.
     create index subscribers_headers_master_key on subscribers (substr(headers, 2, 4));
 
@@ -35,6 +38,8 @@ export const emitting: SchemaPart = {
     ) ${strict};
     -- For signing, and for the cascade.
     create index secrets_of_subscriber on subscriber_secrets (subscriber_id);
+    -- For the older secrets that end soon.
+    create index subscriber_secrets_by_end on subscriber_secrets (expires_at) where expires_at is not null;
     create index subscriber_secrets_secret_master_key on subscriber_secrets (substr(secret, 2, 4));
 
     -- One row for each event and subscriber that it goes to. The transaction that emits inserts it, and the dispatcher that

@@ -1,0 +1,104 @@
+import { statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { SpoolSettings } from '../../config/spool-url.ts'
+import type { Attention } from '../attention.ts'
+import { oldestDue, stalledAfter, type ReadinessParts } from './readiness.ts'
+import { spoolReport } from './spool-report.ts'
+
+const mebibyte = 1024 ** 2
+/** A volume fills when less than one of these is free: a share of it, or bytes. */
+const fills = { share: 0.1, bytes: 1024 * mebibyte }
+const almostFull = { share: 0.03, bytes: 256 * mebibyte }
+
+/** Work that stalls, and the state of the spool. */
+export async function stalledWork({ workers, clock, spool }: ReadinessParts): Promise<Attention[]> {
+  const found: Attention[] = []
+  const now = clock.now()
+  for (const worker of workers) {
+    if (!worker.oldestDue) continue
+    const age = await oldestDue(worker, clock)
+    if (age <= stalledAfter) continue
+    found.push({
+      kind: 'work-stalls',
+      severity: 'error',
+      text: `Work of the worker ${worker.name} has been due for ${Math.floor(age / 60)} minutes and is not done.`,
+      since: now - age * 1000,
+      about: { topic: 'worker', id: worker.name },
+    })
+  }
+  if (!spool) return found
+  const { status, events = 0, oldestSeconds = 0 } = await spoolReport(spool, clock)
+  const about = { topic: 'spool', id: 'spool' } as const
+  const since = events > 0 ? now - oldestSeconds * 1000 : null
+  if (status === 'full')
+    found.push({
+      kind: 'spool-full',
+      severity: 'error',
+      text: 'The spool is full: webhooks are refused.',
+      since,
+      about,
+    })
+  else if (status === 'unavailable')
+    found.push({
+      kind: 'spool-unavailable',
+      severity: 'error',
+      text: 'The spool does not answer: webhooks would be refused if the database were away.',
+      since: null,
+      about,
+    })
+  else if (spool.away)
+    found.push({
+      kind: 'spooling',
+      severity: 'error',
+      text: 'The database was away: webhooks go to the spool.',
+      since,
+      about,
+    })
+  return found
+}
+
+/** The volumes of an SQLite file and of a spool's file, if they fill. Files of other machines are not seen. */
+export async function fillingDisks(
+  database: { engine: 'sqlite'; file: string } | { engine: 'postgres' },
+  spool: SpoolSettings | undefined,
+): Promise<Attention[]> {
+  const files = [
+    ...(database.engine === 'sqlite'
+      ? [{ topic: 'database', name: 'database', file: database.file } as const]
+      : []),
+    ...(spool?.kind === 'file' ? [{ topic: 'spool', name: 'spool', file: spool.file } as const] : []),
+  ]
+  const found = await Promise.all(
+    files.map(async ({ topic, name, file }): Promise<Attention[]> => {
+      const space = await spaceAt(dirname(file))
+      const severity = space && severityOf(space)
+      if (!space || !severity) return []
+      const text = `The volume of the ${name} has ${Math.floor(space.free / mebibyte)} MiB left of ${Math.floor(space.size / mebibyte)} MiB.`
+      return [{ kind: 'disk-fills', severity, text, since: null, about: { topic, id: name } }]
+    }),
+  )
+  return found.flat()
+}
+
+interface Space {
+  /** Bytes. */
+  readonly free: number
+  readonly size: number
+}
+
+/** How urgent it is that a volume fills; undefined if it does not. A small volume is judged by its share alone. */
+export function severityOf({ free, size }: Space): Attention['severity'] | undefined {
+  const below = (limit: typeof fills): boolean =>
+    free < Math.min(limit.bytes, size / 2) && free < size * limit.share
+  return below(almostFull) ? 'error' : below(fills) ? 'warning' : undefined
+}
+
+async function spaceAt(folder: string): Promise<Space | undefined> {
+  try {
+    const { bavail, blocks, bsize } = await statfs(folder)
+    return { free: bavail * bsize, size: blocks * bsize }
+  } catch {
+    // The volume cannot be asked; writes to it report why.
+    return undefined
+  }
+}

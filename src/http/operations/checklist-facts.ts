@@ -1,0 +1,76 @@
+import type { Database, Queryable } from '../../storage/database.ts'
+import type { HistoryStore } from '../../telemetry/history/store.ts'
+
+/** What demo mode creates by itself, which does not count as done. */
+export interface DemoNames {
+  readonly provider: string
+  readonly subscriber: string
+}
+
+/** Which steps of an installation are done, by what is stored. */
+export interface InstallationFacts {
+  realSignIn: boolean
+  webhook: boolean
+  handlerRun: boolean
+  key: boolean
+  subscriber: boolean
+  delivery: boolean
+}
+
+/** Rows that are examined, the latest. A fresh installation has fewer; later, the history knows. */
+const mostExamined = 100
+
+/** Reads the facts by a few seeks in indexes. */
+export async function readFacts(
+  { reader }: Pick<Database, 'reader'>,
+  history: Pick<HistoryStore, 'hasSucceeded'>,
+  demo: DemoNames,
+): Promise<InstallationFacts> {
+  const events = await reader
+    .selectFrom('event_queue')
+    .select(['status', 'attempts'])
+    .orderBy('event', 'desc')
+    .limit(mostExamined)
+    .execute()
+  const deliveries = await reader
+    .selectFrom('deliveries')
+    .select('status')
+    .orderBy('id', 'desc')
+    .limit(mostExamined)
+    .execute()
+  return {
+    realSignIn: await hasRealIdentity(reader, demo.provider),
+    webhook: events.length > 0,
+    handlerRun:
+      events.some(({ status, attempts }) => status === 'processed' && attempts > 0) ||
+      (await history.hasSucceeded('handlers')),
+    key:
+      (await reader.selectFrom('api_keys').select('id').where('revoked_at', 'is', null).limit(1).execute())
+        .length > 0,
+    subscriber:
+      (
+        await reader
+          .selectFrom('subscribers')
+          .select('id')
+          .where('id', '!=', demo.subscriber)
+          .limit(1)
+          .execute()
+      ).length > 0,
+    delivery:
+      deliveries.some(({ status }) => status === 'delivered') || (await history.hasSucceeded('deliveries')),
+  }
+}
+
+/** Seeks before and behind the identities of the demo provider, which may be many. */
+async function hasRealIdentity(reader: Queryable, demoProvider: string): Promise<boolean> {
+  for (const operator of ['<', '>'] as const) {
+    const found = await reader
+      .selectFrom('identities')
+      .select('provider')
+      .where('provider', operator, demoProvider)
+      .limit(1)
+      .execute()
+    if (found.length > 0) return true
+  }
+  return false
+}

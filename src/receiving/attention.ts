@@ -1,0 +1,101 @@
+import { countOf, mostOfAKind, type Attention } from '../http/attention.ts'
+import type { Database } from '../storage/database.ts'
+import type { PlanOf } from './plan.ts'
+import { secretsEnd, type Scheme } from './schemes/scheme.ts'
+
+const day = 86_400_000
+/** Failed events that are examined, the latest. */
+const mostExamined = 500
+/** Milliseconds before the end of a secret from which on it needs attention. */
+const notice = 7 * day
+
+interface Failing {
+  retrying: number
+  failed: number
+  since: number
+}
+
+/** Handlers whose events failed within the last day and were not processed since. */
+export async function failingHandlers(
+  { reader }: Database,
+  planOf: PlanOf,
+  now: number,
+): Promise<Attention[]> {
+  const rows = await reader
+    .selectFrom('event_queue')
+    .select(['source', 'type', 'status', 'failed_at'])
+    .where('failed_at', '>', now - day)
+    .where('status', 'in', ['pending', 'failed'])
+    .orderBy('failed_at', 'desc')
+    .limit(mostExamined)
+    .execute()
+  const byHandler = new Map<string, Failing>()
+  for (const { source, type, status, failed_at: at } of rows) {
+    const [handler] = planOf(source, type).handlers
+    if (!handler || at === null) continue
+    const id = handler.key === 'forwardTo' ? `forwardTo:${source}` : handler.key
+    const failing = byHandler.get(id) ?? { retrying: 0, failed: 0, since: at }
+    failing[status === 'failed' ? 'failed' : 'retrying'] += 1
+    failing.since = Math.min(failing.since, at)
+    byHandler.set(id, failing)
+  }
+  return [...byHandler].slice(0, mostOfAKind).map(([id, failing]) => describeHandler(id, failing))
+}
+
+function describeHandler(id: string, { retrying, failed, since }: Failing): Attention {
+  const parts = [
+    ...(retrying > 0 ? [`${countOf(retrying, 'event')} will be tried again`] : []),
+    ...(failed > 0 ? [`${countOf(failed, 'event')} failed for good`] : []),
+  ]
+  const [, source] = /^forwardTo:(.*)$/.exec(id) ?? []
+  const name = source === undefined ? `The handler ${id}` : `Forwarding from ${source}`
+  return {
+    kind: 'handler-failing',
+    severity: 'error',
+    text: `${name} fails: ${parts.join(', ')}.`,
+    since,
+    about: source === undefined ? { topic: 'handler', id } : { topic: 'source', id: source },
+  }
+}
+
+/** Sources with a secret that ends soon, or that have none that verifies now. */
+export function endingSecrets(sources: ReadonlyMap<string, Scheme>, now: number): Attention[] {
+  return [...sources].flatMap(([id, scheme]): Attention[] => {
+    const { last, next } = secretsEnd(scheme, now)
+    const about = { topic: 'source', id } as const
+    if (last <= now)
+      return [
+        {
+          kind: 'source-secret-ended',
+          severity: 'error',
+          text: `The source ${id} has no secret that is valid now: all its webhooks are refused.`,
+          since: Number.isFinite(last) ? last : null,
+          about,
+        },
+      ]
+    if (last <= now + notice)
+      return [
+        {
+          kind: 'source-secret-ends',
+          severity: 'error',
+          text: `The last secret of the source ${id} ends on ${utc(last)}: its webhooks are refused from then on.`,
+          since: null,
+          about,
+        },
+      ]
+    if (next > now + notice) return []
+    return [
+      {
+        kind: 'source-secret-ends',
+        severity: 'warning',
+        text: `One secret of the source ${id} ends on ${utc(next)}: make sure that the sender signs with the other one.`,
+        since: null,
+        about,
+      },
+    ]
+  })
+}
+
+function utc(time: number): string {
+  return `${new Date(time).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+}

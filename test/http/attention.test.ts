@@ -1,0 +1,213 @@
+// GET /attention and GET /checklist: what needs attention, with what it is about, and the first steps of an installation.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { endingSecrets } from '../../src/receiving/attention.ts'
+import { hmac } from '../../src/index.ts'
+import { severityOf } from '../../src/http/operations/attention-of-process.ts'
+import { Tallies } from '../../src/telemetry/history/rows.ts'
+import { HistoryStore } from '../../src/telemetry/history/store.ts'
+import { risingRefusals } from '../../src/telemetry/history/refusals.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { eventually, postWebhook } from '../receiving/harness.ts'
+
+interface Item {
+  kind: string
+  severity: string
+  text: string
+  since: string | null
+  about: { topic: string; id: string }
+}
+interface Step {
+  id: string
+  command: string
+  done: boolean
+}
+
+const day = 86_400_000
+
+onEachEngine('what needs attention', (engine) => {
+  let service: TestService
+
+  before(async () => {
+    service = await startTestService(engine, {
+      env: {
+        HANDLER_RETRY_SCHEDULE: '0,3600',
+        EMIT_RETRY_SCHEDULE: '0,3600',
+        ALLOW_PRIVATE_NETWORK: 'true',
+      },
+      config: {
+        receiving: {
+          handlers: {
+            'order.*': (event) => {
+              if (event.type === 'order.broken') throw new Error('not today')
+            },
+          },
+        },
+      },
+    })
+  })
+  after(() => service.close())
+
+  const attention = async (): Promise<Item[]> => {
+    const response = await service.admin('/attention')
+    assert.equal(response.status, 200)
+    const { data } = (await response.json()) as { data: Item[] }
+    // The machine's disk may really be filling.
+    return data.filter(({ kind }) => kind !== 'disk-fills')
+  }
+  const doneSteps = async (): Promise<string[]> => {
+    const response = await service.admin('/checklist')
+    assert.equal(response.status, 200)
+    const { steps } = (await response.json()) as { steps: Step[] }
+    for (const { command } of steps) assert.match(command, /^(npm run postern --|NODE_ENV=|curl )/)
+    assert.ok(steps.some(({ command }) => command.includes(`${service.baseUrl}/webhooks/provider`)))
+    return steps.filter(({ done }) => done).map(({ id }) => id)
+  }
+
+  test('a fresh installation needs none, and no step is done', async () => {
+    assert.deepEqual(await attention(), [])
+    assert.deepEqual(await doneSteps(), [])
+  })
+
+  test('steps are done as they happen', async () => {
+    await postWebhook(service, { id: 'one', type: 'order.paid' })
+    await eventually(async () => (await doneSteps()).includes('handler'))
+    const json = { name: 'first', scopes: ['events:write'] }
+    assert.equal((await service.admin('/keys', { method: 'POST', json })).status, 201)
+    const subscriber = { url: 'http://127.0.0.1:9/', eventTypes: ['shop.told'] }
+    await service.admin('/subscribers', { method: 'POST', json: subscriber })
+    await eventually(async () => (await doneSteps()).includes('subscriber'))
+    assert.deepEqual(await doneSteps(), ['webhook', 'handler', 'key', 'subscriber'])
+  })
+
+  test('failing handlers and subscribers, and ends of keys and secrets, are named', async () => {
+    const { database } = service
+    const now = Date.now()
+    for (const id of ['bad-1', 'bad-2']) await postWebhook(service, { id, type: 'order.broken' })
+    await database.transaction(async (tx) => {
+      await tx
+        .updateTable('subscribers')
+        .set({ failing_since: now - day })
+        .execute()
+      await tx
+        .updateTable('api_keys')
+        .set({ expires_at: now + 3 * day })
+        .execute()
+      await tx
+        .updateTable('subscriber_secrets')
+        .set({ expires_at: now + 3_600_000 })
+        .execute()
+    })
+    const { id: subscriber } = await database.reader
+      .selectFrom('subscribers')
+      .select('id')
+      .executeTakeFirstOrThrow()
+    const { id: key } = await database.reader.selectFrom('api_keys').select('id').executeTakeFirstOrThrow()
+    const found = await eventually(async () => {
+      const items = await attention()
+      const isThere = items.length === 4 && items.some(({ text }) => /order\.\* fails: 2 events/.test(text))
+      return isThere ? items : undefined
+    })
+    assert.deepEqual(
+      found.map(({ kind, severity, about }) => [kind, severity, about.topic, about.id]).toSorted(),
+      [
+        ['handler-failing', 'error', 'handler', 'order.*'],
+        ['key-expires', 'warning', 'key', key],
+        ['subscriber-failing', 'error', 'subscriber', subscriber],
+        ['subscriber-secret-ends', 'warning', 'subscriber', subscriber],
+      ],
+    )
+    assert.deepEqual(
+      found.map(({ severity }) => severity),
+      ['error', 'error', 'warning', 'warning'],
+    )
+    assert.equal(
+      found.find(({ kind }) => kind === 'subscriber-failing')!.since,
+      new Date(now - day).toISOString(),
+    )
+    await database.transaction(async (tx) => {
+      await tx
+        .updateTable('subscribers')
+        .set({ status: 'disabled', disabled_reason: 'Every attempt failed.' })
+        .execute()
+      await tx
+        .updateTable('event_queue')
+        .set({ failed_at: now - 2 * day })
+        .execute()
+      await tx.updateTable('api_keys').set({ revoked_at: now }).execute()
+    })
+    await eventually(async () => {
+      const kinds = (await attention()).map(({ kind }) => kind)
+      return kinds.join() === 'subscriber-disabled,subscriber-secret-ends'
+    })
+  })
+
+  test('refusals that rise are compared with those of the day before', async () => {
+    const store = new HistoryStore(service.database)
+    const minute = Math.floor(Date.UTC(2026, 3, 4, 12) / 60_000) * 60_000
+    const add = async (at: number, source: string, failed: number) => {
+      const tallies = new Tallies()
+      tallies.of(`webhooks:${source}`, at).failed = failed
+      await store.addMinutes(tallies, () => undefined)
+    }
+    await add(minute - 3 * 60_000, 'github', 30)
+    await add(minute - 2 * 60_000, 'stripe', 9)
+    await add(minute - 2 * 60_000, 'noisy', 30)
+    for (let hour = 2; hour < 20; hour += 1) {
+      const tallies = new Tallies()
+      tallies.of('webhooks:noisy', minute - hour * 3_600_000).failed = 100
+      await store.addMinutes(tallies, () => undefined)
+      const width = 3_600_000
+      const from = Math.floor((minute - hour * width) / width) * width
+      await store.rollUp(3_600, { from, until: from + width })
+    }
+    const found = await risingRefusals(store, minute)
+    assert.deepEqual(
+      found.map(({ about, since }) => [about, since]),
+      [[{ topic: 'source', id: 'github' }, minute - 3 * 60_000]],
+    )
+  })
+})
+
+test('secrets of sources that end are named', () => {
+  const now = Date.UTC(2026, 4, 1)
+  const at = (days: number) => new Date(now + days * day)
+  const source = (...ends: (number | undefined)[]) =>
+    hmac({
+      header: 'x-signature',
+      secret: ends.map((end, index) => ({
+        secret: `a-secret-of-enough-length-${index}`,
+        ...(end !== undefined && { until: at(end) }),
+      })),
+    })
+  const sources = new Map([
+    ['lasting', source(undefined)],
+    ['later', source(undefined, 30)],
+    ['rotated', source(undefined, 2)],
+    ['past-rotation', source(undefined, -2)],
+    ['ending', source(1, 3)],
+    ['ended', source(-1)],
+  ])
+  assert.deepEqual(
+    endingSecrets(sources, now).map(({ kind, severity, about }) => [about.id, kind, severity]),
+    [
+      ['rotated', 'source-secret-ends', 'warning'],
+      ['ending', 'source-secret-ends', 'error'],
+      ['ended', 'source-secret-ended', 'error'],
+    ],
+  )
+})
+
+test('a volume fills when little is left of it', () => {
+  const gibibyte = 1024 ** 3
+  const cases: [free: number, size: number, severity: string | undefined][] = [
+    [50 * gibibyte, 1000 * gibibyte, undefined],
+    [0.9 * gibibyte, 100 * gibibyte, 'warning'],
+    [0.2 * gibibyte, 100 * gibibyte, 'error'],
+    [0.5 * gibibyte, 1 * gibibyte, undefined],
+    [0.05 * gibibyte, 1 * gibibyte, 'warning'],
+    [0.01 * gibibyte, 1 * gibibyte, 'error'],
+  ]
+  for (const [free, size, severity] of cases) assert.equal(severityOf({ free, size }), severity, `${free}`)
+})
