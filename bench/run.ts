@@ -23,6 +23,7 @@ import { depth } from './depth.ts'
 import { exportBench } from './export.ts'
 import { forwardAuth } from './forward-auth.ts'
 import { lists } from './lists.ts'
+import { live } from './live.ts'
 import { login } from './login.ts'
 import type { Bench, Scale } from './measure/bench.ts'
 import { asText } from './report/format.ts'
@@ -50,6 +51,7 @@ const benches: readonly Bench[] = [
   endurance,
   forwardAuth,
   lists,
+  live,
   login,
   memory,
   processing,

@@ -1,43 +1,106 @@
-import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useQuery } from '@tanstack/react-query'
+import { useRouter } from '@tanstack/react-router'
+import { useDeferredValue, useId, useRef, useState, type KeyboardEvent } from 'react'
+import { api } from '../api/client.ts'
+import { classes } from '../ui/classes.ts'
 import { Dialog } from '../ui/dialog.tsx'
-import { TextField } from '../ui/fields.tsx'
-import { adminPlaces } from './navigation.ts'
+import { entryOf, pagesFor, recentEntries, rememberEntry, type Entry } from './found.ts'
 
-const places = adminPlaces.flatMap((group) => group.places)
-
-/** ⌘K: goes to any page. */
+/** ⌘K: goes to any page, id or person. Arrows choose, Enter opens. */
 export default function CommandPalette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState('')
-  const navigate = useNavigate()
-  const found = places.filter(({ label }) => label.toLowerCase().includes(text.trim().toLowerCase()))
-  const go = (to: string): void => {
+  const [chosen, setChosen] = useState(0)
+  const router = useRouter()
+  const { entries, isSearching } = useEntries(text.trim())
+  const active = Math.min(chosen, entries.length - 1)
+  const list = useRef<HTMLDivElement>(null)
+  const id = useId()
+  const open = (entry: Entry | undefined): void => {
+    if (!entry) return
+    rememberEntry(entry)
     onClose()
-    void navigate({ to })
+    void router.navigate({ href: router.options.basepath + entry.to })
+  }
+  const choose = (next: number): void => {
+    const at = (next + entries.length) % Math.max(1, entries.length)
+    setChosen(at)
+    list.current?.querySelectorAll('[role=option]')[at]?.scrollIntoView({ block: 'nearest' })
+  }
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const moves: Record<string, number> = { ArrowDown: active + 1, ArrowUp: active - 1 }
+    const next = moves[event.key]
+    if (next !== undefined) choose(next)
+    else if (event.key === 'Enter') open(entries[active])
+    else return
+    event.preventDefault()
   }
   return (
     <Dialog open onClose={onClose} title="Search">
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (found[0]) go(found[0].to)
-        }}
+      <input
+        role="combobox"
+        aria-label="Page, id, e-mail address or name"
+        aria-expanded
+        aria-controls={`${id}-list`}
+        aria-activedescendant={entries[active] && `${id}-${active}`}
+        autoComplete="off"
+        spellCheck={false}
+        placeholder="Page, id, e-mail address, name…"
+        value={text}
+        onChange={({ target }) => (setText(target.value), setChosen(0))}
+        onKeyDown={onKeyDown}
+        className="w-full rounded-md border border-strong bg-card px-3 py-2 placeholder:text-soft"
+      />
+      <div
+        ref={list}
+        id={`${id}-list`}
+        role="listbox"
+        aria-label="Results"
+        className="mt-3 h-[min(50dvh,24rem)] overflow-y-auto"
       >
-        <TextField label="Page" value={text} onChange={({ target }) => setText(target.value)} autoFocus />
-      </form>
-      <ul className="mt-3">
-        {found.map(({ to, label }) => (
-          <li key={to}>
-            <button
-              type="button"
-              onClick={() => go(to)}
-              className="min-h-8 w-full rounded-md px-2 text-left hover:bg-sunken"
-            >
-              {label}
-            </button>
-          </li>
+        {entries.map((entry, at) => (
+          <button
+            type="button"
+            tabIndex={-1}
+            key={entry.key}
+            id={`${id}-${at}`}
+            role="option"
+            aria-selected={at === active}
+            onClick={() => open(entry)}
+            onMouseMove={() => setChosen(at)}
+            className={classes(
+              'flex min-h-9 w-full text-left cursor-pointer items-center gap-3 rounded-md px-2 py-1',
+              at === active && 'bg-accent-tint',
+            )}
+          >
+            <span className="w-24 shrink-0 text-xs text-soft">
+              {entries[at - 1]?.group === entry.group ? '' : entry.group}
+            </span>
+            <span className="min-w-0 flex-1 truncate">{entry.title}</span>
+            {entry.detail && <span className="max-w-1/2 truncate text-sm text-soft">{entry.detail}</span>}
+          </button>
         ))}
-      </ul>
+      </div>
+      <p role="status" className="mt-2 text-sm text-soft">
+        {isSearching
+          ? 'Searching…'
+          : entries.length === 0
+            ? 'Nothing was found.'
+            : '↑ ↓ to choose, Enter to open'}
+      </p>
     </Dialog>
   )
+}
+
+/** Pages at once, and what the service finds. Without a text, what was opened last. */
+function useEntries(text: string): { entries: Entry[]; isSearching: boolean } {
+  const asked = useDeferredValue(text)
+  const { data, isFetching } = useQuery({
+    queryKey: ['search', asked],
+    queryFn: ({ signal }) => api.get('/search', { query: { q: asked }, signal }),
+    enabled: asked !== '',
+  })
+  if (text === '') return { entries: [...recentEntries(), ...pagesFor('')], isSearching: false }
+  const found = (data?.data ?? []).map(entryOf)
+  const unique = new Map([...pagesFor(text), ...found].map((entry) => [entry.key, entry]))
+  return { entries: [...unique.values()], isSearching: isFetching }
 }

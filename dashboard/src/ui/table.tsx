@@ -1,5 +1,5 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { useLayoutEffect, useRef, useState, type ReactNode } from 'react'
+import { useEffect, useLayoutEffect, useRef, useState, type ReactNode } from 'react'
 import { Button } from './button.tsx'
 import { classes } from './classes.ts'
 import { Loading } from './notices.tsx'
@@ -111,13 +111,34 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
           {selection.selected.size} selected
         </p>
       )}
-      {onMore && (
-        <div className="border-t border-line p-3 text-center">
-          <Button small busy={loadingMore} onClick={onMore}>
-            Show more
-          </Button>
-        </div>
-      )}
+      {onMore && <MoreRows onMore={onMore} loading={loadingMore} endless={props.endless === true} />}
+    </div>
+  )
+}
+
+/** Pixels below the window at which an endless table reads on. */
+const readAhead = 800
+
+/** The end of the rows that were read: a button, which an endless table presses itself as it comes near. */
+function MoreRows({ onMore, loading, endless }: { onMore: () => void; loading: boolean; endless: boolean }) {
+  const end = useRef<HTMLDivElement>(null)
+  const latest = useRef(onMore)
+  useEffect(() => {
+    latest.current = onMore
+  })
+  useEffect(() => {
+    if (!endless || loading || !end.current) return
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && latest.current(), {
+      rootMargin: `${readAhead}px`,
+    })
+    observer.observe(end.current)
+    return () => observer.disconnect()
+  }, [endless, loading])
+  return (
+    <div ref={end} className="border-t border-line p-3 text-center">
+      <Button small busy={loading} onClick={onMore}>
+        Show more
+      </Button>
     </div>
   )
 }

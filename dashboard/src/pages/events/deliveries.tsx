@@ -1,0 +1,60 @@
+import { Link } from '@tanstack/react-router'
+import { type Column, DataTable, Section, Status, Time } from '../../ui/index.ts'
+import type { EventDetail } from './use-event.ts'
+
+type Delivery = EventDetail['deliveries'][number]
+
+const columns: Column<Delivery>[] = [
+  {
+    key: 'subscriber',
+    header: 'Subscriber',
+    cell: ({ subscriberId, subscriberHost }) => (
+      <Link
+        to={'/subscribers/$id' as '/events/$id'}
+        params={{ id: subscriberId }}
+        className="hover:underline"
+      >
+        {subscriberHost}
+      </Link>
+    ),
+  },
+  { key: 'status', header: 'Status', width: '8rem', cell: ({ status }) => <Status value={status} /> },
+  {
+    key: 'attempts',
+    header: 'Attempts',
+    align: 'right',
+    width: '7rem',
+    cell: ({ attempts }) => attempts,
+  },
+  {
+    key: 'last',
+    header: 'Last answer',
+    cell: ({ lastStatus, lastError }) => lastError ?? lastStatus ?? '',
+  },
+  {
+    key: 'delivery',
+    header: 'Delivery',
+    width: '9rem',
+    cell: ({ id, createdAt }) => (
+      <Link to={'/deliveries/$id' as '/events/$id'} params={{ id: String(id) }} className="hover:underline">
+        <Time value={createdAt} />
+      </Link>
+    ),
+  },
+]
+
+/** Where the event, or what its handler emitted, was sent. */
+export function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
+  if (deliveries.length === 0) return null
+  return (
+    <Section title="Deliveries" flush>
+      <DataTable<Delivery>
+        label="Deliveries"
+        rows={deliveries}
+        rowKey={({ id }) => String(id)}
+        empty={null}
+        columns={columns}
+      />
+    </Section>
+  )
+}

@@ -1,0 +1,99 @@
+import { useCallback, useMemo, useRef, useState } from 'react'
+import { addressOf } from '../../api/client.ts'
+import type { LiveEvent } from '../../api/live.ts'
+import { Button, DataTable, Empty, ProblemNotice, Section } from '../../ui/index.ts'
+import { eventColumns } from './columns.tsx'
+import type { Chosen } from './filter.ts'
+import { RunMatching } from './run-matching.tsx'
+import { RunSelected } from './run-selected.tsx'
+import { useEventLog } from './use-event-log.ts'
+
+export interface TableParts {
+  filter: { query: Record<string, string>; key: string }
+  chosen: Chosen
+  peek: string | undefined
+  onPeek: (id: number | undefined) => void
+}
+
+/** Pixels from the top up to which new rows may move the others. */
+const nearTop = 40
+
+const none: ReadonlySet<string> = new Set()
+const runnable = new Set(['failed', 'retrying'])
+
+/** The log of events, followed live. */
+export function EventLogTable({ filter, chosen, peek, onPeek }: TableParts) {
+  const [selected, setSelected] = useState(none)
+  const frame = useRef<HTMLDivElement>(null)
+  const isBusy = selected.size > 0 || peek !== undefined
+  const mayMove = useCallback(
+    () => !isBusy && scrollY < nearTop && !frame.current?.contains(document.activeElement),
+    [isBusy],
+  )
+  const log = useEventLog(filter, chosen, mayMove)
+  const { rows, isPending, isLooking, error, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = log
+  const columns = useMemo(() => eventColumns(onPeek), [onPeek])
+  const chosenRows = rows.filter((row) => selected.has(String(row.id)))
+  if (error) return <ProblemNotice error={error} retry={() => void refetch()} />
+  return (
+    <div ref={frame}>
+      <NewEvents
+        count={log.waiting}
+        missed={log.missed}
+        onShow={() => (scrollTo({ top: 0 }), log.showWaiting())}
+      />
+      <RunSelected
+        rows={chosenRows.filter((row) => row.direction === 'received' && runnable.has(row.status))}
+        total={selected.size}
+        onDone={() => setSelected(none)}
+      />
+      {selected.size === 0 && runnable.has(chosen.status ?? '') && (
+        <RunMatching filter={filter.query} chosen={chosen} />
+      )}
+      <Section flush>
+        <DataTable<LiveEvent>
+          label="Events"
+          columns={columns}
+          rows={rows}
+          rowKey={(row) => String(row.id)}
+          loading={isPending || (isLooking && rows.length === 0)}
+          empty={<NoEvents isFiltered={Object.keys(chosen).length > 0} />}
+          onMore={hasNextPage ? () => void fetchNextPage() : undefined}
+          loadingMore={isFetchingNextPage}
+          endless
+          selection={{ selected, onChange: setSelected, labelOf: (row) => row.eventId }}
+          isCurrent={(row) => String(row.id) === peek}
+        />
+      </Section>
+    </div>
+  )
+}
+
+/** New rows wait here while they would move what the person reads, has selected or has focused. */
+function NewEvents({ count, missed, onShow }: { count: number; missed: boolean; onShow: () => void }) {
+  const label = missed ? 'Newer events' : `${count} new event${count === 1 ? '' : 's'}`
+  return (
+    <div role="status" className="sticky top-16 z-20 flex h-0 justify-center overflow-visible">
+      {(missed || count > 0) && (
+        <Button kind="primary" className="h-9 shadow-lg" onClick={onShow}>
+          {label}
+        </Button>
+      )}
+    </div>
+  )
+}
+
+function NoEvents({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered)
+    return (
+      <Empty title="No event matches">Choose a longer time range in the header, or remove filters.</Empty>
+    )
+  return (
+    <Empty
+      title="No events in this time range"
+      command={`curl -X POST ${addressOf('/events')} \\\n  -H "Authorization: Bearer $POSTERN_KEY" -H "Content-Type: application/json" \\\n  -d '{"type":"hello.world","data":{"from":"curl"}}'`}
+    >
+      Events appear here as webhooks come in and as your product emits. Emit one:
+    </Empty>
+  )
+}

@@ -1,0 +1,178 @@
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { isProblem } from '../../api/client.ts'
+import {
+  ButtonLink,
+  CodeBlock,
+  CopyButton,
+  CopyValue,
+  Empty,
+  Fact,
+  Facts,
+  JsonView,
+  Loading,
+  Page,
+  ProblemNotice,
+  Section,
+  Status,
+  Time,
+} from '../../ui/index.ts'
+import { asCurl, asTest } from './copy-texts.ts'
+import { Deliveries } from './deliveries.tsx'
+import { Errors } from './errors.tsx'
+import { RunNowButton, useRunNow } from './run-now.tsx'
+import { canRun, useEvent, type EventDetail, type LoadedEvent } from './use-event.ts'
+import { Way } from './way.tsx'
+
+const route = getRouteApi('/events/$id')
+
+/** One event: its way, its errors, its payload. */
+export function EventPage() {
+  const { id } = route.useParams()
+  const { data, error, refetch } = useEvent(id)
+  if (data) return <Event loaded={data} />
+  if (!error) return <Loading />
+  if (isProblem(error, 404))
+    return <Absent title="Event not found" text={`There is no event with the number ${id}.`} />
+  if (isProblem(error, 410))
+    return <Absent title="Event no longer kept" text={error instanceof Error ? error.message : ''} />
+  return (
+    <Page title="Event">
+      <ProblemNotice error={error} retry={() => void refetch()} />
+    </Page>
+  )
+}
+
+function Absent({ title, text }: { title: string; text: string }) {
+  return (
+    <Page title={title}>
+      <Empty title={text} action={<ButtonLink to="/events">All events</ButtonLink>}>
+        Search for its id with ⌘K, or look through the list.
+      </Empty>
+    </Page>
+  )
+}
+
+function Event({ loaded }: { loaded: LoadedEvent }) {
+  const { event, payload } = loaded
+  const run = useRunNow(String(event.id))
+  const failures = event.processing?.failures ?? []
+  return (
+    <Page
+      title={event.type}
+      beside={<Status value={event.status} />}
+      description={<Summary event={event} />}
+      actions={
+        <>
+          {canRun(event) && <RunNowButton run={run} />}
+          <CopyButton text={() => asCurl(loaded)}>Copy as curl</CopyButton>
+          {event.direction === 'received' && (
+            <CopyButton text={() => asTest(loaded)}>Copy as test</CopyButton>
+          )}
+        </>
+      }
+    >
+      {run.error && <ProblemNotice error={run.error} />}
+      {failures.length > 0 && (
+        <Section title={event.status === 'processed' ? 'Errors before it succeeded' : 'Why it failed'}>
+          <Errors failures={failures} />
+        </Section>
+      )}
+      <Section title="Its way">
+        <Way event={event} />
+      </Section>
+      <Deliveries deliveries={[...event.deliveries, ...event.emittedDeliveries]} />
+      <Section title="Payload" actions={<span className="text-sm text-soft">{event.contentType}</span>}>
+        {payload === undefined ? (
+          <CodeBlock code={decoded(event.payloadBase64 ?? '')} label="Payload" />
+        ) : (
+          <JsonView text={payload} />
+        )}
+      </Section>
+      <Section title="Details">
+        <Details event={event} />
+      </Section>
+    </Page>
+  )
+}
+
+function Summary({ event }: { event: EventDetail }) {
+  return (
+    <>
+      {event.direction === 'received' ? `Received from ${event.source}` : 'Emitted'}{' '}
+      <Time value={event.createdAt} />
+      {event.causedBy !== null && (
+        <>
+          {' '}
+          by the handler of{' '}
+          <Link to="/events/$id" params={{ id: String(event.causedBy) }} className="underline">
+            event {event.causedBy}
+          </Link>
+        </>
+      )}
+    </>
+  )
+}
+
+function Details({ event }: { event: EventDetail }) {
+  const { processing, verification } = event
+  return (
+    <Facts>
+      <Fact name="Id">
+        <CopyValue value={event.eventId} label="Copy id" />
+      </Fact>
+      <Fact name="Number in the log">
+        <CopyValue value={String(event.id)} label="Copy number" />
+      </Fact>
+      {verification && (
+        <Fact name="Verified">
+          by {verification.scheme}
+          {verification.secret !== null && `, secret ${verification.secret}`}
+          {verification.signedAt !== null && (
+            <>
+              , signed <Time value={verification.signedAt} />
+            </>
+          )}
+        </Fact>
+      )}
+      {event.audience !== null && (
+        <Fact name="Audience">{event.audience === '*' ? 'everybody' : event.audience}</Fact>
+      )}
+      {processing && (
+        <Fact name="Attempts">
+          {processing.attempts}
+          {processing.running && ', one is running now'}
+          {processing.nextAttemptAt !== null && (
+            <>
+              , next <Time value={processing.nextAttemptAt} />
+            </>
+          )}
+        </Fact>
+      )}
+      {processing?.orderKey && (
+        <Fact name="Order key">
+          <Link to="/events" search={{ orderKey: processing.orderKey }} className="underline">
+            {processing.orderKey}
+          </Link>
+          {processing.blockedBy !== null && (
+            <>
+              , waits for{' '}
+              <Link to="/events/$id" params={{ id: String(processing.blockedBy) }} className="underline">
+                event {processing.blockedBy}
+              </Link>
+            </>
+          )}
+        </Fact>
+      )}
+      {Object.entries(event.headers ?? {}).map(([name, value]) => (
+        <Fact key={name} name={name}>
+          <span className="font-mono text-sm break-all">{value}</span>
+        </Fact>
+      ))}
+    </Facts>
+  )
+}
+
+function decoded(base64: string): string {
+  const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
+  return new TextDecoder().decode(bytes)
+}

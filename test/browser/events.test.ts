@@ -1,0 +1,290 @@
+// Inbound → Events: the list, the search of bodies, an event's page, and ⌘K, as a person uses them.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { engines } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { eventually, postWebhook } from '../receiving/harness.ts'
+import { assertAccessible } from './accessibility.ts'
+import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
+
+describe('the pages of events', () => {
+  let service: TestService
+  let browser: Browser
+  let page: Page
+  let works = false
+
+  before(async () => {
+    service = await startTestService(engines[0]!, {
+      env: {
+        HANDLER_RETRY_SCHEDULE: '0,0,3600',
+        EMIT_RETRY_SCHEDULE: '0,3600',
+        ALLOW_PRIVATE_NETWORK: 'true',
+      },
+      config: {
+        receiving: {
+          handlers: {
+            'order.*': (event, { emit }) => {
+              if (!works) throw new Error(`the warehouse does not know ${event.id}`)
+              emit({ type: 'shop.told', data: { order: event.id } })
+            },
+          },
+        },
+      },
+    })
+    // Nothing listens there.
+    const json = { url: 'http://127.0.0.1:9/hook', eventTypes: ['shop.*'] }
+    await service.admin('/subscribers', { method: 'POST', json })
+    browser = await launchBrowser()
+    page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
+    await signIn(page, service, 'Ada Lovelace')
+  })
+  after(async () => {
+    await browser?.close()
+    await service?.close()
+  })
+
+  const open = async (path: string): Promise<void> => {
+    await page.goto(`${service.baseUrl}/dashboard${path}`)
+    await page.locator('h1').waitFor()
+  }
+  const post = async (id: string, type = 'order.paid', data: object = {}): Promise<void> => {
+    assert.equal((await postWebhook(service, { id, type, data })).status, 200)
+  }
+  const statusOf = async (id: string, status: string): Promise<number> =>
+    eventually(async () => {
+      const answer = await service.admin(`/events?eventId=${id}&status=${status}`)
+      return ((await answer.json()) as { data: { id: number }[] }).data[0]?.id
+    })
+  const onPhone = async (what: () => Promise<void>): Promise<void> => {
+    await page.setViewportSize({ width: 390, height: 844 })
+    await what()
+    await page.setViewportSize({ width: 1440, height: 900 })
+  }
+  const pictures = async (name: string): Promise<void> => {
+    for (const colorScheme of ['dark', 'light'] as const) {
+      await page.emulateMedia({ colorScheme })
+      await picture(page, `${name}-1440-${colorScheme}`)
+      await onPhone(() => picture(page, `${name}-390-${colorScheme}`))
+    }
+  }
+
+  test('an empty list says how events come', async () => {
+    await open('/events')
+    await page.getByText('No events in this time range').waitFor()
+    await assertAccessible(page)
+    await pictures('events-empty')
+  })
+
+  test('new events appear by themselves, and change in place', async () => {
+    await post('live-1')
+    const row = page.getByRole('row').filter({ hasText: 'live-1' })
+    await row.getByText('retrying').waitFor()
+    // Something of the list has the focus: nothing may move.
+    await row.getByRole('checkbox').check()
+    await post('live-2')
+    await page.getByRole('button', { name: '1 new event' }).waitFor()
+    assert.equal(await page.getByRole('row').filter({ hasText: 'live-2' }).count(), 0)
+    await page.getByRole('button', { name: '1 new event' }).click()
+    await page.getByRole('row').filter({ hasText: 'live-2' }).waitFor()
+    assert.ok(await row.getByRole('checkbox').isChecked())
+    await row.getByRole('checkbox').uncheck()
+    await pictures('events')
+    await assertAccessible(page)
+  })
+
+  test('why a handler failed, and run it now: at most 4 clicks from Home', async () => {
+    const id = await statusOf('live-1', 'retrying')
+    await open('/')
+    let clicks = 0
+    const click = async (target: ReturnType<Page['getByRole']>): Promise<void> => {
+      clicks += 1
+      await target.click()
+    }
+    await click(
+      page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Events', exact: true }),
+    )
+    await click(page.getByRole('row').filter({ hasText: 'live-1' }).getByRole('link', { name: 'order.paid' }))
+    await page.waitForURL(`**/dashboard/events/${id}*`)
+    await page.getByText('the warehouse does not know live-1').first().waitFor()
+    await assertAccessible(page)
+    await pictures('event-failed')
+    works = true
+    await click(page.getByRole('button', { name: 'Run now' }))
+    // The page changes by itself.
+    await page.locator('h1').getByText('processed').waitFor()
+    assert.ok(clicks <= 4, `${clicks} clicks`)
+  })
+
+  test('an event’s page shows its whole way on one axis, and texts to copy', async () => {
+    const id = await statusOf('live-1', 'processed')
+    await eventually(async () => {
+      const answer = await service.admin(`/events/${id}`)
+      const { emittedDeliveries } = (await answer.json()) as { emittedDeliveries: { attemptLog: object[] }[] }
+      return emittedDeliveries[0]?.attemptLog.length
+    })
+    await open(`/events/${id}`)
+    const way = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Its way' }) })
+    const lanes = await way.getByRole('listitem').allInnerTexts()
+    assert.match(lanes.join('\n'), /Verified, stored[^]*Handler[^]*shop\.told[^]*127\.0\.0\.1:9/)
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.getByRole('button', { name: 'Copy as test' }).click()
+    await eventually(async () =>
+      (await page.evaluate<string>('navigator.clipboard.readText()')).includes("from 'postern/testing'"),
+    )
+    await page.getByRole('button', { name: 'Copy as curl' }).click()
+    await eventually(async () =>
+      (await page.evaluate<string>('navigator.clipboard.readText()')).includes('/webhooks/provider'),
+    )
+    await pictures('event')
+    await assertAccessible(page)
+    await onPhone(() => assertAccessible(page))
+  })
+
+  test('an event that is not there is explained', async () => {
+    await open('/events/999999')
+    await page.getByRole('heading', { name: 'Event not found' }).waitFor()
+    await assertAccessible(page)
+    await page.getByRole('link', { name: 'All events' }).click()
+    await page.waitForURL('**/dashboard/events*')
+  })
+
+  test('filters are in the address, and going back takes them off', async () => {
+    await post('plain-1', 'invoice.paid', { customer: 'cus_77' })
+    await open('/events')
+    await page.getByLabel('Status').selectOption('processed')
+    await page.waitForURL('**status=processed*')
+    await page.getByRole('textbox', { name: 'Type' }).fill('invoice.*')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**type=invoice.*')
+    await page.getByRole('row').filter({ hasText: 'plain-1' }).waitFor()
+    assert.equal(await page.getByRole('row').filter({ hasText: 'live-1' }).count(), 0)
+    await page.goBack()
+    await page.getByRole('row').filter({ hasText: 'live-1' }).waitFor()
+    await page.getByRole('button', { name: 'Peek at live-1' }).click()
+    await page.waitForURL('**peek=*')
+    await page.getByRole('dialog').getByText('live-1').first().waitFor()
+    await picture(page, 'event-peek', false)
+    await assertAccessible(page)
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+  })
+
+  test('bodies are searched by text and by field, with what was found', async () => {
+    await open('/events')
+    await page.getByRole('button', { name: 'More filters' }).click()
+    await page.getByLabel('Field of the body').fill('data.customer')
+    await page.getByLabel('Value of the field').fill('cus_77')
+    await page.keyboard.press('Enter')
+    await page.getByRole('row').filter({ hasText: 'data.customer: cus_77' }).waitFor()
+    await page.getByText(/1 found in [\d,]+ events/).waitFor()
+    await pictures('events-search')
+    await assertAccessible(page)
+  })
+
+  test('the selected events are run, and a whole filter as a job', async () => {
+    works = false
+    for (const id of ['again-1', 'again-2', 'again-3']) await post(id)
+    for (const id of ['again-1', 'again-2', 'again-3']) await statusOf(id, 'retrying')
+    await open('/events?status=retrying')
+    await page.getByRole('row').filter({ hasText: 'again-1' }).getByRole('checkbox').check()
+    await page.getByRole('row').filter({ hasText: 'again-2' }).getByRole('checkbox').check()
+    works = true
+    await page.getByRole('button', { name: 'Run now' }).click()
+    await answerDialog(page, 'Run now')
+    await statusOf('again-1', 'processed')
+    await statusOf('again-2', 'processed')
+    await page.getByRole('button', { name: 'Run all that match' }).click()
+    await answerDialog(page, 'Run all')
+    await statusOf('again-3', 'processed')
+  })
+
+  test('⌘K finds an event, a person and a page by the keyboard alone, and keeps the recent ones', async () => {
+    await open('/account')
+    const find = async (text: string, found: RegExp): Promise<void> => {
+      await page.keyboard.press('Control+k')
+      await page.getByRole('combobox', { name: /Page, id/ }).waitFor()
+      await page.keyboard.type(text)
+      await page.getByRole('option', { name: found }).first().waitFor()
+    }
+    await find('live-1', /live-1/)
+    await picture(page, 'palette', false)
+    await assertAccessible(page)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/\/dashboard\/events\/\d+/)
+    await find('ada@', /ada@/)
+    await page.keyboard.press('Escape')
+    await find('Audit', /Audit log/)
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/dashboard/system/audit*')
+    await page.keyboard.press('Control+k')
+    await page.getByRole('option', { name: /Recent.*Audit log/ }).waitFor()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/\/dashboard\/events\/\d+/)
+  })
+
+  test('10,000 rows scroll at 50 frames a second', async () => {
+    await insertMany(service, 10_000)
+    await open('/events')
+    const table = page.getByRole('table', { name: 'Events' })
+    await table.waitFor()
+    await eventually(async () => {
+      await page.evaluate('scrollTo(0, document.body.scrollHeight)')
+      return Number(await table.getAttribute('aria-rowcount')) > 10_000
+    })
+    let best = 0
+    for (let round = 0; round < 5 && best < 50; round += 1) best = Math.max(best, await framesPerSecond(page))
+    console.log(`      ${best.toFixed(0)} frames a second`)
+    assert.ok(best >= 50, `${best} frames a second`)
+    assert.ok((await table.getByRole('row').count()) < 200, 'only the rows in view are in the page')
+    // New events wait while the person reads further down.
+    const top = await page.evaluate<number>('scrollY')
+    await post('late-1')
+    await page.getByRole('button', { name: /new event/ }).waitFor()
+    assert.equal(await page.evaluate<number>('scrollY'), top)
+  })
+
+  test('a lost connection is told, and found again', async () => {
+    await open('/events')
+    await page.getByRole('row').nth(1).waitFor()
+    const port = new URL(service.baseUrl).port
+    const { databaseUrl } = service
+    await service.stop()
+    await page.getByText('Connection lost').waitFor()
+    const again = await startTestService(engines[0]!, { databaseUrl, env: { PORT: port } })
+    await page.getByText('Connection lost').waitFor({ state: 'detached', timeout: 60_000 })
+    await again.stop()
+  })
+})
+
+/** Scrolls through the page for two seconds, a step in each frame. */
+function framesPerSecond(page: Page): Promise<number> {
+  return page.evaluate<number>(`new Promise((resolve) => {
+    scrollTo(0, 0)
+    let frames = 0
+    const began = performance.now()
+    const step = () => {
+      frames += 1
+      scrollBy(0, 150)
+      const took = performance.now() - began
+      if (took < 2000) requestAnimationFrame(step)
+      else resolve((frames / took) * 1000)
+    }
+    requestAnimationFrame(step)
+  })`)
+}
+
+async function insertMany({ database }: TestService, many: number): Promise<void> {
+  const now = Date.now() - 60_000
+  const statements = [
+    `insert into events (event_id, direction, source, type, content_type, payload, created_at)
+     with recursive n (i) as (select 1 union all select i + 1 from n where i < ${many})
+     select 'many-' || i, 'received', 'provider', 'stock.counted', 'application/json', x'7b7d', ${now} + i from n`,
+    `insert into event_queue (event, source, event_id, type, status, due_at, processed_at)
+     select id, source, event_id, type, 'processed', created_at, created_at from events where type = 'stock.counted'`,
+  ]
+  if (database.engine !== 'sqlite') throw new Error('written for SQLite')
+  for (const statement of statements)
+    await database.batch('request', (connection) => connection.exec(statement))
+}
