@@ -104,7 +104,9 @@ function readChanged(): void {
 
 function readAllAgain(): void {
   for (const listener of gapListeners) listener()
-  void queryClient.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' })
+  // The list of events says that there are newer ones, and does not read all of its pages again.
+  const others = new Set<unknown>(['session', 'events'])
+  void queryClient.invalidateQueries({ predicate: ({ queryKey }) => !others.has(queryKey[0]) })
 }
 
 function onVisibility(): void {

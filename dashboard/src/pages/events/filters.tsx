@@ -41,7 +41,7 @@ export function Filters({ chosen }: { chosen: Chosen }) {
       onSubmit={submit}
       className="mb-4 rounded-lg border border-line bg-card p-3"
     >
-      <div className="grid grid-cols-2 items-end gap-2 lg:grid-cols-[repeat(4,minmax(0,1fr))_auto]">
+      <div className="grid grid-cols-2 items-end gap-2 [&_:is(select,input)]:min-h-9.5 lg:grid-cols-[repeat(4,minmax(0,1fr))_auto]">
         <SelectField
           label="Status"
           name="status"

@@ -36,6 +36,8 @@ export function useEventLog(
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ nextCursor }) => (nextCursor === null ? undefined : String(nextCursor)),
     staleTime: Infinity,
+    // Comparing all rows with those before costs more than showing them.
+    structuralSharing: false,
     gcTime: 0,
     refetchOnWindowFocus: false,
   })
