@@ -9,11 +9,7 @@ const columns: Column<Delivery>[] = [
     key: 'subscriber',
     header: 'Subscriber',
     cell: ({ subscriberId, subscriberHost }) => (
-      <Link
-        to={'/subscribers/$id' as '/events/$id'}
-        params={{ id: subscriberId }}
-        className="hover:underline"
-      >
+      <Link to="/subscribers/$id" params={{ id: subscriberId }} className="hover:underline">
         {subscriberHost}
       </Link>
     ),
@@ -36,7 +32,7 @@ const columns: Column<Delivery>[] = [
     header: 'Delivery',
     width: '9rem',
     cell: ({ id, createdAt }) => (
-      <Link to={'/deliveries/$id' as '/events/$id'} params={{ id: String(id) }} className="hover:underline">
+      <Link to="/deliveries/$id" params={{ id: String(id) }} className="hover:underline">
         <Time value={createdAt} />
       </Link>
     ),

@@ -26,7 +26,7 @@ export function Peek({ id, onClose }: { id: string; onClose: () => void }) {
           </div>
           <div className="flex flex-wrap gap-2">
             {canRun(data.event) && <RunNowButton run={run} />}
-            <ButtonLink to="/events/$id" params={{ id } as never}>
+            <ButtonLink to="/events/$id" params={{ id }}>
               Open its page
             </ButtonLink>
           </div>

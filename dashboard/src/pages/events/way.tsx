@@ -51,7 +51,7 @@ function LaneRow({ lane: { label, link, steps }, scale }: { lane: Lane; scale: S
     <li className="flex flex-col gap-x-2 sm:flex-row sm:items-center">
       <span className="w-42 shrink-0 truncate text-sm" title={label}>
         {link ? (
-          <Link to={link.to as '/events/$id'} params={{ id: link.id }} className="hover:underline">
+          <Link to={link.to} params={{ id: link.id }} className="hover:underline">
             {label}
           </Link>
         ) : (
