@@ -34,6 +34,9 @@ export default defineConfig(({ command, mode }) => ({
           mode === 'portal' ? 'portal.html' : 'index.html',
         ),
       },
+      // What the entry needs is one file, though pages share parts of it. Otherwise each shared part would be a request of its own.
+      preserveEntrySignatures: false,
+      output: { codeSplitting: { groups: [{ name: 'frame', tags: ['$initial'] }] } },
     },
   },
   server: {

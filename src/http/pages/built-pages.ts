@@ -30,21 +30,51 @@ export function serveBuiltFiles(app: App): void {
   )
 }
 
-/** Reads a built page, `index.html` or `portal.html`. @param branded whether it has the colours of the brand */
-export function builtPage(site: Site, file: string, { branded = false } = {}): BuiltPage {
+export interface BuiltPageOptions {
+  /** Whether it has the colours of the brand. Default false. */
+  branded?: boolean
+  /** The source of a page whose script is loaded together with the frame, instead of after it. */
+  preload?: string
+}
+
+/** Reads a built page, `index.html` or `portal.html`. */
+export function builtPage(site: Site, file: string, options: BuiltPageOptions = {}): BuiltPage {
+  const { branded = false, preload } = options
   const { basePath } = site
   if (folder === undefined) return { render: () => notBuilt(site) }
   const html = readFileSync(join(folder, file), 'utf8')
     .replaceAll(/(src|href)="\.\//g, `$1="${basePath}/assets/app/`)
     .replace('href="/assets/', `href="${basePath}/assets/`)
     .replaceAll(' crossorigin', '')
-    .replace('</head>', `${branded ? brandLink(site) : ''}</head>`)
+    .replace(
+      '</head>',
+      `${preload === undefined ? '' : preloads(basePath, preload)}${branded ? brandLink(site) : ''}</head>`,
+    )
   const [before, after] = html.split('<div id="root">') as [string, string]
   return {
     // "<" would end the element; a block of data is no script, so the policy against inline scripts allows it.
     render: (data) =>
       `${before}<script type="application/json" id="boot">${JSON.stringify(data).replaceAll('<', '\\u003c')}</script>\n    <div id="root">${after}`,
   }
+}
+
+/** Links to the file of a lazy module, and to those that it imports, as the build's manifest names them. */
+function preloads(basePath: string, source: string): string {
+  const manifest = JSON.parse(readFileSync(join(folder!, 'manifest.json'), 'utf8')) as Record<
+    string,
+    { file: string; imports?: string[] }
+  >
+  const found = new Set<string>()
+  const follow = (name: string): void => {
+    const entry = name === 'index.html' ? undefined : manifest[name]
+    if (!entry || found.has(entry.file)) return
+    found.add(entry.file)
+    entry.imports?.forEach(follow)
+  }
+  follow(source)
+  return [...found]
+    .map((name) => `<link rel="modulepreload" href="${basePath}/assets/app/${name}">\n`)
+    .join('')
 }
 
 const notBuilt = (site: Site): string =>

@@ -19,7 +19,8 @@ const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: 
 /** GET /dashboard and all addresses below it: one page for signed-in browsers. All others are sent to /login. */
 export function serveDashboard(app: App, { authenticate, describeSession, demo }: DashboardParts): void {
   const { basePath } = app
-  const page = builtPage(app.site, 'index.html')
+  const home = builtPage(app.site, 'index.html', { preload: 'src/pages/home/home-page.tsx' })
+  const others = builtPage(app.site, 'index.html')
   app.get('/', { config: { access: 'public' }, schema: { hide: true } }, async (_request, reply) =>
     reply.redirect(`${basePath}/dashboard`, 303),
   )
@@ -31,7 +32,7 @@ export function serveDashboard(app: App, { authenticate, describeSession, demo }
     app.get(path, { config: { access: 'public' }, schema }, async (request, reply) => {
       const session = await unlessSignedOut(async () => describeSession(await authenticate(request)))
       if (session === undefined) return reply.redirect(signInPath(request), 303)
-      const html = page.render({ basePath, demo, version, session })
+      const html = (path === '/dashboard' ? home : others).render({ basePath, demo, version, session })
       return reply.type('text/html; charset=utf-8').send(html)
     })
 }
