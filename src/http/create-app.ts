@@ -31,6 +31,7 @@ import { parseQueryString } from './requests/query-string.ts'
 import { logRequests } from './responses/request-log.ts'
 import { closeAfterUpgradeRequests } from './connections/upgrades.ts'
 import { limitRequests } from './limits/rate-limits.ts'
+import { serveReference } from './reference/route.ts'
 import { RawRoutes } from './raw/routes.ts'
 import type { Log } from '../telemetry/log.ts'
 import { SharedCounts, type CountCalls } from './limits/shared-counts.ts'
@@ -100,7 +101,8 @@ export async function createApp(parts: AppParts): Promise<App> {
     basePath: configuration.basePath,
   })
   serveBrand(app, configuration)
-  await serveAssets(app, docsAccess(configuration))
+  serveAssets(app)
+  serveReference(app, { access: docsAccess(configuration), baseUrl: parts.baseUrl })
   serveGuide(app, docsAccess(configuration))
   serveBuiltFiles(app)
   serveDashboard(app, { ...parts, demo: configuration.demo })

@@ -49,10 +49,8 @@ describe('pages', () => {
         assert.match(tag, / src="\/[^/]| type="application\/json"/, tag)
       assert.doesNotMatch(html, /<[^>]+\son\w+\s*=/i, 'no handlers in attributes')
       assert.doesNotMatch(html, /javascript:/i)
-      if (path !== '/docs') {
-        assert.doesNotMatch(html, /<style\b|<[^>]+\sstyle\s*=/i)
-        assert.equal(directives.get('style-src'), "'self'")
-      }
+      assert.doesNotMatch(html, /<style\b|<[^>]+\sstyle\s*=/i)
+      assert.equal(directives.get('style-src'), "'self'")
     })
   }
 

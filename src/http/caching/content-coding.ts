@@ -38,6 +38,13 @@ export async function encode(
   return { body: coding === 'br' ? await compressBrotli(body, brotli) : await compressGzip(body), coding }
 }
 
+/** Compresses a body that is sent often, as far as it goes in reasonable time. */
+export async function encodeOnce(body: Buffer, coding: Coding): Promise<Buffer> {
+  if (coding === 'identity') return body
+  if (coding === 'gzip') return compressGzip(body, { level: 9 })
+  return compressBrotli(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } })
+}
+
 /** Compresses a stream. If either stream fails or is closed, so is the other. */
 export function encodeStream(stream: Readable, coding: Coding): Readable {
   if (coding === 'identity') return stream

@@ -2,9 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { extname, join, sep } from 'node:path'
-import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
-import { acceptedCoding, type Coding } from '../caching/content-coding.ts'
+import { acceptedCoding, encodeOnce, type Coding } from '../caching/content-coding.ts'
 import { entityTag, matches } from '../caching/entity-tag.ts'
 
 const types: Record<string, string> = {
@@ -16,12 +14,6 @@ const types: Record<string, string> = {
   '.svg': 'image/svg+xml',
   '.txt': 'text/plain; charset=utf-8',
   '.png': 'image/png',
-}
-const [compressBrotli, compressGzip] = [promisify(brotliCompress), promisify(gzip)]
-const encoders: Record<Coding, (body: Buffer) => Promise<Buffer>> = {
-  br: (body) => compressBrotli(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
-  gzip: (body) => compressGzip(body, { level: 9 }),
-  identity: (body) => Promise.resolve(body),
 }
 
 interface Kept {
@@ -101,6 +93,6 @@ export class StaticFolder {
     let body: Buffer = await readFile(join(this.folder!, name))
     if (edit && types[extname(name)]!.includes('charset')) body = Buffer.from(edit(body.toString()))
     const tag = entityTag(body)
-    return { body: await encoders[coding](body), tag }
+    return { body: await encodeOnce(body, coding), tag }
   }
 }

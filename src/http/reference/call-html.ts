@@ -1,0 +1,150 @@
+import { STATUS_CODES } from 'node:http'
+import { escapeHtml } from '../pages/html.ts'
+import type { Answer, Call, Content, Operation, Parameter, Schema } from './document.ts'
+import { curlOf, bodyExample } from './example.ts'
+import { limitsOf, rowsOf, typeOf, type Row } from './schema-rows.ts'
+
+/** Headers that most answers have; the page describes all headers once. */
+const usual = new Set([
+  'Cache-Control',
+  'Vary',
+  'Allow',
+  'WWW-Authenticate',
+  'Retry-After',
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  'Access-Control-Allow-Origin',
+  'Access-Control-Allow-Credentials',
+  'Access-Control-Expose-Headers',
+])
+
+/** A text with `code` in it, and lists of lines that begin with a hyphen. */
+export function prose(text: string): string {
+  return text
+    .split('\n\n')
+    .map((block) => {
+      const lines = block.split('\n')
+      if (!lines.every((line) => line.startsWith('- '))) return `<p>${inline(block)}`
+      return `<ul>${lines.map((line) => `<li>${inline(line.slice(2))}`).join('')}</ul>`
+    })
+    .join('\n')
+}
+
+/** As `prose`, for a part of a line. */
+export function inline(text: string): string {
+  return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
+}
+
+/** @param origin the public address of the service, with its base path */
+export function callHtml(call: Call, origin: string): string {
+  const { id, method, path, isSent, operation } = call
+  const name = isSent ? 'sent' : method
+  // The page shows the scope itself.
+  const description = operation.description?.replace(/ ?An API key needs the scope [^.]*\.$/, '') ?? ''
+  const data = isSent ? '' : ` data-method="${method}" data-path="${escapeHtml(path)}"`
+  return `<article id="${id}"${data}>
+<h3><a href="#${id}">${inline(operation.summary ?? path)}</a></h3>
+<p class="call"><b class="method ${name}">${name.toUpperCase()}</b> <code>${escapeHtml(path)}</code> ${accessHtml(operation)}
+${description === '' ? '' : prose(description)}
+${parametersHtml(operation.parameters ?? [])}${bodyHtml(operation)}${answersHtml(operation)}${isSent ? '' : commandHtml(curlOf(call, origin))}</article>`
+}
+
+/** Who may make a call: a role, or credentials with their scopes. */
+function accessHtml({ security = [] }: Operation): string {
+  if (security.length === 0) return '<span class="tag">public</span>'
+  const scopes = security.flatMap(({ bearer = [] }) => bearer)
+  const has = (scheme: string): boolean => security.some((one) => scheme in one)
+  const admin = security.some(({ session }) => session?.includes('admin') === true)
+  const tags = [
+    ...scopes.map((scope) => `scope <code>${escapeHtml(scope)}</code>`),
+    ...(has('bearer') && scopes.length === 0 ? ['API key or access token'] : []),
+    ...(has('session') ? [admin ? 'administrator' : 'signed-in user'] : []),
+    ...(has('portal') ? ['portal'] : []),
+    ...(security.some((one) => Object.keys(one).length === 0) ? ['open in demo mode'] : []),
+  ]
+  return tags.map((tag) => `<span class="tag">${tag}</span>`).join(' ')
+}
+
+function parametersHtml(parameters: readonly Parameter[]): string {
+  if (parameters.length === 0) return ''
+  const rows = parameters.map(({ name, in: place, required, description = '', schema = {} }) => {
+    const meaning = [description, limitsOf(schema)].filter((part) => part !== '').join(' · ')
+    const data = ` data-name="${escapeHtml(name)}" data-in="${place}"`
+    return `<tr${data}><th scope="row"><code>${escapeHtml(name)}</code>${required ? mustBe : ''}<td>${place}<td>${escapeHtml(typeOf(schema))}<td>${inline(meaning)}`
+  })
+  return `<h4>Parameters</h4>
+<table class="parameters"><thead><tr><th scope="col">Name<th scope="col">In<th scope="col">Type<th scope="col">Meaning<tbody>
+${rows.join('\n')}</table>
+`
+}
+
+const mustBe = ' <span class="required">required</span>'
+
+function bodyHtml({ requestBody }: Operation): string {
+  if (!requestBody?.content) return ''
+  const example = bodyExample(requestBody.content)
+  const isSent = Object.values(requestBody.content).some(({ examples }) => examples)
+  const shown = isSent && example ? `<pre><code>${escapeHtml(indented(example.text))}</code></pre>\n` : ''
+  return `<h4>Body${requestBody.required === false ? ', optional' : ''}</h4>
+${contentHtml(requestBody.content)}${shown}`
+}
+
+function indented(text: string): string {
+  return JSON.stringify(JSON.parse(text), null, 2)
+}
+
+function contentHtml(content: Content): string {
+  return Object.entries(content)
+    .map(([type, { schema = {} }]) => `<p class="type"><code>${escapeHtml(type)}</code> ${shapeHtml(schema)}`)
+    .join('')
+}
+
+function shapeHtml(schema: Schema): string {
+  const rows = rowsOf(schema)
+  const text = [typeOf(schema), schema.description].filter((part) => part !== undefined).join(': ')
+  return `${inline(text)}\n${rows.length === 0 ? '' : fieldsHtml(rows)}`
+}
+
+function fieldsHtml(rows: readonly Row[]): string {
+  const lines = rows.map(({ depth, name, type, isRequired, meaning }) =>
+    name === ''
+      ? `<tr class="form"><th scope="rowgroup" colspan="3">${inline(meaning)}`
+      : `<tr><th scope="row"${depth > 0 ? ` class="d${depth}"` : ''}><code>${escapeHtml(name)}</code>${isRequired ? '' : ' <span class="optional">optional</span>'}<td>${escapeHtml(type)}<td>${inline(meaning)}`,
+  )
+  return `<table><thead><tr><th scope="col">Field<th scope="col">Type<th scope="col">Meaning<tbody>
+${lines.join('\n')}</table>
+`
+}
+
+function answersHtml({ responses = {} }: Operation): string {
+  const answers = Object.entries(responses)
+  const isProblem = ([, { content = {} }]: [string, Answer]): boolean =>
+    'application/problem+json' in content && Object.keys(content).length === 1
+  const own = answers
+    .filter((answer) => !isProblem(answer))
+    .map(([status, answer]) => answerHtml(status, answer))
+  const others = answers.filter(isProblem).map(([status]) => (status === 'default' ? 'others' : status))
+  if (own.length + others.length === 0) return ''
+  const problems = others.length === 0 ? '' : `<p>A <a href="#problems">problem</a>: ${others.join(', ')}\n`
+  return `<h4>Answers</h4>
+${own.join('')}${problems}`
+}
+
+function answerHtml(status: string, { description = '', content, headers = {} }: Answer): string {
+  const text = description === 'Default Response' ? (STATUS_CODES[status] ?? '') : description
+  const title = `<b>${escapeHtml(status)}</b> ${inline(text)}`
+  const names = Object.keys(headers).filter((name) => !usual.has(name))
+  const listed = names.map((name) => `<code>${escapeHtml(name)}</code>`).join(', ')
+  const sent = names.length === 0 ? '' : `<p><a href="#headers">Headers</a>: ${listed}\n`
+  if (!content && sent === '') return `<p>${title}\n`
+  return `<details><summary>${title}</summary>
+${content ? contentHtml(content) : ''}${sent}</details>
+`
+}
+
+function commandHtml(command: string): string {
+  return `<h4>With curl</h4>
+<pre class="command"><code>${escapeHtml(command)}</code></pre>
+`
+}
