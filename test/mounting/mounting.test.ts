@@ -159,7 +159,7 @@ onEachEngine('the service in another program', (engine) => {
         const docs = await textOf('/docs')
         assert.match(docs, /href="\/gate\/openapi.json"/)
         const [, script = ''] = /src="\/gate(\/assets\/reference.js)"/.exec(docs)!
-        assert.match(await textOf(script), /dataset\.base/)
+        assert.match(await textOf(script), /document\.body\.dataset/)
         assert.deepEqual(JSON.parse(await textOf('/openapi.json')).servers, [{ url: '/gate' }])
         const problem = await mounted.fetch('/nothing')
         assert.equal(((await problem.json()) as { type: string }).type, '/gate/problems/not-found')
