@@ -20,10 +20,10 @@ export function rowsOf(schema: Schema, depth = 0): Row[] {
   const shapes = shapesOf(schema)
   if (shapes.length === 0) return []
   if (shapes.length === 1) return fieldsOf(shapes[0]!, depth)
-  return shapes.flatMap((shape, index) => [
-    { depth, name: '', type: '', isRequired: false, meaning: `Form ${index + 1} of ${shapes.length}` },
-    ...fieldsOf(shape, depth),
-  ])
+  return shapes.flatMap((shape, index) => {
+    const meaning = `Form ${index + 1} of ${shapes.length}`
+    return [{ depth, name: '', type: '', isRequired: false, meaning }].concat(fieldsOf(shape, depth))
+  })
 }
 
 /** The type in words: `string or null`, `array of objects`. */
@@ -77,16 +77,11 @@ function shapesOf(schema: Schema): Schema[] {
 }
 
 function fieldsOf({ properties = {}, required = [] }: Schema, depth: number): Row[] {
-  return Object.entries(properties).flatMap(([name, schema]) => [
-    {
-      depth,
-      name,
-      type: typeOf(schema),
-      isRequired: required.includes(name),
-      meaning: [describe(schema), limitsOf(schema)].filter((part) => part !== '').join(' · '),
-    },
-    ...rowsOf(schema, depth + 1),
-  ])
+  return Object.entries(properties).flatMap(([name, schema]) => {
+    const meaning = [describe(schema), limitsOf(schema)].filter((part) => part !== '').join(' · ')
+    const own = { depth, name, type: typeOf(schema), isRequired: required.includes(name), meaning }
+    return [own].concat(rowsOf(schema, depth + 1))
+  })
 }
 
 function describe({ description, anyOf = [] }: Schema): string {
