@@ -1,10 +1,17 @@
 import { createRoute } from '@tanstack/react-router'
-import { page, rootRoute } from '../../root.ts'
+import { page, rootRoute, texts } from '../../root.ts'
+
+const listRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/failures',
+  validateSearch: texts('state', 'handler'),
+  component: page(() => import('./list-page.tsx'), 'ListPage'),
+})
 
 const failureRoute = createRoute({
   getParentRoute: () => rootRoute,
-  path: '/failures',
-  component: page(() => import('../placeholder.tsx'), 'Placeholder'),
+  path: '/failures/$id',
+  component: page(() => import('./failure-page.tsx'), 'FailurePage'),
 })
 
-export const failureRoutes = [failureRoute] as const
+export const failureRoutes = [listRoute, failureRoute] as const

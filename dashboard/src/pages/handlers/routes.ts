@@ -4,7 +4,7 @@ import { page, rootRoute } from '../../root.ts'
 const handlerRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/handlers',
-  component: page(() => import('../placeholder.tsx'), 'Placeholder'),
+  component: page(() => import('./list-page.tsx'), 'ListPage'),
 })
 
 export const handlerRoutes = [handlerRoute] as const

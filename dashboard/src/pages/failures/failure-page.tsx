@@ -1,0 +1,167 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import type { AnswerOf } from '../../api/answers.ts'
+import { api } from '../../api/client.ts'
+import {
+  Button,
+  DataTable,
+  Empty,
+  Fact,
+  Facts,
+  formatNumber,
+  Loading,
+  Page,
+  ProblemNotice,
+  Section,
+  Status,
+  Time,
+  toast,
+  type Column,
+} from '../../ui/index.ts'
+import { DryRunPanel } from '../handlers/dry-run-panel.tsx'
+import { ErrorText } from './error-text.tsx'
+import { EventLink } from './event-link.tsx'
+import { Hours } from './hours.tsx'
+import { waitingOf } from './list-page.tsx'
+import { useRerun } from './rerun.tsx'
+import { StateButtons } from './state-buttons.tsx'
+
+export type GroupDetail = AnswerOf<'GET /failures/{id}'>
+type FailedEvent = GroupDetail['events'][number]
+
+const route = getRouteApi('/failures/$id')
+
+/** One group of failures: its error once, its events, and what can be done for all of them. */
+export function FailurePage() {
+  const { id } = route.useParams()
+  const query = useQuery({
+    queryKey: ['failures', id],
+    queryFn: ({ signal }) => api.get('/failures/{id}', { params: { id }, signal }),
+    refetchInterval: 3_000,
+  })
+  if (query.error)
+    return (
+      <Page title="Failure">
+        <ProblemNotice error={query.error} retry={() => void query.refetch()} />
+      </Page>
+    )
+  if (!query.data)
+    return (
+      <Page title="Failure">
+        <Loading />
+      </Page>
+    )
+  return <Failure group={query.data} />
+}
+
+function Failure({ group }: { group: GroupDetail }) {
+  const rerun = useRerun(group)
+  return (
+    <Page
+      title={`${group.name}: ${group.message}`}
+      beside={<Status value={group.state} />}
+      actions={
+        <>
+          <StateButtons group={group} />
+          {rerun.button}
+        </>
+      }
+    >
+      {rerun.report}
+      <Section>
+        <Facts>
+          <Fact name="Handler">
+            <Link to="/handlers" className="inline-block min-h-6 text-accent hover:underline">
+              {group.handler}
+            </Link>
+          </Fact>
+          <Fact name="Events now">{waitingOf(group)}</Fact>
+          <Fact name="Failed attempts">
+            {formatNumber(group.count)}, the first <Time value={group.firstAt} />, the last{' '}
+            <Time value={group.lastAt} />
+          </Fact>
+          {group.snoozedUntil !== null && (
+            <Fact name="Snoozed until">
+              <Time value={group.snoozedUntil} />
+            </Fact>
+          )}
+        </Facts>
+        <p className="mt-3 mb-1 text-sm text-soft">Failed attempts by hour, the last 7 days</p>
+        <Hours hours={group.hours} length={168} />
+      </Section>
+      {group.error !== null && (
+        <Section
+          title="Error"
+          description={
+            group.errorEvent !== null && (
+              <>
+                The last one of the newest event,{' '}
+                <EventLink id={group.errorEvent}>{group.errorEvent}</EventLink>
+              </>
+            )
+          }
+        >
+          <ErrorText text={group.error} />
+        </Section>
+      )}
+      {group.errorEvent !== null && group.events.length > 0 && <DryRunPanel eventId={group.errorEvent} />}
+      <EventsOfGroup group={group} />
+    </Page>
+  )
+}
+
+type Run = ReturnType<typeof useRunOne>
+
+/** Runs one event now. */
+function useRunOne() {
+  const client = useQueryClient()
+  return useMutation({
+    mutationFn: (id: number) => api.post('/events/{id}/reprocess', { params: { id: String(id) }, body: {} }),
+    onSuccess: () => toast('The handler runs now'),
+    onSettled: () => client.invalidateQueries({ queryKey: ['failures'] }),
+  })
+}
+
+const columnsOf = (run: Run): Column<FailedEvent>[] => [
+  { key: 'event', header: 'Event', cell: ({ id, eventId }) => <EventLink id={id}>{eventId}</EventLink> },
+  { key: 'type', header: 'Type', cell: ({ type }) => type },
+  { key: 'status', header: 'Status', cell: ({ status }) => <Status value={status} /> },
+  { key: 'attempts', header: 'Attempts', align: 'right', cell: ({ attempts }) => attempts },
+  {
+    key: 'next',
+    header: 'Next attempt',
+    cell: ({ nextAttemptAt }) => (nextAttemptAt === null ? '–' : <Time value={nextAttemptAt} />),
+  },
+  {
+    key: 'run',
+    header: 'Action',
+    width: '8rem',
+    align: 'right',
+    cell: ({ id, eventId }) => (
+      <Button
+        small
+        aria-label={`Run now: ${eventId}`}
+        busy={run.isPending && run.variables === id}
+        onClick={() => run.mutate(id)}
+      >
+        Run now
+      </Button>
+    ),
+  },
+]
+
+function EventsOfGroup({ group }: { group: GroupDetail }) {
+  const run = useRunOne()
+  return (
+    <Section title="Newest events of this group" flush>
+      {run.error && <ProblemNotice error={run.error} />}
+      <DataTable
+        label="Events of this group"
+        columns={columnsOf(run)}
+        rows={group.events}
+        rowKey={({ id }) => String(id)}
+        empty={<Empty title="None of its events has failed or is retried" />}
+      />
+    </Section>
+  )
+}

@@ -1,0 +1,82 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { AnswerOf } from '../../api/answers.ts'
+import { api } from '../../api/client.ts'
+import {
+  Ago,
+  CopyValue,
+  DataTable,
+  Empty,
+  formatShort,
+  Page,
+  ProblemNotice,
+  Section,
+  type Column,
+} from '../../ui/index.ts'
+
+type Source = AnswerOf<'GET /sources'>['data'][number]
+
+const columns: Column<Source>[] = [
+  {
+    key: 'name',
+    header: 'Source',
+    cell: ({ name }) => (
+      <Link
+        to="/sources/$name"
+        params={{ name }}
+        className="inline-block min-h-6 font-medium text-accent hover:underline"
+      >
+        {name}
+      </Link>
+    ),
+  },
+  { key: 'sender', header: 'Sender', width: '14rem', cell: ({ label }) => label },
+  {
+    key: 'url',
+    header: 'URL',
+    width: '36%',
+    cell: ({ name, url }) => <CopyValue value={url} label={`Copy the URL of ${name}`} />,
+  },
+  { key: 'last', header: 'Last event', cell: ({ lastEventAt }) => <Ago value={lastEventAt} /> },
+  { key: 'accepted', header: 'Accepted, 24 h', align: 'right', cell: ({ day }) => formatShort(day.accepted) },
+  { key: 'duplicates', header: 'Repeated', align: 'right', cell: ({ day }) => formatShort(day.duplicates) },
+  {
+    key: 'refused',
+    header: 'Refused',
+    align: 'right',
+    cell: ({ day }) => (
+      <span className={day.refused > 0 ? 'font-medium text-danger' : ''}>{formatShort(day.refused)}</span>
+    ),
+  },
+]
+
+/** All sources, with what arrived in the last 24 hours. */
+export function ListPage() {
+  const sources = useQuery({
+    queryKey: ['sources'],
+    queryFn: ({ signal }) => api.get('/sources', { signal }),
+    refetchInterval: 10_000,
+  })
+  return (
+    <Page
+      title="Sources"
+      description="Who sends webhooks in, and what arrived from each in the last 24 hours."
+    >
+      {sources.error && <ProblemNotice error={sources.error} retry={() => void sources.refetch()} />}
+      <Section flush>
+        <DataTable
+          label="Sources"
+          columns={columns}
+          rows={sources.data?.data ?? []}
+          rowKey={({ name }) => name}
+          loading={sources.isPending}
+          empty={
+            <Empty title="There is no source">
+              Declare sources in receiving.sources of the configuration module.
+            </Empty>
+          }
+        />
+      </Section>
+    </Page>
+  )
+}

@@ -1,0 +1,62 @@
+import { useQuery } from '@tanstack/react-query'
+import { api } from '../../api/client.ts'
+import { CodeBlock, Empty, formatNumber, ProblemNotice, Section, Time } from '../../ui/index.ts'
+import type { Source } from './source-page.tsx'
+
+/** Why webhooks were refused, in words, and the latest of them. */
+export function RefusedTab({ source }: { source: Source }) {
+  const { name, refusals } = source
+  const latest = useQuery({
+    queryKey: ['rejected-webhooks', name],
+    queryFn: ({ signal }) => api.get('/rejected-webhooks', { query: { source: name, limit: 20 }, signal }),
+    refetchInterval: 10_000,
+  })
+  return (
+    <>
+      {refusals.length > 0 && (
+        <Section title="Reasons of the last 24 hours">
+          <ul className="space-y-3">
+            {refusals.map(({ reason, meaning, advice, count }) => (
+              <li key={reason}>
+                <p className="font-medium">
+                  {formatNumber(count)} × {meaning}
+                </p>
+                <p className="text-soft">{advice}</p>
+              </li>
+            ))}
+          </ul>
+        </Section>
+      )}
+      {latest.error && <ProblemNotice error={latest.error} retry={() => void latest.refetch()} />}
+      <Section title="Latest refused webhooks">
+        {latest.data?.data.length === 0 && (
+          <Empty title="No webhook of this source was refused">
+            A refused webhook is shown here with the reason, its headers and the beginning of its body.
+          </Empty>
+        )}
+        {latest.data?.data.map((one) => (
+          <details key={one.id} className="border-b border-line py-2 last:border-b-0">
+            <summary className="min-h-6 cursor-pointer">
+              <Time value={one.at} /> · {one.meaning}
+            </summary>
+            <p className="mt-2">{one.detail}</p>
+            <p className="my-2 text-soft">
+              {one.advice} {one.address !== null && `Sent from ${one.address}.`}
+            </p>
+            <CodeBlock
+              label="Headers"
+              code={Object.entries(one.headers)
+                .map(([key, value]) => `${key}: ${value}`)
+                .join('\n')}
+            />
+            {one.body !== undefined && one.body !== '' && (
+              <div className="mt-2">
+                <CodeBlock label="Body" code={one.body} />
+              </div>
+            )}
+          </details>
+        ))}
+      </Section>
+    </>
+  )
+}

@@ -1,0 +1,36 @@
+import { useQuery } from '@tanstack/react-query'
+import type { AnswerOf } from '../../api/answers.ts'
+import { api } from '../../api/client.ts'
+import { DataTable, Empty, ProblemNotice, Section, Status, Time, type Column } from '../../ui/index.ts'
+import { EventLink } from '../failures/event-link.tsx'
+
+type Event = AnswerOf<'GET /events'>['data'][number]
+
+const columns: Column<Event>[] = [
+  { key: 'event', header: 'Event', cell: ({ id, eventId }) => <EventLink id={id}>{eventId}</EventLink> },
+  { key: 'type', header: 'Type', cell: ({ type }) => type },
+  { key: 'status', header: 'Status', cell: ({ status }) => <Status value={status} /> },
+  { key: 'at', header: 'Received', cell: ({ createdAt }) => <Time value={createdAt} /> },
+]
+
+/** The newest events of a source. */
+export function SourceEvents({ source }: { source: string }) {
+  const events = useQuery({
+    queryKey: ['events', { source, limit: 20 }],
+    queryFn: ({ signal }) => api.get('/events', { query: { source, limit: 20, order: 'desc' }, signal }),
+    refetchInterval: 5_000,
+  })
+  if (events.error) return <ProblemNotice error={events.error} retry={() => void events.refetch()} />
+  return (
+    <Section title="Newest events" flush>
+      <DataTable
+        label="Newest events"
+        columns={columns}
+        rows={events.data?.data ?? []}
+        rowKey={({ id }) => String(id)}
+        loading={events.isPending}
+        empty={<Empty title="No event has arrived">Send a signed sample to see one.</Empty>}
+      />
+    </Section>
+  )
+}
