@@ -18,6 +18,8 @@ export async function assertAccessible(page: Page): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     // A colour on its way from one theme to the other would be a finding.
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    // The new colours are there with the second frame.
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
     const findings = await page.evaluate(async (tags) => {
       const { axe } = globalThis as unknown as {
         axe: { run: (options: object) => Promise<{ violations: Finding[] }> }

@@ -47,7 +47,7 @@ onEachEngine('the inbound pages', (engine) => {
     await createEffects(service.database)
     await setUpStock(service)
     browser = await launchBrowser()
-    page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
+    page = await browser.newPage({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' })
     page.on('console', (message) => {
       if (message.type() === 'error') complaints.push(message.text())
     })
@@ -76,6 +76,7 @@ onEachEngine('the inbound pages', (engine) => {
         assert.ok(overflow <= 0, `${name} is ${overflow} px too wide at ${width}`)
       }
     await page.setViewportSize({ width: 1440, height: 900 })
+    await page.emulateMedia({ colorScheme: 'light' })
   }
 
   test('a source shows its URL and steps, and takes a signed sample that arrives', async () => {
