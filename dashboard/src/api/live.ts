@@ -19,8 +19,8 @@ const collectFor = 300
 
 /** Keys of queries that depend on further topics than their own. */
 const alsoAbout: Readonly<Record<string, readonly string[]>> = {
-  failures: ['attention', 'handlers', 'sources'],
-  deliveries: ['attention'],
+  failures: ['attention', 'handlers', 'sources', 'event'],
+  deliveries: ['attention', 'event'],
   sources: ['attention', 'rejected'],
   subscribers: ['attention', 'owners'],
   customers: ['owners'],

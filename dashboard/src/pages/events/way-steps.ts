@@ -61,11 +61,17 @@ function receivedLanes(event: EventDetail): Lane[] {
     {
       key: 'sender',
       label: source ?? 'Sender',
-      steps: sent ? [{ ...point(sent, 'signed by the sender', 'plain'), to: time(createdAt) }] : [],
+      steps: sent ? [signedStep(sent, createdAt)] : [],
     },
     { key: 'stored', label: 'Verified, stored', steps: [point(createdAt, verified)] },
     { key: 'handler', label: 'Handler', steps: processing ? handlerSteps(processing) : [] },
   ]
+}
+
+/** The clock of the sender may be ahead of that of the service. */
+function signedStep(sent: string, stored: string): Step {
+  const [from, to] = [time(sent), time(stored)].toSorted((a, b) => a - b) as [number, number]
+  return { from, to, tone: 'plain', text: 'signed by the sender' }
 }
 
 function handlerSteps({
@@ -107,6 +113,8 @@ function deliveryLane(delivery: EventDetail['deliveries'][number]): Lane {
 
 /** Where times stand on the axis, from 0 to 1. */
 export interface Scale {
+  /** The first time. */
+  start: number
   at: (time: number) => number
   /** Times to write below the axis, with their distance from the first. */
   ticks: { at: number; after: number }[]
@@ -126,7 +134,7 @@ export function scaleOf(lanes: readonly Lane[]): Scale {
   for (const [at, time] of times.slice(1).entries())
     places.set(time, (place += Math.log10(1 + time - times[at]!)))
   const at = (time: number): number => (place === 0 ? 0 : (places.get(time) ?? 0) / place)
-  return { at, ticks: ticksOf(times, at) }
+  return { start: first, at, ticks: ticksOf(times, at) }
 }
 
 const mostTicks = 6

@@ -33,9 +33,7 @@ export function Way({ event }: { event: EventDetail }) {
               )}
               style={{ left: `${at * 100}%` }}
             >
-              {after === 0
-                ? formatTime(event.verification?.signedAt ?? event.createdAt)
-                : `+${formatDuration(after)}`}
+              {after === 0 ? formatTime(scale.start) : `+${formatDuration(after)}`}
             </span>
           ))}
         </div>
