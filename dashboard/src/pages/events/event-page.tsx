@@ -1,4 +1,5 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
+import { lazy, Suspense } from 'react'
 import { isProblem } from '../../api/client.ts'
 import {
   ButtonLink,
@@ -24,6 +25,10 @@ import { canRun, useEvent, type EventDetail, type LoadedEvent } from './use-even
 import { Way } from './way.tsx'
 
 const route = getRouteApi('/events/$id')
+
+const DryRunPanel = lazy(async () => ({
+  default: (await import('../handlers/dry-run-panel.tsx')).DryRunPanel,
+}))
 
 /** One event: its way, its errors, its payload. */
 export function EventPage() {
@@ -80,6 +85,11 @@ function Event({ loaded }: { loaded: LoadedEvent }) {
       <Section title="Its way">
         <Way event={event} />
       </Section>
+      {event.direction === 'received' && (
+        <Suspense fallback={<Loading />}>
+          <DryRunPanel eventId={event.id} />
+        </Suspense>
+      )}
       <Deliveries deliveries={[...event.deliveries, ...event.emittedDeliveries]} />
       <Section title="Payload" actions={<span className="text-sm text-soft">{event.contentType}</span>}>
         {payload === undefined ? (
