@@ -1,67 +1,148 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
-import { engines } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { before, describe, test } from 'node:test'
+import { Browser } from '../harness/browser.ts'
 import { spa } from '../login/harness.ts'
 import { token } from '../oauth2/harness.ts'
-import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
+import { answerDialog } from './browser.ts'
+import { PeopleSite } from './people.ts'
 
-/** What admins do with apps on the dashboard. */
+/** What administrators do with apps. */
 describe('apps on the dashboard', () => {
-  let service: TestService
-  let browser: Browser
-  let page: Page
-  const complaints: string[] = []
+  const site = new PeopleSite({ config: { login: { clients: [spa] } } })
+  before(() => site.signIn(site.page, 'Ada Lovelace'))
+  const page = () => site.page
+  const codes = () => page().getByRole('dialog').locator('dd code').allInnerTexts()
 
-  before(async () => {
-    service = await startTestService(engines[0]!, { config: { login: { clients: [spa] } } })
-    browser = await launchBrowser()
-    page = await browser.newPage({ viewport: { width: 1100, height: 900 } })
-    page.on('pageerror', (error) => complaints.push(String(error)))
-    await signIn(page, service, 'Ada Lovelace')
-  })
-  after(async () => {
-    await browser?.close()
-    await service?.close()
-  })
-
-  const rows = () => page.locator('#apps tr')
-  const said = () => page.locator('#apps-said code')
   /** Whether the secret authenticates the app, which then lacks a right. */
   async function works(id: string, secret: string): Promise<boolean> {
     const fields = { grant_type: 'client_credentials', client_id: id, client_secret: secret }
-    return (await token(service, fields)).body['error'] === 'unauthorized_client'
+    return (await token(site.service, fields)).body['error'] === 'unauthorized_client'
   }
+  let id = ''
+  const secrets: string[] = []
 
-  test('a new app: its secret is shown once, can be replaced, and ends with the app', async () => {
-    await rows().getByText('in the configuration').waitFor()
-    assert.equal(await rows().getByRole('button').count(), 0)
-    await page.getByText('Add an app').click()
-    const form = page.locator('#new-app')
+  test('an app of the configuration is shown and cannot be changed', async () => {
+    await site.open('/apps')
+    await page().getByRole('link', { name: spa.id }).click()
+    await page().getByText('declared in the configuration module').waitFor()
+    assert.equal(await page().getByRole('button', { name: 'Save' }).count(), 0)
+    assert.equal(await page().getByRole('button', { name: 'Delete' }).count(), 0)
+    assert.ok(await page().getByLabel('Redirect URIs').isDisabled())
+  })
+
+  test('a new app gets a secret, which is shown once', async () => {
+    await site.open('/apps')
+    await page().getByRole('button', { name: 'Add an app' }).click()
+    const form = page().getByRole('dialog')
     await form.getByLabel('Name').fill('Notes')
-    await form.getByLabel('Redirect URIs').fill('https://notes.example/callback')
-    await picture(page, 'dashboard-new-app')
+    await form.getByLabel('Redirect URIs').fill('not a uri')
     await form.getByRole('button', { name: 'Add' }).click()
-    await said().nth(1).waitFor()
-    const [id, first] = await said().allTextContents()
-    assert.ok(id && first)
+    await form.getByRole('alert').waitFor()
+    await form.getByLabel('Redirect URIs').fill('https://notes.example/callback')
+    await site.look('new-app')
+    await form.getByRole('button', { name: 'Add' }).click()
+    await form.getByText('shown only once').waitFor()
+    const [clientId = '', first = ''] = await codes()
+    id = clientId
+    secrets.push(first)
     assert.ok(await works(id, first))
-    await picture(page, 'dashboard-apps')
+    await form.getByRole('button', { name: 'To its settings' }).click()
+    await page().getByRole('heading', { name: 'Notes', level: 1 }).waitFor()
+    await page().reload()
+    await page().getByRole('heading', { name: 'Notes', level: 1 }).waitFor()
+    assert.equal(await page().getByText(first).count(), 0)
+    site.complaints.splice(0)
+  })
 
-    await rows().getByRole('button', { name: 'New secret' }).click()
-    await answerDialog(page, 'New secret')
-    await page.locator('#apps-said').getByText(first).waitFor({ state: 'detached' })
-    const [, second] = await said().allTextContents()
-    assert.deepEqual([await works(id, first), await works(id, second!)], [true, true])
-    await page.reload()
-    await rows().getByText('Notes', { exact: true }).waitFor()
-    assert.equal(await said().count(), 0)
+  test('all settings can be edited; only what changed is sent', async () => {
+    await page()
+      .getByLabel('Redirect URIs')
+      .fill('https://notes.example/callback\nhttps://notes.example/second')
+    await page().getByLabel('Lifetime of access tokens').fill('300')
+    await page().getByLabel('Audiences', { exact: true }).fill('https://api.example.com')
+    await page().getByLabel('It belongs to this product').uncheck()
+    await page().getByRole('button', { name: 'Save' }).click()
+    await page().getByText('Settings saved').waitFor()
+    const shown = (await (await site.service.admin(`/clients/${id}`)).json()) as Record<string, unknown>
+    assert.deepEqual(shown['redirectUris'], [
+      'https://notes.example/callback',
+      'https://notes.example/second',
+    ])
+    assert.deepEqual(
+      [shown['accessTokenLifetime'], shown['audiences'], shown['firstParty']],
+      [300, ['https://api.example.com'], false],
+    )
+    const { data } = (await (await site.service.admin('/audit?action=client.changed')).json()) as {
+      data: { detail: { fields: string } }[]
+    }
+    assert.deepEqual(
+      new Set(data[0]!.detail.fields.split(' ')),
+      new Set(['redirectUris', 'accessTokenLifetime', 'audiences', 'firstParty']),
+    )
+    await site.look('app-settings')
+  })
 
-    await rows().getByRole('button', { name: 'Delete' }).click()
-    await answerDialog(page, 'Delete')
-    await rows().getByText('Notes', { exact: true }).waitFor({ state: 'detached' })
-    assert.equal(await works(id, second!), false)
-    assert.deepEqual(complaints, [])
+  test('a second secret lives beside the first; each can be removed', async () => {
+    await page().getByRole('tab', { name: 'Secrets' }).click()
+    await page().getByRole('button', { name: 'New secret' }).click()
+    await answerDialog(page(), 'Make a new secret')
+    const dialog = page().getByRole('dialog', { name: 'The new secret' })
+    await dialog.getByText('shown only once').waitFor()
+    secrets.push((await codes())[1]!)
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    assert.deepEqual([await works(id, secrets[0]!), await works(id, secrets[1]!)], [true, true])
+    const rows = page().getByRole('table', { name: 'Secrets' }).locator('tbody tr')
+    await rows.nth(1).waitFor()
+    await site.look('app-secrets')
+    await rows
+      .nth(1)
+      .getByRole('button', { name: /^Remove/ })
+      .click()
+    await answerDialog(page(), 'Remove')
+    await rows.nth(1).waitFor({ state: 'detached' })
+    assert.deepEqual([await works(id, secrets[0]!), await works(id, secrets[1]!)], [false, true])
+  })
+
+  test('a sign-in in the app is listed and ended', async () => {
+    const { database } = site.service
+    const [user] = await database.reader.selectFrom('users').select('id').execute()
+    const now = Date.now()
+    const times = { created_at: now, last_seen_at: now, expires_at: now + 3_600_000, authenticated_at: now }
+    const family = {
+      id: '0197d2a4-5b1c-7000-9c3e-2f6a1b0c4d5e',
+      client_id: id,
+      provider: 'demo',
+      scope: 'openid',
+    }
+    await database.transaction((tx) =>
+      tx
+        .insertInto('token_families')
+        .values({ ...family, ...times, user_id: user!.id })
+        .execute(),
+    )
+    await page().getByRole('tab', { name: 'Sign-ins' }).click()
+    const table = page().getByRole('table', { name: 'Sign-ins' })
+    await table.getByRole('link', { name: 'Ada Lovelace' }).waitFor()
+    await site.look('app-sign-ins')
+    await table.getByRole('button', { name: 'Sign out Ada Lovelace' }).click()
+    await answerDialog(page(), 'Sign out')
+    await page().getByText('Nobody is signed in').waitFor()
+  })
+
+  test('deleting an app ends it, after a question that says so', async () => {
+    await page().getByRole('button', { name: 'Delete' }).click()
+    await page().getByRole('alertdialog').getByText('cannot be undone').waitFor()
+    await answerDialog(page(), 'Delete')
+    await page().waitForURL('**/dashboard/apps*')
+    await page().getByRole('link', { name: spa.id }).waitFor()
+    assert.equal(await page().getByRole('link', { name: 'Notes' }).count(), 0)
+    assert.equal(await works(id, secrets[1]!), false)
+    await site.look('apps')
+    const stranger = await new Browser().go(new URL('/clients', site.service.baseUrl))
+    assert.equal(stranger.status, 401)
+  })
+
+  test('the browser reports no errors', () => {
+    assert.deepEqual(site.complaints, [])
   })
 })

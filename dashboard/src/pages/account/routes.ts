@@ -1,10 +1,11 @@
 import { createRoute } from '@tanstack/react-router'
-import { page, rootRoute } from '../../root.ts'
+import { page, rootRoute, texts } from '../../root.ts'
 
 const accountRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/account',
-  component: page(() => import('../placeholder.tsx'), 'Placeholder'),
+  validateSearch: texts('tab'),
+  component: page(() => import('./account-page.tsx'), 'AccountPage'),
 })
 
 export const accountRoutes = [accountRoute] as const

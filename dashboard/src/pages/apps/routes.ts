@@ -1,10 +1,18 @@
 import { createRoute } from '@tanstack/react-router'
-import { page, rootRoute } from '../../root.ts'
+import { page, rootRoute, texts } from '../../root.ts'
+
+const appsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/apps',
+  validateSearch: texts('new'),
+  component: page(() => import('./apps-page.tsx'), 'AppsPage'),
+})
 
 const appRoute = createRoute({
   getParentRoute: () => rootRoute,
-  path: '/apps',
-  component: page(() => import('../placeholder.tsx'), 'Placeholder'),
+  path: '/apps/$id',
+  validateSearch: texts('tab'),
+  component: page(() => import('./app-page.tsx'), 'AppPage'),
 })
 
-export const appRoutes = [appRoute] as const
+export const appRoutes = [appsRoute, appRoute] as const

@@ -4,7 +4,7 @@ import { page, rootRoute } from '../../root.ts'
 const providerRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/providers',
-  component: page(() => import('../placeholder.tsx'), 'Placeholder'),
+  component: page(() => import('./providers-page.tsx'), 'ProvidersPage'),
 })
 
 export const providerRoutes = [providerRoute] as const

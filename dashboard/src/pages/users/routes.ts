@@ -1,10 +1,18 @@
 import { createRoute } from '@tanstack/react-router'
-import { page, rootRoute } from '../../root.ts'
+import { page, rootRoute, texts } from '../../root.ts'
+
+const usersRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/users',
+  validateSearch: texts('q', 'role', 'blocked', 'provider', 'seen', 'sort', 'page'),
+  component: page(() => import('./users-page.tsx'), 'UsersPage'),
+})
 
 const userRoute = createRoute({
   getParentRoute: () => rootRoute,
-  path: '/users',
-  component: page(() => import('../placeholder.tsx'), 'Placeholder'),
+  path: '/users/$id',
+  validateSearch: texts('tab'),
+  component: page(() => import('./user-page.tsx'), 'UserPage'),
 })
 
-export const userRoutes = [userRoute] as const
+export const userRoutes = [usersRoute, userRoute] as const

@@ -1,0 +1,73 @@
+import { Link } from '@tanstack/react-router'
+import type { AnswerOf, Calls } from 'postern-client/api'
+import { Ago, Button, DataTable, Empty, Time, type Column } from '../../ui/index.ts'
+
+export type AllowedApp = AnswerOf<Calls['GET /auth/apps']>['data'][number]
+
+/** The apps that a user allowed or is signed in to. `linked` leads to the pages of the apps, for administrators. */
+export function AppsTable({
+  apps,
+  loading,
+  linked = false,
+  onRemove,
+}: {
+  apps: readonly AllowedApp[]
+  loading: boolean
+  linked?: boolean
+  onRemove?: (app: AllowedApp) => void
+}) {
+  const columns: Column<AllowedApp>[] = [
+    {
+      key: 'app',
+      header: 'App',
+      cell: ({ id, name }) =>
+        linked ? (
+          <Link to="/apps/$id" params={{ id }} className="font-medium hover:underline">
+            {name}
+          </Link>
+        ) : (
+          <span title={id}>{name}</span>
+        ),
+    },
+    {
+      key: 'scopes',
+      header: 'May use',
+      cell: ({ firstParty, scopes }) => (firstParty ? 'belongs to this product' : scopes.join(', ')),
+    },
+    { key: 'since', header: 'Since', width: '9rem', cell: ({ since }) => <Time value={since} /> },
+    {
+      key: 'used',
+      header: 'Last used',
+      width: '9rem',
+      cell: ({ lastUsedAt }) =>
+        lastUsedAt === null ? <span className="text-soft">not signed in</span> : <Ago value={lastUsedAt} />,
+    },
+    ...(onRemove
+      ? [
+          {
+            key: 'remove',
+            header: <span className="sr-only">Action</span>,
+            width: '7rem',
+            align: 'right' as const,
+            cell: (app: AllowedApp) => (
+              <Button small kind="danger" aria-label={`Remove ${app.name}`} onClick={() => onRemove(app)}>
+                Remove
+              </Button>
+            ),
+          },
+        ]
+      : []),
+  ]
+  return (
+    <DataTable
+      label="Apps"
+      columns={columns}
+      rows={apps}
+      rowKey={({ id }) => id}
+      loading={loading}
+      empty={
+        <Empty title="No apps">Apps appear here when somebody signs in to them with this service.</Empty>
+      }
+    />
+  )
+}

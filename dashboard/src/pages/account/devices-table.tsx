@@ -1,0 +1,63 @@
+import type { AnswerOf, Calls } from 'postern-client/api'
+import { Ago, Badge, Button, DataTable, Empty, Time, type Column } from '../../ui/index.ts'
+
+export type Device = AnswerOf<Calls['GET /auth/sessions']>['data'][number]
+
+/** A device as people know it: `Firefox on Linux`, or the name of the app. */
+export const nameOfDevice = ({ appName, device }: Device): string =>
+  appName === null ? device : `${appName} (${device})`
+
+/** Browsers and apps in which a user is signed in. */
+export function DevicesTable({
+  devices,
+  loading,
+  onEnd,
+}: {
+  devices: readonly Device[]
+  loading: boolean
+  onEnd: (device: Device) => void
+}) {
+  const columns: Column<Device>[] = [
+    {
+      key: 'device',
+      header: 'Device',
+      cell: (device) => (
+        <span title={device.userAgent ?? undefined}>
+          {nameOfDevice(device)} {device.current && <Badge tone="info">this one</Badge>}
+        </span>
+      ),
+    },
+    { key: 'kind', header: 'Kind', width: '7rem', cell: ({ kind }) => kind },
+    { key: 'provider', header: 'Provider', width: '8rem', cell: ({ provider }) => provider },
+    { key: 'address', header: 'Address', width: '10rem', cell: ({ address }) => address ?? 'unknown' },
+    { key: 'since', header: 'Signed in', width: '9rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+    { key: 'seen', header: 'Last seen', width: '9rem', cell: ({ lastSeenAt }) => <Ago value={lastSeenAt} /> },
+    {
+      key: 'end',
+      header: <span className="sr-only">Action</span>,
+      width: '7rem',
+      align: 'right',
+      cell: (device) =>
+        !device.current && (
+          <Button
+            small
+            kind="danger"
+            aria-label={`Sign out ${nameOfDevice(device)}`}
+            onClick={() => onEnd(device)}
+          >
+            Sign out
+          </Button>
+        ),
+    },
+  ]
+  return (
+    <DataTable
+      label="Devices"
+      columns={columns}
+      rows={devices}
+      rowKey={({ id }) => id}
+      loading={loading}
+      empty={<Empty title="No device is signed in" />}
+    />
+  )
+}

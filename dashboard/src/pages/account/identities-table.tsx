@@ -1,0 +1,76 @@
+import type { AnswerOf, Calls } from 'postern-client/api'
+import { Ago, Badge, Button, DataTable, Empty, Time, type Column } from '../../ui/index.ts'
+
+export type Identity = AnswerOf<Calls['GET /auth/identities']>['data'][number]
+
+/** Tells two identities of one provider apart. */
+export const nameOfIdentity = ({ name, email, providerId }: Identity): string => name ?? email ?? providerId
+
+/** The identities of a user. With `onUnlink` all but the last one can be unlinked. */
+export function IdentitiesTable({
+  identities,
+  loading,
+  onUnlink,
+}: {
+  identities: readonly Identity[]
+  loading: boolean
+  onUnlink?: (identity: Identity) => void
+}) {
+  const columns: Column<Identity>[] = [
+    { key: 'provider', header: 'Provider', width: '9rem', cell: ({ provider }) => provider },
+    {
+      key: 'name',
+      header: 'Identity',
+      cell: (identity) => (
+        <span title={identity.providerId}>
+          {nameOfIdentity(identity)}
+          <span className="block truncate text-sm text-soft">id {identity.providerId}</span>
+        </span>
+      ),
+    },
+    {
+      key: 'email',
+      header: 'E-mail address',
+      cell: ({ email, emailVerified }) =>
+        email === null ? (
+          <span className="text-soft">none</span>
+        ) : (
+          <>
+            {email} {emailVerified && <Badge tone="ok">verified</Badge>}
+          </>
+        ),
+    },
+    { key: 'linked', header: 'Linked', width: '9rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+    { key: 'used', header: 'Last used', width: '9rem', cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} /> },
+    ...(onUnlink && identities.length > 1
+      ? [
+          {
+            key: 'unlink',
+            header: <span className="sr-only">Action</span>,
+            width: '7rem',
+            align: 'right' as const,
+            cell: (identity: Identity) => (
+              <Button
+                small
+                kind="danger"
+                aria-label={`Unlink ${nameOfIdentity(identity)} of ${identity.provider}`}
+                onClick={() => onUnlink(identity)}
+              >
+                Unlink
+              </Button>
+            ),
+          },
+        ]
+      : []),
+  ]
+  return (
+    <DataTable
+      label="Identities"
+      columns={columns}
+      rows={identities}
+      rowKey={({ provider, providerId }) => `${provider} ${providerId}`}
+      loading={loading}
+      empty={<Empty title="No identities" />}
+    />
+  )
+}

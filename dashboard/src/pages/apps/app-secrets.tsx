@@ -1,0 +1,117 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { AnswerOf, Calls } from 'postern-client/api'
+import { api } from '../../api/client.ts'
+import {
+  Button,
+  DataTable,
+  Dialog,
+  Empty,
+  ProblemNotice,
+  Section,
+  Time,
+  toast,
+  useConfirm,
+  type Column,
+} from '../../ui/index.ts'
+import type { AppDetail } from './app-page.tsx'
+import { ShownSecret } from './shown-secret.tsx'
+
+type Secret = AppDetail['secrets'][number]
+type NewSecret = AnswerOf<Calls['POST /clients/{id}/secrets']>
+
+/** Up to two secrets at a time, so that one can be replaced without an outage. */
+export function AppSecrets({ app }: { app: AppDetail }) {
+  const ask = useConfirm()
+  const client = useQueryClient()
+  const [shown, setShown] = useState<NewSecret>()
+  const after = () => client.invalidateQueries({ queryKey: ['apps'] })
+  const add = useMutation({
+    mutationFn: () => api.post('/clients/{id}/secrets', { params: { id: app.id }, body: {} }),
+    onSuccess: (secret) => {
+      setShown(secret)
+      return after()
+    },
+  })
+  const remove = useMutation({
+    mutationFn: ({ id }: Secret) =>
+      api.delete('/clients/{id}/secrets/{secretId}', { params: { id: app.id, secretId: id } }),
+    onSuccess: () => {
+      toast('The secret is removed')
+      return after()
+    },
+  })
+  const onAdd = async (): Promise<void> => {
+    const yes = await ask({
+      title: `Make a new secret for ${app.name}?`,
+      consequence:
+        app.secrets.length > 1
+          ? 'The oldest secret ends at once, the newest one in 24 hours. The new one is shown once.'
+          : 'The present secret stays valid for 24 hours, so that you can replace it. The new one is shown once.',
+      action: 'Make a new secret',
+      kind: app.secrets.length > 1 ? 'danger' : 'primary',
+    })
+    if (yes) add.mutate()
+  }
+  const onRemove = async (secret: Secret): Promise<void> => {
+    const yes = await ask({
+      title: `Remove the secret ${secret.begins}…?`,
+      consequence: 'Calls with this secret are refused at once. This cannot be undone.',
+      action: 'Remove',
+    })
+    if (yes) remove.mutate(secret)
+  }
+  const error = add.error ?? remove.error
+  return (
+    <>
+      {error && <ProblemNotice error={error} />}
+      <Section
+        flush
+        title="Secrets"
+        description="Two are valid at a time. They are stored as hashes."
+        actions={
+          <Button small busy={add.isPending} onClick={() => void onAdd()}>
+            New secret
+          </Button>
+        }
+      >
+        <DataTable
+          label="Secrets"
+          columns={columnsFor((secret) => void onRemove(secret))}
+          rows={app.secrets}
+          rowKey={({ id }) => id}
+          empty={<Empty title="No secret is valid">The app cannot authenticate until you make one.</Empty>}
+        />
+      </Section>
+      <Dialog open={shown !== undefined} onClose={() => setShown(undefined)} title="The new secret">
+        {shown && <ShownSecret clientId={app.id} secret={shown.secret} />}
+      </Dialog>
+    </>
+  )
+}
+
+const columnsFor = (onRemove: (secret: Secret) => void): Column<Secret>[] => [
+  { key: 'begins', header: 'Begins with', cell: ({ begins }) => <code>{begins}…</code> },
+  { key: 'created', header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  {
+    key: 'ends',
+    header: 'Ends',
+    cell: ({ expiresAt }) => (expiresAt === null ? 'not yet' : <Time value={expiresAt} />),
+  },
+  {
+    key: 'remove',
+    header: <span className="sr-only">Action</span>,
+    width: '7rem',
+    align: 'right',
+    cell: (secret) => (
+      <Button
+        small
+        kind="danger"
+        aria-label={`Remove the secret ${secret.begins}`}
+        onClick={() => onRemove(secret)}
+      >
+        Remove
+      </Button>
+    ),
+  },
+]

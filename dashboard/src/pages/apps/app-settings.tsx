@@ -1,0 +1,201 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import type { Calls } from 'postern-client/api'
+import type { FormEvent } from 'react'
+import { api } from '../../api/client.ts'
+import {
+  Button,
+  CheckField,
+  ProblemNotice,
+  Section,
+  SelectField,
+  TextArea,
+  TextField,
+  toast,
+} from '../../ui/index.ts'
+import type { AppDetail } from './app-page.tsx'
+import { linesOf, secondsOf } from './lines.ts'
+
+type Change = Calls['PATCH /clients/{id}']['body']
+
+const flags = [
+  ['firstParty', 'It belongs to this product', 'Users are not asked for consent.'],
+  [
+    'clientCredentials',
+    'Tokens without a user',
+    'For programs that act for themselves (client credentials).',
+  ],
+  ['deviceGrant', 'Sign-in of devices', 'For televisions and command lines without a browser (RFC 8628).'],
+  [
+    'admin',
+    'Its tokens may have the admin role',
+    'When an admin signs in. Whoever has such a token is an admin.',
+  ],
+  ['managesSessions', 'It manages sessions', 'Its tokens may list and end all sessions of their user.'],
+] as const
+
+/** All settings of an app in one form. Empty fields select the default. */
+export function AppSettings({ app }: { app: AppDetail }) {
+  const client = useQueryClient()
+  const save = useMutation({
+    mutationFn: (body: Change) => api.patch('/clients/{id}', { params: { id: app.id }, body }),
+    onSuccess: async () => {
+      toast('Settings saved')
+      await client.invalidateQueries({ queryKey: ['apps'] })
+    },
+  })
+  const submit = (event: FormEvent<HTMLFormElement>): void => {
+    event.preventDefault()
+    save.mutate(readForm(new FormData(event.currentTarget), app))
+  }
+  return (
+    <Section>
+      <form onSubmit={submit}>
+        {save.error && <ProblemNotice error={save.error} />}
+        <fieldset disabled={app.declared} className="grid gap-4 lg:grid-cols-2">
+          <legend className="sr-only">Settings of {app.name}</legend>
+          <TextField label="Name" name="name" required maxLength={100} defaultValue={app.name} />
+          <AlgorithmField app={app} />
+          <Lines
+            label="Redirect URIs"
+            name="redirectUris"
+            values={app.redirectUris}
+            hint="One in each line, compared exactly."
+          />
+          <Lines
+            label="Addresses after a sign-out"
+            name="postLogoutRedirectUris"
+            values={app.postLogoutRedirectUris}
+            hint="Where the browser may go after a sign-out. One in each line."
+          />
+          <Lines
+            label="Scopes"
+            name="scopes"
+            values={app.scopes}
+            hint="What it may ask for. One in each line; none selects the default."
+          />
+          <Lines
+            label="Audiences"
+            name="audiences"
+            values={app.audiences}
+            hint="Other APIs that its tokens may be for. One in each line."
+          />
+          <TextField
+            label="Back-channel logout URI"
+            name="backchannelLogoutUri"
+            type="url"
+            defaultValue={app.backchannelLogoutUri ?? ''}
+            hint="Called when a sign-in ends."
+          />
+          <TextField
+            label="Default audience"
+            name="audience"
+            defaultValue={app.audience?.join(' ') ?? ''}
+            hint="Empty: this service."
+          />
+          <Seconds
+            label="Lifetime of access tokens"
+            name="accessTokenLifetime"
+            max={3600}
+            value={app.accessTokenLifetime}
+          />
+          <Seconds
+            label="Lifetime of refresh tokens"
+            name="refreshTokenLifetime"
+            max={1e9}
+            value={app.refreshTokenLifetime}
+          />
+          <div className="grid gap-3 lg:col-span-2 lg:grid-cols-2">
+            {flags.map(([name, label, hint]) => (
+              <CheckField key={name} name={name} label={label} hint={hint} defaultChecked={app[name]} />
+            ))}
+          </div>
+        </fieldset>
+        {!app.declared && (
+          <div className="mt-5 flex justify-end">
+            <Button kind="primary" type="submit" busy={save.isPending}>
+              Save
+            </Button>
+          </div>
+        )}
+      </form>
+    </Section>
+  )
+}
+
+function AlgorithmField({ app }: { app: AppDetail }) {
+  return (
+    <SelectField
+      label="Algorithm of id tokens"
+      name="idTokenAlgorithm"
+      defaultValue={app.idTokenAlgorithm}
+      options={['ES256', 'RS256', 'EdDSA']}
+    />
+  )
+}
+
+function Lines({
+  label,
+  name,
+  values,
+  hint,
+}: {
+  label: string
+  name: string
+  values: readonly string[]
+  hint: string
+}) {
+  return <TextArea label={label} name={name} rows={3} defaultValue={values.join('\n')} hint={hint} />
+}
+
+function Seconds({
+  label,
+  name,
+  max,
+  value,
+}: {
+  label: string
+  name: string
+  max: number
+  value: number | null
+}) {
+  return (
+    <TextField
+      label={label}
+      name={name}
+      type="number"
+      min={60}
+      max={max}
+      defaultValue={value ?? ''}
+      hint="Seconds; empty for the default."
+    />
+  )
+}
+
+/** Only what changed, so that the audit log names what the person did. */
+function readForm(form: FormData, app: AppDetail): Change {
+  const text = (name: string): string => String(form.get(name) ?? '').trim()
+  const audience = text('audience').split(/\s+/).filter(Boolean)
+  const all = {
+    name: text('name'),
+    redirectUris: linesOf(text('redirectUris')),
+    postLogoutRedirectUris: linesOf(text('postLogoutRedirectUris')),
+    scopes: linesOf(text('scopes')),
+    audiences: linesOf(text('audiences')),
+    audience: audience.length === 0 ? null : audience,
+    backchannelLogoutUri: text('backchannelLogoutUri') || null,
+    idTokenAlgorithm: text('idTokenAlgorithm') as AppDetail['idTokenAlgorithm'],
+    accessTokenLifetime: secondsOf(text('accessTokenLifetime')),
+    refreshTokenLifetime: secondsOf(text('refreshTokenLifetime')),
+    ...(Object.fromEntries(flags.map(([name]) => [name, form.get(name) === 'on'])) as Record<
+      (typeof flags)[number][0],
+      boolean
+    >),
+  }
+  const changed = Object.entries(all).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(app[name as keyof typeof all]),
+  )
+  const body = Object.fromEntries(changed) as Change
+  if (body.scopes?.length === 0) body.scopes = null
+  // A call without a change is refused.
+  return changed.length === 0 ? { name: all.name } : body
+}

@@ -1,0 +1,101 @@
+import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { AnswerOf, Calls } from 'postern-client/api'
+import { api } from '../../api/client.ts'
+import {
+  Ago,
+  Button,
+  DataTable,
+  Empty,
+  ProblemNotice,
+  Section,
+  Time,
+  toast,
+  useConfirm,
+  type Column,
+} from '../../ui/index.ts'
+import type { AppDetail } from './app-page.tsx'
+
+type SignIn = AnswerOf<Calls['GET /clients/{id}/sign-ins']>['data'][number]
+
+const nameOf = ({ name, email, userId }: SignIn): string => name ?? email ?? userId
+
+/** Who is signed in to the app. Each sign-in can be ended with its tokens. */
+export function AppSignIns({ app }: { app: AppDetail }) {
+  const { id } = app
+  const ask = useConfirm()
+  const client = useQueryClient()
+  const signIns = useInfiniteQuery({
+    queryKey: ['apps', id, 'sign-ins'],
+    queryFn: ({ signal, pageParam }) =>
+      api.get('/clients/{id}/sign-ins', { params: { id }, query: { limit: 50, cursor: pageParam }, signal }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ pageInfo }) => pageInfo.nextCursor ?? undefined,
+  })
+  const end = useMutation({
+    mutationFn: (signIn: SignIn) =>
+      api.delete('/clients/{id}/sign-ins/{signInId}', { params: { id, signInId: signIn.id } }),
+    onSuccess: async (_answer, signIn) => {
+      toast(`${nameOf(signIn)} is signed out of ${app.name}`)
+      await client.invalidateQueries({ queryKey: ['apps', id] })
+    },
+  })
+  const onEnd = async (signIn: SignIn): Promise<void> => {
+    const yes = await ask({
+      title: `Sign ${nameOf(signIn)} out of ${app.name}?`,
+      consequence:
+        'The refresh tokens and access tokens of this sign-in are refused at once. Other apps stay signed in.',
+      action: 'Sign out',
+    })
+    if (yes) end.mutate(signIn)
+  }
+  const error = signIns.error ?? end.error
+  return (
+    <>
+      {error && <ProblemNotice error={error} />}
+      <Section flush>
+        <DataTable
+          label="Sign-ins"
+          columns={columnsFor((signIn) => void onEnd(signIn))}
+          rows={signIns.data?.pages.flatMap(({ data }) => data) ?? []}
+          rowKey={(signIn) => signIn.id}
+          loading={signIns.isPending}
+          onMore={signIns.hasNextPage ? () => void signIns.fetchNextPage() : undefined}
+          loadingMore={signIns.isFetchingNextPage}
+          empty={
+            <Empty title="Nobody is signed in to this app">
+              A sign-in appears here when the app has its tokens.
+            </Empty>
+          }
+        />
+      </Section>
+    </>
+  )
+}
+
+const columnsFor = (onEnd: (signIn: SignIn) => void): Column<SignIn>[] => [
+  {
+    key: 'user',
+    header: 'User',
+    cell: (signIn) => (
+      <Link to="/users/$id" params={{ id: signIn.userId }} className="font-medium hover:underline">
+        {nameOf(signIn)}
+      </Link>
+    ),
+  },
+  { key: 'device', header: 'Device', cell: ({ device }) => device },
+  { key: 'scopes', header: 'Scopes', cell: ({ scopes }) => scopes.join(' ') },
+  { key: 'since', header: 'Signed in', width: '9rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { key: 'seen', header: 'Last used', width: '9rem', cell: ({ lastSeenAt }) => <Ago value={lastSeenAt} /> },
+  {
+    key: 'end',
+    header: <span className="sr-only">Action</span>,
+    width: '7rem',
+    align: 'right',
+    cell: (signIn) => (
+      <Button small kind="danger" aria-label={`Sign out ${nameOf(signIn)}`} onClick={() => onEnd(signIn)}>
+        Sign out
+      </Button>
+    ),
+  },
+]

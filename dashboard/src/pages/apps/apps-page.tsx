@@ -1,0 +1,113 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { Plus } from 'lucide-react'
+import type { AnswerOf, Calls } from 'postern-client/api'
+import { api } from '../../api/client.ts'
+import {
+  Badge,
+  Button,
+  DataTable,
+  Empty,
+  Page,
+  ProblemNotice,
+  Section,
+  Time,
+  type Column,
+} from '../../ui/index.ts'
+import { NewAppDialog } from './new-app.tsx'
+
+export type App = AnswerOf<Calls['GET /clients']>['data'][number]
+
+const route = getRouteApi('/apps')
+
+/** The applications that sign in here. */
+export function AppsPage() {
+  const { new: creating } = route.useSearch()
+  const navigate = route.useNavigate()
+  const apps = useInfiniteQuery({
+    queryKey: ['apps'],
+    queryFn: ({ signal, pageParam }) =>
+      api.get('/clients', { query: { limit: 50, cursor: pageParam }, signal }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ pageInfo }) => pageInfo.nextCursor ?? undefined,
+  })
+  const open = (isOpen: boolean): void =>
+    void navigate({ search: (before) => ({ ...before, new: isOpen ? 'app' : undefined }) })
+  return (
+    <Page
+      title="Apps"
+      description="Applications whose users sign in with this service."
+      actions={
+        <Button kind="primary" icon={<Plus size={16} aria-hidden />} onClick={() => open(true)}>
+          Add an app
+        </Button>
+      }
+    >
+      {apps.error && <ProblemNotice error={apps.error} retry={() => void apps.refetch()} />}
+      <Section flush>
+        <DataTable
+          label="Apps"
+          columns={columns}
+          rows={apps.data?.pages.flatMap(({ data }) => data) ?? []}
+          rowKey={({ id }) => id}
+          loading={apps.isPending}
+          onMore={apps.hasNextPage ? () => void apps.fetchNextPage() : undefined}
+          loadingMore={apps.isFetchingNextPage}
+          empty={
+            <Empty title="No apps yet">
+              Add your web, mobile or command line application, and its users sign in here with OpenID
+              Connect.
+            </Empty>
+          }
+        />
+      </Section>
+      <NewAppDialog open={creating !== undefined} onClose={() => open(false)} />
+    </Page>
+  )
+}
+
+const columns: Column<App>[] = [
+  {
+    key: 'name',
+    header: 'App',
+    cell: ({ id, name }) => (
+      <Link to="/apps/$id" params={{ id }} className="font-medium hover:underline">
+        {name}
+      </Link>
+    ),
+  },
+  {
+    key: 'origin',
+    header: 'From',
+    width: '10rem',
+    cell: ({ declared, registered }) =>
+      declared ? 'the configuration' : registered ? <Badge tone="warn">registered itself</Badge> : 'an admin',
+  },
+  {
+    key: 'kind',
+    header: 'Kind',
+    width: '12rem',
+    cell: ({ confidential, firstParty }) =>
+      `${confidential ? 'with a secret' : 'public'}, ${firstParty ? 'ours' : 'asks for consent'}`,
+  },
+  {
+    key: 'redirects',
+    header: 'Redirect URIs',
+    cell: ({ redirectUris }) =>
+      redirectUris.length === 0 ? (
+        <span className="text-soft">none</span>
+      ) : (
+        <span title={redirectUris.join('\n')}>
+          {redirectUris[0]}
+          {redirectUris.length > 1 && ` and ${redirectUris.length - 1} more`}
+        </span>
+      ),
+  },
+  {
+    key: 'created',
+    header: 'Created',
+    width: '9rem',
+    hideOnPhone: true,
+    cell: ({ createdAt }) => (createdAt === null ? '' : <Time value={createdAt} />),
+  },
+]

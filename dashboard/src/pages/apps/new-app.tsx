@@ -1,0 +1,118 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import type { AnswerOf, Calls } from 'postern-client/api'
+import type { FormEvent } from 'react'
+import { api } from '../../api/client.ts'
+import {
+  Button,
+  CheckField,
+  Dialog,
+  DialogActions,
+  ProblemNotice,
+  SelectField,
+  TextArea,
+  TextField,
+} from '../../ui/index.ts'
+import { linesOf } from './lines.ts'
+import { ShownSecret } from './shown-secret.tsx'
+
+type Created = AnswerOf<Calls['POST /clients']>
+
+const kinds = [
+  { value: 'confidential', label: 'Web application with a server: it keeps a secret' },
+  { value: 'public', label: 'Single page, mobile or command line app: no secret, PKCE' },
+]
+
+/** The form of a new app, and then its secret, which is shown only here. */
+export function NewAppDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
+  const client = useQueryClient()
+  const create = useMutation({
+    mutationFn: (body: Calls['POST /clients']['body']) => api.post('/clients', { body }),
+    onSuccess: () => client.invalidateQueries({ queryKey: ['apps'] }),
+  })
+  const close = (): void => {
+    onClose()
+    create.reset()
+  }
+  return (
+    <Dialog open={open} onClose={close} title={create.data ? `${create.data.name} is ready` : 'Add an app'}>
+      {create.data ? (
+        <NewCredentials app={create.data} onClose={close} />
+      ) : (
+        <NewAppForm
+          error={create.error}
+          busy={create.isPending}
+          onCancel={close}
+          onCreate={(body) => create.mutate(body)}
+        />
+      )}
+    </Dialog>
+  )
+}
+
+function NewAppForm({
+  error,
+  busy,
+  onCancel,
+  onCreate,
+}: {
+  error: unknown
+  busy: boolean
+  onCancel: () => void
+  onCreate: (body: Calls['POST /clients']['body']) => void
+}) {
+  const submit = (event: FormEvent<HTMLFormElement>): void => {
+    event.preventDefault()
+    const form = new FormData(event.currentTarget)
+    onCreate({
+      name: String(form.get('name')),
+      confidential: form.get('kind') === 'confidential',
+      redirectUris: linesOf(String(form.get('redirectUris'))),
+      firstParty: form.get('firstParty') === 'on',
+    })
+  }
+  return (
+    <form onSubmit={submit} className="grid gap-4">
+      {Boolean(error) && <ProblemNotice error={error} />}
+      <TextField label="Name" name="name" required maxLength={100} hint="Users see it when they sign in." />
+      <SelectField label="Kind" name="kind" options={kinds} />
+      <TextArea
+        label="Redirect URIs"
+        name="redirectUris"
+        rows={3}
+        placeholder="https://app.example.com/callback"
+        hint="One in each line. They are compared exactly."
+      />
+      <CheckField
+        label="It belongs to this product"
+        name="firstParty"
+        defaultChecked
+        hint="Users are not asked for consent."
+      />
+      <DialogActions>
+        <Button onClick={onCancel}>Cancel</Button>
+        <Button kind="primary" type="submit" busy={busy}>
+          Add
+        </Button>
+      </DialogActions>
+    </form>
+  )
+}
+
+function NewCredentials({ app, onClose }: { app: Created; onClose: () => void }) {
+  const navigate = useNavigate()
+  const open = (): void => {
+    onClose()
+    void navigate({ to: '/apps/$id', params: { id: app.id } })
+  }
+  return (
+    <>
+      <ShownSecret clientId={app.id} secret={app.secret} />
+      <DialogActions>
+        <Button kind="primary" onClick={open}>
+          To its settings
+        </Button>
+      </DialogActions>
+    </>
+  )
+}

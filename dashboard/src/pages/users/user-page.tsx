@@ -1,0 +1,114 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import type { AnswerOf, Calls } from 'postern-client/api'
+import { api, isProblem } from '../../api/client.ts'
+import { NotFoundPage } from '../../layout/faults.tsx'
+import {
+  Ago,
+  Badge,
+  CopyValue,
+  Fact,
+  Facts,
+  Loading,
+  Page,
+  ProblemNotice,
+  Section,
+  Tabs,
+  Time,
+} from '../../ui/index.ts'
+import { UserActions } from './user-actions.tsx'
+import { UserActivity, UserApps, UserDevices, UserIdentities } from './user-tabs.tsx'
+
+export type UserDetail = AnswerOf<Calls['GET /users/{id}']>
+
+const route = getRouteApi('/users/$id')
+
+/** One user: what is known, and what an administrator can do. */
+export function UserPage() {
+  const { id } = route.useParams()
+  const { tab = 'devices' } = route.useSearch()
+  const navigate = route.useNavigate()
+  const query = useQuery({
+    queryKey: ['users', 'one', id],
+    queryFn: ({ signal }) => api.get('/users/{id}', { params: { id }, signal }),
+  })
+  if (isProblem(query.error, 404)) return <NotFoundPage />
+  if (query.error) return <ProblemNotice error={query.error} retry={() => void query.refetch()} />
+  if (!query.data) return <Loading />
+  const user = query.data
+  const { counts } = user
+  return (
+    <Page
+      title={user.name ?? user.email ?? user.id}
+      beside={
+        <>
+          {user.role === 'admin' && <Badge tone="info">admin</Badge>}
+          {user.blockedAt !== null && <Badge tone="danger">blocked</Badge>}
+        </>
+      }
+      actions={<UserActions user={user} />}
+    >
+      <Section>
+        <UserFacts user={user} />
+      </Section>
+      <Tabs
+        label="Parts of the user"
+        value={tab}
+        onChange={(next) => void navigate({ search: (before) => ({ ...before, tab: next }), replace: true })}
+        tabs={[
+          {
+            value: 'devices',
+            label: `Devices (${counts.browsers + counts.apps})`,
+            content: <UserDevices user={user} />,
+          },
+          {
+            value: 'identities',
+            label: `Identities (${counts.identities})`,
+            content: <UserIdentities id={id} />,
+          },
+          { value: 'apps', label: 'Apps', content: <UserApps id={id} /> },
+          { value: 'audit', label: 'Audit log', content: <UserActivity id={id} /> },
+        ]}
+      />
+    </Page>
+  )
+}
+
+const adminBy = {
+  role: 'an administrator assigned the role',
+  ADMIN_IDENTITIES: 'an identity is in ADMIN_IDENTITIES; change it there',
+  groups: 'a group at the provider; change it there',
+}
+
+function UserFacts({ user }: { user: UserDetail }) {
+  const { id, email, emailVerified, groups, provider, providerId, role, blockedAt } = user
+  return (
+    <Facts>
+      <Fact name="E-mail address">
+        {email ?? 'none'} {email !== null && <Badge>{emailVerified ? 'verified' : 'not verified'}</Badge>}
+      </Fact>
+      <Fact name="Id">
+        <CopyValue value={id} label="Copy the id" />
+      </Fact>
+      <Fact name="First identity">
+        <CopyValue value={`${provider}:${providerId}`} label="Copy the identity" />
+      </Fact>
+      <Fact name="Role">
+        {role}
+        {user.adminBy !== null && <span className="text-soft"> · {adminBy[user.adminBy]}</span>}
+      </Fact>
+      {groups.length > 0 && <Fact name="Groups">{groups.join(', ')}</Fact>}
+      {blockedAt !== null && (
+        <Fact name="Blocked">
+          <Time value={blockedAt} />
+        </Fact>
+      )}
+      <Fact name="Last seen">
+        <Ago value={user.lastSeenAt} />
+      </Fact>
+      <Fact name="Created">
+        <Time value={user.createdAt} />
+      </Fact>
+    </Facts>
+  )
+}

@@ -1,0 +1,93 @@
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { api } from '../../api/client.ts'
+import { ProblemNotice, Section, toast, useConfirm } from '../../ui/index.ts'
+import { ActivityTable } from '../account/activity-table.tsx'
+import { AppsTable } from '../account/apps-table.tsx'
+import { DevicesTable, nameOfDevice, type Device } from '../account/devices-table.tsx'
+import { IdentitiesTable } from '../account/identities-table.tsx'
+import type { UserDetail } from './user-page.tsx'
+
+/** Browsers and apps in which the user is signed in. Each can be ended. */
+export function UserDevices({ user: { id, name, email } }: { user: UserDetail }) {
+  const ask = useConfirm()
+  const client = useQueryClient()
+  const devices = useQuery({
+    queryKey: ['users', 'devices', id],
+    queryFn: ({ signal }) => api.get('/users/{id}/sessions', { params: { id }, signal }),
+  })
+  const end = useMutation({
+    mutationFn: (device: Device) =>
+      api.delete('/users/{id}/sessions/{sessionId}', { params: { id, sessionId: device.id } }),
+    onSuccess: async (_answer, device) => {
+      toast(`${nameOfDevice(device)} is signed out`)
+      await client.invalidateQueries({ queryKey: ['users'] })
+    },
+  })
+  const onEnd = async (device: Device): Promise<void> => {
+    const yes = await ask({
+      title: `Sign out ${nameOfDevice(device)}?`,
+      consequence: `This session of ${name ?? email ?? 'the user'} ends at once. The user may sign in again.`,
+      action: 'Sign out',
+    })
+    if (yes) end.mutate(device)
+  }
+  return (
+    <>
+      {(devices.error ?? end.error) && <ProblemNotice error={devices.error ?? end.error} />}
+      <Section flush>
+        <DevicesTable
+          devices={devices.data?.data ?? []}
+          loading={devices.isPending}
+          onEnd={(device) => void onEnd(device)}
+        />
+      </Section>
+    </>
+  )
+}
+
+export function UserIdentities({ id }: { id: string }) {
+  const identities = useQuery({
+    queryKey: ['users', 'identities', id],
+    queryFn: ({ signal }) => api.get('/users/{id}/identities', { params: { id }, signal }),
+  })
+  if (identities.error) return <ProblemNotice error={identities.error} />
+  return (
+    <Section flush>
+      <IdentitiesTable identities={identities.data?.data ?? []} loading={identities.isPending} />
+    </Section>
+  )
+}
+
+export function UserApps({ id }: { id: string }) {
+  const apps = useQuery({
+    queryKey: ['users', 'apps', id],
+    queryFn: ({ signal }) => api.get('/users/{id}/apps', { params: { id }, signal }),
+  })
+  if (apps.error) return <ProblemNotice error={apps.error} />
+  return (
+    <Section flush>
+      <AppsTable apps={apps.data?.data ?? []} loading={apps.isPending} linked />
+    </Section>
+  )
+}
+
+export function UserActivity({ id }: { id: string }) {
+  const entries = useInfiniteQuery({
+    queryKey: ['users', 'audit', id],
+    queryFn: ({ signal, pageParam }) =>
+      api.get('/users/{id}/audit', { params: { id }, query: { limit: 50, cursor: pageParam }, signal }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ pageInfo }) => pageInfo.nextCursor ?? undefined,
+  })
+  if (entries.error) return <ProblemNotice error={entries.error} />
+  return (
+    <Section flush>
+      <ActivityTable
+        entries={entries.data?.pages.flatMap(({ data }) => data) ?? []}
+        loading={entries.isPending}
+        onMore={entries.hasNextPage ? () => void entries.fetchNextPage() : undefined}
+        loadingMore={entries.isFetchingNextPage}
+      />
+    </Section>
+  )
+}

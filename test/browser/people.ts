@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { after, before } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { engines } from '../harness/engines.ts'
+import { startTestService, type TestService, type TestServiceOptions } from '../harness/service.ts'
+import { assertAccessible } from './accessibility.ts'
+import { launchBrowser, picture } from './browser.ts'
+
+/** A service in demo mode and a browser, for the suite that creates it. */
+export class PeopleSite {
+  service!: TestService
+  browser!: Browser
+  page!: Page
+  /** Milliseconds that the clock of the service is ahead. */
+  shift = 0
+  /** What the browser reported; a test removes what it expects. */
+  readonly complaints: string[] = []
+  /** The calls of the page that change something. */
+  readonly changes: string[] = []
+
+  constructor(options: TestServiceOptions = {}) {
+    before(async () => {
+      const clock = { ...systemClock, now: () => Date.now() + this.shift }
+      this.service = await startTestService(engines[0]!, { ...options, parts: { clock } })
+      this.browser = await launchBrowser()
+      this.page = await this.browser.newPage({ viewport: { width: 1440, height: 900 } })
+      this.page.on('console', (message) => {
+        if (message.type() === 'error') this.complaints.push(message.text())
+      })
+      this.page.on('pageerror', (error) => this.complaints.push(String(error)))
+      this.page.on('request', (request) => {
+        if (request.method() !== 'GET')
+          this.changes.push(`${request.method()} ${new URL(request.url()).pathname}`)
+      })
+    })
+    after(async () => {
+      await this.browser?.close()
+      await this.service?.close()
+    })
+  }
+
+  /** Signs a person in in a browser of their own, which stays open. */
+  async elsewhere(person: string): Promise<Page> {
+    const page = await (await this.browser.newContext()).newPage()
+    await this.signIn(page, person)
+    return page
+  }
+
+  async signIn(page: Page, person: string): Promise<void> {
+    await page.goto(`${this.service.baseUrl}/login`)
+    await page.getByRole('link', { name: /development provider/ }).click()
+    await page.getByText(person).first().click()
+    await page.waitForURL('**/dashboard')
+  }
+
+  /** Opens a page of the dashboard. */
+  async open(path: string): Promise<void> {
+    await this.page.goto(`${this.service.baseUrl}/dashboard${path}`)
+    await this.page.getByRole('heading', { level: 1 }).waitFor()
+  }
+
+  /** Checks the page with axe in both themes and at both widths, and keeps pictures where SCREENSHOTS names a folder. */
+  async look(name: string): Promise<void> {
+    for (const width of [1440, 390]) {
+      await this.page.setViewportSize({ width, height: 900 })
+      await assertAccessible(this.page)
+      const isWide = await this.page.evaluate('document.documentElement.scrollWidth > innerWidth')
+      assert.equal(isWide, false, `${name} fits into ${width} pixels`)
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await this.page.emulateMedia({ colorScheme })
+        await picture(this.page, `${name}-${width}-${colorScheme}`)
+      }
+    }
+    await this.page.setViewportSize({ width: 1440, height: 900 })
+    await this.page.emulateMedia({ colorScheme: 'light' })
+  }
+}
