@@ -96,7 +96,14 @@ export async function accountsOf({ database }: TestService): Promise<Record<stri
     reader.selectFrom('refresh_tokens').selectAll().orderBy('token_hash').execute(),
   ])
   // Without the time of the last use, which every request may change.
-  return { users, identities, sessions: sessions.map(withoutUse), families, codes, tokens }
+  return {
+    users: users.map(withoutUse),
+    identities,
+    sessions: sessions.map(withoutUse),
+    families,
+    codes,
+    tokens,
+  }
 }
 
 function withoutUse<T extends { last_seen_at: number }>({ last_seen_at: _used, ...row }: T) {

@@ -147,6 +147,8 @@ onEachEngine('specification: lists', (engine) => {
         providerId: '1',
         role: 'user',
         createdAt: '2026-01-01T00:00:00.001Z',
+        blockedAt: null,
+        lastSeenAt: null,
       })
       assert.equal(data[0]!['email'], null)
     })

@@ -223,6 +223,7 @@ onEachEngine('resealing', (engine) => {
       'api_keys.key_hash',
       'attempts.response_body',
       'authorization_codes.code_hash',
+      'authorization_requests.browser_hash',
       'authorization_requests.request_hash',
       'client_assertions.jti_hash',
       'client_secrets.secret_hash',
