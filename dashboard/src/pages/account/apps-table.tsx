@@ -16,7 +16,25 @@ export function AppsTable({
   linked?: boolean
   onRemove?: (app: AllowedApp) => void
 }) {
-  const columns: Column<AllowedApp>[] = [
+  return (
+    <DataTable
+      label="Apps"
+      columns={columnsFor(linked, onRemove)}
+      rows={apps}
+      rowKey={({ id }) => id}
+      loading={loading}
+      empty={
+        <Empty title="No apps">Apps appear here when somebody signs in to them with this service.</Empty>
+      }
+    />
+  )
+}
+
+function columnsFor(
+  linked: boolean,
+  onRemove: ((app: AllowedApp) => void) | undefined,
+): Column<AllowedApp>[] {
+  return [
     {
       key: 'app',
       header: 'App',
@@ -58,16 +76,4 @@ export function AppsTable({
         ]
       : []),
   ]
-  return (
-    <DataTable
-      label="Apps"
-      columns={columns}
-      rows={apps}
-      rowKey={({ id }) => id}
-      loading={loading}
-      empty={
-        <Empty title="No apps">Apps appear here when somebody signs in to them with this service.</Empty>
-      }
-    />
-  )
 }

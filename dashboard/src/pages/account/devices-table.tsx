@@ -17,7 +17,20 @@ export function DevicesTable({
   loading: boolean
   onEnd: (device: Device) => void
 }) {
-  const columns: Column<Device>[] = [
+  return (
+    <DataTable
+      label="Devices"
+      columns={columnsFor(onEnd)}
+      rows={devices}
+      rowKey={({ id }) => id}
+      loading={loading}
+      empty={<Empty title="No device is signed in" />}
+    />
+  )
+}
+
+function columnsFor(onEnd: (device: Device) => void): Column<Device>[] {
+  return [
     {
       key: 'device',
       header: 'Device',
@@ -50,14 +63,4 @@ export function DevicesTable({
         ),
     },
   ]
-  return (
-    <DataTable
-      label="Devices"
-      columns={columns}
-      rows={devices}
-      rowKey={({ id }) => id}
-      loading={loading}
-      empty={<Empty title="No device is signed in" />}
-    />
-  )
 }

@@ -16,7 +16,20 @@ export function IdentitiesTable({
   loading: boolean
   onUnlink?: (identity: Identity) => void
 }) {
-  const columns: Column<Identity>[] = [
+  return (
+    <DataTable
+      label="Identities"
+      columns={columnsFor(identities.length > 1 ? onUnlink : undefined)}
+      rows={identities}
+      rowKey={({ provider, providerId }) => `${provider} ${providerId}`}
+      loading={loading}
+      empty={<Empty title="No identities" />}
+    />
+  )
+}
+
+function columnsFor(onUnlink: ((identity: Identity) => void) | undefined): Column<Identity>[] {
+  return [
     { key: 'provider', header: 'Provider', width: '9rem', cell: ({ provider }) => provider },
     {
       key: 'name',
@@ -42,7 +55,7 @@ export function IdentitiesTable({
     },
     { key: 'linked', header: 'Linked', width: '9rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
     { key: 'used', header: 'Last used', width: '9rem', cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} /> },
-    ...(onUnlink && identities.length > 1
+    ...(onUnlink
       ? [
           {
             key: 'unlink',
@@ -63,14 +76,4 @@ export function IdentitiesTable({
         ]
       : []),
   ]
-  return (
-    <DataTable
-      label="Identities"
-      columns={columns}
-      rows={identities}
-      rowKey={({ provider, providerId }) => `${provider} ${providerId}`}
-      loading={loading}
-      empty={<Empty title="No identities" />}
-    />
-  )
 }

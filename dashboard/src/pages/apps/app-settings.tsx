@@ -13,7 +13,7 @@ import {
   toast,
 } from '../../ui/index.ts'
 import type { AppDetail } from './app-page.tsx'
-import { linesOf, secondsOf } from './lines.ts'
+import { linesOf, secondsOf, textOf } from './lines.ts'
 
 type Change = Calls['PATCH /clients/{id}']['body']
 
@@ -173,7 +173,7 @@ function Seconds({
 
 /** Only what changed, so that the audit log names what the person did. */
 function readForm(form: FormData, app: AppDetail): Change {
-  const text = (name: string): string => String(form.get(name) ?? '').trim()
+  const text = (name: string): string => textOf(form, name)
   const audience = text('audience').split(/\s+/).filter(Boolean)
   const all = {
     name: text('name'),

@@ -13,7 +13,7 @@ import {
   TextArea,
   TextField,
 } from '../../ui/index.ts'
-import { linesOf } from './lines.ts'
+import { linesOf, textOf } from './lines.ts'
 import { ShownSecret } from './shown-secret.tsx'
 
 type Created = AnswerOf<Calls['POST /clients']>
@@ -65,9 +65,9 @@ function NewAppForm({
     event.preventDefault()
     const form = new FormData(event.currentTarget)
     onCreate({
-      name: String(form.get('name')),
+      name: textOf(form, 'name'),
       confidential: form.get('kind') === 'confidential',
-      redirectUris: linesOf(String(form.get('redirectUris'))),
+      redirectUris: linesOf(textOf(form, 'redirectUris')),
       firstParty: form.get('firstParty') === 'on',
     })
   }

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { useRef, useState } from 'react'
 import { api } from '../../api/client.ts'
 import { SelectField, TextField } from '../../ui/index.ts'
 import { seenChoices, type UserSearch } from './filters.ts'
@@ -65,14 +65,25 @@ export function UserFilterBar({
 
 function SearchField({ value, onSearch }: { value: string; onSearch: (text: string) => void }) {
   const [text, setText] = useState(value)
-  // The address changes by Back and Forward, too.
-  useEffect(() => setText(value), [value])
-  useEffect(() => {
-    if (text === value) return
-    const timer = setTimeout(() => onSearch(text), pause)
-    return () => clearTimeout(timer)
-    // Only what the person typed starts a search.
-  }, [text])
+  const [sent, setSent] = useState(value)
+  const [known, setKnown] = useState(value)
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  // The address changes by Back and Forward, too. What was sent from here must not undo what was typed since.
+  if (value !== known) {
+    setKnown(value)
+    if (value !== sent) {
+      setSent(value)
+      setText(value)
+    }
+  }
+  const type = (next: string): void => {
+    setText(next)
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => {
+      setSent(next)
+      onSearch(next)
+    }, pause)
+  }
   return (
     <TextField
       label="Search users"
@@ -80,7 +91,7 @@ function SearchField({ value, onSearch }: { value: string; onSearch: (text: stri
       type="search"
       placeholder="E-mail, name, id or provider:id"
       value={text}
-      onChange={({ target }) => setText(target.value)}
+      onChange={({ target }) => type(target.value)}
     />
   )
 }

@@ -36,7 +36,7 @@ export function UsersPage() {
   const change = (changes: UserSearch, replace = false): void =>
     void navigate({ search: (before) => ({ ...before, page: undefined, ...changes }), replace })
   const filtered = Boolean(search.q || search.role || search.blocked || search.provider || search.seen)
-  const exported = `/users.csv?${new URLSearchParams(filters as Record<string, string>).toString()}`
+  const exported = `/users.csv?${new URLSearchParams(filters).toString()}`
   return (
     <Page
       title="Users"
