@@ -41,8 +41,8 @@ export function UserFilterBar({
         onChange={({ target }) => onChange({ blocked: target.value })}
         options={[
           { value: '', label: 'Blocked or not' },
-          { value: 'true', label: 'Blocked' },
-          { value: 'false', label: 'May sign in' },
+          { value: 'yes', label: 'Blocked' },
+          { value: 'no', label: 'May sign in' },
         ]}
       />
       <SelectField

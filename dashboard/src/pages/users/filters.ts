@@ -2,6 +2,7 @@
 export interface UserSearch {
   q?: string
   role?: string
+  /** `yes` or `no`; the router would read `true` as a boolean. */
   blocked?: string
   provider?: string
   /** One of `seenChoices`. */
@@ -39,7 +40,7 @@ export function userFilters({ q, role, blocked, provider, seen, sort = '-id' }: 
     sort,
     ...(q && { q }),
     ...(role && { role }),
-    ...(blocked && { blocked }),
+    ...(blocked && { blocked: blocked === 'yes' ? 'true' : 'false' }),
     ...(provider && { provider }),
     ...(rule?.within && { lastSeenSince: time }),
     ...(rule?.within === false && { lastSeenUntil: time }),
