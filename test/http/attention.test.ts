@@ -110,7 +110,9 @@ onEachEngine('what needs attention', (engine) => {
       return isThere ? items : undefined
     })
     assert.deepEqual(
-      found.map(({ kind, severity, about }) => [kind, severity, about.topic, about.id]).toSorted(),
+      found
+        .map(({ kind, severity, about }) => [kind, severity, about.topic, about.id])
+        .toSorted(([one = ''], [other = '']) => one.localeCompare(other)),
       [
         ['handler-failing', 'error', 'handler', 'order.*'],
         ['key-expires', 'warning', 'key', key],
@@ -176,10 +178,10 @@ test('secrets of sources that end are named', () => {
   const source = (...ends: (number | undefined)[]) =>
     hmac({
       header: 'x-signature',
-      secret: ends.map((end, index) => ({
-        secret: `a-secret-of-enough-length-${index}`,
-        ...(end !== undefined && { until: at(end) }),
-      })),
+      secret: ends.map((end, index) => {
+        const secret = `a-secret-of-enough-length-${index}`
+        return end === undefined ? secret : { secret, until: at(end) }
+      }),
     })
   const sources = new Map([
     ['lasting', source(undefined)],

@@ -120,7 +120,7 @@ function stepsOf({ configuration, baseUrl, declaresLists }: ChecklistParts, fact
       title: 'Use production settings',
       detail: 'NODE_ENV=production with a BASE_URL of https. The command names what is missing.',
       command: `NODE_ENV=production ${postern} config check`,
-      done: !configuration.demo && configuration.production === true,
+      done: !configuration.demo && configuration.production,
     },
   ]
 }

@@ -4,7 +4,7 @@ import { page, rootRoute } from '../../root.ts'
 const homeRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/',
-  component: page(() => import('../placeholder.tsx'), 'Placeholder'),
+  component: page(() => import('./home-page.tsx'), 'HomePage'),
 })
 
 export const homeRoutes = [homeRoute] as const

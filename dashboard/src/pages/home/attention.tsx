@@ -1,0 +1,78 @@
+import { Link } from '@tanstack/react-router'
+import { ChevronRight, CircleAlert, CircleCheck, TriangleAlert } from 'lucide-react'
+import { Ago, Loading, ProblemNotice, Section } from '../../ui/index.ts'
+import type { Matter, useAttention } from './data.ts'
+
+/** What is wrong, each with the way to where it can be mended. The rows keep their places by what they are about. */
+export function Attention({ query: { data, error, refetch } }: { query: ReturnType<typeof useAttention> }) {
+  const matters = data?.data
+  return (
+    <Section title="Needs attention" flush>
+      {error && (
+        <div className="px-4">
+          <ProblemNotice error={error} retry={() => void refetch()} />
+        </div>
+      )}
+      {!matters && !error && <Loading />}
+      {matters?.length === 0 && (
+        <p className="flex items-center gap-2 px-4 pb-4 text-soft">
+          <CircleCheck size={18} aria-hidden className="text-ok" /> Nothing needs attention.
+        </p>
+      )}
+      {matters && matters.length > 0 && (
+        <ul className="border-t border-line">
+          {matters.map((matter) => (
+            <MatterRow key={`${matter.kind} ${matter.about.id}`} matter={matter} />
+          ))}
+        </ul>
+      )}
+    </Section>
+  )
+}
+
+function MatterRow({ matter }: { matter: Matter }) {
+  const { severity, text, since } = matter
+  const isError = severity === 'error'
+  const Icon = isError ? CircleAlert : TriangleAlert
+  const { to, search } = placeOf(matter)
+  return (
+    <li className="border-b border-line last:border-b-0">
+      <Link
+        to={to}
+        search={(before: object) => ({ ...before, ...search })}
+        className="flex items-center gap-3 px-4 py-2.5 hover:bg-sunken"
+      >
+        <Icon size={18} aria-hidden className={`shrink-0 ${isError ? 'text-danger' : 'text-warn'}`} />
+        <span className="sr-only">{isError ? 'Error:' : 'Warning:'}</span>
+        <span className="min-w-0 flex-1 break-words">
+          {text}
+          {since !== null && (
+            <span className="block text-sm text-soft">
+              since <Ago value={since} />
+            </span>
+          )}
+        </span>
+        <ChevronRight size={16} aria-hidden className="shrink-0 text-soft" />
+      </Link>
+    </li>
+  )
+}
+
+/** Where a matter can be looked at and mended. */
+function placeOf({ about: { topic, id } }: Matter): { to: string; search?: Record<string, string> } {
+  const name = encodeURIComponent(id)
+  switch (topic) {
+    case 'handler':
+      return { to: '/failures', search: { handler: id } }
+    case 'source':
+      return { to: `/sources/${name}` }
+    case 'subscriber':
+      return { to: `/subscribers/${name}` }
+    case 'key':
+      return { to: '/system/keys' }
+    case 'worker':
+    case 'database':
+    case 'spool':
+      return { to: '/system' }
+  }
+}

@@ -1,0 +1,127 @@
+import { useEffect, useRef, useState } from 'react'
+import UPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import { colorOf, useThemeVersion, type ChartColor } from './chart-colors.ts'
+import { ChartTable } from './chart-table.tsx'
+import { formatTime } from './time.tsx'
+
+export interface ChartLine {
+  label: string
+  color: Exclude<ChartColor, 'line' | 'ink'>
+  /** One for each time; null where there is none. */
+  values: readonly (number | null)[]
+  /** Whether the area below it is tinted. */
+  filled?: boolean
+}
+
+export interface ChartProps {
+  /** What it shows, such as "Webhooks received". */
+  title: string
+  /** Milliseconds since 1970, ascending. */
+  times: readonly number[]
+  lines: readonly ChartLine[]
+  format: (value: number) => string
+  /** Pixels. Default 160. */
+  height?: number
+}
+
+/** Lines over time, with the values at the pointer, and the same as a table. Load its page lazily: it brings uPlot. */
+export default function Chart({ title, times, lines, format, height = 160 }: ChartProps) {
+  const [at, setAt] = useState<number | null>(null)
+  const place = useRef<HTMLDivElement>(null)
+  const plot = useRef<UPlot>(undefined)
+  const theme = useThemeVersion()
+  const data = useRef<UPlot.AlignedData>([[]])
+  data.current = [times.map((time) => time / 1000), ...lines.map(({ values }) => [...values])]
+  // The plot is made anew when its lines or colours are others; new values only change its data.
+  const shape = JSON.stringify(lines.map(({ label, color, filled }) => [label, color, filled]))
+  const formatting = useRef(format)
+  formatting.current = format
+
+  useEffect(() => {
+    const target = place.current!
+    const made = new UPlot(
+      optionsOf({ target, lines, height, onIndex: setAt, format: (value) => formatting.current(value) }),
+      data.current,
+      target,
+    )
+    plot.current = made
+    const resized = new ResizeObserver(() => made.setSize({ width: target.clientWidth, height }))
+    resized.observe(target)
+    return () => {
+      resized.disconnect()
+      made.destroy()
+      plot.current = undefined
+    }
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [shape, height, theme])
+
+  useEffect(() => plot.current?.setData(data.current), [times, lines])
+
+  return (
+    <figure className="min-w-0">
+      <figcaption className="mb-1 flex flex-wrap items-baseline gap-x-3 text-sm">
+        <span className="font-medium">{title}</span>
+        {lines.map(({ label, color, values }) => (
+          <span key={label} className="inline-flex items-center gap-1 text-soft">
+            <span
+              aria-hidden
+              className="size-2 rounded-full"
+              style={{ background: `var(--color-${color})` }}
+            />
+            {label}
+            {at !== null && values[at] !== null && values[at] !== undefined && (
+              <b className="font-medium text-ink tabular-nums">{format(values[at])}</b>
+            )}
+          </span>
+        ))}
+        {at !== null && times[at] !== undefined && (
+          <span className="ml-auto text-soft tabular-nums">{formatTime(times[at])}</span>
+        )}
+      </figcaption>
+      <div ref={place} aria-hidden="true" className="w-full overflow-hidden" style={{ height }} />
+      <ChartTable title={title} times={times} lines={lines} format={format} />
+    </figure>
+  )
+}
+
+interface OptionParts {
+  target: HTMLElement
+  lines: readonly ChartLine[]
+  height: number
+  onIndex: (index: number | null) => void
+  format: (value: number) => string
+}
+
+function optionsOf({ target, lines, height, onIndex, format }: OptionParts): UPlot.Options {
+  const color = (name: ChartColor): string => colorOf(name, target)
+  const axis = {
+    stroke: color('soft'),
+    font: '11px system-ui, sans-serif',
+    grid: { stroke: color('line'), width: 1 },
+    ticks: { show: false },
+  }
+  return {
+    width: target.clientWidth,
+    height,
+    legend: { show: false },
+    cursor: { drag: { x: false, y: false }, points: { size: 6 } },
+    // A line of zeros lies at the bottom.
+    scales: { y: { range: (_plot, _least, most) => [0, Math.max(most ?? 0, 0) * 1.1 || 1] } },
+    axes: [
+      { ...axis, space: 70 },
+      { ...axis, size: 56, space: 32, values: (_plot, splits) => splits.map(format) },
+    ],
+    series: [
+      {},
+      ...lines.map(({ label, color: name, filled }) => ({
+        label,
+        stroke: color(name),
+        width: 1.5,
+        points: { size: 4 },
+        ...(filled && { fill: colorOf(name, target, 12) }),
+      })),
+    ],
+    hooks: { setCursor: [({ cursor: { idx } }) => onIndex(idx ?? null)] },
+  }
+}
