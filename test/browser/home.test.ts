@@ -111,6 +111,8 @@ describe('the home page', () => {
   test('the charts follow the time range of the header, and are tables too', async () => {
     await page.goto(`${service.baseUrl}/dashboard?range=24h`)
     const figure = page.getByRole('figure').filter({ hasText: 'Webhooks in: rate' })
+    // They are loaded when they come into view.
+    await page.keyboard.press('End')
     await figure.locator('canvas').waitFor({ state: 'attached' })
     assert.equal(await page.getByRole('figure').count(), 8)
     const answered = page.waitForResponse(/metrics\/history\?range=6h/)
@@ -129,6 +131,7 @@ describe('the home page', () => {
 
   test('it is accessible in both themes, on a telephone too', async () => {
     await page.goto(`${service.baseUrl}/dashboard?range=24h`)
+    await page.keyboard.press('End')
     await page.locator('canvas').first().waitFor({ state: 'attached' })
     await assertAccessible(page)
     for (const colorScheme of ['light', 'dark'] as const) {

@@ -1,6 +1,8 @@
 import { Link } from '@tanstack/react-router'
 import { ChevronRight, CircleAlert, CircleCheck, TriangleAlert } from 'lucide-react'
-import { Ago, Loading, ProblemNotice, Section } from '../../ui/index.ts'
+import { Loading, ProblemNotice } from '../../ui/notices.tsx'
+import { Section } from '../../ui/page.tsx'
+import { Ago } from '../../ui/time.tsx'
 import type { Matter, useAttention } from './data.ts'
 
 /** What is wrong, each with the way to where it can be mended. The rows keep their places by what they are about. */

@@ -1,6 +1,7 @@
 import { ranges, type Range } from '../../layout/time-range.ts'
 import Chart from '../../ui/chart.tsx'
-import { formatDuration, formatShort, Section, timeZone } from '../../ui/index.ts'
+import { Section } from '../../ui/page.tsx'
+import { formatDuration, formatShort, timeZone } from '../../ui/time.tsx'
 import { seriesOf, timesOf, type History } from './data.ts'
 
 const kinds = [

@@ -1,7 +1,9 @@
 import { Circle, CircleCheck } from 'lucide-react'
 import { useState } from 'react'
-import { Button, CodeBlock, Section } from '../../ui/index.ts'
-import { useChecklist } from './data.ts'
+import { Button } from '../../ui/button.tsx'
+import { CodeBlock } from '../../ui/code.tsx'
+import { Section } from '../../ui/page.tsx'
+import type { useChecklist } from './data.ts'
 
 const hiddenKey = 'postern-checklist-hidden'
 
@@ -14,8 +16,7 @@ function wasHidden(): boolean {
 }
 
 /** The first steps of an installation, ticked off as they happen. Gone when all are done, or when the person hides it. */
-export function Checklist() {
-  const { data } = useChecklist()
+export function Checklist({ data }: { data: ReturnType<typeof useChecklist>['data'] }) {
   const [hidden, setHidden] = useState(wasHidden)
   if (!data || data.done) return null
   const change = (hide: boolean): void => {

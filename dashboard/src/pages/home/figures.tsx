@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
-import { formatNumber, formatShort } from '../../ui/index.ts'
 import { Sparkline } from '../../ui/sparkline.tsx'
-import { seriesOf, type History, type Matter } from './data.ts'
+import { formatNumber, formatShort } from '../../ui/time.tsx'
+import { seriesOf, type History, type Matter, type Series } from './data.ts'
 
 interface Figure {
   label: string
@@ -22,7 +22,7 @@ export function Figures({
 }) {
   const [webhooks, handlers, deliveries, signIns] = (
     ['webhooks', 'handlers', 'deliveries', 'signIns'] as const
-  ).map((name) => seriesOf(history, name)) as [Series4, Series4, Series4, Series4]
+  ).map((name) => seriesOf(history, name)) as [Series, Series, Series, Series]
   const failing = matters?.filter(({ severity }) => severity === 'error').length
   const known = history !== undefined
   const figures: Figure[] = [
@@ -64,8 +64,6 @@ export function Figures({
     </div>
   )
 }
-
-type Series4 = ReturnType<typeof seriesOf>
 
 const noteOf = (count: number, what: string): string => `${formatNumber(count)} ${what}`
 

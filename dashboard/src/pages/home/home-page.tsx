@@ -1,12 +1,13 @@
 import { Navigate } from '@tanstack/react-router'
-import { lazy, Suspense } from 'react'
+import { lazy, Suspense, useEffect, useRef, useState } from 'react'
 import { boot } from '../../api/boot.ts'
 import { useIsAdmin } from '../../api/session.ts'
-import { ranges, useRange } from '../../layout/time-range.ts'
-import { Loading, Page, ProblemNotice } from '../../ui/index.ts'
+import { ranges, useRange, type Range } from '../../layout/time-range.ts'
+import { Loading, ProblemNotice } from '../../ui/notices.tsx'
+import { Page } from '../../ui/page.tsx'
 import { Attention } from './attention.tsx'
 import { Checklist } from './checklist.tsx'
-import { useAttention, useHistory } from './data.ts'
+import { useAttention, useChecklist, useHistory, type History } from './data.ts'
 import { Figures } from './figures.tsx'
 
 const Charts = lazy(() => import('./charts.tsx'))
@@ -20,6 +21,7 @@ function Overview() {
   const range = useRange()
   const history = useHistory(range)
   const attention = useAttention()
+  const checklist = useChecklist()
   return (
     <Page
       title="Home"
@@ -32,12 +34,36 @@ function Overview() {
       {history.error && <ProblemNotice error={history.error} retry={() => void history.refetch()} />}
       <Figures history={history.data} matters={attention.data?.data} />
       <Attention query={attention} />
-      <Checklist />
-      {history.data && (
-        <Suspense fallback={<Loading label="Loading charts" />}>
-          <Charts history={history.data} range={range} />
-        </Suspense>
+      <Checklist data={checklist.data} />
+      {/* Above them all is in its place, so that they are loaded only if they are seen. */}
+      {history.data && !attention.isPending && !checklist.isPending && (
+        <ChartsInView history={history.data} range={range} />
       )}
     </Page>
+  )
+}
+
+/** Loads the charts when they come near the view. */
+function ChartsInView(props: { history: History; range: Range }) {
+  const place = useRef<HTMLDivElement>(null)
+  const [near, setNear] = useState(false)
+  useEffect(() => {
+    const observer = new IntersectionObserver(
+      (entries) => {
+        if (entries.some(({ isIntersecting }) => isIntersecting)) setNear(true)
+      },
+      { rootMargin: '100px' },
+    )
+    observer.observe(place.current!)
+    return () => observer.disconnect()
+  }, [])
+  return (
+    <div ref={place} className="min-h-64">
+      {near && (
+        <Suspense fallback={<Loading label="Loading charts" />}>
+          <Charts {...props} />
+        </Suspense>
+      )}
+    </div>
   )
 }
