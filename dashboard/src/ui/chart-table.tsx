@@ -44,7 +44,7 @@ export function ChartTable({
                 {shown.toReversed().map((index) => (
                   <tr key={times[index]} className="border-t border-line">
                     <td className="py-1 pr-3">
-                      <Time value={times[index]!} />
+                      <Time value={times[index]} />
                     </td>
                     {lines.map(({ label, values }) => (
                       <td key={label} className="py-1 pr-3 text-right">
