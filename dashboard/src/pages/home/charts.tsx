@@ -16,7 +16,10 @@ export default function Charts({ history, range }: { history: History; range: Ra
   const oldest = seriesOf(history, 'oldestDue')
   const signIns = seriesOf(history, 'signIns')
   const per = history.step
-  const rate = (values: readonly number[]): number[] => values.map((count) => count / per)
+  // The last step has not ended; of its first seconds no rate can be told.
+  const lastSeconds = Math.max(30, (Date.parse(history.until) - (times.at(-1) ?? 0)) / 1000)
+  const rate = (values: readonly number[]): number[] =>
+    values.map((count, index) => count / (index === values.length - 1 ? Math.min(per, lastSeconds) : per))
   const formatRate = (value: number): string =>
     `${value === 0 ? '0' : value < 10 ? Number(value.toPrecision(2)) : formatShort(Math.round(value))}/s`
   return (
