@@ -13,6 +13,7 @@ import type { SettingsSource } from './config/shown-settings.ts'
 import { checkNames, createDiagnostics, type CheckName } from './diagnostics/index.ts'
 import { createDemoIdentityProvider, demoProviderName } from './demo/identity-provider.ts'
 import { insertSamples } from './demo/sample-data.ts'
+import { insertSampleHistory } from './demo/sample-history.ts'
 import { createSampleSubscriber, sampleSubscriberId } from './demo/subscriber.ts'
 import { createEmitting } from './emitting/index.ts'
 import type { App } from './http/app.ts'
@@ -141,7 +142,9 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       parts.samples && configuration.demo && roles.http && (await addSamples(app, common, modules))
     await app.ready()
 
-    if (samples) await insertSamples(database, clock.now())
+    // A project has charts of its own.
+    if (samples && (await insertSamples(database, clock.now())) && !parts.config?.receiving)
+      await insertSampleHistory(history.store, clock.now())
     if (roles.http && !parts.address) address.url = await listen(app, configuration)
     if (samples) await samples.ensure(baseUrl())
     if (running.newer) throw running.newer
