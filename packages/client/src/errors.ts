@@ -4,6 +4,7 @@ export interface ErrorParts {
   requestId?: string | undefined
   /** Seconds. */
   retryAfter?: number | undefined
+  pointer?: string | undefined
   cause?: unknown
 }
 
@@ -21,14 +22,21 @@ export class PosternError extends Error {
   readonly requestId: string | undefined
   /** Seconds after which the call may be repeated. */
   readonly retryAfter: number | undefined
+  /** The field of the body that was refused, as a JSON pointer: `/price`. */
+  readonly pointer: string | undefined
 
-  constructor(code: string, status: number, { detail, requestId, retryAfter, cause }: ErrorParts = {}) {
+  constructor(
+    code: string,
+    status: number,
+    { detail, requestId, retryAfter, pointer, cause }: ErrorParts = {},
+  ) {
     super(detail ?? code, cause === undefined ? undefined : { cause })
     this.code = code
     this.status = status
     this.detail = detail
     this.requestId = requestId
     this.retryAfter = retryAfter
+    this.pointer = pointer
   }
 }
 
@@ -77,6 +85,11 @@ export function errorOf(code: string, status: number, parts: ErrorParts = {}): P
   return new Class(code, status, parts)
 }
 
+function pointerOf(source: unknown): string | undefined {
+  const pointer = (source as { pointer?: unknown } | null | undefined)?.pointer
+  return typeof pointer === 'string' && pointer !== '' ? pointer : undefined
+}
+
 /** The error that a response describes: a problem (RFC 9457), an error of OAuth (RFC 6749, section 5.2), or neither. */
 export async function errorOfResponse(response: Response): Promise<PosternError> {
   const body = (await response.json().catch(() => undefined)) as Record<string, unknown> | null | undefined
@@ -88,6 +101,7 @@ export async function errorOfResponse(response: Response): Promise<PosternError>
     detail: text('detail') ?? text('error_description') ?? text('title'),
     requestId: text('requestId') ?? response.headers.get('x-request-id') ?? undefined,
     retryAfter: retryAfterOf(response.headers),
+    pointer: pointerOf(body?.['source']),
   })
 }
 

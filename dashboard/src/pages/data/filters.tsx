@@ -1,0 +1,126 @@
+import { useState, type FormEvent } from 'react'
+import { Button, SelectField, TextField } from '../../ui/index.ts'
+import { isTime } from './cells.tsx'
+import { filtersOf, type ListSearch } from './list-search.ts'
+import type { ListDescription, ListFilter } from './lists.ts'
+
+const words: Record<ListFilter['operator'], string> = {
+  equals: 'is',
+  in: 'is one of',
+  atLeast: 'at least',
+  above: 'above',
+  atMost: 'at most',
+  below: 'below',
+  prefix: 'begins with',
+  flag: 'is',
+  null: 'is missing',
+  positiveWhenTrue: 'above 0',
+  search: 'contains the words',
+}
+
+const labelOf = ({ parameter, operator, field }: ListFilter): string =>
+  field === null || operator === 'search' ? parameter : `${field} ${words[operator]}`
+
+/** The filters of a list. They apply when the form is sent, so that no half-typed value asks the service. */
+export function Filters({
+  list,
+  search,
+  onChange,
+}: {
+  list: ListDescription
+  search: ListSearch
+  onChange: (filters: Record<string, string>) => void
+}) {
+  const applied = filtersOf(search)
+  const [typed, setTyped] = useState(applied)
+  const [before, setBefore] = useState(JSON.stringify(applied))
+  // "Back", or a link, changed the filters.
+  if (before !== JSON.stringify(applied)) {
+    setBefore(JSON.stringify(applied))
+    setTyped(applied)
+  }
+  if (list.filters.length === 0) return null
+  const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    onChange(Object.fromEntries(Object.entries(typed).filter(([, value]) => value !== '')))
+  }
+  return (
+    <form
+      role="search"
+      aria-label="Filters"
+      onSubmit={submit}
+      className="mb-4 flex flex-wrap items-end gap-3 rounded-lg border border-line bg-card p-3"
+    >
+      {list.filters.map((filter) => (
+        <div key={filter.parameter} className="w-44 max-md:w-full">
+          <FilterField
+            filter={filter}
+            value={typed[filter.parameter] ?? ''}
+            onChange={(value) => setTyped({ ...typed, [filter.parameter]: value })}
+          />
+        </div>
+      ))}
+      <Button type="submit" kind="primary">
+        Apply
+      </Button>
+      {Object.keys(applied).length > 0 && <Button onClick={() => onChange({})}>Clear</Button>}
+    </form>
+  )
+}
+
+function FilterField({
+  filter,
+  value,
+  onChange,
+}: {
+  filter: ListFilter
+  value: string
+  onChange: (value: string) => void
+}) {
+  const { operator, type, values } = filter
+  const common = { label: labelOf(filter), title: filter.description }
+  const options = optionsOf(filter)
+  if (options)
+    return (
+      <SelectField
+        {...common}
+        options={options}
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+      />
+    )
+  if (isTime(type) && operator !== 'equals' && operator !== 'in')
+    return (
+      <TextField
+        {...common}
+        type="datetime-local"
+        value={localTime(value)}
+        onChange={({ target }) => onChange(target.value === '' ? '' : new Date(target.value).toISOString())}
+      />
+    )
+  return (
+    <TextField
+      {...common}
+      placeholder={operator === 'in' ? (values?.slice(0, 2).join(',') ?? 'a,b') : undefined}
+      value={value}
+      onChange={({ target }) => onChange(target.value)}
+    />
+  )
+}
+
+/** The choices of a filter with few values; `undefined` for one that is typed. */
+function optionsOf({ operator, values }: ListFilter): { value: string; label: string }[] | undefined {
+  const any = { value: '', label: 'any' }
+  if (operator === 'flag' || operator === 'null')
+    return [any, { value: 'true', label: 'yes' }, { value: 'false', label: 'no' }]
+  if (operator === 'positiveWhenTrue') return [any, { value: 'true', label: 'yes' }]
+  if (operator === 'equals' && values) return [any, ...values.map((value) => ({ value, label: value }))]
+  return undefined
+}
+
+/** An ISO time as the input for a local time writes it. */
+function localTime(value: string): string {
+  const time = Date.parse(value)
+  if (Number.isNaN(time)) return ''
+  return new Date(time - new Date(time).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}

@@ -1,0 +1,118 @@
+import { getRouteApi } from '@tanstack/react-router'
+import { Download, Plus } from 'lucide-react'
+import { useState } from 'react'
+import { addressOf } from '../../api/client.ts'
+import { Button, CheckField, Loading, Page, ProblemNotice } from '../../ui/index.ts'
+import { NotFoundPage } from '../../layout/faults.tsx'
+import { Filters } from './filters.tsx'
+import { rowQuery, type ListSearch } from './list-search.ts'
+import { useLists, type ListDescription } from './lists.ts'
+import { RowForm } from './row-form.tsx'
+import { CursorTable, NumberedTable } from './rows.tsx'
+
+const route = getRouteApi('/data/$')
+
+/** One list as a table, with all that it declares. */
+export function ListPage() {
+  const { _splat = '' } = route.useParams()
+  const { data, error, refetch } = useLists()
+  if (error)
+    return (
+      <Page title="Data">
+        <ProblemNotice error={error} retry={() => void refetch()} />
+      </Page>
+    )
+  if (!data) return <Loading />
+  const list = data.find(({ path }) => path === `/${_splat}`)
+  return list ? <OneList key={list.path} list={list} /> : <NotFoundPage />
+}
+
+function OneList({ list }: { list: ListDescription }) {
+  const search = route.useSearch()
+  const navigate = route.useNavigate()
+  const [creating, setCreating] = useState(false)
+  const change = (next: ListSearch): void => void navigate({ search: next as never })
+  const filter = (filters: Record<string, string>): void => {
+    const { sort, expand } = search
+    const named = Object.fromEntries(Object.entries(filters).map(([name, value]) => [`f.${name}`, value]))
+    change({ ...(sort && { sort }), ...(expand && { expand }), ...named })
+  }
+  const Table = list.pages[0] === 'offset' ? NumberedTable : CursorTable
+  return (
+    <Page
+      title={list.path}
+      description={list.summary}
+      actions={
+        <>
+          {list.exports.map((format) => (
+            <ExportLink key={format} list={list} search={search} format={format} />
+          ))}
+          {list.writes && (
+            <Button kind="primary" icon={<Plus size={16} aria-hidden />} onClick={() => setCreating(true)}>
+              New row
+            </Button>
+          )}
+        </>
+      }
+    >
+      <Filters list={list} search={search} onChange={filter} />
+      <Expansions list={list} search={search} onChange={(expand) => change({ ...search, expand })} />
+      <Table list={list} search={search} onChange={change} />
+      {creating && <RowForm list={list} onClose={() => setCreating(false)} />}
+    </Page>
+  )
+}
+
+/** A download of all rows that the filters leave, in their order. */
+function ExportLink({
+  list,
+  search,
+  format,
+}: {
+  list: ListDescription
+  search: ListSearch
+  format: 'csv' | 'ndjson'
+}) {
+  const query = new URLSearchParams(rowQuery(search)).toString()
+  return (
+    <a
+      href={addressOf(`${list.path}.${format}${query === '' ? '' : `?${query}`}`)}
+      download
+      className="inline-flex min-h-9 items-center gap-1.5 rounded-md border border-line bg-card px-3 py-1.5 font-medium hover:border-strong"
+    >
+      <Download size={16} aria-hidden /> {format === 'csv' ? 'CSV' : 'JSON lines'}
+    </a>
+  )
+}
+
+/** What can be shown within each row. */
+function Expansions({
+  list,
+  search,
+  onChange,
+}: {
+  list: ListDescription
+  search: ListSearch
+  onChange: (expand: string | undefined) => void
+}) {
+  if (list.expansions.length === 0) return null
+  const chosen = new Set(search.expand?.split(',') ?? [])
+  return (
+    <fieldset className="mb-4 flex flex-wrap gap-4">
+      <legend className="sr-only">Show with each row</legend>
+      {list.expansions.map(({ name, description }) => (
+        <CheckField
+          key={name}
+          label={`with ${name}`}
+          title={description}
+          checked={chosen.has(name)}
+          onChange={() => {
+            const next = new Set(chosen)
+            if (!next.delete(name)) next.add(name)
+            onChange(next.size === 0 ? undefined : [...next].join(','))
+          }}
+        />
+      ))}
+    </fieldset>
+  )
+}

@@ -1,0 +1,65 @@
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import type { AnswerOf, Calls } from 'postern-client/api'
+import { api } from '../../api/client.ts'
+import { rowQuery, type ListSearch } from './list-search.ts'
+
+export type ListDescription = AnswerOf<Calls['GET /lists']>['data'][number]
+export type ListField = ListDescription['fields'][number]
+export type ListFilter = ListDescription['filters'][number]
+
+/** A row of any list. */
+export type Row = Record<string, unknown>
+
+interface RowsPage {
+  data: Row[]
+  pagination?: { page: number; total?: number; totalPages?: number; hasNext: boolean; estimated?: boolean }
+  pageInfo?: { hasNextPage: boolean; nextCursor: string | null }
+  nextCursor?: string | number | null
+}
+
+/** The lists that this person may read. */
+export function useLists() {
+  return useQuery({
+    queryKey: ['lists'],
+    queryFn: async ({ signal }) => (await api.get('/lists', { signal })).data,
+    staleTime: 60_000,
+  })
+}
+
+/** Rows of a page; the greatest page of a list keeps the number of calls low while a person scrolls. */
+const rowsOfPage = ({ limit }: ListDescription): number => Math.min(limit.max, 200)
+
+const keyOf = (list: ListDescription, search: ListSearch) =>
+  ['list-rows', list.path, rowQuery(search)] as const
+
+/** The rows of a list that is paged by cursor, page after page. */
+export function useCursorRows(list: ListDescription, search: ListSearch) {
+  return useInfiniteQuery({
+    queryKey: [...keyOf(list, search), 'cursor'],
+    queryFn: ({ pageParam, signal }) =>
+      api.request<RowsPage>('GET', list.path, {
+        query: { ...rowQuery(search), limit: rowsOfPage(list), cursor: pageParam },
+        signal,
+      }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ pageInfo, nextCursor }) => {
+      const next = pageInfo ? pageInfo.nextCursor : nextCursor
+      return next === null || next === undefined ? undefined : String(next)
+    },
+    placeholderData: keepPreviousData,
+  })
+}
+
+/** One numbered page of a list. */
+export function useNumberedRows(list: ListDescription, search: ListSearch) {
+  const page = Number(search.page ?? 1)
+  return useQuery({
+    queryKey: [...keyOf(list, search), 'page', page],
+    queryFn: ({ signal }) =>
+      api.request<RowsPage>('GET', list.path, {
+        query: { ...rowQuery(search), limit: Math.min(list.limit.max, 100), page },
+        signal,
+      }),
+    placeholderData: keepPreviousData,
+  })
+}

@@ -1,0 +1,120 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState, type FormEvent } from 'react'
+import { api, PosternError } from '../../api/client.ts'
+import {
+  Button,
+  CheckField,
+  Dialog,
+  DialogActions,
+  ProblemNotice,
+  TextArea,
+  TextField,
+  toast,
+} from '../../ui/index.ts'
+import { bodyOf, faultsOf, fieldsOf, type FormField } from './form-schema.ts'
+import type { ListDescription, Row } from './lists.ts'
+
+/** Creates a row, or changes `row`. The fields are those of the schema that the service checks. */
+export function RowForm({ list, row, onClose }: { list: ListDescription; row?: Row; onClose: () => void }) {
+  const queries = useQueryClient()
+  const fields = fieldsOf(row ? list.writes!.change : list.writes!.create)
+  const [values, setValues] = useState<Record<string, unknown>>(() =>
+    Object.fromEntries(fields.map(({ name }) => [name, row?.[name] ?? ''])),
+  )
+  const [faults, setFaults] = useState<Record<string, string>>({})
+  const save = useMutation({
+    mutationFn: (body: Row) =>
+      row
+        ? api.request<Row>('PATCH', pathOf(list, row), { body })
+        : api.request<Row>('POST', list.path, { body }),
+    onSuccess: async () => {
+      toast(row ? 'Changed' : 'Created')
+      onClose()
+      await queries.invalidateQueries({ queryKey: ['list-rows', list.path] })
+    },
+    onError: (error) => setFaults(faultOf(error, fields)),
+  })
+  const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    const found = faultsOf(fields, values, row !== undefined)
+    setFaults(found)
+    if (Object.keys(found).length === 0) save.mutate(bodyOf(fields, values, row))
+  }
+  // A problem of one field stands at the field.
+  const problem = save.error && Object.keys(faultOf(save.error, fields)).length === 0 ? save.error : undefined
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={row ? `Change ${String(row[list.key])}` : `New row of ${list.path}`}
+    >
+      <form onSubmit={submit} noValidate className="flex flex-col gap-4">
+        {problem && <ProblemNotice error={problem} />}
+        {fields.map((field) => (
+          <Input
+            key={field.name}
+            field={field}
+            value={values[field.name]}
+            error={faults[field.name]}
+            onChange={(value) => setValues({ ...values, [field.name]: value })}
+          />
+        ))}
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" kind="primary" busy={save.isPending}>
+            {row ? 'Save' : 'Create'}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  )
+}
+
+/** The path of one row. */
+export const pathOf = ({ path, key }: ListDescription, row: Row): string =>
+  `${path}/${encodeURIComponent(String(row[key]))}`
+
+function faultOf(error: unknown, fields: readonly FormField[]): Record<string, string> {
+  if (!(error instanceof PosternError)) return {}
+  const name = error.pointer?.slice(1)
+  return name !== undefined && fields.some((field) => field.name === name) ? { [name]: error.message } : {}
+}
+
+function Input({
+  field: { name, kind, required, description, longest },
+  value,
+  error,
+  onChange,
+}: {
+  field: FormField
+  value: unknown
+  error: string | undefined
+  onChange: (value: unknown) => void
+}) {
+  const common = {
+    label: required ? name : `${name} (optional)`,
+    hint: description,
+    error,
+    value: String(value ?? ''),
+    onChange: ({ target }: { target: { value: string } }) => onChange(target.value),
+    required,
+  }
+  if (kind === 'boolean')
+    return (
+      <CheckField
+        label={name}
+        hint={description}
+        checked={value === true}
+        onChange={({ target }) => onChange(target.checked)}
+      />
+    )
+  if (longest !== undefined && longest > 1_000) return <TextArea {...common} maxLength={longest} />
+  return (
+    <TextField
+      {...common}
+      maxLength={longest}
+      inputMode={kind === 'number' ? 'decimal' : undefined}
+      autoComplete="off"
+    />
+  )
+}

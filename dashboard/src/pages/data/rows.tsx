@@ -1,0 +1,148 @@
+import {
+  Button,
+  DataTable,
+  Empty,
+  formatNumber,
+  ProblemNotice,
+  Section,
+  type Column,
+} from '../../ui/index.ts'
+import { cellOf, isNumber } from './cells.tsx'
+import { directionOf, filtersOf, type ListSearch } from './list-search.ts'
+import { useCursorRows, useNumberedRows, type ListDescription, type Row } from './lists.ts'
+import { RowDrawer } from './row-drawer.tsx'
+
+export interface RowsProps {
+  list: ListDescription
+  search: ListSearch
+  onChange: (search: ListSearch) => void
+}
+
+/** The rows of a list whose pages follow each other: more are read as the person asks for them. */
+export function CursorTable(props: RowsProps) {
+  const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = useCursorRows(
+    props.list,
+    props.search,
+  )
+  const rows = data?.pages.flatMap((page) => page.data) ?? []
+  return (
+    <>
+      {error && <ProblemNotice error={error} retry={() => void refetch()} />}
+      <Rows
+        {...props}
+        rows={rows}
+        loading={isPending}
+        onMore={hasNextPage ? () => void fetchNextPage() : undefined}
+        loadingMore={isFetchingNextPage}
+      />
+      {rows.length > 0 && (
+        <p role="status" className="text-sm text-soft">
+          {formatNumber(rows.length)} rows shown{hasNextPage ? '; there are more.' : ', which is all.'}
+        </p>
+      )}
+    </>
+  )
+}
+
+/** The rows of a list with numbered pages. */
+export function NumberedTable(props: RowsProps) {
+  const { list, search, onChange } = props
+  const { data, error, isPending, refetch } = useNumberedRows(list, search)
+  const pagination = data?.pagination
+  const page = pagination?.page ?? 1
+  const go = (to: number): void => onChange({ ...search, page: String(to) })
+  return (
+    <>
+      {error && <ProblemNotice error={error} retry={() => void refetch()} />}
+      <Rows {...props} rows={data?.data ?? []} loading={isPending} />
+      {pagination && (
+        <nav aria-label="Pages" className="flex flex-wrap items-center gap-3">
+          <Button small disabled={page <= 1} onClick={() => go(page - 1)}>
+            Previous
+          </Button>
+          <span role="status" className="text-sm text-soft tabular-nums">
+            Page {formatNumber(page)}
+            {pagination.totalPages !== undefined && ` of ${formatNumber(Math.max(pagination.totalPages, 1))}`}
+            {pagination.total !== undefined &&
+              `, ${pagination.estimated ? 'about ' : ''}${formatNumber(pagination.total)} rows`}
+          </span>
+          <Button small disabled={!pagination.hasNext} onClick={() => go(page + 1)}>
+            Next
+          </Button>
+        </nav>
+      )}
+    </>
+  )
+}
+
+function Rows({
+  list,
+  search,
+  onChange,
+  rows,
+  ...more
+}: RowsProps & { rows: readonly Row[]; loading: boolean; onMore?: () => void; loadingMore?: boolean }) {
+  const keyOf = (row: Row): string => String(row[list.key])
+  const opened = search.row === undefined ? undefined : rows.find((row) => keyOf(row) === search.row)
+  const filtered = Object.keys(filtersOf(search)).length > 0
+  return (
+    <Section flush>
+      <DataTable
+        label={`Rows of ${list.path}`}
+        columns={columnsOf({ list, search, onChange })}
+        rows={rows}
+        rowKey={keyOf}
+        isCurrent={(row) => row === opened}
+        empty={
+          <Empty title={filtered ? 'No row matches the filters' : 'No rows yet'}>
+            {!filtered && list.writes && 'Create one with "New row", or with POST.'}
+          </Empty>
+        }
+        {...more}
+      />
+      {opened && (
+        <RowDrawer list={list} row={opened} onClose={() => onChange({ ...search, row: undefined })} />
+      )}
+    </Section>
+  )
+}
+
+function columnsOf({ list, search, onChange }: RowsProps): Column<Row>[] {
+  const sortBy = (field: string): void => {
+    const direction = directionOf(list, search, field)
+    const { page: _page, ...rest } = search
+    onChange({ ...rest, sort: direction === 'asc' ? `-${field}` : field })
+  }
+  // The key is first: it opens the row.
+  const fields = list.fields.toSorted((a, b) => Number(b.name === list.key) - Number(a.name === list.key))
+  const columns = fields.map<Column<Row>>((field) => ({
+    key: field.name,
+    header: field.name,
+    ...(isNumber(field) && { align: 'right' as const }),
+    ...(list.sorts.includes(field.name) && {
+      sort: { direction: directionOf(list, search, field.name), onSort: () => sortBy(field.name) },
+    }),
+    cell: (row) =>
+      field.name === list.key ? (
+        <button
+          type="button"
+          className="min-h-6 max-w-full truncate font-mono text-sm text-accent underline underline-offset-2"
+          title={String(row[list.key])}
+          onClick={() => onChange({ ...search, row: String(row[list.key]) })}
+        >
+          {String(row[list.key])}
+        </button>
+      ) : (
+        cellOf(field, row[field.name])
+      ),
+  }))
+  const expanded = search.expand?.split(',') ?? []
+  const more = list.expansions
+    .filter(({ name }) => expanded.includes(name))
+    .map<Column<Row>>(({ name }) => ({
+      key: name,
+      header: name,
+      cell: (row) => cellOf({ type: 'json' }, row[name]),
+    }))
+  return [...columns, ...more]
+}
