@@ -50,5 +50,6 @@ function personForm(action: string, { id, name, email }: Person, admin: boolean)
 
 function page(basePath: string, title: string, body: string): string {
   const logo = `${basePath}/assets/icon.svg`
-  return narrowPage({ basePath, name: 'Development identity provider', logo, colored: false }, title, body)
+  const name = 'Development identity provider'
+  return narrowPage({ basePath, name, plainName: name, logo, colored: false }, title, body)
 }

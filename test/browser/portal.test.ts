@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { emit, expectJson, startEmitting, subscribe } from '../emitting/harness.ts'
+import { makeLink } from '../emitting/portal-harness.ts'
 import { engines } from '../harness/engines.ts'
 import { startReceiver, type Receiver } from '../harness/receiver.ts'
 import type { TestService } from '../harness/service.ts'
-import { launchBrowser, picture } from './browser.ts'
+import { assertAccessible } from './accessibility.ts'
+import { answerDialog, launchBrowser, picture } from './browser.ts'
 
 /** What an owner does with the link that they were given. */
 describe('the portal in a browser', () => {
@@ -18,6 +20,7 @@ describe('the portal in a browser', () => {
   before(async () => {
     receiver = await startReceiver(500, 500, 204)
     service = await startEmitting(engines[0]!, {
+      env: { BRAND_NAME: 'Acme Hooks', BRAND_COLOR: '#7a1fa2' },
       config: {
         emitting: {
           eventTypes: {
@@ -26,12 +29,13 @@ describe('the portal in a browser', () => {
               schema: { type: 'object', required: ['order'], properties: { order: { type: 'integer' } } },
               samples: [{ order: 42 }],
             },
+            'order.paid': { description: 'An order was paid.' },
           },
         },
       },
     })
     browser = await launchBrowser()
-    page = await browser.newPage({ viewport: { width: 1100, height: 900 } })
+    page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
     page.on('console', (message) => {
       if (message.type() === 'error') complaints.push(message.text())
     })
@@ -42,98 +46,184 @@ describe('the portal in a browser', () => {
     await Promise.all([service?.close(), receiver?.close()])
   })
 
-  const makeLink = async (owner: string) =>
-    (
-      (await expectJson(service, 201, '/portal-links', { method: 'POST', json: { owner } })) as {
-        url: string
-      }
-    ).url
+  const open = async (link: string): Promise<void> => {
+    // From the page itself only the hash would change, which loads nothing.
+    await page.goto('about:blank')
+    await page.goto(link)
+  }
+
+  test('without a link the page explains itself', async () => {
+    await page.goto(`${service.baseUrl}/portal`)
+    await page.getByText('This page opens by a link').waitFor()
+    await page.getByText('ask for a new link').waitFor()
+    await assertAccessible(page)
+    await pictures('portal-without-link')
+  })
 
   test('the link opens the pages once, and is gone from the address', async () => {
     await subscribe(service, { url: 'http://127.0.0.1:9/of-globex', owner: 'globex' })
-    const link = await makeLink('acme')
-    await page.goto(link)
-    await page.getByText('Your endpoints').waitFor()
+    const link = await makeLink(service, 'acme')
+    await open(link)
+    await page.getByRole('heading', { level: 1, name: 'Your endpoints' }).waitFor()
     assert.equal(page.url(), `${service.baseUrl}/portal`)
+    await page.getByText('Acme Hooks').waitFor()
     await page.getByText('None yet').waitFor()
     assert.equal(await page.getByText('of-globex').count(), 0)
+    await assertAccessible(page)
+    await pictures('portal-empty')
     const other = await browser.newContext()
     const elsewhere = await other.newPage()
     await elsewhere.goto(link)
-    await elsewhere.getByText('ask for a new one').waitFor()
-    await picture(elsewhere, 'portal-spent')
+    await elsewhere.getByText('ask for a new link').waitFor()
     await other.close()
   })
 
-  test('an endpoint is added; its secret is shown this once', async () => {
+  test('an endpoint is added, with event types of the catalogue; its secret is shown this once', async () => {
+    await page.getByRole('button', { name: 'Add an endpoint' }).click()
     await page.getByLabel('Address').fill(receiver.url)
-    await page.getByLabel('Event types, all when empty').fill('order.*')
+    await page.getByLabel('All, also those to come').uncheck()
+    await page.getByText('Choose at least one.').waitFor()
+    await page.getByLabel('order.shipped').check()
+    await assertAccessible(page)
+    await pictures('portal-form')
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByText('shown this once').waitFor()
-    assert.match(await page.locator('code.secret').innerText(), /^whsec_/)
-    await picture(page, 'portal-secret')
+    assert.match(await page.getByRole('dialog').locator('code').innerText(), /^whsec_/)
+    await assertAccessible(page)
+    await pictures('portal-secret')
+    await page.getByRole('button', { name: 'Done' }).click()
+    await page.getByRole('button', { name: 'Send a test event' }).waitFor()
     await page.reload()
     await page.getByRole('button', { name: 'Send a test event' }).waitFor()
-    assert.equal(await page.locator('code.secret').count(), 0)
+    assert.doesNotMatch(await page.locator('body').innerText(), /whsec_/)
   })
 
-  test('a dead delivery is seen with its attempts, and sent again', async () => {
+  test('a refused address is shown at its field', async () => {
+    await page.getByRole('button', { name: 'Change', exact: true }).click()
+    await page.getByLabel('Address').fill('ftp://files.example.com')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('dialog').locator('[role=alert]').waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+  })
+
+  test('a dead delivery is seen with payload and attempts, and sent again', async () => {
     await emit(service, { type: 'order.shipped', data: { order: 42 }, audience: 'acme' })
-    const drawer = page.locator('#drawer')
-    await drawer.locator('.state', { hasText: 'dead' }).waitFor()
-    await picture(page, 'portal-endpoint')
-    await drawer.getByRole('link', { name: 'order.shipped' }).click()
+    const row = page.getByRole('table', { name: 'Deliveries' }).locator('tbody tr', { hasText: 'dead' })
+    await row.waitFor()
+    await assertAccessible(page)
+    await pictures('portal-endpoint')
+    await row.getByRole('button', { name: 'order.shipped' }).click()
+    const drawer = page.getByRole('dialog')
     await drawer.getByText('Attempt 2').waitFor()
-    await picture(page, 'portal-delivery')
-    await drawer.getByRole('button', { name: 'Replay' }).click()
+    await drawer.getByRole('region', { name: 'Payload' }).getByText('42', { exact: true }).waitFor()
+    await assertAccessible(page)
+    await pictures('portal-delivery')
+    await drawer.getByRole('button', { name: 'Send again' }).click()
     await drawer.getByText('delivered', { exact: true }).first().waitFor()
     await page.goBack()
+    await drawer.waitFor({ state: 'detached' })
   })
 
-  test('an endpoint is changed', async () => {
-    const drawer = page.locator('#drawer')
-    await drawer.getByText('Change', { exact: true }).click()
-    await drawer.getByLabel('Description').fill('our shop')
-    await drawer.getByRole('button', { name: 'Save' }).click()
-    await drawer.locator('dd', { hasText: 'our shop' }).waitFor()
-    await page.getByRole('button', { name: 'Close' }).click()
+  test('many are sent again after they were counted', async () => {
+    await page.getByRole('tab', { name: 'Replays' }).click()
+    await page.getByLabel('Status').selectOption('delivered')
+    await page.getByRole('button', { name: 'Count' }).click()
+    await page.getByText('1 deliveries match.').waitFor()
+    await page.getByRole('button', { name: 'Send them again' }).click()
+    await page.getByText('1 of 1').waitFor()
+    await assertAccessible(page)
+    await pictures('portal-replays')
+  })
+
+  test('the code that verifies has the address of the endpoint', async () => {
+    await page.getByRole('tab', { name: 'Verification code' }).click()
+    await page.getByLabel('Language').selectOption('python')
+    await page
+      .getByText(/import hmac|standardwebhooks/)
+      .first()
+      .waitFor()
+    await assertAccessible(page)
+    await pictures('portal-verification')
+  })
+
+  test('a new secret is made after a question', async () => {
+    await page.getByRole('tab', { name: 'Secrets' }).click()
+    await page.getByRole('button', { name: 'New secret' }).click()
+    await answerDialog(page, 'Make a new secret')
+    await page.getByText('shown this once').waitFor()
+    await page.getByRole('button', { name: 'Done' }).click()
+    assert.equal(
+      await page
+        .getByRole('main')
+        .getByText(/^Secret /)
+        .count(),
+      2,
+    )
+    await assertAccessible(page)
+  })
+
+  test('an endpoint is changed and paused, and "back" leads to the list', async () => {
+    await page.getByRole('button', { name: 'Change', exact: true }).click()
+    await page.getByLabel('Description (optional)').fill('our shop')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('heading', { level: 1, name: /our shop/ }).waitFor()
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.getByRole('button', { name: 'Resume' }).waitFor()
+    await page.getByRole('tab', { name: 'Overview' }).click()
+    await page.getByText('Delivered', { exact: true }).waitFor()
+    await assertAccessible(page)
+    await pictures('portal-overview')
+    await page.getByRole('button', { name: 'All endpoints' }).click()
+    await page.getByRole('button', { name: 'our shop' }).waitFor()
     await page.locator('summary', { hasText: 'order.shipped' }).click()
     await page.getByText('An order left the warehouse.').waitFor()
-    await picture(page, 'portal')
-    await page.setViewportSize({ width: 390, height: 800 })
-    await picture(page, 'portal-narrow')
-    await page.setViewportSize({ width: 1100, height: 900 })
+    await assertAccessible(page)
+    await pictures('portal')
   })
 
   test('a link of another owner asks before it takes the place of the session', async () => {
-    const link = await makeLink('globex')
-    const open = async (): Promise<void> => {
-      // From the page itself only the hash would change, which loads nothing.
-      await page.goto('about:blank')
-      await page.goto(link)
-    }
-    await open()
+    const link = await makeLink(service, 'globex')
+    await open(link)
     const dialog = page.getByRole('alertdialog')
     await dialog.getByText('You are signed in as acme. The link opens the portal of globex.').waitFor()
-    await picture(page, 'portal-other-owner')
     await dialog.getByRole('button', { name: 'Stay' }).click()
-    await page.locator('#who', { hasText: 'acme' }).waitFor()
-    await open()
+    await page.getByRole('banner').getByText('acme', { exact: true }).waitFor()
+    await open(link)
     await dialog.getByRole('button', { name: 'Open it' }).click()
-    await page.locator('#who', { hasText: 'globex' }).waitFor()
-    await page.getByText('of-globex').waitFor()
+    await page.getByRole('banner').getByText('globex', { exact: true }).waitFor()
+    await page.getByRole('button', { name: /of-globex/ }).waitFor()
+  })
+
+  test('an endpoint is removed after a question', async () => {
+    await page.getByRole('button', { name: /of-globex/ }).click()
+    await page.getByRole('button', { name: 'Remove' }).click()
+    await answerDialog(page, 'Remove')
+    await page.getByText('None yet').waitFor()
+    await expectJson(service, 200, '/subscribers')
   })
 
   test('who leaves needs another link', async () => {
     await page.getByRole('button', { name: 'Leave' }).click()
-    await page.getByText('ask for a new one').waitFor()
-    assert.equal(await page.getByText('Your endpoints').isVisible(), false)
+    await page.getByText('ask for a new link').waitFor()
+    assert.equal(await page.getByText('Your endpoints').count(), 0)
   })
 
   test('without a complaint of the browser but for refused calls', () => {
     assert.deepEqual(
-      complaints.filter((text) => !/status of (401|409)/.test(text)),
+      complaints.filter((text) => !/status of (400|401|409|422)/.test(text)),
       [],
     )
   })
+
+  async function pictures(name: string): Promise<void> {
+    if (!process.env['SCREENSHOTS']) return
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      for (const width of [1440, 390]) {
+        await page.setViewportSize({ width, height: 900 })
+        await picture(page, `${name}-${width}-${colorScheme}`, false)
+      }
+    }
+    await page.setViewportSize({ width: 1440, height: 900 })
+  }
 })

@@ -58,7 +58,7 @@ onEachEngine('caching of responses', (engine) => {
     for (const path of ['/login', '/dashboard', '/portal', '/docs', '/nothing', '/'])
       assert.equal((await service.fetch(path)).headers.get('cache-control'), 'no-store', path)
     for (const [path, control] of [
-      ['/assets/style.css', 'public, max-age=0'],
+      ['/assets/pages.css', 'public, max-age=0'],
       ['/assets/reference.js', 'public, max-age=0'],
     ] as const)
       assert.equal((await service.fetch(path)).headers.get('cache-control'), control, path)

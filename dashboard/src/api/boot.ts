@@ -9,6 +9,8 @@ export interface Boot {
   /** Whether the service runs in demo mode. */
   demo: boolean
   version: string
+  /** In the portal: the name and the logo of the installation. */
+  brand?: { name: string; logo: string }
   /** The signed-in person; missing under the development server, which does not write this part. */
   session?: Session
 }

@@ -1,21 +1,26 @@
-import { QueryClientProvider } from '@tanstack/react-query'
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
-import { queryClient } from '../api/queries.ts'
 import { applyTheme } from '../layout/theme.ts'
 import '../style.css'
 import { ConfirmProvider } from '../ui/confirm.tsx'
 import { Toasts } from '../ui/toast.tsx'
+import { takeLink } from './client.ts'
+import { tellHeight } from './embedding.ts'
 import { Portal } from './portal.tsx'
 
+const link = takeLink()
+// Its own cache: a session that ends leads to a message here, and not to the sign-in page.
+const queries = new QueryClient({ defaultOptions: { queries: { staleTime: 2_000, retry: false } } })
 applyTheme()
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
-    <QueryClientProvider client={queryClient}>
+    <QueryClientProvider client={queries}>
       <ConfirmProvider>
-        <Portal />
+        <Portal link={link} />
       </ConfirmProvider>
       <Toasts />
     </QueryClientProvider>
   </StrictMode>,
 )
+tellHeight()

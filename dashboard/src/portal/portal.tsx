@@ -1,4 +1,83 @@
-/** The pages on which an owner manages their subscribers. */
-export function Portal() {
-  return <main className="p-6">Not built yet.</main>
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { boot } from '../api/boot.ts'
+import { Button } from '../ui/button.tsx'
+import { useConfirm } from '../ui/confirm.tsx'
+import { Loading, ProblemNotice } from '../ui/notices.tsx'
+import { embedded, enter, leave, type Session } from './client.ts'
+import { EndpointPage } from './endpoint-page.tsx'
+import { EndpointsPage } from './endpoints-page.tsx'
+import { usePlace } from './place.ts'
+import { WithoutLink } from './without-link.tsx'
+
+/** The first entry only: under React's strict mode effects and queries may run twice, and a link works once. */
+let entering: Promise<Session | null> | undefined
+
+/** The pages on which an owner manages their endpoints. */
+export function Portal({ link }: { link: string | undefined }) {
+  const confirm = useConfirm()
+  const queries = useQueryClient()
+  const [left, setLeft] = useState(false)
+  const session = useQuery({
+    queryKey: ['session'],
+    staleTime: Infinity,
+    gcTime: Infinity,
+    refetchOnWindowFocus: false,
+    queryFn: () =>
+      (entering ??= enter(link, (detail) =>
+        confirm({
+          title: 'Open another portal?',
+          consequence: `${detail} Opening it signs you out of the portal that you have open.`,
+          action: 'Open it',
+          keep: 'Stay',
+          kind: 'primary',
+        }),
+      ).then((found) => found ?? null)),
+  })
+  const out = async (): Promise<void> => {
+    await leave()
+    setLeft(true)
+    queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' })
+  }
+  const owner = left ? undefined : session.data?.owner
+  return (
+    <>
+      <Header owner={owner} onLeave={embedded ? undefined : () => void out()} />
+      <main id="content" tabIndex={-1} className="mx-auto max-w-5xl px-4 py-5">
+        {session.isPending && <Loading />}
+        {session.error && <ProblemNotice error={session.error} />}
+        {!session.isPending && !session.error && owner === undefined && <WithoutLink />}
+        {owner !== undefined && <Pages />}
+      </main>
+    </>
+  )
+}
+
+function Header({ owner, onLeave }: { owner: string | undefined; onLeave: (() => void) | undefined }) {
+  const { brand } = boot
+  return (
+    <header className="border-b border-line bg-card">
+      <a
+        href="#content"
+        className="sr-only rounded-md bg-card px-3 py-2 focus:not-sr-only focus:fixed focus:top-2 focus:left-2 focus:z-50"
+      >
+        Skip to content
+      </a>
+      <div className="mx-auto flex min-h-14 max-w-5xl items-center gap-3 px-4">
+        <img src={brand?.logo ?? `${boot.basePath}/assets/icon.svg`} alt="" className="h-7 max-w-32" />
+        <span className="min-w-0 flex-1 truncate font-semibold">{brand?.name ?? 'Webhooks'}</span>
+        {owner !== undefined && <span className="truncate text-sm text-soft">{owner}</span>}
+        {owner !== undefined && onLeave && (
+          <Button small onClick={onLeave}>
+            Leave
+          </Button>
+        )}
+      </div>
+    </header>
+  )
+}
+
+function Pages() {
+  const { endpoint } = usePlace()
+  return endpoint === undefined ? <EndpointsPage /> : <EndpointPage key={endpoint} id={endpoint} />
 }

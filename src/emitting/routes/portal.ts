@@ -6,13 +6,13 @@ import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { Problem } from '../../errors.ts'
 import { isForeignWrite } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
+import { builtPage } from '../../http/pages/built-pages.ts'
 import { framedBy } from '../../http/responses/security-headers.ts'
 import type { Authenticate } from '../../http/access/principal.ts'
 import { ownerPattern, type Reach } from '../audience.ts'
 import type { Portal, PortalSession } from '../portal.ts'
 import { OwnNewSubscriberBody, OwnSubscriberChangeBody } from '../subscriber-body.ts'
 import type { Area } from './area.ts'
-import { portalPage } from './portal-page.ts'
 
 export interface PortalRouteParts {
   portal: Portal
@@ -144,7 +144,9 @@ function revokeRoute(app: App, { portal }: PortalRouteParts): void {
 }
 
 function pageRoute(app: App, { frameOrigins }: PortalRouteParts): void {
-  const page = portalPage(app.basePath)
+  const { basePath, site } = app
+  const brand = { name: site.plainName, logo: site.logo }
+  const page = builtPage(site, 'portal.html', { branded: true }).render({ basePath, brand })
   const headers = framedBy(frameOrigins)
   app.get(
     '/portal',

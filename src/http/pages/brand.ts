@@ -11,6 +11,8 @@ export interface Site {
   basePath: string
   /** The name of the service. Escaped. */
   name: string
+  /** The same as it was given. */
+  plainName: string
   /** The path of the logo. */
   logo: string
   /** Whether `/assets/brand.css` has colours. */
@@ -46,6 +48,7 @@ export function serveBrand(app: App, { brandName, brandLogo, brandColor }: Brand
   app.decorate('site', {
     basePath,
     name: escapeHtml(brandName),
+    plainName: brandName,
     logo: `${basePath}${brandLogo === undefined ? '/assets/icon.svg' : '/assets/brand-logo'}`,
     colored: brandColor !== undefined,
   })

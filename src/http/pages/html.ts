@@ -23,17 +23,15 @@ export interface HtmlDocument {
   basePath: string
   /** The address of the icon. Default: that of the service. */
   icon?: string
-  /** Attributes of the root element. */
-  attributes?: string
-  /** Elements of the head besides the title. Default: the style of all pages. */
-  head?: string
+  /** Elements of the head besides the title. */
+  head: string
 }
 
 export function htmlDocument(page: HtmlDocument): string {
-  const { title, body, basePath, attributes = '', head = style(basePath) } = page
+  const { title, body, basePath, head } = page
   const { icon = `${basePath}/assets/icon.svg` } = page
   return `<!doctype html>
-<html lang="en"${attributes}>
+<html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
@@ -43,8 +41,6 @@ ${body}
 </html>
 `
 }
-
-const style = (basePath: string): string => `<link rel="stylesheet" href="${basePath}/assets/style.css">`
 
 /**
  * A page for one purpose, with the brand of the installation above its title. It is not indexed and loads no script.
@@ -73,20 +69,3 @@ export function refreshPage(site: Site, label: string, url: string): string {
     `<p><a class="button wide" href="${escapeHtml(url)}">Continue to ${escapeHtml(label)}</a></p>`,
   )
 }
-
-/** The first link of a page, which skips the navigation for keyboard users. */
-export const skipLink = '<a class="skip" href="#content">Skip to content</a>'
-
-/** The form of a new subscriber and the drawer for details, which the scripts of both pages use. */
-export const newSubscriberForm = `<form id="new-subscriber" class="fields">
-        <label>Address <input type="url" name="url" required maxlength="2000" placeholder="https://shop.example.com/hooks"></label>
-        <label>Event types, all when empty <input type="text" name="eventTypes" placeholder="order.*"></label>
-        <button>Add</button>
-      </form>`
-export const drawer = `<dialog id="drawer" class="drawer" aria-labelledby="drawer-title">
-  <div class="content">
-    <div class="head"><h2 id="drawer-title"></h2><button id="drawer-close" class="small">Close</button></div>
-    <div id="drawer-notice" role="status"></div>
-    <div id="drawer-body"></div>
-  </div>
-</dialog>`

@@ -8,7 +8,13 @@ const request = { sessionId: 's1', clientId: 'forum', requestUri: 'urn:x', scope
 
 test('the page names the app, its host and each scope, and escapes what the app chose', () => {
   const page = consentPage({
-    site: { basePath: '/gate', name: 'Postern', logo: '/gate/assets/icon.svg', colored: false },
+    site: {
+      basePath: '/gate',
+      name: 'Postern',
+      plainName: 'Postern',
+      logo: '/gate/assets/icon.svg',
+      colored: false,
+    },
     client: { id: 'forum', name: 'Forum <b>of Ada</b>' },
     redirectUri: 'https://forum.example.com:8443/callback?x=1',
     scope: 'openid email orders:<i>read</i>',

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'react'
 import {
   Button,
   DataTable,
@@ -35,6 +36,7 @@ export function CursorTable(props: RowsProps) {
         onMore={hasNextPage ? () => void fetchNextPage() : undefined}
         loadingMore={isFetchingNextPage}
       />
+      {hasNextPage && <EndOfRows onSeen={() => void fetchNextPage()} reading={isFetchingNextPage} />}
       {rows.length > 0 && (
         <p role="status" className="text-sm text-soft">
           {formatNumber(rows.length)} rows shown{hasNextPage ? '; there are more.' : ', which is all.'}
@@ -42,6 +44,20 @@ export function CursorTable(props: RowsProps) {
       )}
     </>
   )
+}
+
+/** Reads further rows before the end of the table comes into view. */
+function EndOfRows({ onSeen, reading }: { onSeen: () => void; reading: boolean }) {
+  const end = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    if (reading || !end.current) return
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && onSeen(), {
+      rootMargin: '800px',
+    })
+    observer.observe(end.current)
+    return () => observer.disconnect()
+  }, [reading, onSeen])
+  return <div ref={end} />
 }
 
 /** The rows of a list with numbered pages. */

@@ -1,0 +1,62 @@
+import { createClient, PosternError, type Client, type Calls, type AnswerOf } from 'postern-client/api'
+import { boot } from '../api/boot.ts'
+
+/** Whether another page shows this one in a frame. Cookies are then neither sent nor read: docs/adr/0048. */
+export const embedded = window.parent !== window
+
+/** The token of a session in a frame. It is nowhere else, so a new loading of the frame needs a new link. */
+let accessToken: string | undefined
+
+export const api: Client = createClient({
+  url: location.origin + boot.basePath,
+  token: () => accessToken,
+  ...(embedded && { fetch: (address, init) => fetch(address, { ...init, credentials: 'omit' }) }),
+})
+
+export type Session = Pick<AnswerOf<Calls['POST /portal/session']>, 'owner' | 'expiresAt'>
+export type Subscriber = AnswerOf<Calls['GET /portal/subscribers']>['data'][number]
+export type SubscriberDetail = AnswerOf<Calls['GET /portal/subscribers/{id}']>
+export type EventType = AnswerOf<Calls['GET /event-types']>['data'][number]
+export type Delivery = AnswerOf<Calls['GET /portal/subscribers/{id}/deliveries']>['data'][number]
+export type DeliveryDetail = AnswerOf<Calls['GET /portal/deliveries/{id}']>
+
+/** Takes the token of the link out of the address, before anything else can read it there. */
+export function takeLink(): string | undefined {
+  const token = location.hash.slice(1)
+  if (!/^[\w-]{43}$/.test(token)) return undefined
+  history.replaceState(null, '', location.pathname + location.search)
+  return token
+}
+
+/**
+ * Opens a link, or goes on with the session of this browser.
+ * @param askToReplace whether to end the session of another owner, which `detail` names
+ * @returns undefined without a session
+ */
+export async function enter(
+  link: string | undefined,
+  askToReplace: (detail: string) => Promise<boolean>,
+): Promise<Session | undefined> {
+  try {
+    if (link !== undefined) return await open(link)
+    return embedded ? undefined : await api.get('/portal/session')
+  } catch (error) {
+    if (!(error instanceof PosternError)) throw error
+    if (error.status === 401) return undefined
+    if (error.code !== 'other-portal-session' || link === undefined) throw error
+    return (await askToReplace(error.message)) ? open(link, true) : api.get('/portal/session')
+  }
+}
+
+async function open(token: string, replace = false): Promise<Session> {
+  const { accessToken: granted, ...session } = await api.post('/portal/session', {
+    body: { token, ...(embedded && { embedded }), ...(replace && { replace }) },
+  })
+  accessToken = granted
+  return session
+}
+
+export async function leave(): Promise<void> {
+  await api.delete('/portal/session')
+  accessToken = undefined
+}

@@ -1,0 +1,94 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Status } from '../ui/badge.tsx'
+import { SelectField } from '../ui/fields.tsx'
+import { Empty } from '../ui/notices.tsx'
+import { Section } from '../ui/page.tsx'
+import { DataTable, type Column } from '../ui/table.tsx'
+import { Time } from '../ui/time.tsx'
+import { api, type Delivery } from './client.ts'
+import { DeliveryDrawer } from './delivery-drawer.tsx'
+import { goTo, usePlace, type Place } from './place.ts'
+import { PortalProblem } from './without-link.tsx'
+
+const statuses = [{ value: '', label: 'all' }, 'pending', 'delivered', 'dead', 'cancelled']
+
+const columnsOf = (place: Place): readonly Column<Delivery>[] => [
+  { key: 'time', header: 'Time', width: '10rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  {
+    key: 'type',
+    header: 'Event',
+    cell: ({ id, eventType }) => (
+      <button
+        type="button"
+        className="min-h-6 max-w-full truncate font-mono text-sm text-accent underline underline-offset-2"
+        onClick={() => goTo({ ...place, delivery: String(id) })}
+      >
+        {eventType}
+      </button>
+    ),
+  },
+  { key: 'status', header: 'Status', width: '8rem', cell: ({ status }) => <Status value={status} /> },
+  {
+    key: 'attempts',
+    header: 'Attempts',
+    width: '6rem',
+    align: 'right',
+    cell: ({ attemptCount }) => attemptCount,
+  },
+  {
+    key: 'answer',
+    header: 'Last answer',
+    cell: ({ lastStatus, lastError }) => (
+      <span title={lastError ?? undefined}>{lastStatus ?? lastError ?? '—'}</span>
+    ),
+  },
+]
+
+/** The log of deliveries to an endpoint, newest first. */
+export function Deliveries({ endpoint }: { endpoint: string }) {
+  const place = usePlace()
+  const { status, delivery } = place
+  const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery({
+    queryKey: ['deliveries', endpoint, status],
+    queryFn: ({ pageParam, signal }) =>
+      api.get('/portal/subscribers/{id}/deliveries', {
+        params: { id: endpoint },
+        query: { limit: 50, cursor: pageParam, status },
+        signal,
+      }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ pageInfo }) => pageInfo.nextCursor ?? undefined,
+    refetchInterval: 3_000,
+  })
+  if (error && !data) return <PortalProblem error={error} />
+  return (
+    <Section flush>
+      <div className="w-44 p-3">
+        <SelectField
+          label="Status"
+          options={statuses}
+          value={status ?? ''}
+          onChange={({ target }) => goTo({ endpoint, tab: 'deliveries', status: target.value || undefined })}
+        />
+      </div>
+      <DataTable
+        label="Deliveries"
+        columns={columnsOf(place)}
+        rows={data?.pages.flatMap((page) => page.data) ?? []}
+        rowKey={({ id }) => String(id)}
+        isCurrent={({ id }) => String(id) === delivery}
+        loading={isPending}
+        onMore={hasNextPage ? () => void fetchNextPage() : undefined}
+        loadingMore={isFetchingNextPage}
+        empty={
+          <Empty title={status === undefined ? 'Nothing was sent yet' : 'No delivery has this status'}>
+            {status === undefined && 'Send a test event to see what arrives.'}
+          </Empty>
+        }
+      />
+      {delivery !== undefined && (
+        <DeliveryDrawer id={delivery} onClose={() => goTo({ ...place, delivery: undefined })} />
+      )}
+    </Section>
+  )
+}

@@ -1,0 +1,149 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { ArrowLeft } from 'lucide-react'
+import { useState } from 'react'
+import { Status } from '../ui/badge.tsx'
+import { Button } from '../ui/button.tsx'
+import { useConfirm } from '../ui/confirm.tsx'
+import { Loading, Notice, ProblemNotice } from '../ui/notices.tsx'
+import { Tabs } from '../ui/tabs.tsx'
+import { Time } from '../ui/time.tsx'
+import { toast } from '../ui/toast.tsx'
+import { api, type SubscriberDetail } from './client.ts'
+import { Deliveries } from './deliveries.tsx'
+import { EndpointForm } from './endpoint-form.tsx'
+import { Overview } from './overview.tsx'
+import { goTo, usePlace } from './place.ts'
+import { Replays } from './replays.tsx'
+import { Secrets } from './secrets.tsx'
+import { Verification } from './verification.tsx'
+import { PortalProblem } from './without-link.tsx'
+
+/** One endpoint: how it is, its deliveries, settings, secrets, and the code that verifies them. */
+export function EndpointPage({ id }: { id: string }) {
+  const { tab = 'deliveries' } = usePlace()
+  const { data, error } = useQuery({
+    queryKey: ['endpoint', id],
+    queryFn: ({ signal }) => api.get('/portal/subscribers/{id}', { params: { id }, signal }),
+    refetchInterval: 5_000,
+  })
+  const back = (
+    <Button small kind="quiet" icon={<ArrowLeft size={16} aria-hidden />} onClick={() => goTo({})}>
+      All endpoints
+    </Button>
+  )
+  if (error && !data)
+    return (
+      <>
+        {back}
+        <PortalProblem error={error} />
+      </>
+    )
+  if (!data) return <Loading />
+  return (
+    <>
+      {back}
+      <Head endpoint={data} />
+      <Tabs
+        label="Endpoint"
+        value={tab}
+        onChange={(next) => goTo({ endpoint: id, tab: next })}
+        tabs={[
+          { value: 'deliveries', label: 'Deliveries', content: <Deliveries endpoint={id} /> },
+          { value: 'overview', label: 'Overview', content: <Overview endpoint={data} /> },
+          { value: 'replays', label: 'Replays', content: <Replays endpoint={id} /> },
+          { value: 'secrets', label: 'Secrets', content: <Secrets endpoint={data} /> },
+          { value: 'verification', label: 'Verification code', content: <Verification endpoint={id} /> },
+        ]}
+      />
+    </>
+  )
+}
+
+function Head({ endpoint }: { endpoint: SubscriberDetail }) {
+  const { id, url, description, state, status, failingSince, disablesAt, disabledReason } = endpoint
+  const [changing, setChanging] = useState(false)
+  const queries = useQueryClient()
+  const confirm = useConfirm()
+  const refresh = (): Promise<void> =>
+    queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' })
+  const test = useMutation({
+    mutationFn: () => api.post('/portal/subscribers/{id}/test', { params: { id } }),
+    onSuccess: async () => {
+      toast('A test event is on its way')
+      goTo({ endpoint: id, tab: 'deliveries' })
+      await refresh()
+    },
+  })
+  const turn = useMutation({
+    mutationFn: (next: 'active' | 'paused') =>
+      api.patch('/portal/subscribers/{id}', { params: { id }, body: { status: next } }),
+    onSuccess: refresh,
+  })
+  const remove = useMutation({
+    mutationFn: () => api.delete('/portal/subscribers/{id}', { params: { id } }),
+    onSuccess: async () => {
+      goTo({})
+      toast('Removed')
+      await queries.invalidateQueries({ queryKey: ['endpoints'] })
+    },
+  })
+  const askAndRemove = async (): Promise<void> => {
+    const sure = await confirm({
+      title: 'Remove this endpoint?',
+      consequence: `Nothing more is sent to ${url}, and its log of deliveries is deleted. This cannot be undone.`,
+      action: 'Remove',
+    })
+    if (sure) remove.mutate()
+  }
+  const problem = test.error ?? turn.error ?? remove.error
+  return (
+    <>
+      <div className="mt-2 mb-4 flex flex-wrap items-start gap-3">
+        <div className="min-w-0 flex-1 basis-64">
+          <h1 className="flex flex-wrap items-center gap-x-3 text-xl font-semibold">
+            <span className="min-w-0 break-all">{description ?? url}</span> <Status value={state} />
+          </h1>
+          {description !== null && <p className="break-all text-soft">{url}</p>}
+        </div>
+        <div className="flex flex-wrap gap-2">
+          <Button busy={test.isPending} onClick={() => test.mutate()}>
+            Send a test event
+          </Button>
+          <Button onClick={() => setChanging(true)}>Change</Button>
+          <Button
+            busy={turn.isPending}
+            onClick={() => turn.mutate(status === 'active' ? 'paused' : 'active')}
+          >
+            {status === 'active' ? 'Pause' : 'Resume'}
+          </Button>
+          <Button kind="danger" busy={remove.isPending} onClick={() => void askAndRemove()}>
+            Remove
+          </Button>
+        </div>
+      </div>
+      {problem && <ProblemNotice error={problem} />}
+      {disabledReason !== null && <Notice tone="warn">Nothing is sent: {disabledReason}</Notice>}
+      {failingSince !== null && (
+        <Notice tone="warn">
+          Deliveries fail since <Time value={failingSince} />.
+          {disablesAt !== null && (
+            <>
+              {' '}
+              Without a success, the endpoint is disabled after <Time value={disablesAt} />.
+            </>
+          )}
+        </Notice>
+      )}
+      {changing && (
+        <EndpointForm
+          endpoint={endpoint}
+          onClose={() => setChanging(false)}
+          onSaved={() => {
+            setChanging(false)
+            toast('Saved')
+          }}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,144 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Plus } from 'lucide-react'
+import { useState } from 'react'
+import { Badge, Status } from '../ui/badge.tsx'
+import { Button } from '../ui/button.tsx'
+import { JsonView } from '../ui/json.tsx'
+import { Empty } from '../ui/notices.tsx'
+import { Section } from '../ui/page.tsx'
+import { DataTable, type Column } from '../ui/table.tsx'
+import { formatPercent } from '../ui/time.tsx'
+import { api, type EventType, type Subscriber } from './client.ts'
+import { EndpointForm } from './endpoint-form.tsx'
+import { useEventTypes } from './event-types.ts'
+import { goTo } from './place.ts'
+import { PortalProblem } from './without-link.tsx'
+import { NewSecret } from './secrets.tsx'
+
+const columns: readonly Column<Subscriber>[] = [
+  {
+    key: 'url',
+    header: 'Address',
+    cell: ({ id, url, description }) => (
+      <button
+        type="button"
+        title={url}
+        className="min-h-6 max-w-full truncate text-left text-accent underline underline-offset-2"
+        onClick={() => goTo({ endpoint: id })}
+      >
+        {description ?? url}
+      </button>
+    ),
+  },
+  {
+    key: 'types',
+    header: 'Event types',
+    cell: ({ eventTypes }) => (
+      <span title={eventTypes.join(', ')}>{eventTypes.includes('*') ? 'all' : eventTypes.join(', ')}</span>
+    ),
+  },
+  { key: 'state', header: 'Status', width: '8rem', cell: ({ state }) => <Status value={state} /> },
+  {
+    key: 'success',
+    header: 'Success, last day',
+    width: '11rem',
+    align: 'right',
+    cell: ({ lastDay: { successRate } }) => (successRate === null ? '—' : formatPercent(successRate)),
+  },
+]
+
+/** All endpoints of the owner, and the catalogue of events. */
+export function EndpointsPage() {
+  const [adding, setAdding] = useState(false)
+  const [secret, setSecret] = useState<{ id: string; secret?: string }>()
+  const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery({
+    queryKey: ['endpoints'],
+    queryFn: ({ pageParam, signal }) =>
+      api.get('/portal/subscribers', { query: { limit: 50, cursor: pageParam }, signal }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ pageInfo }) => pageInfo.nextCursor ?? undefined,
+    refetchInterval: 10_000,
+  })
+  if (error) return <PortalProblem error={error} />
+  const add = (
+    <Button kind="primary" icon={<Plus size={16} aria-hidden />} onClick={() => setAdding(true)}>
+      Add an endpoint
+    </Button>
+  )
+  return (
+    <>
+      <div className="mb-5 flex flex-wrap items-start gap-3">
+        <div className="min-w-0 flex-1 basis-64">
+          <h1 className="text-xl font-semibold">Your endpoints</h1>
+          <p className="mt-0.5 text-soft">The addresses that your events are sent to.</p>
+        </div>
+        {add}
+      </div>
+      <Section flush>
+        <DataTable
+          label="Endpoints"
+          columns={columns}
+          rows={data?.pages.flatMap((page) => page.data) ?? []}
+          rowKey={({ id }) => id}
+          loading={isPending}
+          onMore={hasNextPage ? () => void fetchNextPage() : undefined}
+          loadingMore={isFetchingNextPage}
+          empty={
+            <Empty title="None yet">
+              Add the https address of a server of yours. Each event is sent to it as a signed POST.
+            </Empty>
+          }
+        />
+      </Section>
+      <Catalogue />
+      {adding && (
+        <EndpointForm
+          onClose={() => setAdding(false)}
+          onSaved={(created) => {
+            setAdding(false)
+            setSecret(created)
+          }}
+        />
+      )}
+      {secret && (
+        <NewSecret
+          secret={secret.secret}
+          onClose={() => {
+            setSecret(undefined)
+            goTo({ endpoint: secret.id })
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+function Catalogue() {
+  const { data = [] } = useEventTypes()
+  if (data.length === 0) return null
+  return (
+    <Section title="Event types" description="What can be sent.">
+      {data.map((one) => (
+        <EventTypeEntry key={one.type} {...one} />
+      ))}
+    </Section>
+  )
+}
+
+function EventTypeEntry({ type, description, samples }: EventType) {
+  return (
+    <details className="border-t border-line py-2 first:border-t-0">
+      <summary className="min-h-6 cursor-pointer">
+        <span className="font-mono text-sm">{type}</span>
+      </summary>
+      <div className="pt-2">
+        {description !== null && <p className="mb-2">{description}</p>}
+        {samples.length > 0 ? (
+          <JsonView text={JSON.stringify(samples[0], null, 2)} label={`Sample of ${type}`} />
+        ) : (
+          <Badge>no sample</Badge>
+        )}
+      </div>
+    </details>
+  )
+}

@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { after, before, describe, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { list } from '../../src/index.ts'
+import { engines } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { insertProducts, product } from '../listing/seed.ts'
+import { assertAccessible } from './accessibility.ts'
+import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
+
+const fields = {
+  id: { type: 'text' },
+  category: { type: 'text' },
+  price: { type: 'number' },
+  stock: { type: 'number' },
+  name: { type: 'text' },
+} as const
+const shelf = list({
+  path: '/shelf',
+  table: 'products',
+  summary: 'What is on the shelf',
+  fields,
+  key: 'id',
+  filters: { category: 'in', minPrice: { kind: 'atLeast', field: 'price' } },
+  sort: ['price', 'name'],
+  limit: { max: 1000 },
+  exports: true,
+  expand: { same: { table: 'products', from: 'id', fields: { name: { type: 'text' } } } },
+})
+const numbered = list({ path: '/numbered', table: 'products', fields, key: 'id', pages: ['offset'] })
+
+/** What an administrator does with the lists. */
+describe('data in a browser', () => {
+  let service: TestService
+  let browser: Browser
+  let page: Page
+  const complaints: string[] = []
+
+  before(async () => {
+    service = await startTestService(engines[0]!, { config: { listing: { lists: [shelf, numbered] } } })
+    const rows = Array.from({ length: 10_000 }, (_, index) =>
+      product(`p${String(index).padStart(5, '0')}`, {
+        category: index % 2 === 0 ? 'tools' : 'toys',
+        price: (index * 7_919) % 10_007,
+        name: `Thing ${index}`,
+      }),
+    )
+    for (let at = 0; at < rows.length; at += 500)
+      await insertProducts(service.database, rows.slice(at, at + 500))
+    browser = await launchBrowser()
+    page = await browser.newPage({ viewport: { width: 1440, height: 900 }, acceptDownloads: true })
+    page.on('console', (message) => {
+      if (message.type() === 'error') complaints.push(message.text())
+    })
+    page.on('pageerror', (error) => complaints.push(String(error)))
+    await signIn(page, service, 'Ada Lovelace')
+  })
+  after(async () => {
+    await browser?.close()
+    await service?.close()
+  })
+
+  const table = (path: string) => page.getByRole('table', { name: `Rows of ${path}` })
+  const firstRow = async (path: string): Promise<string> =>
+    (await table(path).locator('tbody tr[data-index="0"]').innerText()).replaceAll(/\s+/g, ' ')
+
+  test('all lists are shown, and lead to their rows', async () => {
+    await page.goto(`${service.baseUrl}/dashboard/data`)
+    await page.getByRole('link', { name: '/shelf' }).waitFor()
+    for (const name of ['/users', '/products', '/api/posts', '/numbered'])
+      await page.getByRole('link', { name, exact: true }).waitFor()
+    await assertAccessible(page)
+    await pictures('data-lists')
+    await page.getByRole('link', { name: '/shelf' }).click()
+    await page.getByRole('heading', { level: 1, name: '/shelf' }).waitFor()
+    await table('/shelf').getByText('p00000').waitFor()
+  })
+
+  test('a list of 10,000 rows is filtered and sorted, and the address keeps both', async () => {
+    await page.getByLabel('category is one of').fill('toys')
+    await page.getByLabel('price at least').fill('5000')
+    await page.getByRole('button', { name: 'Apply' }).click()
+    await page.waitForURL(/f\.category=toys/)
+    await page.getByRole('button', { name: /^price/ }).click()
+    await page.waitForURL(/sort=price/)
+    await table('/shelf')
+      .getByText('5000', { exact: true })
+      .or(table('/shelf').getByText('5001', { exact: true }))
+      .first()
+      .waitFor()
+    await page.getByRole('button', { name: /^price/ }).click()
+    await page.waitForURL(/sort=-price/)
+    await table('/shelf')
+      .locator('tbody tr[data-index="0"]', { hasText: /1000[456]/ })
+      .waitFor()
+    const before = await firstRow('/shelf')
+    assert.match(before, /toys/)
+    await page.reload()
+    await table('/shelf').locator('tbody tr').first().waitFor()
+    assert.equal(await firstRow('/shelf'), before)
+    assert.equal(await page.getByLabel('category is one of').inputValue(), 'toys')
+    await assertAccessible(page)
+    await pictures('data-list')
+    await page.goBack()
+    await page.waitForURL(/sort=price/)
+  })
+
+  test('the export has the rows that the filters leave', async () => {
+    const download = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'CSV' }).click()
+    const file = await (await download).path()
+    const lines = (await readFile(file, 'utf8')).trim().split('\r\n')
+    assert.match(lines[0]!, /id.*category/)
+    assert.ok(lines.length > 1_000 && lines.length < 5_000, `${lines.length} lines`)
+    assert.ok(lines.slice(1).every((line) => line.includes('toys')))
+  })
+
+  test('expansions are shown within the rows', async () => {
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await page.getByLabel('with same').check()
+    await page.waitForURL(/expand=same/)
+    await table('/shelf').getByRole('columnheader', { name: 'same' }).waitFor()
+    await table('/shelf').getByText('{"name":"Thing').first().waitFor()
+  })
+
+  test('all 10,000 rows are reached by scrolling, and only those in view are in the page', async () => {
+    await page.goto(`${service.baseUrl}/dashboard/data/shelf`)
+    const status = page.getByText(/rows shown/)
+    await status.waitFor()
+    for (let turn = 0; turn < 200 && !/which is all/.test(await status.innerText()); turn += 1) {
+      const shown = await status.innerText()
+      await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
+      await page.waitForFunction(
+        (before) =>
+          ![
+            ...(
+              globalThis as unknown as { document: { querySelectorAll(s: string): { innerText: string }[] } }
+            ).document.querySelectorAll('p[role=status]'),
+          ].some(({ innerText }) => innerText === before),
+        shown,
+      )
+    }
+    assert.match(await status.innerText(), /^10,000 rows shown/)
+    await table('/shelf').getByText('p09999').waitFor()
+    assert.ok((await table('/shelf').locator('tbody tr[data-index]').count()) < 100)
+  })
+
+  test('numbered pages go forth and back', async () => {
+    await page.goto(`${service.baseUrl}/dashboard/data/numbered`)
+    await page.getByText(/Page 1 of 100, 10,000 rows/).waitFor()
+    await page.getByRole('button', { name: 'Next' }).click()
+    await page.getByText(/Page 2 of 100/).waitFor()
+    await table('/numbered').getByText('p00100').waitFor()
+    assert.match(page.url(), /page=2/)
+    await page.goBack()
+    await page.getByText(/Page 1 of 100/).waitFor()
+  })
+
+  test('a row is created, with problems at their fields; changed; and deleted after a question', async () => {
+    await page.goto(`${service.baseUrl}/dashboard/data/products?f.category=spades`)
+    await page.getByText('No row matches the filters').waitFor()
+    await page.getByRole('button', { name: 'New row' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('textbox', { name: 'id (optional)' }).fill('spade-1')
+    await dialog.getByRole('textbox', { name: 'category' }).fill('spades')
+    await dialog.getByRole('textbox', { name: 'price' }).fill('much')
+    await dialog.getByRole('textbox', { name: 'stock' }).fill('3')
+    await dialog.getByRole('textbox', { name: 'name' }).fill('Spade')
+    await dialog.getByRole('textbox', { name: 'createdAt (optional)' }).fill('yesterday')
+    await dialog.getByRole('button', { name: 'Create' }).click()
+    await dialog.getByText('Enter a number.').waitFor()
+    await assertAccessible(page)
+    await pictures('data-form')
+    await dialog.getByRole('textbox', { name: 'price' }).fill('12.5')
+    await dialog.getByRole('button', { name: 'Create' }).click()
+    // Only the service knows what a time is.
+    const time = dialog.getByRole('textbox', { name: 'createdAt (optional)' })
+    await dialog.locator('[role=alert]').waitFor()
+    assert.equal(await time.getAttribute('aria-invalid'), 'true')
+    await time.fill('')
+    await dialog.getByRole('button', { name: 'Create' }).click()
+    await page.getByRole('button', { name: 'spade-1' }).click()
+    await dialog.getByRole('button', { name: 'Change' }).click()
+    await dialog.getByRole('textbox', { name: 'price' }).fill('13')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.getByText('13', { exact: true }).waitFor()
+    await assertAccessible(page)
+    await pictures('data-row')
+    await dialog.getByRole('button', { name: 'Delete' }).click()
+    await answerDialog(page, 'Delete')
+    await page.getByText('No row matches the filters').waitFor()
+    const response = await service.admin('/audit?limit=5')
+    assert.match(await response.text(), /item\.deleted/)
+  })
+
+  test('without a complaint of the browser but for refused calls', () => {
+    assert.deepEqual(
+      complaints.filter((text) => !/status of 400/.test(text)),
+      [],
+    )
+  })
+
+  async function pictures(name: string): Promise<void> {
+    if (!process.env['SCREENSHOTS']) return
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      for (const width of [1440, 390]) {
+        await page.setViewportSize({ width, height: 900 })
+        await picture(page, `${name}-${width}-${colorScheme}`, false)
+      }
+    }
+    await page.setViewportSize({ width: 1440, height: 900 })
+  }
+})
