@@ -1,0 +1,90 @@
+// The pages without scripts: sign-in, errors, devices, sign-out.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { engines } from '../harness/engines.ts'
+import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { assertAccessible } from './accessibility.ts'
+import { launchBrowser, picture } from './browser.ts'
+
+describe('pages for people in a browser', () => {
+  let provider: OAuthProvider
+  let service: TestService
+  let browser: Browser
+
+  before(async () => {
+    provider = await startOAuthProvider()
+    service = await startTestService(engines[0]!, {
+      env: { ...provider.env('ACME'), BRAND_NAME: 'Acme Gate', BRAND_COLOR: '#ff8800' },
+    })
+    browser = await launchBrowser()
+  })
+  after(async () => {
+    await browser?.close()
+    await service?.close()
+    await provider?.close()
+  })
+
+  test('without JavaScript a person signs in, and the provider is remembered', async () => {
+    const context = await browser.newContext({ javaScriptEnabled: false })
+    const page = await context.newPage()
+    await page.goto(`${service.baseUrl}/login`)
+    const buttons = page.getByRole('navigation', { name: 'Identity providers' }).getByRole('link')
+    assert.equal(await buttons.count(), 2)
+    assert.match(await buttons.first().innerText(), /Acme/)
+    await page.getByRole('link', { name: /development provider/ }).click()
+    await page.getByText('Ada Lovelace').first().click()
+    await page.waitForURL('**/dashboard')
+    await page.goto(`${service.baseUrl}/login`)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.goto(`${service.baseUrl}/login`)
+    assert.match(await buttons.first().innerText(), /development provider.*used last/)
+    await context.close()
+  })
+
+  test('they are accessible in both themes', async () => {
+    const page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
+    await page.goto(`${service.baseUrl}/login`)
+    await page.getByRole('link', { name: /development provider/ }).click()
+    await assertAccessible(page)
+    await page.getByText('Ada Lovelace').first().click()
+    await page.waitForURL('**/dashboard')
+    for (const [name, path] of [
+      ['login', '/login?select_account=true'],
+      ['login-failed', '/login?error=access-denied&id=1234&provider=acme'],
+      ['signed-in', '/login'],
+      ['not-found', '/nope'],
+      ['device', '/device'],
+      ['sign-out', '/oauth2/end-session'],
+    ] as const) {
+      await page.goto(service.baseUrl + path)
+      assert.equal(await page.locator('h1').count(), 1, path)
+      assert.equal(await page.locator('main').count(), 1, path)
+      assert.match(await page.title(), / · Acme Gate$/, path)
+      await assertAccessible(page)
+      await pictures(page, name)
+    }
+    await page.close()
+  })
+
+  test('a page that does not exist has a way on', async () => {
+    const page = await browser.newPage()
+    await page.goto(`${service.baseUrl}/nope`)
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor()
+    await page.getByRole('link', { name: 'Go to the dashboard' }).click()
+    await page.waitForURL('**/login')
+    await page.close()
+  })
+
+  async function pictures(page: Page, name: string): Promise<void> {
+    if (!process.env['SCREENSHOTS']) return
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      for (const width of [1440, 390]) {
+        await page.setViewportSize({ width, height: 900 })
+        await picture(page, `page-${name}-${width}-${colorScheme}`, false)
+      }
+    }
+  }
+})
