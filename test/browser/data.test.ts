@@ -142,6 +142,7 @@ describe('data in a browser', () => {
       )
     }
     assert.match(await status.innerText(), /^10,000 rows shown/)
+    await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
     await table('/shelf').getByText('p09999').waitFor()
     assert.ok((await table('/shelf').locator('tbody tr[data-index]').count()) < 100)
   })

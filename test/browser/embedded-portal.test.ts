@@ -85,7 +85,7 @@ describe('the portal in a frame', () => {
     await frame.getByRole('tab', { name: 'Verification code' }).click()
     const height = (): Promise<number> =>
       page
-        .locator('iframe')
+        .locator('iframe[title=Webhooks]')
         .evaluate((element) => (element as unknown as { offsetHeight: number }).offsetHeight)
     await frame.getByLabel('Language').waitFor()
     await page.waitForFunction('document.querySelector("iframe").offsetHeight > 600')

@@ -10,6 +10,8 @@ import { tellHeight } from './embedding.ts'
 import { Portal } from './portal.tsx'
 
 const link = takeLink()
+// Another link for this page changes the fragment only, which loads nothing by itself.
+addEventListener('hashchange', () => location.reload())
 // Its own cache: a session that ends leads to a message here, and not to the sign-in page.
 const queries = new QueryClient({ defaultOptions: { queries: { staleTime: 2_000, retry: false } } })
 applyTheme()

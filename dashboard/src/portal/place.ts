@@ -9,9 +9,7 @@ let current = read()
 
 function read(): Place {
   const search = new URLSearchParams(location.search)
-  return Object.fromEntries(
-    names.flatMap((name) => (search.get(name) ? [[name, search.get(name)!]] : [])),
-  ) as Place
+  return Object.fromEntries(names.flatMap((name) => (search.get(name) ? [[name, search.get(name)!]] : [])))
 }
 
 function changed(): void {

@@ -41,7 +41,7 @@ export interface BuiltPageOptions {
 export function builtPage(site: Site, file: string, options: BuiltPageOptions = {}): BuiltPage {
   const { branded = false, preload } = options
   const { basePath } = site
-  if (folder === undefined) return { render: () => notBuilt(site) }
+  if (folder === undefined || !existsSync(join(folder, file))) return { render: () => notBuilt(site) }
   const html = readFileSync(join(folder, file), 'utf8')
     .replaceAll(/(src|href)="\.\//g, `$1="${basePath}/assets/app/`)
     .replace('href="/assets/', `href="${basePath}/assets/`)

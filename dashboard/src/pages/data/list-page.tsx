@@ -7,6 +7,7 @@ import { NotFoundPage } from '../../layout/faults.tsx'
 import { Filters } from './filters.tsx'
 import { rowQuery, type ListSearch } from './list-search.ts'
 import { useLists, type ListDescription } from './lists.ts'
+import { ListsPage } from './lists-page.tsx'
 import { RowForm } from './row-form.tsx'
 import { CursorTable, NumberedTable } from './rows.tsx'
 
@@ -15,6 +16,10 @@ const route = getRouteApi('/data/$')
 /** One list as a table, with all that it declares. */
 export function ListPage() {
   const { _splat = '' } = route.useParams()
+  return _splat === '' ? <ListsPage /> : <ListOf path={`/${_splat}`} />
+}
+
+function ListOf({ path: wanted }: { path: string }) {
   const { data, error, refetch } = useLists()
   if (error)
     return (
@@ -23,7 +28,7 @@ export function ListPage() {
       </Page>
     )
   if (!data) return <Loading />
-  const list = data.find(({ path }) => path === `/${_splat}`)
+  const list = data.find(({ path }) => path === wanted)
   return list ? <OneList key={list.path} list={list} /> : <NotFoundPage />
 }
 

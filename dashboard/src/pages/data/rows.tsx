@@ -39,7 +39,8 @@ export function CursorTable(props: RowsProps) {
       {hasNextPage && <EndOfRows onSeen={() => void fetchNextPage()} reading={isFetchingNextPage} />}
       {rows.length > 0 && (
         <p role="status" className="text-sm text-soft">
-          {formatNumber(rows.length)} rows shown{hasNextPage ? '; there are more.' : ', which is all.'}
+          {formatNumber(rows.length)} {rows.length === 1 ? 'row' : 'rows'} shown
+          {hasNextPage ? '; there are more.' : ', which is all.'}
         </p>
       )}
     </>
@@ -66,7 +67,7 @@ export function NumberedTable(props: RowsProps) {
   const { data, error, isPending, refetch } = useNumberedRows(list, search)
   const pagination = data?.pagination
   const page = pagination?.page ?? 1
-  const go = (to: number): void => onChange({ ...search, page: String(to) })
+  const go = (to: number): void => onChange({ ...search, page: to })
   return (
     <>
       {error && <ProblemNotice error={error} retry={() => void refetch()} />}
@@ -99,7 +100,7 @@ function Rows({
   ...more
 }: RowsProps & { rows: readonly Row[]; loading: boolean; onMore?: () => void; loadingMore?: boolean }) {
   const keyOf = (row: Row): string => String(row[list.key])
-  const opened = search.row === undefined ? undefined : rows.find((row) => keyOf(row) === search.row)
+  const opened = search.row === undefined ? undefined : rows.find((row) => keyOf(row) === String(search.row))
   const filtered = Object.keys(filtersOf(search)).length > 0
   return (
     <Section flush>
