@@ -79,7 +79,8 @@ export function Replays({ endpoint }: { endpoint: string }) {
         </form>
         {count.data && (
           <p role="status" className="mt-3 flex flex-wrap items-center gap-3">
-            {formatNumber(count.data.total)} deliveries match.
+            {formatNumber(count.data.total)}{' '}
+            {count.data.total === 1 ? 'delivery matches' : 'deliveries match'}.
             {count.data.total > 0 && (
               <Button kind="primary" busy={start.isPending} onClick={() => start.mutate()}>
                 Send them again
