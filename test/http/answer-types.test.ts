@@ -67,7 +67,7 @@ describe('every route', () => {
       const paths = [absent, '1', 'provider'].map((value) => url.replaceAll(/:\w+/g, value))
       return [...new Set(paths)].flatMap((path) =>
         path.includes('*')
-          ? ['style.css', 'docs.js'].map((file) => ({ method, path: path.replace('*', file) }))
+          ? ['pages.css', 'reference.js'].map((file) => ({ method, path: path.replace('*', file) }))
           : [{ method, path }],
       )
     })

@@ -69,3 +69,6 @@ export function refreshPage(site: Site, label: string, url: string): string {
     `<p><a class="button wide" href="${escapeHtml(url)}">Continue to ${escapeHtml(label)}</a></p>`,
   )
 }
+
+/** The first link of a page, which skips the navigation for keyboard users. */
+export const skipLink = '<a class="skip" href="#content">Skip to content</a>'
