@@ -72,6 +72,13 @@ test('a declared schema needs to be one, and a handler of the same key', () => {
 test('a handler has its declared limits in milliseconds, or the defaults', () => {
   const handle = (): undefined => undefined
   const [plain, bounded] = readHandlers({ a: handle, b: { handle, concurrency: 2, timeout: 0.5 } }, 30_000)
-  assert.deepEqual(plain, { key: 'a', handle, timeout: 30_000, concurrency: undefined, orderBy: undefined })
-  assert.deepEqual(bounded, { key: 'b', handle, timeout: 500, concurrency: 2, orderBy: undefined })
+  assert.deepEqual(plain, {
+    key: 'a',
+    id: 'a',
+    handle,
+    timeout: 30_000,
+    concurrency: undefined,
+    orderBy: undefined,
+  })
+  assert.deepEqual(bounded, { key: 'b', id: 'b', handle, timeout: 500, concurrency: 2, orderBy: undefined })
 })

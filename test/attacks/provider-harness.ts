@@ -12,7 +12,7 @@ export interface AttackedProvider {
   service: TestService
   upstream: OAuthProvider
   /** A browser in which this person has signed in. */
-  browserOf: (person: string) => Promise<Browser>
+  browserOf: (person: string, browser?: Browser) => Promise<Browser>
   /** Moves the clock of the service. */
   pass: (milliseconds: number) => void
   close: () => Promise<void>
@@ -34,9 +34,8 @@ export async function startAttackedProvider(
   return {
     service,
     upstream,
-    async browserOf(person) {
+    async browserOf(person, browser = new Browser()) {
       upstream.profile = { id: person, name: person }
-      const browser = new Browser()
       await signIn(service, browser)
       return browser
     },

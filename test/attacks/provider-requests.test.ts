@@ -144,27 +144,37 @@ onEachEngine('authorization requests of an attacker', (engine) => {
     }
   })
 
+  /** Begins a sign-in for the app; the request then waits for the person of this browser. */
+  async function park(browser: Browser): Promise<URL> {
+    const start = await browser.go(authorizeUrl(attacked.service))
+    return new URL(locationOf(start).searchParams.get('return_to')!, attacked.service.baseUrl)
+  }
+
   test('a request that waits: for another app, and after its use', async () => {
-    const start = await new Browser().go(authorizeUrl(attacked.service))
-    const waiting = new URL(locationOf(start).searchParams.get('return_to')!, attacked.service.baseUrl)
+    const browser = new Browser()
+    const waiting = await park(browser)
     const requestUri = waiting.searchParams.get('request_uri')!
-    await assertPageOfRefusal(attacked, {
-      browser: victim,
-      url: byReference('evil', requestUri),
-      ...invalidUri,
-    })
-    assert.ok(locationOf(await victim.go(waiting)).searchParams.get('code'))
-    await assertPageOfRefusal(attacked, { browser: victim, url: waiting, ...invalidUri })
-    const late = await new Browser().go(authorizeUrl(attacked.service))
+    await attacked.browserOf('waiting', browser)
+    await assertPageOfRefusal(attacked, { browser, url: byReference('evil', requestUri), ...invalidUri })
+    assert.ok(locationOf(await browser.go(waiting)).searchParams.get('code'))
+    await assertPageOfRefusal(attacked, { browser, url: waiting, ...invalidUri })
+    const late = new Browser()
+    const url = await park(late)
+    await attacked.browserOf('late', late)
     attacked.pass(20 * 60_000)
-    const url = new URL(locationOf(late).searchParams.get('return_to')!, attacked.service.baseUrl)
+    await assertPageOfRefusal(attacked, { browser: late, url, ...invalidUri })
+  })
+
+  test('a request that waits in the browser of another person', async () => {
+    const url = await park(new Browser())
     await assertPageOfRefusal(attacked, { browser: victim, url, ...invalidUri })
   })
 
   test('twenty uses of a waiting request at once give one code', async () => {
-    const start = await new Browser().go(authorizeUrl(attacked.service))
-    const waiting = new URL(locationOf(start).searchParams.get('return_to')!, attacked.service.baseUrl)
-    const answers = await Promise.all(Array.from({ length: 20 }, () => victim.go(waiting)))
+    const browser = new Browser()
+    const waiting = await park(browser)
+    await attacked.browserOf('hasty', browser)
+    const answers = await Promise.all(Array.from({ length: 20 }, () => browser.go(waiting)))
     assert.equal(answers.filter(({ status }) => status === 303).length, 1)
     assert.ok(answers.every(({ status }) => status === 303 || status === 400))
   })

@@ -6,7 +6,12 @@ import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { signIn, whoAmI } from '../login/harness.ts'
 import { answerOf, authorizeUrl, callback } from '../oauth2/harness.ts'
-import { assertRecorded, startAttackedProvider, type AttackedProvider } from './provider-harness.ts'
+import {
+  assertPageOfRefusal,
+  assertRecorded,
+  startAttackedProvider,
+  type AttackedProvider,
+} from './provider-harness.ts'
 
 const minute = 60_000
 
@@ -105,14 +110,16 @@ onEachEngine('sign-ins that an attacker wants to skip or to swap', (engine) => {
     assert.equal(silent.searchParams.get('error'), 'login_required')
   })
 
-  test('a request that another browser made before the sign-in does not make an old sign-in a new one', async () => {
-    const start = await authorize(new Browser(), { prompt: 'login' })
+  test('a request made before the sign-in does not make an old sign-in a new one', async () => {
+    const browser = new Browser()
+    const start = await authorize(browser, { prompt: 'login' })
     attacked.pass(minute)
-    const victim = await attacked.browserOf('unattended')
-    attacked.pass(10 * minute)
-    assertSignIn(await at(victim, waitingIn(start)), /reauthenticate=true/)
-    const choice = await authorize(new Browser(), { prompt: 'select_account' })
-    const chosen = await attacked.browserOf('chosen')
+    await attacked.browserOf('unattended', browser)
+    attacked.pass(8 * minute)
+    assertSignIn(await at(browser, waitingIn(start)), /reauthenticate=true/)
+    const chosen = new Browser()
+    const choice = await authorize(chosen, { prompt: 'select_account' })
+    await attacked.browserOf('chosen', chosen)
     attacked.pass(3 * minute)
     assertSignIn(await at(chosen, waitingIn(choice)), /select_account=true/)
   })
@@ -131,17 +138,17 @@ onEachEngine('sign-ins that an attacker wants to skip or to swap', (engine) => {
     assert.ok(locationOf(answer).searchParams.get('code'))
   })
 
-  test("login CSRF: a request that waits in the attacker's browser gives the victim's browser no session", async () => {
+  test("login CSRF: a request that waits in the attacker's browser is of no use in the victim's", async () => {
     const mine = await authorize(new Browser())
-    const victim = new Browser()
-    const answer = await at(victim, waitingIn(mine))
-    assertSignIn(answer)
-    assert.equal(await whoAmI(attacked.service, victim), undefined)
-    assert.deepEqual(answer.headers.getSetCookie(), [])
-    // The victim signs in as itself, and the app sees that the state is not of its browser.
-    attacked.upstream.profile = { id: 'victim-of-csrf', name: 'Victim' }
-    await signIn(attacked.service, victim, `/auth/acme?return_to=${encodeURIComponent(waitingIn(answer))}`)
-    assert.equal((await whoAmI(attacked.service, victim))?.name, 'Victim')
+    for (const victim of [new Browser(), await attacked.browserOf('victim-of-csrf')]) {
+      const before = await whoAmI(attacked.service, victim)
+      await assertPageOfRefusal(attacked, {
+        browser: victim,
+        url: new URL(waitingIn(mine), attacked.service.baseUrl),
+        code: 'invalid-request-uri',
+      })
+      assert.deepEqual(await whoAmI(attacked.service, victim), before)
+    }
   })
 
   test('a form of another site changes nothing but a waiting request, and gets no code', async () => {

@@ -30,6 +30,7 @@ const exceptions: Record<string, string> = {
   listen: 'a client of the service: what it calls there has its entries',
   'audit export': 'reads',
   doctor: 'reads',
+  'dry-run': 'a client of the service: what it calls there has its entries',
   upgrade: 'reads',
   trigger: 'a client of the service',
   tail: 'a client of the service',
