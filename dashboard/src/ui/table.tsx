@@ -1,5 +1,5 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { useEffect, useLayoutEffect, useRef, useState, type ReactNode } from 'react'
+import { memo, useEffect, useLayoutEffect, useRef, useState, type ReactNode } from 'react'
 import { Button } from './button.tsx'
 import { classes } from './classes.ts'
 import { Loading } from './notices.tsx'
@@ -95,7 +95,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         <tbody className="max-md:block">
           {before > 0 && <Gap height={before} span={columns.length + 1} />}
           {shown.map(([row, index]) => (
-            <TableRow
+            <MemoizedRow
               key={rowKey(row)}
               {...props}
               row={row}
@@ -128,9 +128,11 @@ function MoreRows({ onMore, loading, endless }: { onMore: () => void; loading: b
   })
   useEffect(() => {
     if (!endless || loading || !end.current) return
-    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && latest.current(), {
-      rootMargin: `${readAhead}px`,
-    })
+    const observer = new IntersectionObserver(
+      // Several changes may come at once: the last one holds.
+      (entries) => entries.at(-1)?.isIntersecting && latest.current(),
+      { rootMargin: `${readAhead}px` },
+    )
     observer.observe(end.current)
     return () => observer.disconnect()
   }, [endless, loading])
@@ -253,3 +255,6 @@ function TableRow<Row>({
     </tr>
   )
 }
+
+/** While the table scrolls, only the rows that come into view are rendered. */
+const MemoizedRow = memo(TableRow) as typeof TableRow
