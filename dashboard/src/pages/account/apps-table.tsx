@@ -24,7 +24,7 @@ export function AppsTable({
       rowKey={({ id }) => id}
       loading={loading}
       empty={
-        <Empty title="No apps">Apps appear here when somebody signs in to them with this service.</Empty>
+        <Empty title="No apps yet">Apps appear here when somebody signs in to them with this service.</Empty>
       }
     />
   )
