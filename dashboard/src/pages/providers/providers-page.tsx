@@ -67,7 +67,12 @@ function ProviderCard({ provider }: { provider: Provider }) {
       title={label}
       description={`${kind === 'openid' ? 'OpenID Connect' : 'OAuth 2.0'}${builtIn ? ', built in for demo mode' : ''}`}
       actions={
-        <Button small busy={check.isPending} aria-label={`Check ${label} now`} onClick={() => check.mutate()}>
+        <Button
+          small
+          busy={check.isPending}
+          aria-label={`Check now: ${label}`}
+          onClick={() => check.mutate()}
+        >
           Check now
         </Button>
       }
