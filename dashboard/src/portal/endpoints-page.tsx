@@ -40,7 +40,7 @@ const columns: readonly Column<Subscriber>[] = [
   { key: 'state', header: 'Status', width: '8rem', cell: ({ state }) => <Status value={state} /> },
   {
     key: 'success',
-    header: 'Success, last day',
+    header: 'Success, 24 h',
     width: '11rem',
     align: 'right',
     cell: ({ lastDay: { successRate } }) => (successRate === null ? '—' : formatPercent(successRate)),
