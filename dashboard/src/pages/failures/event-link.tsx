@@ -2,14 +2,12 @@ import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 
 /** A link to the page of an event, by its number in the log. */
-export const EventLink = ({ id, children }: { id: number; children: ReactNode }) => {
-  const path: string = `/events/${id}`
-  return (
-    <Link
-      to={path}
-      className="inline-block min-h-6 max-w-full truncate align-bottom text-accent hover:underline"
-    >
-      {children}
-    </Link>
-  )
-}
+export const EventLink = ({ id, children }: { id: number; children: ReactNode }) => (
+  <Link
+    to="/events/$id"
+    params={{ id: String(id) }}
+    className="inline-block min-h-6 max-w-full truncate align-bottom text-accent hover:underline"
+  >
+    {children}
+  </Link>
+)
