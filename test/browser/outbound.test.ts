@@ -9,6 +9,10 @@ import type { TestService } from '../harness/service.ts'
 import { assertAccessible } from './accessibility.ts'
 import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
 
+interface BrowserGlobals {
+  getSelection: () => { selectAllChildren(element: unknown): void }
+}
+
 const eventTypes = {
   'order.paid': {
     description: 'An order was paid.',
@@ -121,6 +125,41 @@ describe('outbound pages of the dashboard', () => {
     await page.goBack()
     await page.waitForURL('**status=dead*')
     receiver.answer(503)
+  })
+
+  test('what is read, selected and focused stays when another attempt arrives', async () => {
+    const [dead] = await deliveries(service, id, '?status=dead')
+    await open(`/deliveries/${dead!.id}`)
+    const headers = page
+      .getByRole('region', { name: 'Request', exact: true })
+      .getByLabel('Request headers', { exact: true })
+    await headers.evaluate((element) => {
+      // The types of the tests have no browser's globals.
+      const { getSelection } = globalThis as unknown as BrowserGlobals
+      getSelection().selectAllChildren(element)
+    })
+    const selected = () => page.evaluate<string>('getSelection().toString()')
+    const text = await selected()
+    assert.match(text, /webhook-id: /)
+    await headers.focus()
+    await expectJson(service, 202, `/deliveries/${dead!.id}/replay`, { method: 'POST' })
+    await page.getByRole('button', { name: /Attempt 2/, expanded: false }).waitFor()
+    await page.getByRole('button', { name: /Attempt 1/, expanded: true }).waitFor()
+    assert.equal(await selected(), text)
+    assert.equal(await page.evaluate<string>('document.activeElement.ariaLabel'), 'Request headers')
+  })
+
+  test('a subscriber is paused after a question, and what is typed in its settings stays meanwhile', async () => {
+    await open(`/subscribers/${id}?tab=settings`)
+    await page.getByLabel('Description').fill('half of a ')
+    await button('Pause').click()
+    await page.getByText('Its events wait and are sent then').waitFor()
+    await answerDialog(page, 'Pause')
+    await page.getByText('Paused: its events wait').waitFor()
+    assert.equal(await page.getByLabel('Description').inputValue(), 'half of a ')
+    await button('Resume').click()
+    await button('Pause').waitFor()
+    assert.equal(await page.getByLabel('Description').inputValue(), 'half of a ')
   })
 
   test('a subscriber that fails says so in the list and by itself', async () => {

@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, getRouteApi } from '@tanstack/react-router'
+import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import {
   Badge,
@@ -34,6 +35,12 @@ export function DeliveryPage() {
     refetchInterval: ({ state }) => (isExpected(state.data) ? soon : later),
   })
   const delivery = query.data
+  const [awaited, setAwaited] = useState<number>()
+  const navigate = route.useNavigate()
+  const follow = (attempt: number): void => {
+    setAwaited(attempt)
+    void navigate({ search: (before) => ({ ...before, attempt: undefined }), replace: true })
+  }
   if (query.error && !delivery)
     return (
       <Page title="Delivery">
@@ -51,10 +58,10 @@ export function DeliveryPage() {
       title={delivery.eventType}
       beside={<DeliveryStatus {...delivery} />}
       description={`Delivery ${delivery.id}`}
-      actions={<Actions delivery={delivery} />}
+      actions={<Actions delivery={delivery} onSent={() => follow(delivery.attemptCount + 1)} />}
     >
       <About delivery={delivery} />
-      <Attempts delivery={delivery} />
+      <Attempts delivery={delivery} awaited={awaited} />
     </Page>
   )
 }
@@ -65,11 +72,12 @@ function isExpected(delivery: DeliveryDetail | undefined): boolean {
   return at !== null && Date.parse(at) < Date.now() + 30_000
 }
 
-function Actions({ delivery }: { delivery: DeliveryDetail }) {
+function Actions({ delivery, onSent }: { delivery: DeliveryDetail; onSent: () => void }) {
   const client = useQueryClient()
   const send = useMutation({
     mutationFn: () => api.post('/deliveries/{id}/replay', { params: { id: String(delivery.id) } }),
     onSuccess: async () => {
+      onSent()
       toast('Queued to be sent now', { description: 'Its next attempt appears here when it has ended.' })
       await client.invalidateQueries({ queryKey: ['deliveries'] })
     },
@@ -128,11 +136,18 @@ function About({ delivery }: { delivery: DeliveryDetail }) {
   )
 }
 
-function Attempts({ delivery }: { delivery: DeliveryDetail }) {
+/** @param awaited the number of the attempt that the person asked for: it is opened when it is there */
+function Attempts({ delivery, awaited }: { delivery: DeliveryDetail; awaited: number | undefined }) {
   const { attempt } = route.useSearch()
   const navigate = route.useNavigate()
   const newestFirst = delivery.attempts.toReversed()
-  const shown = attempt === undefined ? newestFirst[0]?.number : Number(attempt)
+  const newest = newestFirst[0]?.number
+  // An attempt that comes by itself does not close the one that is being read.
+  const [opened, setOpened] = useState(newest)
+  const isThere = awaited !== undefined && newest !== undefined && newest >= awaited
+  if (opened === undefined && newest !== undefined) setOpened(newest)
+  else if (isThere && opened !== undefined && opened < awaited) setOpened(newest)
+  const shown = attempt === undefined ? opened : Number(attempt)
   if (newestFirst.length === 0)
     return (
       <Section title="Attempts">
