@@ -45,7 +45,7 @@ describe('outbound pages of the dashboard', () => {
         `${count} are ${status}`,
       )
     }
-    await send(12, 'delivered')
+    await send(52, 'delivered')
     receiver.answer((response) => response.writeHead(503, { 'x-reason': 'busy' }).end('{"error":"busy"}'))
     await send(5, 'dead')
     browser = await launchBrowser()
@@ -105,6 +105,8 @@ describe('outbound pages of the dashboard', () => {
   test('deliveries are filtered in the address; one is sent again, and waits until it has arrived', async () => {
     await open('/deliveries')
     await page.getByRole('row').nth(5).waitFor()
+    await button('Show more').click()
+    await until(async () => (await page.getByRole('row').count()) > 55, 'the next page follows')
     await page.getByLabel('Status').selectOption('dead')
     await page.waitForURL('**status=dead*')
     await until(async () => (await page.getByRole('row').count()) === 7, 'six are dead')

@@ -1,4 +1,5 @@
 import { getRouteApi } from '@tanstack/react-router'
+import { useMemo } from 'react'
 import { api } from '../../api/client.ts'
 import { startOf, useRange } from '../../layout/time-range.ts'
 import {
@@ -38,7 +39,9 @@ export function ListPage() {
   const range = useRange()
   const { status, subscriber, owner, type, event, response, all } = search
   const isFiltered = Boolean(status ?? subscriber ?? owner ?? type ?? event ?? response)
-  const pages = usePages(['deliveries', 'all', search, range], (cursor, signal) =>
+  // A cursor belongs to the filters of its first page, so the time stays while the person is here.
+  const since = useMemo(() => startOf(range), [range])
+  const pages = usePages(['deliveries', 'all', search, since], (cursor, signal) =>
     api.get('/deliveries', {
       query: {
         status,
@@ -47,7 +50,7 @@ export function ListPage() {
         eventType: type,
         eventId: event,
         response,
-        ...(all === undefined && { since: startOf(range) }),
+        ...(all === undefined && { since }),
         limit: 50,
         cursor,
       },
