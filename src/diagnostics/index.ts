@@ -35,11 +35,11 @@ export const checkNames = [
 export type CheckName = (typeof checkNames)[number]
 
 /** Milliseconds for one group of checks. */
-const longestCheck = 10_000
+const longestCheck = 8_000
 
 /**
  * What `postern doctor` checks, within a running service and on its own database. The returned function runs one group of
- * checks. Calls for a group that runs share its result. A group ends after ten seconds, with a fault that says so.
+ * checks. Calls for a group that runs share its result. A group ends after eight seconds, with a fault that says so.
  */
 export function createDiagnostics(parts: DiagnosticsParts): (check: CheckName) => Promise<Finding[]> {
   const running = new Map<CheckName, Promise<Finding[]>>()

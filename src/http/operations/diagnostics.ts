@@ -49,7 +49,7 @@ export function diagnosticsRoute(app: App, { names, run }: Checks, clock: Clock)
         tags: ['operations'],
         summary: 'Runs the checks of `postern doctor` in this process, and says what they found',
         description:
-          'Each check takes ten seconds at most. One check runs at a time; concurrent calls share its result.',
+          'Each check takes eight seconds at most. One check runs at a time; concurrent calls share its result.',
         querystring: Type.Object({ check: optionalText(`Only this check: ${names.join(', ')}`) }),
         response: { 200: Diagnosis },
       },

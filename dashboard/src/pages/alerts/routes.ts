@@ -1,10 +1,11 @@
 import { createRoute } from '@tanstack/react-router'
-import { page, rootRoute } from '../../root.ts'
+import { page, rootRoute, texts } from '../../root.ts'
 
 const alertRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/alerts',
-  component: page(() => import('../placeholder.tsx'), 'Placeholder'),
+  validateSearch: texts('destination'),
+  component: page(() => import('./alerts-page.tsx'), 'AlertsPage'),
 })
 
 export const alertRoutes = [alertRoute] as const

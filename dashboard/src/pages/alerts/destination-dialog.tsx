@@ -1,0 +1,171 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState, type FormEvent } from 'react'
+import { api } from '../../api/client.ts'
+import {
+  Button,
+  CheckField,
+  Dialog,
+  DialogActions,
+  ProblemNotice,
+  SelectField,
+  TextField,
+  toast,
+} from '../../ui/index.ts'
+import {
+  conditionKinds,
+  conditions,
+  kinds,
+  repeats,
+  type ConditionKind,
+  type Destination,
+  type Kind,
+} from './kinds.ts'
+
+/** Adds a destination of a kind, or changes one. */
+export function DestinationDialog({
+  kind,
+  destination,
+  onClose,
+}: {
+  kind: Kind | undefined
+  destination?: Destination | undefined
+  onClose: () => void
+}) {
+  if (kind === undefined) return null
+  const { label, hint } = kinds[kind]
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={destination ? `Change ${destination.name}` : `Add ${label}`}
+      description={hint}
+    >
+      <Form kind={kind} destination={destination} onClose={onClose} />
+    </Dialog>
+  )
+}
+
+function Form({
+  kind,
+  destination,
+  onClose,
+}: {
+  kind: Kind
+  destination: Destination | undefined
+  onClose: () => void
+}) {
+  const queryClient = useQueryClient()
+  const [name, setName] = useState(destination?.name ?? '')
+  const [address, setAddress] = useState(destination?.to?.join(', ') ?? '')
+  const [chosen, setChosen] = useState<ReadonlySet<ConditionKind>>(
+    new Set(destination?.conditions ?? conditionKinds),
+  )
+  const [critical, setCritical] = useState(destination?.severity === 'critical')
+  const [repeat, setRepeat] = useState(destination ? String(destination.repeatSeconds ?? '') : '86400')
+  const isMail = kind === 'email'
+  const save = useMutation({
+    mutationFn: () => {
+      const where = isMail
+        ? { to: address.split(/[\s,;]+/).filter((one) => one !== '') }
+        : { url: address.trim() }
+      const body = {
+        name,
+        ...(address.trim() !== '' && where),
+        conditions: chosen.size === conditionKinds.length ? null : [...chosen],
+        severity: critical ? ('critical' as const) : ('warning' as const),
+        repeatSeconds: repeat === '' ? null : Number(repeat),
+      }
+      return destination
+        ? api.patch('/alerts/{id}', { params: { id: destination.id }, body })
+        : api.post('/alerts', { body: { kind, ...body } })
+    },
+    onSuccess: () => {
+      toast(destination ? 'Saved' : `${name} was added. Send a test to see that it works.`)
+      void queryClient.invalidateQueries({ queryKey: ['alerts'] })
+      onClose()
+    },
+  })
+  const toggle = (one: ConditionKind): void => {
+    const next = new Set(chosen)
+    if (!next.delete(one)) next.add(one)
+    setChosen(next)
+  }
+  return (
+    <form
+      onSubmit={(event: FormEvent) => {
+        event.preventDefault()
+        save.mutate()
+      }}
+    >
+      <div className="flex flex-col gap-3">
+        <TextField
+          label="Name"
+          required
+          maxLength={100}
+          placeholder="People on call"
+          value={name}
+          onChange={({ target }) => setName(target.value)}
+        />
+        <TextField
+          label={isMail ? 'E-mail addresses' : 'Address of the webhook'}
+          hint={
+            destination && !isMail
+              ? `Leave it empty to keep the address at ${destination.host}.`
+              : isMail
+                ? 'Up to ten, separated by commas.'
+                : 'It is a credential: it is sealed, and not shown again.'
+          }
+          required={!destination || isMail}
+          inputMode={isMail ? 'email' : 'url'}
+          autoComplete="off"
+          value={address}
+          onChange={({ target }) => setAddress(target.value)}
+        />
+        <SelectField
+          label="Remind while it lasts"
+          options={
+            repeats.some(({ value }) => value === repeat)
+              ? repeats
+              : [{ value: repeat, label: `Every ${repeat} seconds` }, ...repeats]
+          }
+          value={repeat}
+          onChange={({ target }) => setRepeat(target.value)}
+        />
+        <CheckField
+          label="Only what is critical"
+          checked={critical}
+          onChange={({ target }) => setCritical(target.checked)}
+        />
+        <fieldset>
+          <legend className="mb-1 text-sm font-medium">Tell about</legend>
+          <div className="grid gap-1.5 sm:grid-cols-2">
+            {conditionKinds.map((one) => (
+              <CheckField
+                key={one}
+                label={conditions[one]}
+                checked={chosen.has(one)}
+                onChange={() => toggle(one)}
+              />
+            ))}
+          </div>
+        </fieldset>
+      </div>
+      {save.error && (
+        <div className="mt-4">
+          <ProblemNotice error={save.error} />
+        </div>
+      )}
+      <DialogActions>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button
+          type="submit"
+          kind="primary"
+          busy={save.isPending}
+          disabled={name.trim() === '' || chosen.size === 0}
+        >
+          {destination ? 'Save' : 'Add'}
+        </Button>
+      </DialogActions>
+    </form>
+  )
+}

@@ -1,0 +1,44 @@
+import type { Calls } from 'postern-client/api'
+
+export type Destination = Calls['GET /alerts']['answer']['data'][number]
+export type Sending = Calls['GET /alerts/{id}/sendings']['answer']['data'][number]
+export type Kind = Destination['kind']
+export type ConditionKind = NonNullable<Destination['conditions']>[number]
+
+export const kinds: Record<Kind, { label: string; hint: string }> = {
+  email: { label: 'E-mail', hint: 'Needs the settings SMTP_URL and MAIL_FROM.' },
+  slack: { label: 'Slack', hint: 'In Slack: your app, Incoming Webhooks, Add New Webhook to Workspace.' },
+  discord: {
+    label: 'Discord',
+    hint: 'In Discord: the channel’s settings, Integrations, Webhooks, New Webhook.',
+  },
+  teams: {
+    label: 'Microsoft Teams',
+    hint: 'In Teams: the channel’s Workflows, “When a Teams webhook request is received”.',
+  },
+}
+
+export const conditions: Record<ConditionKind, string> = {
+  'subscriber-disabled': 'A subscriber was disabled',
+  'subscriber-failing': 'A subscriber does not answer',
+  'handler-failing': 'A handler fails',
+  'work-stalled': 'Due work waits too long',
+  'webhooks-refused': 'Many webhooks are refused',
+  'secret-ending': 'A secret ends soon',
+  'key-ending': 'An API key expires soon',
+  'disk-filling': 'A disk fills',
+}
+export const conditionKinds = Object.keys(conditions) as ConditionKind[]
+
+export const repeats = [
+  { value: '3600', label: 'Every hour' },
+  { value: '14400', label: 'Every 4 hours' },
+  { value: '86400', label: 'Every day' },
+  { value: '', label: 'Never' },
+]
+export const what: Record<Sending['what'], string> = {
+  opened: 'Opened',
+  repeated: 'Reminder',
+  resolved: 'Resolved',
+  test: 'Test',
+}

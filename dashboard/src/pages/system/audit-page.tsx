@@ -1,0 +1,229 @@
+import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { Download } from 'lucide-react'
+import type { Calls } from 'postern-client/api'
+import { useRef, useState } from 'react'
+import { addressOf, api } from '../../api/client.ts'
+import { ranges, startOf, useRange } from '../../layout/time-range.ts'
+import {
+  Button,
+  DataTable,
+  Dialog,
+  Empty,
+  Fact,
+  Facts,
+  JsonView,
+  Page,
+  ProblemNotice,
+  Progress,
+  Section,
+  Status,
+  Time,
+  type Column,
+} from '../../ui/index.ts'
+import { auditCsv, download, mostExported } from './audit-export.ts'
+import { AuditFilters } from './audit-filters.tsx'
+import { auditQuery, type AuditSearch } from './audit-query.ts'
+
+type Entry = Calls['GET /audit']['answer']['data'][number]
+
+const route = getRouteApi('/system/audit')
+
+/** Who did what, from where, and what failed. */
+export function AuditPage() {
+  const { action, userId, actor, target, address, result } = route.useSearch()
+  const search: AuditSearch = { action, userId, actor, target, address, result }
+  const range = useRange()
+  const navigate = route.useNavigate()
+  const set = (change: Partial<AuditSearch>): void =>
+    void navigate({ search: (before) => ({ ...before, ...change }) })
+  const [peeked, setPeeked] = useState<Entry>()
+  const { data, error, refetch, isPending, hasNextPage, fetchNextPage, isFetchingNextPage } =
+    useInfiniteQuery({
+      queryKey: ['audit', search, range],
+      queryFn: ({ pageParam, signal }) => {
+        const { query, cursor } = pageParam ?? { query: auditQuery(search, range), cursor: undefined }
+        return api
+          .get('/audit', { query: { ...query, cursor, limit: '50' }, signal })
+          .then((page) => ({ ...page, query }))
+      },
+      initialPageParam: undefined as { query: ReturnType<typeof auditQuery>; cursor: string } | undefined,
+      // The cursor belongs to its filters, and so to the time from which the first page was read.
+      getNextPageParam: ({ pageInfo: { nextCursor }, query }) =>
+        nextCursor === null ? undefined : { query, cursor: nextCursor },
+      placeholderData: keepPreviousData,
+    })
+  const entries = data?.pages.flatMap((page) => page.data) ?? []
+  return (
+    <Page
+      title="Audit log"
+      description={`Who did what, and what was refused. ${ranges[range]}, newest first.`}
+      actions={<Exports search={search} />}
+    >
+      <AuditFilters search={search} onChange={set} actions={entries.map((entry) => entry.action)} />
+      {error && <ProblemNotice error={error} retry={() => void refetch()} />}
+      <Section flush>
+        <DataTable
+          label="Audit log"
+          columns={columnsOf(setPeeked)}
+          rows={entries}
+          rowKey={({ id }) => id}
+          loading={isPending}
+          onMore={hasNextPage ? () => void fetchNextPage() : undefined}
+          loadingMore={isFetchingNextPage}
+          isCurrent={({ id }) => id === peeked?.id}
+          empty={
+            <Empty title="No entries">
+              Nothing matches these filters in this time range. Choose a longer range above, or remove a
+              filter.
+            </Empty>
+          }
+        />
+      </Section>
+      <EntryDrawer entry={peeked} onClose={() => setPeeked(undefined)} onFilter={set} />
+    </Page>
+  )
+}
+
+const columnsOf = (peek: (entry: Entry) => void): readonly Column<Entry>[] => [
+  { key: 'at', header: 'Time', width: '9rem', cell: ({ at }) => <Time value={at} /> },
+  {
+    key: 'action',
+    header: 'Action',
+    cell: (entry) => (
+      <button
+        type="button"
+        className="min-h-6 font-medium underline decoration-line underline-offset-2 hover:decoration-current"
+        onClick={() => peek(entry)}
+      >
+        {entry.action}
+      </button>
+    ),
+  },
+  { key: 'by', header: 'By', cell: ({ actor, actorName }) => actorName ?? actor ?? '—' },
+  { key: 'about', header: 'About', cell: aboutOf },
+  {
+    key: 'address',
+    header: 'Address',
+    width: '9rem',
+    cell: ({ address }) => address ?? '—',
+    hideOnPhone: true,
+  },
+  {
+    key: 'result',
+    header: 'Result',
+    width: '11rem',
+    cell: ({ code }) => (code === null ? <Status value="ok" /> : <Status value="failed">{code}</Status>),
+  },
+]
+
+function aboutOf({ userName, userId, targetName, target, provider }: Entry): string {
+  const names = [userName ?? userId, targetName ?? target].filter((name) => name !== null)
+  return names.length > 0 ? names.join(', ') : (provider ?? '—')
+}
+
+function EntryDrawer({
+  entry,
+  onClose,
+  onFilter,
+}: {
+  entry: Entry | undefined
+  onClose: () => void
+  onFilter: (change: Partial<AuditSearch>) => void
+}) {
+  if (!entry) return null
+  const filter = (label: string, change: Partial<AuditSearch>) => (
+    <Button
+      small
+      onClick={() => {
+        onClose()
+        onFilter(change)
+      }}
+    >
+      {label}
+    </Button>
+  )
+  const { action, at, userId, userName, actor, actorName, target, targetName, address, code, detail } = entry
+  const named = (name: string | null, id: string): string => (name === null ? id : `${name} (${id})`)
+  return (
+    <Dialog open onClose={onClose} title={action} place="drawer">
+      <Facts>
+        <Fact name="Time">
+          <Time value={at} />
+        </Fact>
+        <Fact name="Result">
+          {code === null ? <Status value="ok" /> : <Status value="failed">{code}</Status>}
+        </Fact>
+        {actor !== null && <Fact name="By">{named(actorName, actor)}</Fact>}
+        {userId !== null && <Fact name="Account">{named(userName, userId)}</Fact>}
+        {target !== null && <Fact name="Target">{named(targetName, target)}</Fact>}
+        {entry.provider !== null && (
+          <Fact name="Provider">
+            {entry.provider} {entry.providerId}
+          </Fact>
+        )}
+        {address !== null && <Fact name="Address">{address}</Fact>}
+        {entry.userAgent !== null && <Fact name="Browser">{entry.userAgent}</Fact>}
+        {entry.sessionId !== null && <Fact name="Session">{entry.sessionId}</Fact>}
+        {entry.supportId !== null && <Fact name="Request">{entry.supportId}</Fact>}
+      </Facts>
+      {detail !== null && (
+        <div className="mt-4">
+          <JsonView text={JSON.stringify(detail)} label="Detail" />
+        </div>
+      )}
+      <div className="mt-5 flex flex-wrap gap-2">
+        {filter('Only this action', { action })}
+        {actor !== null && filter('Only by this actor', { actor })}
+        {userId !== null && filter('Only about this account', { userId })}
+        {target !== null && filter('Only about this target', { target })}
+        {address !== null && filter('Only from this address', { address })}
+      </div>
+    </Dialog>
+  )
+}
+
+/** NDJSON of the whole log in the time range, and CSV of what the filters show. */
+function Exports({ search }: { search: AuditSearch }) {
+  const range = useRange()
+  const stopping = useRef<AbortController>(undefined)
+  const [count, setCount] = useState<number>()
+  const [error, setError] = useState<unknown>()
+  const save = async (): Promise<void> => {
+    const stop = (stopping.current = new AbortController())
+    setError(undefined)
+    setCount(0)
+    try {
+      const text = await auditCsv(auditQuery(search, range), setCount, stop.signal)
+      download(text, 'audit.csv', 'text/csv')
+    } catch (problem) {
+      if (!stop.signal.aborted) setError(problem)
+    }
+    setCount(undefined)
+  }
+  const query = new URLSearchParams({ since: startOf(range) })
+  return (
+    <>
+      {count !== undefined && (
+        <Progress label="Exported" value={count} onStop={() => stopping.current?.abort()} />
+      )}
+      {error !== undefined && <ProblemNotice error={error} />}
+      <Button
+        icon={<Download size={16} aria-hidden />}
+        busy={count !== undefined}
+        title={`The newest ${mostExported} entries that the filters show`}
+        onClick={() => void save()}
+      >
+        CSV
+      </Button>
+      <a
+        className="inline-flex min-h-9 items-center gap-1.5 rounded-md border border-line bg-card px-3 py-1.5 font-medium hover:border-strong"
+        href={addressOf(`/audit/export?${query.toString()}`)}
+        title="All entries of the time range"
+        download
+      >
+        <Download size={16} aria-hidden /> NDJSON
+      </a>
+    </>
+  )
+}

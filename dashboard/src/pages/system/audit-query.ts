@@ -1,0 +1,25 @@
+import { startOf, type Range } from '../../layout/time-range.ts'
+
+export interface AuditSearch {
+  action?: string
+  userId?: string
+  actor?: string
+  target?: string
+  address?: string
+  /** `failed` or `succeeded`. */
+  result?: string
+}
+
+export interface AuditQuery extends Omit<AuditSearch, 'result'> {
+  failed?: string
+  since: string
+}
+
+/** The parameters of GET /audit for the filters of the address. */
+export function auditQuery({ result, ...search }: AuditSearch, range: Range): AuditQuery {
+  return {
+    ...search,
+    ...(result !== undefined && { failed: result === 'failed' ? 'true' : 'false' }),
+    since: startOf(range),
+  }
+}

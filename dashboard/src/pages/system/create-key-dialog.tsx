@@ -1,0 +1,150 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import type { Calls } from 'postern-client/api'
+import { useState, type FormEvent } from 'react'
+import { addressOf, api } from '../../api/client.ts'
+import {
+  Button,
+  CheckField,
+  CodeBlock,
+  CopyButton,
+  Dialog,
+  DialogActions,
+  Notice,
+  ProblemNotice,
+  SelectField,
+  TextField,
+} from '../../ui/index.ts'
+import { scopeNames, scopes, wide, type Scope } from './scopes.ts'
+
+type NewKey = Calls['POST /keys']['answer']
+
+const day = 86_400_000
+const ends = [
+  { value: '90', label: 'In 90 days' },
+  { value: '30', label: 'In 30 days' },
+  { value: '365', label: 'In a year' },
+  { value: '', label: 'Never' },
+]
+
+/** Creates a key, and shows it this once. */
+export function CreateKeyDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
+  const [made, setMade] = useState<NewKey>()
+  const close = (): void => {
+    setMade(undefined)
+    onClose()
+  }
+  return (
+    <Dialog
+      open={open}
+      onClose={close}
+      title={made ? 'The key was created' : 'Create an API key'}
+      description={made ? undefined : 'Give it only the scopes that its program needs.'}
+    >
+      {made ? <Made made={made} onClose={close} /> : <Form onMade={setMade} onClose={close} />}
+    </Dialog>
+  )
+}
+
+function Form({ onMade, onClose }: { onMade: (made: NewKey) => void; onClose: () => void }) {
+  const queryClient = useQueryClient()
+  const [name, setName] = useState('')
+  const [chosen, setChosen] = useState<ReadonlySet<Scope>>(new Set())
+  const [days, setDays] = useState('90')
+  const create = useMutation({
+    mutationFn: () => {
+      const expiresAt = days === '' ? null : new Date(Date.now() + Number(days) * day).toISOString()
+      return api.post('/keys', { body: { name, scopes: [...chosen], expiresAt } })
+    },
+    onSuccess: (made) => {
+      onMade(made)
+      void queryClient.invalidateQueries({ queryKey: ['keys'] })
+    },
+  })
+  const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    create.mutate()
+  }
+  const toggle = (scope: Scope): void => {
+    const next = new Set(chosen)
+    if (!next.delete(scope)) next.add(scope)
+    setChosen(next)
+  }
+  const isWide = [...chosen].some((scope) => wide.has(scope)) && days === ''
+  return (
+    <form onSubmit={submit}>
+      <div className="grid gap-3 sm:grid-cols-2">
+        <TextField
+          label="Name"
+          required
+          maxLength={100}
+          placeholder="shop back end"
+          value={name}
+          onChange={({ target }) => setName(target.value)}
+        />
+        <SelectField
+          label="Expires"
+          options={ends}
+          value={days}
+          onChange={({ target }) => setDays(target.value)}
+        />
+      </div>
+      <fieldset className="mt-4">
+        <legend className="mb-1 text-sm font-medium">Scopes</legend>
+        <div className="grid gap-x-4 gap-y-1.5 sm:grid-cols-2">
+          {scopeNames.map((scope) => (
+            <CheckField
+              key={scope}
+              label={scope}
+              hint={scopes[scope]}
+              checked={chosen.has(scope)}
+              onChange={() => toggle(scope)}
+            />
+          ))}
+        </div>
+      </fieldset>
+      <div className="mt-4">
+        {isWide && (
+          <Notice tone="warn">
+            A key that reaches everything should expire. `postern doctor` warns about it.
+          </Notice>
+        )}
+        {create.error && <ProblemNotice error={create.error} />}
+      </div>
+      <DialogActions>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button
+          type="submit"
+          kind="primary"
+          busy={create.isPending}
+          disabled={name.trim() === '' || chosen.size === 0}
+        >
+          Create
+        </Button>
+      </DialogActions>
+    </form>
+  )
+}
+
+function Made({ made, onClose }: { made: NewKey; onClose: () => void }) {
+  const sample = `curl -H "Authorization: Bearer ${made.key}" ${addressOf('/events?limit=1')}`
+  return (
+    <>
+      <Notice tone="warn">Copy it now: it is stored as a hash and is not shown again.</Notice>
+      <div className="flex flex-wrap items-center gap-2 rounded-md border border-line bg-sunken p-3">
+        <code aria-label="The key" className="min-w-0 flex-1 font-mono text-sm break-all">
+          {made.key}
+        </code>
+        <CopyButton text={made.key} label="Copy the key">
+          Copy
+        </CopyButton>
+      </div>
+      <p className="mt-4 mb-1 text-sm font-medium">Use</p>
+      <CodeBlock code={sample} label="Call with the key" />
+      <DialogActions>
+        <Button kind="primary" onClick={onClose}>
+          Done
+        </Button>
+      </DialogActions>
+    </>
+  )
+}

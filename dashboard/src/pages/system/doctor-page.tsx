@@ -1,0 +1,135 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { CircleAlert, CircleCheck, TriangleAlert } from 'lucide-react'
+import type { Calls } from 'postern-client/api'
+import { useEffect, useRef, useState } from 'react'
+import { api } from '../../api/client.ts'
+import { Button, Empty, Notice, Page, ProblemNotice, Progress, Section, Time } from '../../ui/index.ts'
+import { SystemLinks } from './system-links.tsx'
+
+type Finding = Calls['GET /diagnostics']['answer']['findings'][number]
+
+interface Run {
+  state: 'running' | 'done' | 'stopped'
+  startedAt: number
+  findings: readonly Finding[]
+  done: number
+  total: number | undefined
+}
+
+const resultKey = ['diagnostics', 'result']
+/** The first check, which also names the others. */
+const first = 'settings'
+
+/** Runs the checks of `postern doctor` one by one. The last result stays while the dashboard is open. */
+export function DoctorPage() {
+  const queryClient = useQueryClient()
+  const [run, setRun] = useState<Run | undefined>(() => queryClient.getQueryData<Run>(resultKey))
+  const [error, setError] = useState<unknown>()
+  const stopping = useRef<AbortController>(undefined)
+  useEffect(() => () => stopping.current?.abort(), [])
+  const show = (next: Run): void => {
+    setRun(next)
+    if (next.state !== 'running') queryClient.setQueryData(resultKey, next)
+  }
+  const start = async (): Promise<void> => {
+    const stop = (stopping.current = new AbortController())
+    setError(undefined)
+    let now: Run = { state: 'running', startedAt: Date.now(), findings: [], done: 0, total: undefined }
+    show(now)
+    try {
+      for (let names = [first]; now.done < names.length;) {
+        const query = { check: names[now.done]! }
+        const { checks, findings } = await api.get('/diagnostics', { query, signal: stop.signal })
+        names = checks
+        now = { ...now, findings: [...now.findings, ...findings], done: now.done + 1, total: names.length }
+        show(now)
+      }
+      show({ ...now, state: 'done' })
+    } catch (problem) {
+      show({ ...now, state: 'stopped' })
+      if (!stop.signal.aborted) setError(problem)
+    }
+  }
+  const isRunning = run?.state === 'running'
+  return (
+    <Page
+      title="Doctor"
+      description="Checks settings, database, queues, lists and identity providers. It changes nothing."
+      actions={
+        <Button kind="primary" busy={isRunning} onClick={() => void start()}>
+          {run ? 'Run again' : 'Run the checks'}
+        </Button>
+      }
+    >
+      <SystemLinks />
+      {error !== undefined && <ProblemNotice error={error} retry={() => void start()} />}
+      {isRunning && (
+        <div className="mb-4">
+          <Progress
+            label="Checks"
+            value={run.done}
+            {...(run.total !== undefined && { total: run.total })}
+            onStop={() => stopping.current?.abort()}
+          />
+        </div>
+      )}
+      {run ? (
+        <Result run={run} />
+      ) : (
+        <Section>
+          <Empty title="Not run yet" command="postern doctor">
+            The same checks run on the command line, also while the service is stopped.
+          </Empty>
+        </Section>
+      )}
+    </Page>
+  )
+}
+
+const order = ['fault', 'warning', 'ok'] as const
+const looks = {
+  fault: ['Faults', CircleAlert, 'text-danger'],
+  warning: ['Warnings', TriangleAlert, 'text-warn'],
+  ok: ['In order', CircleCheck, 'text-ok'],
+} as const
+
+function Result({ run: { state, startedAt, findings } }: { run: Run }) {
+  const count = (wanted: Finding['state']): number => findings.filter((one) => one.state === wanted).length
+  const [faults, warnings] = [count('fault'), count('warning')]
+  const words = (number: number, word: string): string => `${number} ${word}${number === 1 ? '' : 's'}`
+  return (
+    <>
+      {state === 'stopped' && (
+        <Notice tone="warn">The checks were stopped; these are the results so far.</Notice>
+      )}
+      {state === 'done' && (
+        <Notice tone={faults > 0 ? 'danger' : warnings > 0 ? 'warn' : 'info'}>
+          {words(faults, 'fault')}, {words(warnings, 'warning')}. Run at <Time value={startedAt} />.
+        </Notice>
+      )}
+      {order.map((wanted) => {
+        const [title, Icon, colour] = looks[wanted]
+        const some = findings.filter((one) => one.state === wanted)
+        return (
+          some.length > 0 && (
+            <Section key={wanted} title={title} flush>
+              <ul className="divide-y divide-line">
+                {some.map(({ about, text, advice }, at) => (
+                  <li key={`${about} ${at}`} className="flex gap-3 px-4 py-2.5">
+                    <Icon size={18} aria-hidden className={`mt-0.5 shrink-0 ${colour}`} />
+                    <div className="min-w-0 break-words">
+                      <p>
+                        <span className="font-medium">{about}</span>: {text}
+                      </p>
+                      {advice !== null && <p className="text-soft">To do: {advice}</p>}
+                    </div>
+                  </li>
+                ))}
+              </ul>
+            </Section>
+          )
+        )
+      })}
+    </>
+  )
+}

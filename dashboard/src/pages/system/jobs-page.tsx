@@ -1,0 +1,185 @@
+import { keepPreviousData, useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import type { Calls } from 'postern-client/api'
+import { api } from '../../api/client.ts'
+import {
+  Button,
+  DataTable,
+  Empty,
+  formatNumber,
+  Page,
+  ProblemNotice,
+  Section,
+  SelectField,
+  Status,
+  Time,
+  toast,
+  useConfirm,
+  type Column,
+} from '../../ui/index.ts'
+import { SystemLinks } from './system-links.tsx'
+
+type Job = Calls['GET /jobs']['answer']['data'][number]
+
+const route = getRouteApi('/system/jobs')
+const kinds = [
+  { value: '', label: 'All kinds' },
+  { value: 'replay', label: 'Replay of deliveries' },
+  { value: 'reprocess', label: 'Reprocessing of events' },
+]
+const kindText = { replay: 'Replay deliveries', reprocess: 'Run events again' } as const
+const statuses = [
+  { value: '', label: 'All states' },
+  ...['running', 'done', 'cancelled', 'failed'].map((value) => ({ value, label: value })),
+]
+
+/** Jobs that work on many rows, with their progress. */
+export function JobsPage() {
+  const { kind, status } = route.useSearch()
+  const navigate = route.useNavigate()
+  const set = (change: { kind?: string; status?: string }): void =>
+    void navigate({ search: (before) => ({ ...before, ...change }), replace: true })
+  const { data, error, refetch, isPending, hasNextPage, fetchNextPage, isFetchingNextPage } =
+    useInfiniteQuery({
+      queryKey: ['jobs', kind, status],
+      queryFn: ({ pageParam: cursor, signal }) =>
+        api.get('/jobs', { query: { kind, status, cursor, limit: '50' }, signal }),
+      initialPageParam: undefined as string | undefined,
+      getNextPageParam: ({ pageInfo }) => pageInfo.nextCursor ?? undefined,
+      placeholderData: keepPreviousData,
+      refetchInterval: ({ state }) =>
+        state.data?.pages.some(({ data: jobs }) => jobs.some((job) => job.status === 'running'))
+          ? 2_000
+          : 15_000,
+    })
+  const jobs = data?.pages.flatMap((page) => page.data) ?? []
+  return (
+    <Page title="Jobs" description="Replays and reprocessing of many rows, newest first.">
+      <SystemLinks />
+      <div className="mb-4 flex flex-wrap gap-3">
+        <SelectField
+          label="Kind"
+          hideLabel
+          options={kinds}
+          value={kind ?? ''}
+          onChange={({ target }) => set({ kind: target.value })}
+        />
+        <SelectField
+          label="State"
+          hideLabel
+          options={statuses}
+          value={status ?? ''}
+          onChange={({ target }) => set({ status: target.value })}
+        />
+      </div>
+      {error && <ProblemNotice error={error} retry={() => void refetch()} />}
+      <Section flush>
+        <JobTable
+          jobs={jobs}
+          loading={isPending}
+          filtered={kind !== undefined || status !== undefined}
+          onMore={hasNextPage ? () => void fetchNextPage() : undefined}
+          loadingMore={isFetchingNextPage}
+        />
+      </Section>
+    </Page>
+  )
+}
+
+interface JobTableProps {
+  jobs: readonly Job[]
+  loading: boolean
+  filtered: boolean
+  onMore: (() => void) | undefined
+  loadingMore: boolean
+}
+
+function JobTable({ jobs, loading, filtered, onMore, loadingMore }: JobTableProps) {
+  const ask = useConfirm()
+  const queryClient = useQueryClient()
+  const cancel = useMutation({
+    mutationFn: (id: string) => api.delete('/jobs/{id}', { params: { id } }),
+    onSuccess: () => toast('The job was cancelled'),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: ['jobs'] }),
+  })
+  const confirmCancel = async ({ id, done, total }: Job): Promise<void> => {
+    const left = total - done
+    const yes = await ask({
+      title: 'Cancel this job?',
+      consequence: `${formatNumber(Math.max(0, left))} rows are left as they are. What is done is not undone.`,
+      action: 'Cancel the job',
+      keep: 'Let it run',
+    })
+    if (yes) cancel.mutate(id)
+  }
+  const columns: readonly Column<Job>[] = [
+    { key: 'kind', header: 'Job', cell: ({ kind }) => kindText[kind] },
+    {
+      key: 'of',
+      header: 'Of',
+      cell: ({ subscriberId }) =>
+        subscriberId === null ? (
+          'received events'
+        ) : (
+          <Link to={`/subscribers/${subscriberId}` as '/subscribers'} className="underline">
+            {subscriberId}
+          </Link>
+        ),
+    },
+    {
+      key: 'progress',
+      header: 'Progress',
+      cell: ({ done, total, status }) => (
+        <span className="flex items-center gap-2">
+          {status === 'running' && (
+            <progress aria-label="Progress" className="h-2 w-20" value={done} max={Math.max(total, 1)} />
+          )}
+          <span className="tabular-nums">
+            {formatNumber(done)} of {formatNumber(total)}
+          </span>
+        </span>
+      ),
+    },
+    { key: 'status', header: 'State', width: '7rem', cell: ({ status }) => <Status value={status} /> },
+    { key: 'created', header: 'Begun', width: '9rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+    {
+      key: 'actions',
+      header: <span className="sr-only">Actions</span>,
+      width: '7rem',
+      align: 'right',
+      cell: (job) =>
+        job.status === 'running' && (
+          <Button small kind="danger" onClick={() => void confirmCancel(job)}>
+            Cancel…
+          </Button>
+        ),
+    },
+  ]
+  return (
+    <>
+      {cancel.error && (
+        <div className="p-3">
+          <ProblemNotice error={cancel.error} />
+        </div>
+      )}
+      <DataTable
+        label="Jobs"
+        columns={columns}
+        rows={jobs}
+        rowKey={({ id }) => id}
+        loading={loading}
+        onMore={onMore}
+        loadingMore={loadingMore}
+        empty={
+          filtered ? (
+            <Empty title="No job matches these filters" />
+          ) : (
+            <Empty title="No jobs yet" command="postern replay events --source provider">
+              A job is begun when many deliveries are replayed, or many failed events are run again.
+            </Empty>
+          )
+        }
+      />
+    </>
+  )
+}

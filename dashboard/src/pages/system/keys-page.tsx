@@ -1,0 +1,188 @@
+import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import { Plus } from 'lucide-react'
+import type { Calls } from 'postern-client/api'
+import { useState } from 'react'
+import { api } from '../../api/client.ts'
+import {
+  Ago,
+  Badge,
+  Button,
+  DataTable,
+  Empty,
+  Page,
+  ProblemNotice,
+  Section,
+  Status,
+  Time,
+  toast,
+  useConfirm,
+  type Column,
+} from '../../ui/index.ts'
+import { CreateKeyDialog } from './create-key-dialog.tsx'
+import { wide } from './scopes.ts'
+
+type Key = Calls['GET /keys']['answer']['data'][number]
+
+const week = 7 * 86_400_000
+
+function stateOf({ revokedAt, expiresAt }: Key): 'revoked' | 'expired' | 'expiring' | 'active' {
+  if (revokedAt !== null) return 'revoked'
+  if (expiresAt === null) return 'active'
+  const left = Date.parse(expiresAt) - Date.now()
+  return left <= 0 ? 'expired' : left < week ? 'expiring' : 'active'
+}
+
+/** API keys: create, see the use, revoke. */
+export function KeysPage() {
+  const [creating, setCreating] = useState(false)
+  const { data, error, refetch, isPending, hasNextPage, fetchNextPage, isFetchingNextPage } =
+    useInfiniteQuery({
+      queryKey: ['keys'],
+      queryFn: ({ pageParam: cursor, signal }) =>
+        api.get('/keys', { query: { cursor, limit: '50' }, signal }),
+      initialPageParam: undefined as string | undefined,
+      getNextPageParam: ({ pageInfo }) => pageInfo.nextCursor ?? undefined,
+    })
+  const create = (
+    <Button kind="primary" icon={<Plus size={17} aria-hidden />} onClick={() => setCreating(true)}>
+      Create a key
+    </Button>
+  )
+  return (
+    <Page
+      title="API keys"
+      description="Programs authenticate with a key, which reaches the calls of its scopes."
+      actions={create}
+    >
+      {error && <ProblemNotice error={error} retry={() => void refetch()} />}
+      <Section flush>
+        <KeyTable
+          keys={data?.pages.flatMap((page) => page.data) ?? []}
+          loading={isPending}
+          onMore={hasNextPage ? () => void fetchNextPage() : undefined}
+          loadingMore={isFetchingNextPage}
+        />
+      </Section>
+      <CreateKeyDialog open={creating} onClose={() => setCreating(false)} />
+    </Page>
+  )
+}
+
+interface KeyTableProps {
+  keys: readonly Key[]
+  loading: boolean
+  onMore: (() => void) | undefined
+  loadingMore: boolean
+}
+
+function KeyTable({ keys, loading, onMore, loadingMore }: KeyTableProps) {
+  const ask = useConfirm()
+  const queryClient = useQueryClient()
+  const revoke = useMutation({
+    mutationFn: ({ id }: Key) => api.delete('/keys/{id}', { params: { id } }),
+    onSuccess: (_answer, { name }) => toast(`The key ${name} was revoked`),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: ['keys'] }),
+  })
+  const confirmRevoke = async (key: Key): Promise<void> => {
+    const yes = await ask({
+      title: `Revoke the key ${key.name}?`,
+      consequence: 'Programs that use it are refused from now on. This cannot be undone.',
+      action: 'Revoke',
+    })
+    if (yes) revoke.mutate(key)
+  }
+  const columns: readonly Column<Key>[] = [
+    {
+      key: 'name',
+      header: 'Key',
+      cell: ({ name, prefix }) => (
+        <>
+          <span className="font-medium">{name}</span>{' '}
+          <code className="font-mono text-sm text-soft">{prefix}…</code>
+        </>
+      ),
+    },
+    {
+      key: 'scopes',
+      header: 'Scopes',
+      cell: ({ scopes }) => (
+        <span className="flex flex-wrap gap-1 whitespace-normal">
+          {scopes.map((scope) => (
+            <Badge key={scope} tone={wide.has(scope) ? 'warn' : 'plain'}>
+              {scope}
+            </Badge>
+          ))}
+        </span>
+      ),
+    },
+    { key: 'used', header: 'Last use', width: '9rem', cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} /> },
+    {
+      key: 'expires',
+      header: 'Expires',
+      width: '9rem',
+      cell: ({ expiresAt }) => <Time value={expiresAt} />,
+    },
+    {
+      key: 'created',
+      header: 'Created',
+      width: '13rem',
+      cell: ({ createdAt, createdBy, createdByName }) => (
+        <>
+          <Time value={createdAt} />
+          {(createdByName ?? createdBy) && (
+            <span className="text-soft"> by {createdByName ?? createdBy}</span>
+          )}
+        </>
+      ),
+    },
+    {
+      key: 'state',
+      header: 'State',
+      width: '6rem',
+      cell: (key) => <Status value={stateOf(key)} />,
+    },
+    {
+      key: 'actions',
+      header: <span className="sr-only">Actions</span>,
+      width: '7rem',
+      align: 'right',
+      cell: (key) =>
+        key.revokedAt === null && (
+          <Button
+            small
+            kind="danger"
+            aria-label={`Revoke ${key.name}`}
+            onClick={() => void confirmRevoke(key)}
+          >
+            Revoke…
+          </Button>
+        ),
+    },
+  ]
+  return (
+    <>
+      {revoke.error && (
+        <div className="p-3">
+          <ProblemNotice error={revoke.error} />
+        </div>
+      )}
+      <DataTable
+        label="API keys"
+        columns={columns}
+        rows={keys}
+        rowKey={({ id }) => id}
+        loading={loading}
+        onMore={onMore}
+        loadingMore={loadingMore}
+        empty={
+          <Empty
+            title="No API keys yet"
+            command="postern keys create shop --scope events:write --expires 90d"
+          >
+            Create one here, or on the command line. ADMIN_API_KEY is a setting and is not listed.
+          </Empty>
+        }
+      />
+    </>
+  )
+}

@@ -1,0 +1,71 @@
+import { Link } from '@tanstack/react-router'
+import type { Calls } from 'postern-client/api'
+import type { ReactNode } from 'react'
+import { Fact, Facts, formatDuration, formatNumber, Section, Status } from '../../ui/index.ts'
+
+export type Queues = Calls['GET /queues']['answer']
+type Count = Queues['receiving']['waiting']
+
+/** `10,000+` for a number that is counted no further. */
+export const countText = ({ count, more }: Count): string => formatNumber(count) + (more ? '+' : '')
+
+/** Milliseconds after which due work needs a person, as for /readyz. */
+const late = 120_000
+
+/** The two queues side by side. */
+export function QueueFacts({ queues: { receiving, emitting } }: { queues: Queues }) {
+  return (
+    <div className="grid gap-x-5 lg:grid-cols-2">
+      <Section title="Received events" description="Wait for their handlers.">
+        <Facts>
+          <Shared queue={receiving} />
+          <Fact name="Blocked">
+            {countText(receiving.blocked)}{' '}
+            <span className="text-soft">behind another event of their key</span>
+          </Fact>
+          <Fact name="Failed">
+            <Link to="/failures" className="underline">
+              {countText(receiving.failed)}
+            </Link>
+          </Fact>
+        </Facts>
+      </Section>
+      <Section title="Deliveries" description="Wait for an attempt at their subscribers.">
+        <Facts>
+          <Shared queue={emitting} />
+          <Fact name="Dead">
+            <Link to="/deliveries" className="underline">
+              {countText(emitting.dead)}
+            </Link>
+          </Fact>
+        </Facts>
+      </Section>
+    </div>
+  )
+}
+
+function Shared({ queue }: { queue: Queues['receiving'] | Queues['emitting'] }): ReactNode {
+  const { waiting, due, retrying, oldestDueSeconds, lastRoundSeconds } = queue
+  const age = oldestDueSeconds * 1000
+  return (
+    <>
+      <Fact name="Waiting">{countText(waiting)}</Fact>
+      <Fact name="Due now">{countText(due)}</Fact>
+      <Fact name="Retrying">{countText(retrying)}</Fact>
+      <Fact name="Oldest due">
+        {age === 0 ? (
+          'none waits'
+        ) : age > late ? (
+          <Status value="failing">{formatDuration(age)}</Status>
+        ) : (
+          formatDuration(age)
+        )}
+      </Fact>
+      <Fact name="Last round">
+        {lastRoundSeconds === null
+          ? 'no worker in this process'
+          : `${formatDuration(lastRoundSeconds * 1000)} ago`}
+      </Fact>
+    </>
+  )
+}

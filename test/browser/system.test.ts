@@ -1,0 +1,240 @@
+// The pages of the system, the audit log and alerts, as an administrator uses them.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { beginJob } from '../../src/events/jobs/job.ts'
+import { startSmtpServer, type SmtpServer } from '../alerts/smtp-server.ts'
+import { engines } from '../harness/engines.ts'
+import { startReceiver, type Receiver } from '../harness/receiver.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { assertAccessible } from './accessibility.ts'
+import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
+
+describe('the pages of the system', () => {
+  let service: TestService
+  let mail: SmtpServer
+  let receiver: Receiver
+  let browser: Browser
+  let page: Page
+  const complaints: string[] = []
+
+  before(async () => {
+    mail = await startSmtpServer()
+    receiver = await startReceiver()
+    service = await startTestService(engines[0]!, {
+      env: { SMTP_URL: mail.url, MAIL_FROM: 'gate@example.com' },
+    })
+    browser = await launchBrowser()
+    page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
+    page.on('pageerror', (error) => complaints.push(String(error)))
+    await signIn(page, service, 'Ada Lovelace')
+  })
+  after(async () => {
+    await browser?.close()
+    await service?.close()
+    await receiver?.close()
+    await mail?.close()
+  })
+
+  const open = async (path: string, heading: string): Promise<void> => {
+    await page.goto(`${service.baseUrl}/dashboard${path}`)
+    await page.getByRole('heading', { name: heading, level: 1 }).waitFor()
+  }
+  /** Axe in both themes, and pictures at both widths. */
+  const look = async (name: string): Promise<void> => {
+    for (const [width, size] of [
+      [1440, 'wide'],
+      [390, 'phone'],
+    ] as const) {
+      await page.setViewportSize({ width, height: 900 })
+      await assertAccessible(page)
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme })
+        await picture(page, `${name}-${size}-${colorScheme}`)
+      }
+      const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+      assert.ok(wider <= 0, `${name} is ${wider} pixels wider than ${width}`)
+    }
+    await page.emulateMedia({ colorScheme: 'light' })
+    await page.setViewportSize({ width: 1440, height: 900 })
+  }
+
+  test('an API key is created within four clicks from Home, shown once, and revoked', async () => {
+    await page.goto(`${service.baseUrl}/dashboard`)
+    let clicks = 0
+    const click = async (role: 'link' | 'button' | 'checkbox', name: string): Promise<void> => {
+      clicks += 1
+      await page
+        .getByRole(role, { name, exact: role !== 'checkbox' })
+        .first()
+        .click()
+    }
+    await click('link', 'API keys')
+    await page.getByText('No API keys yet').waitFor()
+    await look('keys-empty')
+    await click('button', 'Create a key')
+    await page.getByLabel('Name').fill('shop back end')
+    await click('checkbox', 'subscribers:read')
+    await look('keys-create')
+    await click('button', 'Create')
+    const key = await page.getByLabel('The key', { exact: true }).textContent()
+    assert.ok(clicks <= 4, `${clicks} clicks`)
+    await look('keys-created')
+    const call = (): Promise<Response> =>
+      service.fetch('/subscribers', { headers: { authorization: `Bearer ${key}` } })
+    assert.equal((await call()).status, 200)
+    await page.getByRole('button', { name: 'Done' }).click()
+    const row = page.getByRole('row', { name: /shop back end/ })
+    await row.getByText('Ada Lovelace').waitFor()
+    assert.ok(!(await page.content()).includes(key!))
+    await look('keys')
+    await row.getByRole('button', { name: 'Revoke shop back end' }).click()
+    await answerDialog(page, 'Cancel')
+    assert.equal((await call()).status, 200)
+    await row.getByRole('button', { name: 'Revoke shop back end' }).click()
+    await answerDialog(page, 'Revoke')
+    await row.getByText('revoked').waitFor()
+    assert.equal((await call()).status, 401)
+  })
+
+  test('the overview names what runs and what waits', async () => {
+    await open('/system', 'System')
+    await page.getByText('up to date').waitFor()
+    await page.getByText(process.versions.node).waitFor()
+    await page.getByRole('heading', { name: 'Deliveries' }).waitFor()
+    await look('system')
+  })
+
+  test('queues, retention and the size of the tables', async () => {
+    await open('/system/queues', 'Queues and retention')
+    await page.getByRole('table', { name: 'Retention' }).getByText('PAYLOAD_RETENTION_DAYS').waitFor()
+    await page.getByRole('table', { name: 'Tables' }).getByText('audit_log').waitFor()
+    await look('queues')
+  })
+
+  test('a job shows its progress and is cancelled', async () => {
+    await open('/system/jobs', 'Jobs')
+    await page.getByText('No jobs yet').waitFor()
+    const job = await service.database.transaction((tx) =>
+      // The rate lets no step of it begin while the test runs.
+      beginJob(tx, { kind: 'reprocess', filter: {}, total: 2_000, rate: 1 }, Date.now() + 3_600_000),
+    )
+    await service.database.transaction((tx) =>
+      tx.updateTable('jobs').set({ done: 500 }).where('id', '=', job.id).execute(),
+    )
+    await open('/system/jobs?status=running', 'Jobs')
+    const row = page.getByRole('row', { name: /Run events again/ })
+    await row.getByText('500 of 2,000').waitFor()
+    await look('jobs')
+    await row.getByRole('button', { name: 'Cancel…' }).click()
+    await answerDialog(page, 'Cancel the job')
+    await page.getByText('No job matches these filters').waitFor()
+    await page.getByLabel('State').selectOption('cancelled')
+    await page.getByRole('row', { name: /Run events again/ }).waitFor()
+    assert.match(page.url(), /status=cancelled/)
+  })
+
+  test('settings are searched, and secrets are not shown', async () => {
+    await open('/system/settings', 'Settings in force')
+    await page.getByRole('list', { name: 'Settings' }).waitFor()
+    await look('settings')
+    await page.getByLabel('Search settings').fill('webhook_secret')
+    const row = page.getByRole('listitem').filter({ has: page.getByText('WEBHOOK_SECRET', { exact: true }) })
+    await row.getByText('secret', { exact: true }).waitFor()
+    await page.getByText('EMIT_TIMEOUT', { exact: true }).waitFor({ state: 'detached' })
+    assert.match(page.url(), /q=webhook_secret/)
+    assert.ok(!(await page.content()).includes('test-webhook-secret'))
+    await page.getByLabel('Search settings').fill('')
+    await page.getByLabel('Origin', { exact: true }).selectOption('changed')
+    await page.getByText('MAIL_FROM', { exact: true }).waitFor()
+    await page.getByText('EMIT_TIMEOUT', { exact: true }).waitFor({ state: 'detached' })
+  })
+
+  test('the doctor runs with progress, and says what to do', async () => {
+    await open('/system/doctor', 'Doctor')
+    await page.getByText('Not run yet').waitFor()
+    await page.getByRole('button', { name: 'Run the checks' }).click()
+    await page.getByText(/0 faults, \d warnings?\. Run at/).waitFor({ timeout: 30_000 })
+    await page.getByText('sqlite answers').waitFor()
+    await look('doctor')
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.getByRole('link', { name: 'Doctor' }).click()
+    await page.getByText(/Run at/).waitFor()
+  })
+
+  test('the audit log has names, filters in its address, and exports', async () => {
+    await open('/system/audit', 'Audit log')
+    const created = page.getByRole('row', { name: /key\.created/ })
+    await created.getByText('Ada Lovelace').waitFor()
+    await created.getByText('shop back end').waitFor()
+    await look('audit')
+    await created.getByRole('button', { name: 'key.created' }).click()
+    await page.getByRole('dialog').getByText('shop back end', { exact: false }).first().waitFor()
+    await look('audit-entry')
+    await page.getByRole('button', { name: 'Only this action' }).click()
+    await page.getByRole('row', { name: /key\.revoked/ }).waitFor({ state: 'detached' })
+    assert.match(page.url(), /action=key\.created/)
+    await page.goBack()
+    await page.getByRole('row', { name: /key\.revoked/ }).waitFor()
+    await page.getByLabel('Result').selectOption('failed')
+    await page.getByRole('row', { name: /key\.refused/ }).waitFor()
+    await page.getByRole('row', { name: /key\.revoked/ }).waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Clear' }).click()
+    const [saved] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'CSV' }).click(),
+    ])
+    const chunks: Buffer[] = []
+    for await (const chunk of await saved.createReadStream()) chunks.push(chunk as Buffer)
+    const csv = Buffer.concat(chunks).toString()
+    assert.match(csv, /^at,action,code,/)
+    assert.match(csv, /key\.created,.*Ada Lovelace/)
+    const href = await page.getByRole('link', { name: 'NDJSON' }).getAttribute('href')
+    const lines = await (await page.request.get(href!)).text()
+    assert.ok(lines.includes('"key.created"'))
+  })
+
+  test('alerts: a destination is added, tested, changed, turned off and deleted', async () => {
+    await open('/alerts', 'Alerts')
+    await page.getByText('Nobody is told yet').waitFor()
+    await page.getByRole('button', { name: 'Add E-mail' }).click()
+    await page.getByLabel('Name').fill('People on call')
+    await page.getByLabel('E-mail addresses').fill('ops@example.com, boss@example.com')
+    await look('alerts-add')
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByRole('heading', { name: 'People on call' }).waitFor()
+    await page.getByRole('button', { name: 'Send a test to People on call' }).click()
+    await page.getByText('The test was accepted').waitFor()
+    assert.deepEqual(mail.mails.at(-1)?.to, ['ops@example.com', 'boss@example.com'])
+
+    receiver.answer(404)
+    await page.getByRole('button', { name: 'Add Slack' }).click()
+    await page.getByLabel('Name').fill('#alerts')
+    await page.getByLabel('Address of the webhook').fill(`${receiver.url}/secret`)
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByRole('button', { name: 'Send a test to #alerts' }).click()
+    await page.getByText('The test could not be sent: the answer was 404').waitFor()
+    assert.ok(!(await page.content()).includes('/secret'))
+    await look('alerts')
+    await page.getByRole('button', { name: 'More about #alerts' }).click()
+    await page.getByRole('menuitem', { name: 'Change…' }).click()
+    await page.getByLabel('Only what is critical').check()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText(/only critical ones/).waitFor()
+    await page.getByRole('button', { name: 'More about #alerts' }).click()
+    await page.getByRole('menuitem', { name: 'Messages' }).click()
+    await page.getByRole('dialog').getByText('the answer was 404').waitFor()
+    assert.match(page.url(), /destination=/)
+    await look('alerts-messages')
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'More about #alerts' }).click()
+    await page.getByRole('menuitem', { name: 'Turn off' }).click()
+    await page.getByText('off', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'More about #alerts' }).click()
+    await page.getByRole('menuitem', { name: 'Delete…' }).click()
+    await answerDialog(page, 'Delete')
+    await page.getByRole('heading', { name: '#alerts' }).waitFor({ state: 'detached' })
+  })
+
+  test('no page failed', () => assert.deepEqual(complaints, []))
+})
