@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describeAccountEvents } from './accounts/account-event-types.ts'
 import { chosenAccountEvents } from './accounts/account-events.ts'
-import { findEndingKeys } from './accounts/ending-keys.ts'
 import { createAccounts, type Accounts } from './accounts/index.ts'
 import { createAlerts } from './alerts/index.ts'
 import { systemClock, type Clock } from './runtime/clock.ts'
@@ -125,7 +124,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       ...statisticsWorkers(database, clock, log),
     ]
     const app = (running.app = await createServiceApp(common, parts, modules))
-    operations(app, {
+    const { attention } = operations(app, {
       database,
       metrics,
       history,
@@ -137,7 +136,10 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       spool: modules.receiving.spool,
       ...diagnosticParts(common, parts),
     })
+    const alerts = createAlerts({ ...common, attention })
+    running.workers = [...running.workers, ...alerts.workers]
     await declareRoutes(app, modules)
+    await alerts.routes(app)
     const samples =
       parts.samples && configuration.demo && roles.http && (await addSamples(app, common, modules))
     await app.ready()
@@ -284,7 +286,6 @@ function createModules(common: Common, config: PosternConfig, spool: OpenSpool |
     emitting,
     createEvents({ ...common, authenticate: accounts.authenticate }),
     listing,
-    createAlerts({ ...common, conditions: () => findEndingKeys(database, common.clock.now()) }),
   ]
   return { rooms, accounts, login, emitting, receiving, demoProvider }
 }

@@ -6,7 +6,7 @@ import { Problem } from '../errors.ts'
 import type { Egress } from '../network/egress.ts'
 import type { Cursors, CursorScope } from '../paging/cursor.ts'
 import type { PageOfRows } from '../paging/page.ts'
-import type { ConditionKind } from '../runtime/condition.ts'
+import type { AttentionKind } from '../http/attention.ts'
 import type { Database } from '../storage/database.ts'
 import type { AlertDestinationsTable } from '../storage/tables.ts'
 import { newSending, type SendingRow } from './store.ts'
@@ -18,7 +18,7 @@ const mostDestinations = 50
 export interface Choice {
   name: string
   /** Null: all kinds. */
-  conditions: ConditionKind[] | null
+  conditions: AttentionKind[] | null
   severity: AlertDestinationsTable['severity']
   /** Milliseconds; null: a condition is not repeated. */
   repeat: number | null

@@ -2,14 +2,15 @@ import { createRecordAudit } from '../accounts/audit.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Configuration } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import type { Attention } from '../http/attention.ts'
 import type { ServiceModule } from '../http/service-module.ts'
 import { Egress } from '../network/egress.ts'
 import { createOutboundAgent } from '../network/outbound-agent.ts'
 import { Cursors } from '../paging/cursor.ts'
-import type { Condition } from '../runtime/condition.ts'
 import { periodicWorker } from '../runtime/periodic-worker.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
+import { conditionOf } from './condition.ts'
 import { createDeliver } from './deliver.ts'
 import { Destinations } from './destinations.ts'
 import { createMailer } from './mailer.ts'
@@ -25,7 +26,7 @@ export interface AlertParts {
   log: Log
   baseUrl: () => string
   /** What needs a person now. */
-  conditions: () => Promise<readonly Condition[]>
+  attention: () => Promise<readonly Attention[]>
 }
 
 /** Tells people what needs them, by e-mail, Slack, Discord or Microsoft Teams (docs/adr/0047-alerts.md). */
@@ -41,7 +42,11 @@ export function createAlerts(parts: AlertParts): ServiceModule {
   const agent = createOutboundAgent({ ...rules, proxy: configuration.emitProxy })
   const mail = createMailer(configuration)
   const deliver = createDeliver({ agent, mail, link: (path) => parts.baseUrl() + path })
-  const rounds: AlertRounds = { ...parts, deliver }
+  const rounds: AlertRounds = {
+    ...parts,
+    deliver,
+    conditions: async () => (await parts.attention()).map(conditionOf),
+  }
   const worker = periodicWorker('alerts', clock, evaluateEvery, () => round(rounds))
   const destinations = new Destinations({
     database,

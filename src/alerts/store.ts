@@ -1,5 +1,5 @@
 import { newId } from '../crypto/ids.ts'
-import type { Condition } from '../runtime/condition.ts'
+import type { Condition } from './condition.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { AlertDestinationsTable, AlertSendingsTable, AlertStatesTable } from '../storage/tables.ts'
 import { storableText } from '../storage/text.ts'
@@ -62,7 +62,7 @@ export async function evaluate(tx: Tx, conditions: readonly Condition[], now: nu
 const keyOf = ({ kind, about }: Condition): string => `${kind} ${about}`
 
 function concerns(destination: AlertDestinationsTable, { kind, severity }: Condition): boolean {
-  if (destination.severity === 'critical' && severity !== 'critical') return false
+  if (destination.severity === 'error' && severity !== 'error') return false
   return destination.conditions === null || (JSON.parse(destination.conditions) as string[]).includes(kind)
 }
 

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
+import { attentionKinds } from '../http/attention.ts'
 import { DateTime, nullable } from '../http/schemas/schemas.ts'
-import { conditionKinds } from '../runtime/condition.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import type { Destination } from './destinations.ts'
 import type { SendingRow } from './store.ts'
@@ -27,10 +27,10 @@ export const kinds = ['email', 'slack', 'discord', 'teams'] as const
 const settings = {
   name: Type.String({ minLength: 1, maxLength: 100, pattern: '\\S' }),
   conditions: nullable(
-    Type.Array(Type.Enum(conditionKinds), { minItems: 1, maxItems: conditionKinds.length }),
-    'The kinds of conditions; null: all',
+    Type.Array(Type.Enum(attentionKinds), { minItems: 1, maxItems: attentionKinds.length }),
+    'The kinds of matters, as in `GET /attention`; null: all',
   ),
-  severity: Type.Enum(['warning', 'critical'], { description: '`critical`: no warnings' }),
+  severity: Type.Enum(['warning', 'error'], { description: '`error`: only what fails now, no warnings' }),
   repeatSeconds: nullable(
     Type.Integer({ minimum: 600, maximum: 2_592_000 }),
     'After this time a condition that lasts is sent again; null: never',
@@ -109,7 +109,7 @@ export function viewDestination({ row, target, lastSending }: Destination): Stat
     kind: row.kind,
     name: row.name,
     conditions:
-      row.conditions === null ? null : (JSON.parse(row.conditions) as (typeof conditionKinds)[number][]),
+      row.conditions === null ? null : (JSON.parse(row.conditions) as (typeof attentionKinds)[number][]),
     severity: row.severity,
     repeatSeconds: row.repeat_ms === null ? null : row.repeat_ms / 1000,
     enabled: row.enabled === 1,

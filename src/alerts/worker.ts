@@ -1,6 +1,6 @@
 import type { Clock } from '../runtime/clock.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import type { Condition } from '../runtime/condition.ts'
+import type { Condition } from './condition.ts'
 import type { Database } from '../storage/database.ts'
 import type { AlertDestinationsTable } from '../storage/tables.ts'
 import type { Log } from '../telemetry/log.ts'

@@ -9,10 +9,27 @@ export const attentionTopics = [
   'spool',
 ] as const
 
+/** The matters. The names are stable, because people choose by them what they are told of. */
+export const attentionKinds = [
+  'subscriber-failing',
+  'subscriber-disabled',
+  'subscriber-secret-ends',
+  'handler-failing',
+  'work-stalls',
+  'refusals-rising',
+  'source-secret-ends',
+  'source-secret-ended',
+  'key-expires',
+  'disk-fills',
+  'spooling',
+  'spool-full',
+  'spool-unavailable',
+] as const
+export type AttentionKind = (typeof attentionKinds)[number]
+
 /** Something that an operator should look at. */
 export interface Attention {
-  /** A stable name of the matter, such as `handler-failing`. */
-  readonly kind: string
+  readonly kind: AttentionKind
   /** `error`: something fails now. `warning`: something will, unless somebody acts. */
   readonly severity: 'error' | 'warning'
   /** One sentence in plain words. */

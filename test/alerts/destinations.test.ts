@@ -1,9 +1,12 @@
 // /alerts: what each vendor gets, what is shown of a destination, and what is refused.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { evaluateEvery } from '../../src/alerts/store.ts'
+import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver, type Receiver } from '../harness/receiver.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
+import { eventually } from '../receiving/harness.ts'
 import { startSmtpServer, type SmtpServer } from './smtp-server.ts'
 
 interface Sending {
@@ -137,7 +140,7 @@ onEachEngine('destinations of alerts', (engine) => {
 
   test('changing and deleting', async () => {
     const made = await add({ kind: 'slack', name: 'ops', url: receiver.url })
-    const change = { conditions: ['key-ending'], severity: 'critical', repeatSeconds: null, enabled: false }
+    const change = { conditions: ['key-expires'], severity: 'error', repeatSeconds: null, enabled: false }
     const changed = await send<Destination>('PATCH', `/alerts/${made.id}`, 200, change)
     assert.deepEqual({ ...made, ...change, updatedAt: 0 }, { ...changed, updatedAt: 0 })
     await send('PATCH', `/alerts/${made.id}`, 200, { url: `${receiver.url}/other` })
@@ -164,6 +167,31 @@ onEachEngine('destinations of alerts', (engine) => {
       { kind: 'slack', name: 'x', url: receiver.url, repeatSeconds: 1 },
     ])
       await send('POST', '/alerts', 400, body)
+  })
+
+  test('a running service tells of what GET /attention lists', async () => {
+    // Rounds follow one another at once; everything else keeps its times.
+    const clock: Clock = {
+      now: () => systemClock.now(),
+      after: (ms, callback) => systemClock.after(ms === evaluateEvery ? 20 : ms, callback),
+    }
+    const env = { SMTP_URL: mail.url, MAIL_FROM: 'gate@example.com' }
+    const running = await startTestService(engine, { env, parts: { clock } })
+    try {
+      const to = ['night@example.com']
+      const expiresAt = new Date(Date.now() + 86_400_000).toISOString()
+      for (const [path, json] of [
+        ['/keys', { name: 'ending', scopes: ['operate'], expiresAt }],
+        ['/alerts', { kind: 'email', name: 'night', to, conditions: ['key-expires'] }],
+      ] as const)
+        assert.equal((await running.admin(path, { method: 'POST', json })).status, 201)
+      const told = () => mail.mails.find((one) => one.to[0] === to[0])
+      await eventually(() => told() !== undefined, 'the mail has arrived')
+      assert.match(told()!.data, /^Subject: \[Postern\] The API key ending expires on/m)
+      assert.ok(told()!.data.includes('/dashboard/system/keys'))
+    } finally {
+      await running.close()
+    }
   })
 
   test('without a mail server and without private networks', async () => {

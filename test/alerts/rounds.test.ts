@@ -7,7 +7,7 @@ import { evaluateEvery, mostAttempts, settlesIn } from '../../src/alerts/store.t
 import { sealTarget } from '../../src/alerts/targets.ts'
 import { round, type AlertRounds } from '../../src/alerts/worker.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'
-import type { Condition } from '../../src/runtime/condition.ts'
+import type { Condition } from '../../src/alerts/condition.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
@@ -128,24 +128,19 @@ onEachEngine('rounds of alerts', (engine) => {
 
   test('a destination gets the kinds and the severity that it chose, and nothing while it is off', async () => {
     await add('all')
-    await add('critical', { severity: 'critical' })
-    await add('keys', { conditions: '["key-ending"]' })
+    await add('urgent', { severity: 'error' })
+    await add('keys', { conditions: '["key-expires"]' })
     await add('off', { enabled: 0 })
     await add('once', { repeat_ms: null })
     conditions = [
       condition('orders'),
-      condition('key:1', { kind: 'key-ending' }),
-      condition('database', { kind: 'work-stalled', severity: 'critical' }),
+      condition('key:1', { kind: 'key-expires' }),
+      condition('database', { kind: 'work-stalls', severity: 'error' }),
     ]
     await pass()
-    assert.deepEqual(told().toSorted(), [
-      'all opened 3',
-      'critical opened 1',
-      'keys opened 1',
-      'once opened 3',
-    ])
+    assert.deepEqual(told().toSorted(), ['all opened 3', 'keys opened 1', 'once opened 3', 'urgent opened 1'])
     await pass(2 * hour)
-    assert.deepEqual(told().toSorted(), ['all repeated 3', 'critical repeated 1', 'keys repeated 1'])
+    assert.deepEqual(told().toSorted(), ['all repeated 3', 'keys repeated 1', 'urgent repeated 1'])
   })
 
   test('a message that cannot be sent is retried, at most five times', async () => {

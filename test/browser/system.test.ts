@@ -52,7 +52,7 @@ describe('the pages of the system', () => {
         await page.emulateMedia({ colorScheme })
         await picture(page, `${name}-${size}-${colorScheme}`)
       }
-      const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+      const wider = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
       assert.ok(wider <= 0, `${name} is ${wider} pixels wider than ${width}`)
     }
     await page.emulateMedia({ colorScheme: 'light' })
@@ -197,6 +197,7 @@ describe('the pages of the system', () => {
   test('alerts: a destination is added, tested, changed, turned off and deleted', async () => {
     await open('/alerts', 'Alerts')
     await page.getByText('Nobody is told yet').waitFor()
+    await page.getByText('Nothing needs a person').waitFor()
     await page.getByRole('button', { name: 'Add E-mail' }).click()
     await page.getByLabel('Name').fill('People on call')
     await page.getByLabel('E-mail addresses').fill('ops@example.com, boss@example.com')
@@ -218,9 +219,9 @@ describe('the pages of the system', () => {
     await look('alerts')
     await page.getByRole('button', { name: 'More about #alerts' }).click()
     await page.getByRole('menuitem', { name: 'Change…' }).click()
-    await page.getByLabel('Only what is critical').check()
+    await page.getByLabel('Only what fails now, no warnings').check()
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText(/only critical ones/).waitFor()
+    await page.getByText(/only what fails now/).waitFor()
     await page.getByRole('button', { name: 'More about #alerts' }).click()
     await page.getByRole('menuitem', { name: 'Messages' }).click()
     await page.getByRole('dialog').getByText('the answer was 404').waitFor()

@@ -20,9 +20,13 @@ const Item = Type.Object({
   }),
 })
 
-/** Declares `GET /attention`: what an operator should look at. */
-export function attentionRoute(app: App, clock: Clock, find: readonly FindAttention[]): void {
+/** Finds everything that an operator should look at, the urgent first. */
+export type FindAllAttention = () => Promise<Attention[]>
+
+/** Declares `GET /attention`: what an operator should look at. Callers of the returned function share its answers. */
+export function attentionRoute(app: App, clock: Clock, find: readonly FindAttention[]): FindAllAttention {
   const answers = new SharedAnswers<Attention[]>(clock, cachedFor)
+  const findShared = () => answers.get('', () => findAll(find, clock.now()))
   app.get(
     '/attention',
     {
@@ -36,10 +40,11 @@ export function attentionRoute(app: App, clock: Clock, find: readonly FindAttent
       },
     },
     async () => {
-      const found = await answers.get('', () => findAll(find, clock.now()))
+      const found = await findShared()
       return { data: found.map(present) }
     },
   )
+  return findShared
 }
 
 /** One after the other, so that a page takes one connection of the pool. */

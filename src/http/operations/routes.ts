@@ -10,7 +10,7 @@ import { docsAccess } from '../schemas/openapi.ts'
 import { diagnosticsRoute, type Checks } from './diagnostics.ts'
 import { queuesRoute } from './queues.ts'
 import type { FindAttention } from '../attention.ts'
-import { attentionRoute } from './attention.ts'
+import { attentionRoute, type FindAllAttention } from './attention.ts'
 import { fillingDisks, stalledWork } from './attention-of-process.ts'
 import { checklistRoute, type ChecklistParts } from './checklist.ts'
 import { historyRoute } from './history.ts'
@@ -36,7 +36,7 @@ const ofProbes = { access: 'public', quiet: true } as const
  * Declares the calls that watch the service: health, readiness, metrics, the OpenAPI document, the descriptions of problems,
  * queues, versions, settings and diagnostics.
  */
-export function operations(app: App, parts: OperationsParts): void {
+export function operations(app: App, parts: OperationsParts): { attention: FindAllAttention } {
   measureWorkers(parts)
   measureBodies(app, parts.metrics)
   healthRoute(app)
@@ -44,7 +44,7 @@ export function operations(app: App, parts: OperationsParts): void {
   metricsRoute(app, parts.metrics)
   historyRoute(app, { ...parts.history, clock: parts.clock })
   checklistRoute(app, { ...parts, ...parts.checklist, store: parts.history.store })
-  attentionRoute(app, parts.clock, [
+  const attention = attentionRoute(app, parts.clock, [
     () => stalledWork(parts),
     ...parts.attention,
     (now) => risingRefusals(parts.history.store, now),
@@ -56,6 +56,7 @@ export function operations(app: App, parts: OperationsParts): void {
   versionRoute(app, parts.database, parts.clock.now())
   settingsRoute(app, parts.settings)
   diagnosticsRoute(app, parts.checks, parts.clock)
+  return { attention }
 }
 
 function measureWorkers({ metrics, workers, clock }: OperationsParts): void {

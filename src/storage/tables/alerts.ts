@@ -10,7 +10,7 @@ export interface AlertDestinationsTable {
   /** JSON: the kinds of conditions; null for all. */
   conditions: string | null
   /** The least severity. */
-  severity: 'warning' | 'critical'
+  severity: 'warning' | 'error'
   /** Milliseconds after which a condition that lasts is sent again; null: never. */
   repeat_ms: number | null
   enabled: number

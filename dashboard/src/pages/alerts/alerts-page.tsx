@@ -65,6 +65,7 @@ export function AlertsPage() {
           onPeek={() => peek(destination.id)}
         />
       ))}
+      <OpenNow />
       <DestinationDialog
         kind={edited?.kind}
         destination={edited?.destination}
@@ -72,6 +73,38 @@ export function AlertsPage() {
       />
       {shown && <Sendings destination={shown} onClose={() => peek(undefined)} />}
     </Page>
+  )
+}
+
+/** What destinations are told of at the moment. */
+function OpenNow() {
+  const { data, error, refetch } = useQuery({
+    queryKey: ['attention'],
+    queryFn: ({ signal }) => api.get('/attention', { signal }),
+    refetchInterval: 10_000,
+  })
+  const found = data?.data ?? []
+  return (
+    <Section title="Open now" flush={found.length > 0}>
+      {error && <ProblemNotice error={error} retry={() => void refetch()} />}
+      {!data && !error && <Loading />}
+      {data && found.length === 0 && <p className="text-soft">Nothing needs a person.</p>}
+      {found.length > 0 && (
+        <ul className="divide-y divide-line">
+          {found.map(({ kind, severity, text, since, about }) => (
+            <li key={`${kind} ${about.topic} ${about.id}`} className="flex flex-wrap gap-x-3 px-4 py-2.5">
+              <Status value={severity} />
+              <span className="min-w-0 flex-1 basis-56 break-words">{text}</span>
+              {since !== null && (
+                <span className="text-soft">
+                  since <Time value={since} />
+                </span>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
   )
 }
 
@@ -154,7 +187,7 @@ function DestinationCard({
         {destination.conditions === null
           ? 'All kinds of conditions'
           : destination.conditions.map((one) => conditions[one]).join(', ')}
-        {severity === 'critical' && ', only critical ones'};{' '}
+        {severity === 'error' && ', only what fails now'};{' '}
         {repeatSeconds === null ? 'no reminders' : `a reminder every ${inWords(repeatSeconds)}`}.
       </p>
       <p className="mt-1">

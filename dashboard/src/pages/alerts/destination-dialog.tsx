@@ -60,7 +60,7 @@ function Form({
   const [chosen, setChosen] = useState<ReadonlySet<ConditionKind>>(
     new Set(destination?.conditions ?? conditionKinds),
   )
-  const [critical, setCritical] = useState(destination?.severity === 'critical')
+  const [urgent, setUrgent] = useState(destination?.severity === 'error')
   const [repeat, setRepeat] = useState(destination ? String(destination.repeatSeconds ?? '') : '86400')
   const isMail = kind === 'email'
   const save = useMutation({
@@ -72,7 +72,7 @@ function Form({
         name,
         ...(address.trim() !== '' && where),
         conditions: chosen.size === conditionKinds.length ? null : [...chosen],
-        severity: critical ? ('critical' as const) : ('warning' as const),
+        severity: urgent ? ('error' as const) : ('warning' as const),
         repeatSeconds: repeat === '' ? null : Number(repeat),
       }
       return destination
@@ -132,9 +132,9 @@ function Form({
           onChange={({ target }) => setRepeat(target.value)}
         />
         <CheckField
-          label="Only what is critical"
-          checked={critical}
-          onChange={({ target }) => setCritical(target.checked)}
+          label="Only what fails now, no warnings"
+          checked={urgent}
+          onChange={({ target }) => setUrgent(target.checked)}
         />
         <fieldset>
           <legend className="mb-1 text-sm font-medium">Tell about</legend>

@@ -19,14 +19,19 @@ export const kinds: Record<Kind, { label: string; hint: string }> = {
 }
 
 export const conditions: Record<ConditionKind, string> = {
-  'subscriber-disabled': 'A subscriber was disabled',
   'subscriber-failing': 'A subscriber does not answer',
+  'subscriber-disabled': 'A subscriber was disabled',
+  'subscriber-secret-ends': 'A secret of a subscriber ends',
   'handler-failing': 'A handler fails',
-  'work-stalled': 'Due work waits too long',
-  'webhooks-refused': 'Many webhooks are refused',
-  'secret-ending': 'A secret ends soon',
-  'key-ending': 'An API key expires soon',
-  'disk-filling': 'A disk fills',
+  'work-stalls': 'Due work waits too long',
+  'refusals-rising': 'Refused webhooks on the rise',
+  'source-secret-ends': 'A secret of a source ends soon',
+  'source-secret-ended': 'A secret of a source has ended',
+  'key-expires': 'An API key expires soon',
+  'disk-fills': 'A disk fills',
+  spooling: 'Webhooks go to the spool',
+  'spool-full': 'The spool is full',
+  'spool-unavailable': 'The spool does not answer',
 }
 export const conditionKinds = Object.keys(conditions) as ConditionKind[]
 

@@ -145,7 +145,7 @@ function JobTable({ jobs, loading, filtered, onMore, loadingMore }: JobTableProp
     {
       key: 'actions',
       header: <span className="sr-only">Actions</span>,
-      width: '7rem',
+      width: '8rem',
       align: 'right',
       cell: (job) =>
         job.status === 'running' && (

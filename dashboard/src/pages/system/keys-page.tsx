@@ -125,7 +125,7 @@ function KeyTable({ keys, loading, onMore, loadingMore }: KeyTableProps) {
     {
       key: 'created',
       header: 'Created',
-      width: '13rem',
+      width: '15rem',
       cell: ({ createdAt, createdBy, createdByName }) => (
         <>
           <Time value={createdAt} />
@@ -144,7 +144,7 @@ function KeyTable({ keys, loading, onMore, loadingMore }: KeyTableProps) {
     {
       key: 'actions',
       header: <span className="sr-only">Actions</span>,
-      width: '7rem',
+      width: '8rem',
       align: 'right',
       cell: (key) =>
         key.revokedAt === null && (

@@ -1,0 +1,36 @@
+import type { Attention } from '../http/attention.ts'
+
+/** What needs attention, as destinations are told of it. */
+export interface Condition {
+  kind: Attention['kind']
+  severity: Attention['severity']
+  /** The subject, as `topic:id`: with the kind, it identifies the condition. */
+  about: string
+  /** Milliseconds since 1970; null if unknown. */
+  since: number | null
+  /** A sentence without its full stop. */
+  text: string
+  /** The path of the page that shows it, below BASE_URL. */
+  path: string
+}
+
+const pages: Record<Attention['about']['topic'], (id: string) => string> = {
+  handler: () => '/failures',
+  subscriber: (id) => `/subscribers/${encodeURIComponent(id)}`,
+  source: (id) => `/sources/${encodeURIComponent(id)}`,
+  key: () => '/system/keys',
+  worker: () => '/system/queues',
+  database: () => '/system/queues',
+  spool: () => '/system/queues',
+}
+
+export function conditionOf({ kind, severity, text, since, about: { topic, id } }: Attention): Condition {
+  return {
+    kind,
+    severity,
+    about: `${topic}:${id}`,
+    since,
+    text: text.replace(/\.$/, ''),
+    path: `/dashboard${pages[topic](id)}`,
+  }
+}
