@@ -34,14 +34,17 @@ export function DoctorPage() {
   const start = async (): Promise<void> => {
     const stop = (stopping.current = new AbortController())
     setError(undefined)
-    let now: Run = { state: 'running', startedAt: Date.now(), findings: [], done: 0, total: undefined }
+    const startedAt = Date.now()
+    const found: Finding[] = []
+    let now: Run = { state: 'running', startedAt, findings: [], done: 0, total: undefined }
     show(now)
     try {
       for (let names = [first]; now.done < names.length;) {
         const query = { check: names[now.done]! }
         const { checks, findings } = await api.get('/diagnostics', { query, signal: stop.signal })
         names = checks
-        now = { ...now, findings: [...now.findings, ...findings], done: now.done + 1, total: names.length }
+        found.push(...findings)
+        now = { state: 'running', startedAt, findings: [...found], done: now.done + 1, total: names.length }
         show(now)
       }
       show({ ...now, state: 'done' })
@@ -114,8 +117,8 @@ function Result({ run: { state, startedAt, findings } }: { run: Run }) {
           some.length > 0 && (
             <Section key={wanted} title={title} flush>
               <ul className="divide-y divide-line">
-                {some.map(({ about, text, advice }, at) => (
-                  <li key={`${about} ${at}`} className="flex gap-3 px-4 py-2.5">
+                {some.map(({ about, text, advice }) => (
+                  <li key={`${about} ${text}`} className="flex gap-3 px-4 py-2.5">
                     <Icon size={18} aria-hidden className={`mt-0.5 shrink-0 ${colour}`} />
                     <div className="min-w-0 break-words">
                       <p>

@@ -112,49 +112,6 @@ function JobTable({ jobs, loading, filtered, onMore, loadingMore }: JobTableProp
     })
     if (yes) cancel.mutate(id)
   }
-  const columns: readonly Column<Job>[] = [
-    { key: 'kind', header: 'Job', cell: ({ kind }) => kindText[kind] },
-    {
-      key: 'of',
-      header: 'Of',
-      cell: ({ subscriberId }) =>
-        subscriberId === null ? (
-          'received events'
-        ) : (
-          <Link to={`/subscribers/${subscriberId}` as '/subscribers'} className="underline">
-            {subscriberId}
-          </Link>
-        ),
-    },
-    {
-      key: 'progress',
-      header: 'Progress',
-      cell: ({ done, total, status }) => (
-        <span className="flex items-center gap-2">
-          {status === 'running' && (
-            <progress aria-label="Progress" className="h-2 w-20" value={done} max={Math.max(total, 1)} />
-          )}
-          <span className="tabular-nums">
-            {formatNumber(done)} of {formatNumber(total)}
-          </span>
-        </span>
-      ),
-    },
-    { key: 'status', header: 'State', width: '7rem', cell: ({ status }) => <Status value={status} /> },
-    { key: 'created', header: 'Begun', width: '9rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
-    {
-      key: 'actions',
-      header: <span className="sr-only">Actions</span>,
-      width: '8rem',
-      align: 'right',
-      cell: (job) =>
-        job.status === 'running' && (
-          <Button small kind="danger" onClick={() => void confirmCancel(job)}>
-            Cancel…
-          </Button>
-        ),
-    },
-  ]
   return (
     <>
       {cancel.error && (
@@ -164,7 +121,7 @@ function JobTable({ jobs, loading, filtered, onMore, loadingMore }: JobTableProp
       )}
       <DataTable
         label="Jobs"
-        columns={columns}
+        columns={columnsOf((job) => void confirmCancel(job))}
         rows={jobs}
         rowKey={({ id }) => id}
         loading={loading}
@@ -183,3 +140,47 @@ function JobTable({ jobs, loading, filtered, onMore, loadingMore }: JobTableProp
     </>
   )
 }
+
+const columnsOf = (cancel: (job: Job) => void): readonly Column<Job>[] => [
+  { key: 'kind', header: 'Job', cell: ({ kind }) => kindText[kind] },
+  {
+    key: 'of',
+    header: 'Of',
+    cell: ({ subscriberId }) =>
+      subscriberId === null ? (
+        'received events'
+      ) : (
+        <Link to={`/subscribers/${subscriberId}` as '/subscribers'} className="underline">
+          {subscriberId}
+        </Link>
+      ),
+  },
+  {
+    key: 'progress',
+    header: 'Progress',
+    cell: ({ done, total, status }) => (
+      <span className="flex items-center gap-2">
+        {status === 'running' && (
+          <progress aria-label="Progress" className="h-2 w-20" value={done} max={Math.max(total, 1)} />
+        )}
+        <span className="tabular-nums">
+          {formatNumber(done)} of {formatNumber(total)}
+        </span>
+      </span>
+    ),
+  },
+  { key: 'status', header: 'State', width: '7rem', cell: ({ status }) => <Status value={status} /> },
+  { key: 'created', header: 'Begun', width: '9rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  {
+    key: 'actions',
+    header: <span className="sr-only">Actions</span>,
+    width: '8rem',
+    align: 'right',
+    cell: (job) =>
+      job.status === 'running' && (
+        <Button small kind="danger" onClick={() => cancel(job)}>
+          Cancel…
+        </Button>
+      ),
+  },
+]

@@ -91,74 +91,6 @@ function KeyTable({ keys, loading, onMore, loadingMore }: KeyTableProps) {
     })
     if (yes) revoke.mutate(key)
   }
-  const columns: readonly Column<Key>[] = [
-    {
-      key: 'name',
-      header: 'Key',
-      cell: ({ name, prefix }) => (
-        <>
-          <span className="font-medium">{name}</span>{' '}
-          <code className="font-mono text-sm text-soft">{prefix}…</code>
-        </>
-      ),
-    },
-    {
-      key: 'scopes',
-      header: 'Scopes',
-      cell: ({ scopes }) => (
-        <span className="flex flex-wrap gap-1 whitespace-normal">
-          {scopes.map((scope) => (
-            <Badge key={scope} tone={wide.has(scope) ? 'warn' : 'plain'}>
-              {scope}
-            </Badge>
-          ))}
-        </span>
-      ),
-    },
-    { key: 'used', header: 'Last use', width: '9rem', cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} /> },
-    {
-      key: 'expires',
-      header: 'Expires',
-      width: '9rem',
-      cell: ({ expiresAt }) => <Time value={expiresAt} />,
-    },
-    {
-      key: 'created',
-      header: 'Created',
-      width: '15rem',
-      cell: ({ createdAt, createdBy, createdByName }) => (
-        <>
-          <Time value={createdAt} />
-          {(createdByName ?? createdBy) && (
-            <span className="text-soft"> by {createdByName ?? createdBy}</span>
-          )}
-        </>
-      ),
-    },
-    {
-      key: 'state',
-      header: 'State',
-      width: '6rem',
-      cell: (key) => <Status value={stateOf(key)} />,
-    },
-    {
-      key: 'actions',
-      header: <span className="sr-only">Actions</span>,
-      width: '8rem',
-      align: 'right',
-      cell: (key) =>
-        key.revokedAt === null && (
-          <Button
-            small
-            kind="danger"
-            aria-label={`Revoke ${key.name}`}
-            onClick={() => void confirmRevoke(key)}
-          >
-            Revoke…
-          </Button>
-        ),
-    },
-  ]
   return (
     <>
       {revoke.error && (
@@ -168,7 +100,7 @@ function KeyTable({ keys, loading, onMore, loadingMore }: KeyTableProps) {
       )}
       <DataTable
         label="API keys"
-        columns={columns}
+        columns={columnsOf((key) => void confirmRevoke(key))}
         rows={keys}
         rowKey={({ id }) => id}
         loading={loading}
@@ -186,3 +118,65 @@ function KeyTable({ keys, loading, onMore, loadingMore }: KeyTableProps) {
     </>
   )
 }
+
+const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
+  {
+    key: 'name',
+    header: 'Key',
+    cell: ({ name, prefix }) => (
+      <>
+        <span className="font-medium">{name}</span>{' '}
+        <code className="font-mono text-sm text-soft">{prefix}…</code>
+      </>
+    ),
+  },
+  {
+    key: 'scopes',
+    header: 'Scopes',
+    cell: ({ scopes }) => (
+      <span className="flex flex-wrap gap-1 whitespace-normal">
+        {scopes.map((scope) => (
+          <Badge key={scope} tone={wide.has(scope) ? 'warn' : 'plain'}>
+            {scope}
+          </Badge>
+        ))}
+      </span>
+    ),
+  },
+  { key: 'used', header: 'Last use', width: '9rem', cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} /> },
+  {
+    key: 'expires',
+    header: 'Expires',
+    width: '9rem',
+    cell: ({ expiresAt }) => <Time value={expiresAt} />,
+  },
+  {
+    key: 'created',
+    header: 'Created',
+    width: '15rem',
+    cell: ({ createdAt, createdBy, createdByName }) => (
+      <>
+        <Time value={createdAt} />
+        {(createdByName ?? createdBy) && <span className="text-soft"> by {createdByName ?? createdBy}</span>}
+      </>
+    ),
+  },
+  {
+    key: 'state',
+    header: 'State',
+    width: '6rem',
+    cell: (key) => <Status value={stateOf(key)} />,
+  },
+  {
+    key: 'actions',
+    header: <span className="sr-only">Actions</span>,
+    width: '8rem',
+    align: 'right',
+    cell: (key) =>
+      key.revokedAt === null && (
+        <Button small kind="danger" aria-label={`Revoke ${key.name}`} onClick={() => revoke(key)}>
+          Revoke…
+        </Button>
+      ),
+  },
+]
