@@ -33,7 +33,14 @@ function ConnectionSign() {
   const connection = useConnection()
   return (
     <span role="status">
-      {connection === 'lost' && <Badge tone="danger">Connection lost, trying again</Badge>}
+      {connection === 'lost' && (
+        <Badge tone="danger">
+          <span className="max-sm:sr-only">Connection lost, trying again</span>
+          <span aria-hidden className="sm:hidden">
+            Offline
+          </span>
+        </Badge>
+      )}
     </span>
   )
 }

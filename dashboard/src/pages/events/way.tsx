@@ -22,13 +22,13 @@ export function Way({ event }: { event: EventDetail }) {
           <LaneRow key={lane.key} lane={lane} scale={scale} />
         ))}
       </ul>
-      <div aria-hidden className="mt-1 sm:ml-44">
+      <div aria-hidden className="mt-1 sm:mr-58 sm:ml-44">
         <div className="relative mx-2 h-6 border-t border-line text-xs text-soft">
           {scale.ticks.map(({ at, after }) => (
             <span
               key={at}
               className={classes(
-                'absolute top-1 whitespace-nowrap',
+                'absolute top-1 whitespace-nowrap max-sm:even:hidden',
                 at > 0.9 ? '-translate-x-full' : at > 0 && '-translate-x-1/2',
               )}
               style={{ left: `${at * 100}%` }}
@@ -56,7 +56,7 @@ function LaneRow({ lane: { label, link, steps }, scale }: { lane: Lane; scale: S
           label
         )}
       </span>
-      <span className="relative mx-2 block h-6 min-w-0 flex-1 rounded bg-sunken">
+      <span className="relative mx-2 block h-6 min-w-0 rounded sm:flex-1 bg-sunken">
         {steps.map((step) => (
           <Mark key={`${step.from} ${step.text}`} step={step} scale={scale} />
         ))}
