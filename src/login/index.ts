@@ -128,7 +128,7 @@ export function createLogin(parts: LoginParts): Login {
 
 /** The provider that the browser used last, for its button on /login: a name, without a person or a session. */
 function lastProviderCookie(baseUrl: () => string): HostCookie {
-  return new HostCookie('last_provider', baseUrl, /^[\w-]{1,64}$/)
+  return new HostCookie('postern_last_provider', baseUrl, /^[\w-]{1,64}$/)
 }
 
 /** Guarded connections to providers. The built-in provider is this process, so private addresses are allowed for it. */

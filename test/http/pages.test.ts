@@ -102,7 +102,7 @@ describe('over https', () => {
     for (const line of lines) {
       assert.match(
         line,
-        /^__Host-(flow|flow-[\w-]{16}|postern_session)=[\w-]{43};|^__Host-last_provider=acme;/,
+        /^__Host-(flow|flow-[\w-]{16}|postern_session)=[\w-]{43};|^__Host-postern_last_provider=acme;/,
       )
       for (const attribute of [/; Path=\/(;|$)/, /; Secure(;|$)/, /; HttpOnly(;|$)/, /; SameSite=Lax(;|$)/])
         assert.match(line, attribute)

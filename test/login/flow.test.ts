@@ -94,7 +94,7 @@ onEachEngine('the sign-in flow', (engine) => {
     }
     assert.deepEqual([...browser.cookies(service.baseUrl).keys()].toSorted(), [
       'flow',
-      'last_provider',
+      'postern_last_provider',
       'postern_session',
     ])
   })

@@ -10,7 +10,7 @@ export class BrowserCookie {
   readonly #cookie: HostCookie
 
   constructor(baseUrl: () => string) {
-    this.#cookie = new HostCookie('authorize', baseUrl)
+    this.#cookie = new HostCookie('postern_authorize', baseUrl)
   }
 
   /** The browser's value; `undefined` for one without waiting requests. */
