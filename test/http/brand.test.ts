@@ -126,7 +126,9 @@ describe('the provider used last', () => {
 
   test('a value that names no provider has no effect', async () => {
     for (const value of ['nobody', '"><script>', '%22', 'a'.repeat(65)]) {
-      const response = await service.fetch('/login', { headers: { cookie: `postern_last_provider=${value}` } })
+      const response = await service.fetch('/login', {
+        headers: { cookie: `postern_last_provider=${value}` },
+      })
       assert.equal(response.status, 200)
       assert.doesNotMatch(await response.text(), /used last|nobody|<script>/)
     }
