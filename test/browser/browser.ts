@@ -34,7 +34,7 @@ export async function signIn(page: Page, { baseUrl }: { baseUrl: string }, perso
   await page.goto(`${baseUrl}/login`)
   await page.getByRole('link', { name: /development provider/ }).click()
   await page.getByText(person).first().click()
-  await page.waitForURL('**/dashboard')
+  await page.waitForURL(/\/dashboard(?:\/account)?$/)
 }
 
 /** Presses the named button of the dialog that asks before something is done, and waits until the dialog is gone. */

@@ -51,7 +51,7 @@ export class PeopleSite {
     await page.goto(`${this.service.baseUrl}/login`)
     await page.getByRole('link', { name: /development provider/ }).click()
     await page.getByText(person).first().click()
-    await page.waitForURL('**/dashboard')
+    await page.waitForURL(/\/dashboard(?:\/account)?$/)
   }
 
   /** Opens a page of the dashboard. */
