@@ -36,11 +36,11 @@ describe(
 
     test('tells how many webhooks lie in the spool, until they are in the database', async () => {
       const file = home.url.slice('sqlite:'.length)
-      const notice = page.locator('#spool')
-      assert.equal(await notice.textContent(), '')
+      const notice = page.getByRole('main')
       renameSync(file, `${file}.moved`)
       for (const id of ['one', 'two'])
         assert.equal((await postWebhook(service, { id, type: 'order.paid' })).status, 200)
+      await notice.getByText('The database does not answer').waitFor()
       await notice.getByText('2 acknowledged webhooks wait in the spool').waitFor()
       renameSync(`${file}.moved`, file)
       await notice.getByText('acknowledged').waitFor({ state: 'detached' })

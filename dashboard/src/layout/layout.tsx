@@ -9,6 +9,7 @@ import { Header } from './header.tsx'
 import { adminPlaces, mainPlaces, userPlaces } from './navigation.ts'
 import { Person } from './person.tsx'
 import { Places } from './places.tsx'
+import { ReadinessNotice } from './readiness-notice.tsx'
 
 /** The frame: header, sidebar (on a telephone a bar at the bottom), and the page. */
 export function Layout() {
@@ -54,6 +55,7 @@ function Frame() {
               </a>
             </Notice>
           )}
+          {isAdmin && <ReadinessNotice />}
           <Suspense fallback={<Loading />}>
             <Outlet />
           </Suspense>

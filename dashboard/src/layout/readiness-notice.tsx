@@ -1,0 +1,44 @@
+import { useQuery } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
+import { addressOf } from '../api/client.ts'
+import { Notice } from '../ui/notices.tsx'
+
+interface Readiness {
+  database: string
+  spool?: { status: string; events?: number }
+}
+
+/** Milliseconds after the first view, so that it does not wait for this. */
+const beginsAfter = 3_000
+const every = 5_000
+
+/** Says when the database does not answer, and how many acknowledged webhooks wait for it. Other calls answer 503 then. */
+export function ReadinessNotice() {
+  const [enabled, setEnabled] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setEnabled(true), beginsAfter)
+    return () => clearTimeout(timer)
+  }, [])
+  const { data } = useQuery({
+    queryKey: ['readyz'],
+    enabled,
+    refetchInterval: every,
+    // 503 has the same body; the typed client would throw it away.
+    queryFn: async ({ signal }) =>
+      (await (await fetch(addressOf('/readyz'), { signal })).json()) as Partial<Readiness>,
+  })
+  const waiting = data?.spool?.events ?? 0
+  const away = data?.database !== undefined && data.database !== 'ok'
+  if (!away && waiting === 0) return null
+  return (
+    <Notice tone={away ? 'danger' : 'warn'}>
+      {away && <p>The database does not answer. What this page shows is from before.</p>}
+      {waiting > 0 && (
+        <p>
+          {waiting === 1 ? '1 acknowledged webhook waits' : `${waiting} acknowledged webhooks wait`} in the
+          spool. {away ? 'They are moved when it is back.' : 'They are being moved to the database.'}
+        </p>
+      )}
+    </Notice>
+  )
+}
