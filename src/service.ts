@@ -13,6 +13,14 @@ import { checkNames, createDiagnostics, type CheckName } from './diagnostics/ind
 import { createDemoIdentityProvider, demoProviderName } from './demo/identity-provider.ts'
 import { insertSamples } from './demo/sample-data.ts'
 import { insertSampleHistory } from './demo/sample-history.ts'
+import { createSampleCustomer, sampleCustomerSubscribers } from './demo/sample-customer.ts'
+import {
+  receiveSampleEvents,
+  sampleEventsUntil,
+  sampleReceiving,
+  sampleSource,
+  sampleTypes,
+} from './demo/sample-events.ts'
 import { createSampleSubscriber, sampleSubscriberId } from './demo/subscriber.ts'
 import { createEmitting } from './emitting/index.ts'
 import type { App } from './http/app.ts'
@@ -113,7 +121,11 @@ export async function startService(parts: ServiceParts): Promise<Service> {
         ? await openSpool(configuration.spool, { log, bodyLimit: configuration.bodyLimit })
         : undefined
     if (spool) running.spool = spool
-    const modules = createModules(common, parts.config ?? {}, spool)
+    // A project has events of its own.
+    const showsEvents =
+      parts.samples && configuration.demo && !parts.config?.receiving && !parts.config?.emitting
+    const samplesOfEvents = showsEvents ? { receiving: sampleReceiving(keyring) } : {}
+    const modules = createModules(common, { ...parts.config, ...samplesOfEvents }, spool)
     const history = createMetricsHistory({
       ...common,
       oldestDue: roles.workers ? () => oldestOfAll(running.workers, clock) : undefined,
@@ -145,10 +157,10 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     await app.ready()
 
     // A project has charts of its own.
-    if (samples && (await insertSamples(database, clock.now())) && !parts.config?.receiving)
-      await insertSampleHistory(history.store, clock.now())
+    const isFirst = samples && (await insertSamples(database, clock.now()))
+    if (isFirst && !parts.config?.receiving) await insertSampleHistory(history.store, clock.now())
     if (roles.http && !parts.address) address.url = await listen(app, configuration)
-    if (samples) await samples.ensure(baseUrl())
+    if (samples) await samples.begin(isFirst && showsEvents)
     if (running.newer) throw running.newer
     running.recorder = history.recorder
     history.recorder.start()
@@ -312,10 +324,17 @@ function createServiceApp(
 }
 
 /** What `GET /checklist` has to know of other modules. */
-function checklistParts({ baseUrl }: Common, config: PosternConfig | undefined) {
+function checklistParts({ baseUrl, database }: Common, config: PosternConfig | undefined) {
   return {
     baseUrl,
-    demoNames: { provider: demoProviderName, subscriber: sampleSubscriberId },
+    demoNames: {
+      provider: demoProviderName,
+      subscribers: [sampleSubscriberId],
+      subscribersOfSamples: sampleCustomerSubscribers,
+      source: sampleSource,
+      types: sampleTypes,
+      samplesUntil: () => sampleEventsUntil(database),
+    },
     declaresLists: (config?.listing?.lists ?? []).length > 0,
   }
 }
@@ -343,10 +362,22 @@ async function declareRoutes(app: App, { rooms, demoProvider }: Modules): Promis
   })
 }
 
-async function addSamples(app: App, common: Common, { emitting }: Modules) {
+/** Declares the sample subscribers. `begin` registers them, and receives the sample events if the first start shows them. */
+async function addSamples(app: App, common: Common, { emitting, receiving }: Modules) {
+  const { keyring, clock } = common
+  const customer = createSampleCustomer(emitting.subscribers)
   const subscriber = createSampleSubscriber({ ...common, subscribers: emitting.subscribers })
   await subscriber.routes(app)
-  return subscriber
+  await customer.routes(app)
+  return {
+    async begin(withEvents: boolean | undefined): Promise<void> {
+      const baseUrl = common.baseUrl()
+      await subscriber.ensure(baseUrl)
+      if (!withEvents) return customer.follow(baseUrl)
+      await customer.create(baseUrl)
+      await receiveSampleEvents({ keyring, receiving, baseUrl, now: clock.now() })
+    },
+  }
 }
 
 /** Starts the server. Returns the public address of the service. */

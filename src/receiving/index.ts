@@ -15,6 +15,7 @@ import { Activity } from './activity/activity.ts'
 import { createAcceptor, type InsertEvents } from './acceptor.ts'
 import { endingSecrets, failingHandlers } from './attention.ts'
 import { Backlog } from './backlog.ts'
+import type { Delivered } from './evaluate.ts'
 import type { EmitWithin } from './attempt.ts'
 import type { ReceivingConfig } from './config.ts'
 import { readHandlers, type ProviderTokenSource, type RegisteredHandler } from './declared-handlers.ts'
@@ -66,9 +67,13 @@ export interface ReceivingParts {
   spool?: OpenSpool | undefined
 }
 
+export type { ReceivingConfig } from './config.ts'
+
 export interface Receiving extends ServiceModule {
   /** Whether webhooks go to the spool now, and its size; undefined without a spool. */
   readonly spool: SpoolStatus | undefined
+  /** Verifies and stores a webhook that this service has signed. To be called when the routes are declared. */
+  takeSample(source: string, delivered: Delivered): Promise<void>
 }
 
 /**
@@ -105,6 +110,7 @@ export function createReceiving(parts: ReceivingParts): Receiving {
     },
   })
   let app: App | undefined
+  let endpoints: Awaited<ReturnType<typeof declareRoutes>> | undefined
   /** Stores received events until the last request has been answered. */
   const queueWorker: Worker = {
     name: 'event-queue',
@@ -119,6 +125,11 @@ export function createReceiving(parts: ReceivingParts): Receiving {
   }
   return {
     spool: fallback,
+    async takeSample(source, delivered) {
+      const endpoint = endpoints?.get(source)
+      if (!endpoint) throw new Error(`there is no source ${source}`)
+      await endpoint.takeSample(delivered)
+    },
     finders: [
       receivingFinder(
         handling.sources.keys(),
@@ -133,7 +144,14 @@ export function createReceiving(parts: ReceivingParts): Receiving {
     async routes(given) {
       app = given
       fallback?.start()
-      await declareRoutes(given, parts, { ...handling, ...storing, attempts, rejected, activity, paused })
+      endpoints = await declareRoutes(given, parts, {
+        ...handling,
+        ...storing,
+        attempts,
+        rejected,
+        activity,
+        paused,
+      })
     },
   }
 }
@@ -240,7 +258,8 @@ interface RouteParts extends ReturnType<typeof planHandling>, ReturnType<typeof 
   paused: PausedHandlers
 }
 
-async function declareRoutes(app: App, parts: ReceivingParts, made: RouteParts): Promise<void> {
+/** Returns what answers each source. */
+async function declareRoutes(app: App, parts: ReceivingParts, made: RouteParts) {
   const { configuration, database, clock, log, metrics } = parts
   const { sources, declared, planOf, acceptor, store, attempts, rejected, activity, paused, entries } = made
   const backlog = new Backlog({
@@ -293,4 +312,5 @@ async function declareRoutes(app: App, parts: ReceivingParts, made: RouteParts):
     dryRuns,
     findHandler,
   })
+  return endpoints
 }

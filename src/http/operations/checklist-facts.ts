@@ -4,7 +4,14 @@ import type { HistoryStore } from '../../telemetry/history/store.ts'
 /** What demo mode creates by itself, which does not count as done. */
 export interface DemoNames {
   readonly provider: string
-  readonly subscriber: string
+  readonly subscribers: readonly string[]
+  /** The subscribers that get sample events only. */
+  readonly subscribersOfSamples: readonly string[]
+  /** The source of the sample events, and how their types begin. */
+  readonly source: string
+  readonly types: string
+  /** The time until which the history counts the sample events, in milliseconds since 1970; undefined without them. */
+  readonly samplesUntil: () => Promise<number | undefined>
 }
 
 /** Which steps of an installation are done, by what is stored. */
@@ -26,15 +33,18 @@ export async function readFacts(
   history: Pick<HistoryStore, 'hasSucceeded'>,
   demo: DemoNames,
 ): Promise<InstallationFacts> {
+  const samplesUntil = await demo.samplesUntil()
   const events = await reader
     .selectFrom('event_queue')
     .select(['status', 'attempts'])
+    .where((eb) => eb.not(eb.and([eb('source', '=', demo.source), eb('type', 'like', `${demo.types}%`)])))
     .orderBy('event', 'desc')
     .limit(mostExamined)
     .execute()
   const deliveries = await reader
     .selectFrom('deliveries')
     .select('status')
+    .where('subscriber_id', 'not in', demo.subscribersOfSamples)
     .orderBy('id', 'desc')
     .limit(mostExamined)
     .execute()
@@ -43,7 +53,7 @@ export async function readFacts(
     webhook: events.length > 0,
     handlerRun:
       events.some(({ status, attempts }) => status === 'processed' && attempts > 0) ||
-      (await history.hasSucceeded('handlers')),
+      (await history.hasSucceeded('handlers', samplesUntil)),
     key:
       (await reader.selectFrom('api_keys').select('id').where('revoked_at', 'is', null).limit(1).execute())
         .length > 0,
@@ -52,12 +62,13 @@ export async function readFacts(
         await reader
           .selectFrom('subscribers')
           .select('id')
-          .where('id', '!=', demo.subscriber)
+          .where('id', 'not in', [...demo.subscribers, ...demo.subscribersOfSamples])
           .limit(1)
           .execute()
       ).length > 0,
     delivery:
-      deliveries.some(({ status }) => status === 'delivered') || (await history.hasSucceeded('deliveries')),
+      deliveries.some(({ status }) => status === 'delivered') ||
+      (await history.hasSucceeded('deliveries', samplesUntil)),
   }
 }
 

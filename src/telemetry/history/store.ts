@@ -81,14 +81,15 @@ export class HistoryStore {
     )
   }
 
-  /** Whether a series has counts of successes at all. */
-  async hasSucceeded(series: string): Promise<boolean> {
+  /** Whether a series has counts of successes. @param after only those after this time, in milliseconds since 1970 */
+  async hasSucceeded(series: string, after = 0): Promise<boolean> {
     for (const step of Object.values(steps)) {
       const row = await this.#database.reader
         .selectFrom('metric_history')
         .select('at')
         .where('step', '=', step)
         .where('series', '=', series)
+        .where('at', '>', after)
         .where('ok', '>', 0)
         .limit(1)
         .executeTakeFirst()

@@ -1,0 +1,75 @@
+import { byService } from '../accounts/audit.ts'
+import type { Subscribers } from '../emitting/index.ts'
+import { Problem } from '../errors.ts'
+import type { App } from '../http/app.ts'
+
+/** The owner of the subscribers that get the sample events. */
+export const sampleCustomer = 'acme'
+
+const subscribersOfCustomer = [
+  {
+    id: '00000000-0000-7000-8000-000000000d31',
+    path: '/demo/acme/works',
+    status: 204,
+    description: 'Sample of demo mode: accepts all events',
+  },
+  {
+    id: '00000000-0000-7000-8000-000000000d32',
+    path: '/demo/acme/down',
+    status: 503,
+    description: 'Sample of demo mode: answers every event with 503',
+  },
+] as const
+
+/** Milliseconds before each attempt. Short, so that deliveries fail for good while the newcomer looks. */
+const retrySchedule = [0, 5_000]
+
+/** Fixed ids, by which a restart finds them. */
+export const sampleCustomerSubscribers: readonly string[] = subscribersOfCustomer.map(({ id }) => id)
+
+export interface SampleCustomer {
+  /** Declares the addresses of the subscribers. They verify nothing and change nothing. */
+  routes(app: App): Promise<void>
+  /** Registers the subscribers. */
+  create(baseUrl: string): Promise<void>
+  /** Updates the addresses of those that still exist. */
+  follow(baseUrl: string): Promise<void>
+}
+
+/** A customer in demo mode with two subscribers inside the service: one works, one is down. They get sample events only. */
+export function createSampleCustomer(subscribers: Subscribers): SampleCustomer {
+  return {
+    async routes(app) {
+      await app.register(async (scope: App) => {
+        scope.removeAllContentTypeParsers()
+        scope.bodies.parse(scope, ['*'], (_request, bytes, done) => done(null, bytes))
+        for (const { path, status } of subscribersOfCustomer)
+          scope.post(
+            path,
+            { config: { access: 'public', quiet: true }, schema: { hide: true } },
+            async (_request, reply) => reply.code(status).send(),
+          )
+      })
+    },
+
+    async create(baseUrl) {
+      for (const { id, path, description } of subscribersOfCustomer) {
+        const url = baseUrl + path
+        const eventTypes = ['sample.*']
+        const settings = { id, url, description, eventTypes, retrySchedule, owner: sampleCustomer }
+        await subscribers.create(settings, 'all', byService)
+      }
+    },
+
+    async follow(baseUrl) {
+      for (const { id, path } of subscribersOfCustomer) {
+        const url = baseUrl + path
+        const known = await subscribers.get(id, 'all').catch((error: unknown) => {
+          if (error instanceof Problem && error.code === 'not-found') return undefined
+          throw error
+        })
+        if (known && known.url !== url) await subscribers.change(id, { url }, 'all', byService)
+      }
+    },
+  }
+}
