@@ -19,6 +19,7 @@ export function banner({ configuration, kept, fresh, baseUrl, secretsFile }: Ban
   const lines = [
     '',
     '  Postern is running in demo mode: loopback only, lists open, a built-in identity provider, sample data.',
+    '  Among the samples are a handler that fails and a subscriber that is down; the log below shows them.',
     '  For production set NODE_ENV=production; the start then names the missing settings.',
     '',
     `  Sign in      ${baseUrl}/login`,
