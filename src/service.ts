@@ -5,8 +5,7 @@ import { createAccounts, type Accounts } from './accounts/index.ts'
 import { createAlerts } from './alerts/index.ts'
 import { systemClock, type Clock } from './runtime/clock.ts'
 import { ConfigurationError, type Configuration } from './config/environment.ts'
-import { secretsFile } from './config/generated-secrets.ts'
-import { Keyring } from './crypto/keyring.ts'
+import type { Keyring } from './crypto/keyring.ts'
 import type { PosternConfig } from './define-config.ts'
 import type { SettingsSource } from './config/shown-settings.ts'
 import { checkNames, createDiagnostics, type CheckName } from './diagnostics/index.ts'
@@ -41,15 +40,11 @@ import { createEvents } from './events/index.ts'
 import { longestTimeout } from './receiving/declared-handlers.ts'
 import { createReceiving } from './receiving/index.ts'
 import { openSpool, type OpenSpool } from './receiving/spool/open.ts'
+import { openKeyring, openServiceDatabase, prepareDatabase } from './service-database.ts'
 import { endOutdated, stop, type Running } from './shutdown.ts'
 import { statisticsWorkers } from './runtime/statistics-worker.ts'
 import type { Database } from './storage/database.ts'
-import { migrate } from './storage/migrate.ts'
-import { openDatabase } from './storage/open.ts'
-import { applyProductMigrations, readProductMigrations } from './storage/product-migrations.ts'
 import { SchemaWatch } from './storage/schema-watch.ts'
-import { checkSealedValues } from './storage/sealed-check.ts'
-import { describeExposed, exposedFiles } from './storage/sqlite/file-modes.ts'
 import type { Log } from './telemetry/log.ts'
 import { createMetricsHistory } from './telemetry/history/index.ts'
 import { Metrics } from './telemetry/metrics.ts'
@@ -90,16 +85,14 @@ export interface Service {
   stop(limit?: number): Promise<void>
 }
 
-/** Milliseconds that PostgreSQL may take for a statement of the service; then the connection is given up. */
-const databaseAnswersWithin = 10_000
-
 /** Assembles the modules and starts them. The only function that knows all of them. */
 export async function startService(parts: ServiceParts): Promise<Service> {
   const { configuration, log, clock = systemClock, roles = { http: true, workers: true } } = parts
   const { masterSecrets } = configuration
   if (!masterSecrets) throw new ConfigurationError(['POSTERN_SECRET is missing'])
 
-  const database = await openServiceDatabase(parts)
+  const handlerTimeout = longestTimeout(parts.config?.receiving?.handlers, configuration.handlerTimeout)
+  const database = await openServiceDatabase({ configuration, log, handlerTimeout })
   const running: Running = { database, log, workers: [] }
   const schema = (running.schema = new SchemaWatch({
     database,
@@ -182,62 +175,6 @@ interface Common {
   log: Log
   metrics: Metrics
   baseUrl: () => string
-}
-
-async function openServiceDatabase({ configuration, config, log }: ServiceParts): Promise<Database> {
-  const database = await openDatabase(configuration, {
-    connections: configuration.databaseConnections,
-    onError: (error) => log.warn({ err: error }, 'the database failed in the background'),
-    onNoRoom: (notice) => log.error(notice),
-    answerWithin: databaseAnswersWithin,
-    onPrimary: true,
-    replicaUrl: configuration.databaseReplicaUrl,
-    onReplica: (usable, reason) => {
-      if (usable) log.info('lists are read on the standby of DATABASE_REPLICA_URL')
-      else
-        log.warn(
-          { err: reason },
-          'the standby of DATABASE_REPLICA_URL is out of reach or does not follow: lists are read on the primary',
-        )
-    },
-    handlerAnswerWithin: longestTimeout(config?.receiving?.handlers, configuration.handlerTimeout),
-  })
-  database.onSetBack(() =>
-    log.warn(
-      'the database was restarted, moved or taken back: numbers go on higher, and what was in memory is read again',
-    ),
-  )
-  return database
-}
-
-/** Checks that this process may use the database, and applies the migrations. */
-async function prepareDatabase(database: Database, parts: ServiceParts): Promise<void> {
-  const { configuration, log } = parts
-  if (database.engine === 'sqlite') {
-    database.own()
-    const exposed = exposedFiles(database.file, [secretsFile(configuration.databaseUrl)])
-    if (exposed.length > 0) log.warn({ exposed }, describeExposed(exposed))
-  } else await database.checkPooling()
-  if (parts.migrate === false) return
-  const applied = await migrate(database)
-  if (parts.migrationsFolder !== undefined) {
-    const own = readProductMigrations(parts.migrationsFolder, database.engine)
-    applied.push(...(await applyProductMigrations(database, own)))
-  }
-  if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
-}
-
-/** @throws ConfigurationError when values are sealed with a key that is not among the secrets */
-async function openKeyring(
-  database: Database,
-  masterSecrets: NonNullable<Configuration['masterSecrets']>,
-  log: Log,
-): Promise<Keyring> {
-  const keyring = new Keyring(masterSecrets)
-  const sealed = await checkSealedValues(database, keyring)
-  if (sealed.unknown !== undefined) throw new ConfigurationError([sealed.unknown])
-  if (sealed.older !== undefined) log.warn(sealed.older)
-  return keyring
 }
 
 type Modules = ReturnType<typeof createModules>
