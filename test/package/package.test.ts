@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { globSync, lstatSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, lstatSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
@@ -43,10 +43,11 @@ describe('the installed package', () => {
   test('is packed in at most 1.5 MB without the pages, and 4 MB with them', () => {
     const [tarball] = globSync('postern-*.tgz', { cwd: project })
     const { size } = statSync(join(project, tarball!))
-    const pages = globSync('dist/dashboard/**/*.*', { cwd: folder })
+    const pages = globSync('dist/{dashboard,guide}/**/*.*', { cwd: folder })
       .map((file) => gzipSync(readFileSync(join(folder, file))).length)
       .reduce((sum, bytes) => sum + bytes, 0)
-    assert.ok(pages > 100_000, 'the dashboard is in the package')
+    for (const page of ['dashboard/index.html', 'guide/index.html', 'guide/llms.txt'])
+      assert.ok(existsSync(join(folder, 'dist', page)), `${page} is in the package`)
     assert.ok(size - pages <= 1.5e6, `${size - pages} bytes without the pages`)
     assert.ok(size <= 4e6, `${size} bytes`)
   })
