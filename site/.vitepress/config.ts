@@ -19,8 +19,9 @@ export default defineConfig({
   // Otherwise the theme inserts an element of style, which the service's policy forbids.
   appearance: { disableTransition: false },
   cleanUrls: false,
-  rewrites: { 'README.md': 'index.md', 'adr/README.md': 'adr/index.md' },
-  srcExclude: ['screenshots/**'],
+  rewrites: { 'README.md': 'index.md' },
+  // For those who change Postern, not for those who use it.
+  srcExclude: ['adr/**', 'dependencies.md', 'screenshots/**'],
   metaChunk: true,
   // The pages lie outside this folder, where Vue is not found by itself.
   vite: {

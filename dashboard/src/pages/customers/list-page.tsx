@@ -63,7 +63,7 @@ const columns: readonly Column<Owner>[] = [
   {
     key: 'last',
     header: 'Last delivery',
-    width: '9rem',
+    width: '11rem',
     cell: ({ lastDelivery }) => <Ago value={lastDelivery?.createdAt} />,
   },
   { key: 'portal', header: 'Portal access', width: '8rem', cell: (row) => accessOf(row) },

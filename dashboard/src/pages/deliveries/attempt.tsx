@@ -24,8 +24,9 @@ const phaseLooks = {
   dns: 'bg-info',
   connect: 'bg-warn',
   tls: 'bg-soft',
-  firstByte: 'bg-ok',
-  rest: 'bg-strong',
+  // Not green: the attempt may have failed.
+  firstByte: 'bg-strong',
+  rest: 'bg-line',
 } as const
 
 /** How long each part of the attempt took, as a bar and in words. */

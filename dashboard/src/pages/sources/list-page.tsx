@@ -20,6 +20,7 @@ const columns: Column<Source>[] = [
   {
     key: 'name',
     header: 'Source',
+    width: '10rem',
     cell: ({ name }) => (
       <Link
         to="/sources/$name"
@@ -37,7 +38,12 @@ const columns: Column<Source>[] = [
     width: '36%',
     cell: ({ name, url }) => <CopyValue value={url} label={`Copy the URL of ${name}`} />,
   },
-  { key: 'last', header: 'Last event', cell: ({ lastEventAt }) => <Ago value={lastEventAt} /> },
+  {
+    key: 'last',
+    header: 'Last event',
+    width: '10rem',
+    cell: ({ lastEventAt }) => <Ago value={lastEventAt} />,
+  },
   { key: 'accepted', header: 'Accepted, 24 h', align: 'right', cell: ({ day }) => formatShort(day.accepted) },
   { key: 'duplicates', header: 'Repeated', align: 'right', cell: ({ day }) => formatShort(day.duplicates) },
   {

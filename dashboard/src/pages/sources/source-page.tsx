@@ -92,7 +92,9 @@ function SetUp({ source }: { source: Source }) {
     <Section title="At the sender">
       <ol className="list-decimal space-y-1.5 pl-5">
         {source.steps.map((step) => (
-          <li key={step}>{step}</li>
+          <li key={step}>
+            {step.split('`').map((part, at) => (at % 2 === 1 ? <code key={part}>{part}</code> : part))}
+          </li>
         ))}
       </ol>
       <p className="mt-3">

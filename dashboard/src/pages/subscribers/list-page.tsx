@@ -80,7 +80,7 @@ const columns: readonly Column<SubscriberRow>[] = [
     key: 'p99',
     header: 'p99',
     align: 'right',
-    width: '6rem',
+    width: '8rem',
     cell: ({ lastDay: { p99 } }) => (p99 === null ? '–' : `≤ ${formatDuration(p99)}`),
   },
 ]
