@@ -38,7 +38,7 @@ const pages: readonly { name: string; path: string; detail?: boolean }[] = [
 ]
 
 /** What the documentation shows. */
-const shownInDocs = new Set(['home', 'event', 'failures', 'subscriber', 'delivery', 'user', 'data'])
+const shownInDocs = new Set(['home', 'event', 'failures', 'subscriber', 'delivery'])
 
 interface View {
   width: number
