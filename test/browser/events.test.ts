@@ -243,18 +243,17 @@ describe('the pages of events', () => {
     await eventually(isRead, 'all rows are read', 90_000)
     // How many a machine shows depends on what else it does, so the number is printed beside that of an empty page.
     const blank = await browser.newPage({ viewport: { width: 1440, height: 900 } })
-    let [best, possible] = [0, 0]
-    for (let round = 0; round < 5 && best < 50; round += 1) {
-      best = Math.max(best, await framesPerSecond(page))
-      await blank.bringToFront()
-      possible = Math.max(possible, await framesPerSecond(blank))
-      await page.bringToFront()
-    }
+    await blank.bringToFront()
+    const possible = await framesPerSecond(blank)
     await blank.close()
-    console.log(`      ${best.toFixed(0)} frames a second, of ${possible.toFixed(0)} of an empty page`)
+    await page.bringToFront()
+    const shown = await framesPerSecond(page)
+    console.log(`      ${shown.toFixed(0)} frames a second, of ${possible.toFixed(0)} of an empty page`)
     assert.ok((await table.getByRole('row').count()) < 200, 'only the rows in view are in the page')
     // New events wait while the person reads further down.
+    await page.evaluate('scrollTo(0, 20_000)')
     const top = await page.evaluate<number>('scrollY')
+    assert.equal(top, 20_000)
     await post('late-1')
     await page.getByRole('button', { name: /new event/ }).waitFor()
     assert.equal(await page.evaluate<number>('scrollY'), top)
