@@ -291,14 +291,19 @@ function framesPerSecond(page: Page): Promise<number> {
 
 async function insertMany({ database }: TestService, many: number): Promise<void> {
   const now = Date.now() - 60_000
+  const isSqlite = database.engine === 'sqlite'
+  const numbers = isSqlite
+    ? `with recursive n (i) as (select 1 union all select i + 1 from n where i < ${many}) `
+    : ''
+  const from = isSqlite ? 'n' : `generate_series(1, ${many}) as i`
+  const payload = isSqlite ? "x'7b7d'" : "convert_to('{}', 'UTF8')"
   const statements = [
     `insert into events (event_id, direction, source, type, content_type, payload, created_at)
-     with recursive n (i) as (select 1 union all select i + 1 from n where i < ${many})
-     select 'many-' || i, 'received', 'provider', 'stock.counted', 'application/json', x'7b7d', ${now} + i from n`,
+     ${numbers}select 'many-' || i, 'received', 'provider', 'stock.counted', 'application/json', ${payload}, ${now} + i from ${from}`,
     `insert into event_queue (event, source, event_id, type, status, due_at, processed_at)
      select id, source, event_id, type, 'processed', created_at, created_at from events where type = 'stock.counted'`,
   ]
-  if (database.engine !== 'sqlite') throw new Error('written for SQLite')
   for (const statement of statements)
-    await database.batch('request', (connection) => connection.exec(statement))
+    if (isSqlite) await database.batch('request', (connection) => connection.exec(statement))
+    else await database.pool.query(statement)
 }
