@@ -183,7 +183,7 @@ export async function claimSendings(database: Database, now: number, most: numbe
     .where('due_at', '<=', now)
     .limit(1)
     .execute()
-  // Usually there is none: one read without a transaction.
+  // Usually nothing is due, so the first read needs no transaction.
   if (due.length === 0) return []
   return database.transaction(
     async (tx) => {

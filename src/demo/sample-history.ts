@@ -11,7 +11,7 @@ const source = 'provider'
 
 /**
  * Gives the charts of a new installation in demo mode something to show: received webhooks and sign-ins of the last hours, which did not
- * happen. There are none of handlers and deliveries, because the first steps of an installation are ticked off by those.
+ * happen. Handlers and deliveries have no samples here, because the checklist of a new installation counts those.
  * @param now milliseconds since 1970
  */
 export function sampleHistory(now: number): Tallies {

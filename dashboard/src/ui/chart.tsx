@@ -8,7 +8,7 @@ import { formatTime } from './time.tsx'
 export interface ChartLine {
   label: string
   color: Exclude<ChartColor, 'line' | 'ink'>
-  /** One for each time; null where there is none. */
+  /** One value for each time; null if nothing was measured then. */
   values: readonly (number | null)[]
   /** Whether the area below it is tinted. */
   filled?: boolean

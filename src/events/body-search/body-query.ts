@@ -45,7 +45,7 @@ export function readBodyQuery({ path, value, text }: Record<string, string | und
 
 /**
  * Bytes that each matching body contains, whatever the spelling of its strings: JSON may write all characters but letters,
- * digits and a few others in several ways. Undefined if there are none; then each body must be parsed.
+ * digits and a few others in several ways. Undefined if the value has no such characters; each body is then parsed.
  */
 export function needleOf({ path = [], value, text }: BodyQuery): Buffer | undefined {
   const runs = [text, value, path.findLast((name) => !/^\d+$/.test(name))]

@@ -26,7 +26,7 @@ export interface LiveHubParts {
 }
 
 /**
- * Tells the viewers of this process what changes. One look at the database serves all of them, and there is none without viewers.
+ * Tells the viewers of this process what changes. One query serves all of them. Without viewers, no query is made.
  * Each process looks for itself, so viewers see what other processes do.
  */
 export class LiveHub {

@@ -28,7 +28,7 @@ const flags = [
   [
     'admin',
     'Its tokens may have the admin role',
-    'When an admin signs in. Whoever has such a token is an admin.',
+    'When an admin signs in. Anyone who has such a token is an admin.',
   ],
   ['managesSessions', 'It manages sessions', 'Its tokens may list and end all sessions of their user.'],
 ] as const

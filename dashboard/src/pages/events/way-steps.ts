@@ -7,7 +7,7 @@ export interface Step {
   from: number
   to: number
   tone: StepTone
-  /** In words, for the person who does not see the picture, and on hover. */
+  /** The same in words: for screen readers, and as a tooltip. */
   text: string
   /** It is only planned. */
   planned?: boolean
