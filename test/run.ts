@@ -2,15 +2,25 @@
 //   npm test -- login        only files whose path contains "login"
 //   npm test -- --browser    the tests of the pages in a browser (test/browser/**) instead
 //   npm test -- --package    the black-box tests against the published package, installed in an empty folder
+//   npm test -- --slowest    prints at the end which files took most time
 //   npm test -- --test-name-pattern=...    options of node --test are passed on
 import { spawn, type ChildProcess } from 'node:child_process'
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildWeb } from '../scripts/web.mjs'
 import { createTemplates } from './harness/engines.ts'
 import { installPostern } from './harness/package.ts'
 import { startPostgres } from './harness/postgres.ts'
+import {
+  describeFailures,
+  describeSlowest,
+  lastLines,
+  readCpuTime,
+  readFailures,
+  type Failure,
+  type ProcessTime,
+} from './harness/results.ts'
 import { readOptions } from './harness/script-options.ts'
 
 const TEST_TIMEOUT = 120_000
@@ -45,10 +55,12 @@ const root = join(import.meta.dirname, '..')
 const { values, positionals: filters } = readOptions(import.meta.filename, {
   strict: false,
   allowPositionals: true,
-  options: { browser: { type: 'boolean' }, package: { type: 'boolean' } },
+  options: { browser: { type: 'boolean' }, package: { type: 'boolean' }, slowest: { type: 'boolean' } },
 })
 const nodeOptions = process.argv.slice(2).filter((arg) => arg.startsWith('--test-'))
 const running = new Set<ChildProcess>()
+const failures: Failure[] = []
+const times: ProcessTime[] = []
 let interrupted: NodeJS.Signals | undefined
 
 function find(pattern: string, exclude: string[] = []): string[] {
@@ -73,7 +85,7 @@ async function runProcess(files: string[], tallyFile: string, alone: boolean): P
   ]
   const child = spawn(process.execPath, [...options, ...files], {
     cwd: root,
-    stdio: ['ignore', alone ? 'inherit' : 'pipe', alone ? 'inherit' : 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       ...process.env,
       TEST_TALLY_FILE: tallyFile,
@@ -83,7 +95,12 @@ async function runProcess(files: string[], tallyFile: string, alone: boolean): P
   })
   running.add(child)
   const output: Buffer[] = []
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => output.push(chunk))
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      output.push(chunk)
+      if (alone) process.stdout.write(chunk)
+    })
+  }
 
   let verdict = ''
   const watch = setInterval(() => {
@@ -95,12 +112,12 @@ async function runProcess(files: string[], tallyFile: string, alone: boolean): P
     verdict = `killed after ${limit / 1000} s: ${verdict}`
     child.kill('SIGKILL')
   }, 1000)
-  const code = await new Promise<number | null>((done) => {
+  const code = await new Promise<number | NodeJS.Signals | null>((done) => {
     child.once('error', (error) => {
       verdict = error.message
       done(1)
     })
-    child.once('close', done)
+    child.once('close', (exitCode, signal) => done(exitCode ?? signal))
   })
   clearInterval(watch)
   running.delete(child)
@@ -108,17 +125,20 @@ async function runProcess(files: string[], tallyFile: string, alone: boolean): P
   const { passed, skipped, ...tally } = tallyOf(tallyFile)
   let { failed } = tally
   if (code === 0 && passed + failed + skipped === 0 && nodeOptions.length === 0) verdict = 'no test ran'
-  if (verdict || (code !== 0 && failed === 0)) failed++
-  const seconds = ((performance.now() - began) / 1000).toFixed(1)
-  if (!alone) process.stdout.write(`\n${files.join(' ')} (${seconds} s)\n`)
-  for (const chunk of output) process.stdout.write(chunk)
-  if (verdict || (code !== 0 && tally.failed === 0)) {
-    process.stdout.write(
-      `✖ ${files.length > 1 ? 'unit tests' : files[0]}: ${verdict || `ended with code ${code}`}\n`,
-    )
-    const failures = `${tallyFile}.failures`
-    if (existsSync(failures)) process.stdout.write(readFileSync(failures))
+  if (code !== 0 && failed === 0) verdict ||= `ended with ${code}`
+  const wallSeconds = (performance.now() - began) / 1000
+  if (!alone) {
+    process.stdout.write(`\n${files.join(' ')} (${wallSeconds.toFixed(1)} s)\n`)
+    for (const chunk of output) process.stdout.write(chunk)
   }
+  failures.push(...readFailures(tallyFile))
+  if (verdict) {
+    failed++
+    const file = files.length > 1 ? 'unit tests' : files.join()
+    process.stdout.write(`✖ ${file}: ${verdict}\n`)
+    failures.push({ file, name: verdict, error: lastLines(Buffer.concat(output).toString()) })
+  }
+  times.push({ files, wallSeconds, cpuSeconds: readCpuTime(tallyFile) })
   return { passed, failed, skipped }
 }
 
@@ -184,6 +204,8 @@ if (unit.length + blackBox.length > 0) {
 const ran = total.passed + total.failed > 0
 if (!ran)
   console.log(filters.length > 0 ? `No test ran: no test file matches ${filters.join(', ')}` : 'No test ran')
+process.stdout.write(describeFailures(failures))
+if (values['slowest'] === true) process.stdout.write(describeSlowest(times))
 const files = `${unit.length + blackBox.length} files`
 console.log(`\n${files} in ${((performance.now() - started) / 1000).toFixed(1)} s, ${total.skipped} skipped`)
 console.log(`${total.passed} passed, ${total.failed} failed`)

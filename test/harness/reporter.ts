@@ -1,11 +1,14 @@
 // node:test's spec output without its summary per process, and a tally of the leaf tests for test/run.ts.
 import { appendFileSync } from 'node:fs'
+import { relative } from 'node:path'
 import { Readable } from 'node:stream'
 import { spec } from 'node:test/reporters'
 import type { TestEvent } from 'node:test/reporters'
 import { inspect } from 'node:util'
+import { recordCpuTime, recordFailure } from './results.ts'
 
 const tally = process.env['TEST_TALLY_FILE']
+if (tally !== undefined) process.once('exit', () => recordCpuTime(tally))
 
 /** One character per event: p passed, f failed, s skipped or to do, > a test began, . a group ended. */
 function record(mark: string): void {
@@ -13,9 +16,14 @@ function record(mark: string): void {
 }
 
 /** The spec reporter prints errors when all has ended. A process that is killed before leaves them in this file. */
-function recordFailure(name: string, details: object): void {
+function failed(names: readonly string[], file: string | undefined, details: object): void {
   const error = 'error' in details && details.error instanceof Error ? details.error : undefined
-  if (tally) appendFileSync(`${tally}.failures`, `${name}\n${inspect(error?.cause ?? error)}\n`)
+  if (tally === undefined) return
+  recordFailure(tally, {
+    file: file === undefined ? 'unknown file' : relative(process.cwd(), file),
+    name: names.join(' › '),
+    error: inspect(error?.cause ?? error),
+  })
 }
 
 export default async function* report(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
@@ -26,8 +34,10 @@ export default async function* report(source: AsyncIterable<TestEvent>): AsyncGe
 async function* tallied(source: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
   // The deepest nesting reported since the last event at a level: a test that follows its own subtests is no leaf.
   let previous = 0
+  const names: string[] = []
   for await (const event of source) {
     if (event.type === 'test:dequeue') record('>')
+    if (event.type === 'test:start') names[event.data.nesting] = event.data.name
     if (event.type === 'test:pass' || event.type === 'test:fail') {
       const { nesting, details, skip, todo } = event.data
       const isLeaf = details.type !== 'suite' && previous <= nesting
@@ -36,7 +46,7 @@ async function* tallied(source: AsyncIterable<TestEvent>): AsyncGenerator<TestEv
       if (ignored) record(isLeaf ? 's' : '.')
       else if (failure) {
         record('f')
-        recordFailure(event.data.name, details)
+        failed([...names.slice(0, nesting), event.data.name], event.data.file, details)
       } else record(isLeaf && event.type === 'test:pass' ? 'p' : '.')
       previous = nesting
     }

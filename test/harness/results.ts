@@ -1,0 +1,89 @@
+// What the processes of tests report to test/run.ts, and what it prints at the end: all failures, and the slowest files.
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+
+/** One failed test. */
+export interface Failure {
+  file: string
+  /** With the names of the groups that it is in. */
+  name: string
+  /** The error with its stack. */
+  error: string
+}
+
+/** What one process of tests took. */
+export interface ProcessTime {
+  files: readonly string[]
+  wallSeconds: number
+  /** User and system time of the process and the children that it has waited for; undefined if it was killed. */
+  cpuSeconds: number | undefined
+}
+
+const MAX_LINES = 60
+const SLOWEST = 10
+/** Linux counts the times of /proc in hundredths of a second, on all platforms of Node.js. */
+const TICKS = 100
+
+/** Appends a failure to the process's file of failures. */
+export function recordFailure(tallyFile: string, failure: Failure): void {
+  appendFileSync(`${tallyFile}.failures`, `${JSON.stringify(failure)}\n`)
+}
+
+/** The failures that a process recorded, in their order. */
+export function readFailures(tallyFile: string): Failure[] {
+  const file = `${tallyFile}.failures`
+  if (!existsSync(file)) return []
+  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1)
+  return lines.map((line) => JSON.parse(line) as Failure)
+}
+
+/** Writes this process's time into a file. To be called as late as possible. */
+export function recordCpuTime(tallyFile: string): void {
+  const { user, system } = process.cpuUsage()
+  appendFileSync(`${tallyFile}.cpu`, String((user + system) / 1e6 + childrenSeconds()))
+}
+
+/** User and system time of the children that this process has waited for, in seconds; 0 where the platform does not tell. */
+export function childrenSeconds(): number {
+  if (process.platform !== 'linux') return 0
+  const stat = readFileSync('/proc/self/stat', 'utf8')
+  // The name of the command, in brackets, may contain blanks. After it, cutime and cstime are fields 13 and 14.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[13]) + Number(fields[14])) / TICKS
+}
+
+/** The time that a process recorded, in seconds, or undefined if it was killed before. */
+export function readCpuTime(tallyFile: string): number | undefined {
+  const file = `${tallyFile}.cpu`
+  return existsSync(file) ? Number(readFileSync(file, 'utf8')) : undefined
+}
+
+/** All failures, so that the end of a log says what failed. */
+export function describeFailures(failures: readonly Failure[]): string {
+  if (failures.length === 0) return ''
+  const parts = failures.map(({ file, name, error }) => `✖ ${file}: ${name}\n${shorten(error)}\n`)
+  return `\nFailed:\n\n${parts.join('\n')}`
+}
+
+function shorten(text: string): string {
+  const lines = text.trimEnd().split('\n')
+  const shown = lines.slice(0, MAX_LINES)
+  if (lines.length > MAX_LINES) shown.push(`… ${lines.length - MAX_LINES} more lines`)
+  return shown.map((line) => `    ${line}`).join('\n')
+}
+
+/** The last lines of an output: where a process died, its reason is there. */
+export function lastLines(output: string): string {
+  return output.trimEnd().split('\n').slice(-MAX_LINES).join('\n')
+}
+
+/** The processes that took most wall time, and the sums of all. */
+export function describeSlowest(times: readonly ProcessTime[]): string {
+  const label = ({ files }: ProcessTime) => (files.length > 1 ? 'unit tests' : files.join())
+  const row = (wall: number, cpu: number | undefined, name: string) =>
+    `${wall.toFixed(1).padStart(8)} ${(cpu?.toFixed(1) ?? '-').padStart(8)}  ${name}\n`
+  const slowest = times.toSorted((a, b) => b.wallSeconds - a.wallSeconds).slice(0, SLOWEST)
+  const rows = slowest.map((time) => row(time.wallSeconds, time.cpuSeconds, label(time)))
+  const wall = times.reduce((sum, { wallSeconds }) => sum + wallSeconds, 0)
+  const cpu = times.reduce((sum, { cpuSeconds = 0 }) => sum + cpuSeconds, 0)
+  return `\nSlowest:\n  wall s    CPU s\n${rows.join('')}${row(wall, cpu, `all ${times.length} processes`)}`
+}
