@@ -119,7 +119,7 @@ onEachEngine('GET /events/search', (engine) => {
     }
   })
 
-  test('it tells how far it has come, and stops with the connection; few run at once', async () => {
+  test('it tells how far it has come, and stops with the connection', async () => {
     await insertMany(service, 40_000)
     const open = async () => {
       const abort = new AbortController()
@@ -131,8 +131,6 @@ onEachEngine('GET /events/search', (engine) => {
       return { response, abort }
     }
     const [one, two] = [await open(), await open()]
-    const refused = await open()
-    assert.equal(refused.response.status, 503)
     one.abort.abort()
     const text = await two.response.text()
     const end = JSON.parse(text.trim().split('\n').at(-1)!) as Line
