@@ -36,6 +36,7 @@ import { processes } from './processes.ts'
 import { memory } from './memory.ts'
 import { retention } from './retention.ts'
 import { sessions } from './sessions.ts'
+import { sizing } from './sizing.ts'
 import { start } from './start.ts'
 
 const benches: readonly Bench[] = [
@@ -58,6 +59,7 @@ const benches: readonly Bench[] = [
   processes,
   retention,
   sessions,
+  sizing,
   start,
 ]
 const engines: readonly EngineName[] = ['sqlite', 'postgres']

@@ -6,7 +6,8 @@ import { answer, ready } from '../harness/child-process.ts'
 import { sampleBody } from '../load/sample-body.ts'
 import type { Steady, SteadyResult } from './load.ts'
 
-const agent = new Agent({ keepAlive: true })
+/** Unbounded, a pause of the service would open more connections at once than its queue of new ones holds. */
+const agent = new Agent({ keepAlive: true, maxSockets: 256 })
 
 answer(
   async ({

@@ -16,6 +16,7 @@ import { memory } from '../../bench/memory.ts'
 import { processing } from '../../bench/process.ts'
 import { retention } from '../../bench/retention.ts'
 import { sessions } from '../../bench/sessions.ts'
+import { sizing } from '../../bench/sizing.ts'
 import { start } from '../../bench/start.ts'
 
 after(removeFolders)
@@ -36,6 +37,7 @@ const trials: readonly (readonly [Bench, EngineName])[] = [
   [processing, postgresServer === undefined ? 'sqlite' : 'postgres'],
   [retention, 'sqlite'],
   [sessions, postgresServer === undefined ? 'sqlite' : 'postgres'],
+  [sizing, 'sqlite'],
   [start, 'sqlite'],
 ]
 
