@@ -142,13 +142,15 @@ onEachEngine('GET /events/search', (engine) => {
 
 async function insertMany({ database }: TestService, many: number): Promise<void> {
   const body = `'{"a":"' || i || '"}'`
+  // The retention removes old events.
+  const begin = Date.now() - many
   const statement =
     database.engine === 'sqlite'
       ? `insert into events (event_id, direction, source, type, content_type, payload, created_at)
          with recursive n (i) as (select 1 union all select i + 1 from n where i < ${many})
-         select 'e' || i, 'received', 'provider', 'a', 'application/json', cast(${body} as blob), i from n`
+         select 'e' || i, 'received', 'provider', 'a', 'application/json', cast(${body} as blob), ${begin} + i from n`
       : `insert into events (event_id, direction, source, type, content_type, payload, created_at)
-         select 'e' || i, 'received', 'provider', 'a', 'application/json', convert_to(${body}, 'UTF8'), i
+         select 'e' || i, 'received', 'provider', 'a', 'application/json', convert_to(${body}, 'UTF8'), ${begin} + i
          from generate_series(1, ${many}) as i`
   if (database.engine === 'sqlite')
     await database.batch('request', (connection) => connection.exec(statement))

@@ -44,6 +44,8 @@ export async function insertUsers(database: Database, count: number): Promise<vo
 
 /** Emitted events `e000`, `e001`, … */
 export async function insertEvents(database: Database, count: number): Promise<void> {
+  // The retention removes old events in a test that takes longer than a minute.
+  const begin = Date.now() - count
   const rows = Array.from({ length: count }, (_, index) => ({
     event_id: `e${String(index).padStart(3, '0')}`,
     direction: 'emitted' as const,
@@ -52,7 +54,7 @@ export async function insertEvents(database: Database, count: number): Promise<v
     content_type: 'application/json',
     payload: Buffer.from('{}'),
     headers: null,
-    created_at: 1_767_225_600_000 + index,
+    created_at: begin + index,
   }))
   await database.transaction((tx) => tx.insertInto('events').values(rows).execute())
 }

@@ -191,7 +191,8 @@ onEachEngine('events in order', (engine) => {
       await post(`${index}b`, key)
     }
     await settled(service.database)
-    assert.equal(done.length, 8)
+    // A run that is rolled back for delaying others is repeated.
+    assert.equal(new Set(done).size, 8)
   })
 })
 
