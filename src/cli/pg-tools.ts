@@ -1,12 +1,15 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { renameSync, rmSync } from 'node:fs'
+import { closeSync, openSync, renameSync, rmSync } from 'node:fs'
 import { CommandFailure } from './command-failure.ts'
 
 /** Writes a dump in PostgreSQL's custom format. @throws CommandFailure if `pg_dump` is missing or fails */
 export async function dumpPostgres(url: string, file: string, signal: AbortSignal): Promise<void> {
   const partial = `${file}.partial`
   try {
+    // The dump holds what the database holds: `pg_dump` keeps the mode of a file that exists.
+    rmSync(partial, { force: true })
+    closeSync(openSync(partial, 'wx', 0o600))
     await runTool(
       'pg_dump',
       ['--format=custom', '--no-owner', '--no-privileges', `--file=${partial}`],

@@ -59,7 +59,7 @@ export const settings = {
     default: 'sqlite:data/postern.db',
     secret: true,
     description:
-      '`sqlite:FILE` or `postgres://user:password@host:port/database`. Several hosts (`h1:5432,h2:5433`, or `?host=h1,h2&port=…`) are tried as libpq does; `target_session_attrs` selects one; its default is `read-write` if there are several. `connect_timeout` (seconds, 30 at most) applies to each host. See [Several servers](../guides/operating.md#several-servers).',
+      '`sqlite:FILE` or `postgres://user:password@host:port/database`. Several hosts (`h1:5432,h2:5433`, or `?host=h1,h2&port=…`) are tried as libpq does; `target_session_attrs` selects one; its default is `read-write` if there are several. `connect_timeout` (seconds, 30 at most) applies to each host. See [Several servers](../guides/operating/postgresql.md#several-servers).',
   }),
   spool: setting({
     env: 'SPOOL_URL',
@@ -73,7 +73,7 @@ export const settings = {
     read: read.postgresUrl,
     secret: true,
     description:
-      'An address of the same PostgreSQL database that bypasses a pooler, for the few long-lived sessions of a process: listening, claiming, prefetching. With it, `DATABASE_URL` may be a pooler that changes sessions between transactions (PgBouncer: `pool_mode = transaction`). See [Poolers](../guides/operating.md#poolers).',
+      'An address of the same PostgreSQL database that bypasses a pooler, for the few long-lived sessions of a process: listening, claiming, prefetching. With it, `DATABASE_URL` may be a pooler that changes sessions between transactions (PgBouncer: `pool_mode = transaction`). See [Poolers](../guides/operating/postgresql.md#poolers).',
   }),
   databaseReplicaUrl: setting({
     env: 'DATABASE_REPLICA_URL',
@@ -375,7 +375,7 @@ export const settings = {
     read: read.smtpUrl,
     secret: true,
     description:
-      'The mail server for alerts: `smtp://user:password@mail.example.com:587`, or `smtps://…:465` for TLS from the start. With a password, TLS is required unless the server is on this machine. See [Alerts](../guides/operating.md#alerts).',
+      'The mail server for alerts: `smtp://user:password@mail.example.com:587`, or `smtps://…:465` for TLS from the start. With a password, TLS is required unless the server is on this machine. See [Alerts](../guides/operating/monitoring.md#alerts).',
   }),
   mailFrom: setting({
     env: 'MAIL_FROM',

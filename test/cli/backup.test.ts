@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -155,6 +155,22 @@ describe('backup and restore (postgres)', () => {
     } finally {
       await home.drop()
     }
+  })
+
+  test('a dump is for its owner only', async () => {
+    const programs = join(root, 'programs')
+    mkdirSync(programs, { recursive: true })
+    const script =
+      '#!/bin/sh\numask 022\nfor a; do case $a in --file=*) echo dump > "${a#--file=}" ;; esac; done\n'
+    writeFileSync(join(programs, 'pg_dump'), script, { mode: 0o755 })
+    const file = join(root, 'private.dump')
+    const made = await postern(root, ['backup', file], {
+      ...settings('postgres://postern@127.0.0.1:1/postern'),
+      PATH: programs,
+    })
+    assert.equal(made.code, 0, made.stderr)
+    assert.equal(readFileSync(file, 'utf8'), 'dump\n')
+    assert.equal(statSync(file).mode & 0o777, 0o600)
   })
 
   test('a dump is restored into an empty database', { skip: !engine }, async (context) => {
