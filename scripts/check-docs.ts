@@ -91,15 +91,19 @@ function* dependencies(): Generator<string> {
     yield `${page} is missing`
     return
   }
-  const manifest = JSON.parse(read('package.json')) as Record<string, Record<string, string> | undefined>
   const groups = ['dependencies', 'optionalDependencies', 'devDependencies']
-  const wanted = new Set(groups.flatMap((group) => Object.keys(manifest[group] ?? {})))
+  const wanted = new Set(
+    ['package.json', 'site/package.json'].flatMap((file) => {
+      const manifest = JSON.parse(read(file)) as Record<string, Record<string, string> | undefined>
+      return groups.flatMap((group) => Object.keys(manifest[group] ?? {}))
+    }),
+  )
   const rows = read(page).matchAll(/^\| (`[^|]+) \| *([^|]*?) *\|/gm)
   const given = new Map(
     [...rows].flatMap(([, names = '', reason = '']) => namesIn(names).map((name) => [name, reason])),
   )
   for (const name of wanted) if (!given.get(name)) yield `${page}: no reason for ${name}`
-  for (const name of given.keys()) if (!wanted.has(name)) yield `${page}: ${name} is not in package.json`
+  for (const name of given.keys()) if (!wanted.has(name)) yield `${page}: ${name} is in no package.json`
 }
 
 const namesIn = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map((match) => match[1]!)

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitepress'
+import { drawDiagrams } from './diagrams.ts'
 import { writePlainText } from './plain-text.ts'
 import { sidebar } from './sidebar.ts'
 import { unlinkFilesOfRepository } from './links.ts'
@@ -34,7 +35,13 @@ export default defineConfig({
       ],
     },
   },
-  markdown: { html: false, config: unlinkFilesOfRepository },
+  markdown: {
+    html: false,
+    config: (markdown) => {
+      unlinkFilesOfRepository(markdown)
+      drawDiagrams(markdown)
+    },
+  },
   buildEnd: writePlainText,
   themeConfig: {
     search: { provider: 'local' },
