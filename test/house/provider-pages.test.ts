@@ -1,0 +1,144 @@
+// Each sign-in preset has a page in docs/guides/providers/, and what the page says of callback, scopes, variables and
+// failures is what the code does.
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { test } from 'node:test'
+import { companions } from '../../src/config/providers.ts'
+import { settings } from '../../src/config/settings.ts'
+import { failures } from '../../src/login/failures.ts'
+import type { Preset } from '../../src/login/providers/preset.ts'
+import { presets } from '../../src/login/providers/presets.ts'
+
+const guides = join(import.meta.dirname, '../../docs/guides')
+const pages = globSync('providers/*.md', { cwd: guides })
+const read = (page: string): string => readFileSync(join(guides, page), 'utf8')
+const general = 'providers/any-other.md'
+const index = read('providers.md')
+
+const sections = [
+  'Before you begin',
+  'Register the application',
+  'Set it in Postern',
+  'What comes',
+  'Try it locally',
+  'Limit who may sign in',
+  'What goes wrong',
+]
+
+const kindOf = (preset: Preset): string =>
+  preset.endpoints((key) => key).issuer === undefined ? 'OAuth 2.0' : 'OpenID Connect'
+
+/** The second cell of a row of two. */
+function cell(text: string, row: string): string {
+  const found = new RegExp(`^\\| ${row} +\\| (.+?) *\\|$`, 'm').exec(text)
+  assert.ok(found, `there is no row ${row}`)
+  return found[1]!
+}
+
+/** The inline code and the code blocks, in which variables and codes are written. */
+function codeIn(text: string): string[] {
+  const blocks = [...text.matchAll(/^```\w*\n([^]*?)^```$/gm), ...text.matchAll(/^ {4}(\S.*)$/gm)]
+  const prose = text.replaceAll(/^```\w*\n[^]*?^```$/gm, '')
+  return [...blocks, ...prose.matchAll(/`([^`\n]+)`/g)].map((match) => match[1]!)
+}
+
+const ofService = new Set(Object.values(settings).map(({ env }): string => env))
+
+/** What is no variable of the service, of a provider named `prefixes`, or of any provider. */
+function unknownVariables(text: string, prefixes: Readonly<Record<string, Preset | undefined>>): string[] {
+  // The keys of `settings` in a configuration module are checked by themselves.
+  const codes = codeIn(text).map((code) => code.replaceAll(/settings: \{[^}]*\}/g, ''))
+  const variable = /(?:<NAME>|\b[A-Z][A-Z0-9]*)(?:_[A-Z0-9]+)+\b/g
+  const words = codes.flatMap((code) => code.match(variable) ?? [])
+  return words.filter((word) => {
+    const name = word.replace(/_FILE$/, '')
+    // KC_… are those of Keycloak's own container.
+    if (ofService.has(name) || name.startsWith('KC_')) return false
+    return !Object.entries(prefixes).some(([prefix, preset]) => {
+      const key = name.startsWith(`${prefix}_`) ? name.slice(prefix.length + 1) : ''
+      return Object.hasOwn(companions, key) || Object.hasOwn(preset?.settings ?? {}, key)
+    })
+  })
+}
+
+/** Codes in the first column of the table of faults: words with hyphens are ours. */
+function unknownFailures(text: string): string[] {
+  const rows = text.slice(text.indexOf('## What goes wrong')).matchAll(/^\| (.+?) \|/gm)
+  const codes = [...rows].flatMap((row) => row[1]!.match(/(?<=`)[a-z]+(?:-[a-z]+)+(?=`)/g) ?? [])
+  return codes.filter((code) => !Object.hasOwn(failures, code))
+}
+
+test('each preset has a page, and each page a preset', () => {
+  assert.deepEqual(
+    pages.map((page) => basename(page, '.md')).toSorted(),
+    [...Object.keys(presets), 'any-other'].toSorted(),
+  )
+})
+
+for (const [name, preset] of Object.entries(presets)) {
+  const path = `providers/${name}.md`
+  if (!pages.includes(path)) continue
+  const page = read(path)
+  const prefix = name.toUpperCase()
+
+  test(`${path}: callback, protocol, scopes and variables are those of the code`, () => {
+    assert.equal(page.split('\n')[0], `# Sign in with ${preset.label}`)
+    assert.match(
+      cell(page, 'callback URL'),
+      new RegExp(`^\`https://gate.example.com/auth/${name}/callback\``),
+    )
+    for (const [, called] of page.matchAll(/\/auth\/([\w-]+)\/callback/g)) assert.equal(called, name)
+    assert.ok(cell(page, 'protocol').startsWith(kindOf(preset)), cell(page, 'protocol'))
+    const scopes = preset.scope === '' ? 'none' : `\`${preset.scope}\``
+    assert.ok(cell(page, 'scopes').startsWith(scopes), cell(page, 'scopes'))
+    const needed = preset.signedSecret ? [] : ['CLIENT_SECRET']
+    const keys = ['CLIENT_ID', ...needed, ...Object.keys(preset.settings ?? {})]
+    const variables = keys.map((key) => `\`${prefix}_${key}\``).join(', ')
+    assert.equal(cell(page, 'variables'), variables)
+    assert.deepEqual(unknownVariables(page, { [prefix]: preset }), [])
+    const given = [...page.matchAll(/settings: \{([^}]*)\}/g)].map((match) => match[1]!)
+    for (const key of given.flatMap((keys) => keys.match(/\b[A-Z_]+(?=: ')/g) ?? []))
+      assert.ok(Object.hasOwn(preset.settings ?? {}, key), `settings.${key}`)
+  })
+
+  test(`${path}: what it says of tokens, groups and failures is what the code does`, () => {
+    const refresh = cell(page, 'refresh token')
+    const { scope = '', authParams = {} } = preset.storedTokens ?? {}
+    for (const word of [scope, ...Object.keys(authParams)]) assert.ok(refresh.includes(word), refresh)
+    assert.equal(/\badds\b/.test(refresh), preset.storedTokens !== undefined, refresh)
+    const proves = preset.provesAuthentication ?? kindOf(preset) === 'OpenID Connect'
+    assert.equal(cell(page, 'new authentication').startsWith('supported'), proves)
+    if (preset.groups) assert.ok(cell(page, 'scopes').includes(preset.groups.scope))
+    assert.deepEqual(unknownFailures(page), [])
+  })
+
+  test(`${path}: all sections are there, and the provider's own page is cited`, () => {
+    const found = [...page.matchAll(/^## (.+)$/gm)].map((match) => match[1]!)
+    assert.deepEqual(found, [...sections, `Documentation of ${preset.label}`])
+    assert.ok(page.includes(`](${preset.documentation[0]})`), preset.documentation[0])
+  })
+
+  test(`the index leads to ${path} and names its protocol`, () => {
+    const row = index.split('\n').find((line) => line.startsWith(`| [${preset.label}](${path}) |`))
+    assert.ok(row, `docs/guides/providers.md has no row with [${preset.label}](${path})`)
+    assert.ok(row.includes(`| ${kindOf(preset)} |`), row)
+  })
+}
+
+test('the index and the page of other providers name no unknown variable and no unknown failure', () => {
+  const prefixes = Object.fromEntries(
+    Object.entries(presets).map(([name, preset]) => [name.toUpperCase(), preset]),
+  )
+  const examples = {
+    '<NAME>': undefined,
+    ACME: undefined,
+    CORP: undefined,
+    WORK: undefined,
+    GITHUB_WORK: undefined,
+  }
+  for (const text of [index, read(general)]) {
+    assert.deepEqual(unknownVariables(text, { ...prefixes, ...examples }), [])
+    assert.deepEqual(unknownFailures(text), [])
+  }
+})
