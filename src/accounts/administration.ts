@@ -40,7 +40,7 @@ export interface AdministrationParts {
 }
 
 /**
- * Blocks and unblocks users and changes their roles. Every change revokes all sessions and tokens of the user, so that no
+ * Blocks, unblocks and deletes users and changes their roles. Every change revokes all sessions and tokens of the user, so that no
  * credential outlives the rights that it was issued with.
  */
 export class Administration {
@@ -103,6 +103,27 @@ export class Administration {
       if (removesAdmin && !mayRemoveLastAdmin && !(await hasAdmin(tx, admins)))
         throw new Problem('last-admin')
       return after
+    })
+  }
+
+  /**
+   * Deletes an account with its identities, sessions, consents and tokens; apps are told that their sign-ins ended. Its entries of the
+   * audit log stay until AUDIT_RETENTION. Returns whether it existed.
+   * @throws Problem `last-admin` when no unblocked admin would remain
+   */
+  async delete(id: string, origin: AuditOrigin): Promise<boolean> {
+    const { database, devices, admins, mayRemoveLastAdmin, record } = this.#parts
+    return database.transaction(async (tx) => {
+      await lockAdmins(database, tx)
+      if (!(await lockUser(tx, id))) return false
+      const before = await this.find(tx, id)
+      // First, because it tells apps and other processes, which the deletion alone would not.
+      await devices.revokeAll(tx, id)
+      await tx.deleteFrom('users').where('id', '=', id).execute()
+      await record(tx, { action: 'user.deleted', userId: id, ...origin })
+      if (isUnblockedAdmin(before) && !mayRemoveLastAdmin && !(await hasAdmin(tx, admins)))
+        throw new Problem('last-admin')
+      return true
     })
   }
 

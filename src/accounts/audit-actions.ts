@@ -14,6 +14,8 @@ export const auditActions = {
   'user.blocked': 'An account was blocked.',
   'user.unblocked': 'An account was unblocked.',
   'user.role_changed': 'The role of an account changed.',
+  'user.deleted': 'An account was deleted with its identities, sessions, consents and tokens.',
+  'user.exported': 'The data of an account was written out by a command.',
   'user.profile_changed':
     'A sign-in changed the e-mail address or name of an account; the detail names the fields without their values.',
   'sign_in.failed': 'A sign-in failed; the code says why.',

@@ -27,8 +27,13 @@ const Account = Type.Object({
   createdAt: DateTime,
 })
 
-/** PATCH /users/{id}: blocking and roles, for admins. */
+/** PATCH and DELETE /users/{id}: blocking, roles and deletion, for admins. */
 export function userRoutes(scope: App, administration: Administration): void {
+  changeRoute(scope, administration)
+  deleteRoute(scope, administration)
+}
+
+function changeRoute(scope: App, administration: Administration): void {
   scope.patch(
     '/users/:id',
     {
@@ -51,6 +56,31 @@ export function userRoutes(scope: App, administration: Administration): void {
       const { blockedAt, createdAt, lastSeenAt: _lastSeenAt, ...rest } = account
       const blocked = blockedAt === null ? null : isoTime(blockedAt)
       return reply.send({ ...rest, blockedAt: blocked, createdAt: isoTime(createdAt) })
+    },
+  )
+}
+
+function deleteRoute(scope: App, administration: Administration): void {
+  scope.delete(
+    '/users/:id',
+    {
+      config: { access: { scope: 'users:write' } },
+      schema: {
+        tags: ['sign-in'],
+        summary: 'Delete an account with its identities, sessions, consents and tokens',
+        description:
+          'Entries of the audit log stay until their retention. Events that name the person stay until theirs. The next sign-in with the same identity makes a new account.',
+        params: Type.Object({ id: Type.String() }),
+        response: { 204: Type.Null() },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      if (!isId(id)) throw new Problem('not-found')
+      if (request.principal?.userId === id)
+        throw new Problem('conflict', { detail: 'You cannot delete your own account.' })
+      if (!(await administration.delete(id, auditOrigin(request)))) throw new Problem('not-found')
+      return reply.code(204).send(null)
     },
   )
 }

@@ -177,7 +177,7 @@ function keyCommands(program: Command): void {
     )
 }
 
-/** users: roles, sessions, issuers */
+/** users: roles, data, sessions, issuers */
 function userCommands(program: Command): void {
   const users = program.command('users').description('users, by id or provider:providerId')
   users
@@ -194,6 +194,14 @@ function userCommands(program: Command): void {
     .addArgument(new Argument('<role>').choices(['user', 'admin']))
     .description('change the role of a user; sessions and tokens end immediately')
     .action(async (user: string, role: 'user' | 'admin') => (await import('./users.ts')).setRole(user, role))
+  users
+    .command('export <user>')
+    .description('write all that is stored about a user, as JSON')
+    .action(async (user: string) => (await import('./users.ts')).exportUser(user))
+  users
+    .command('delete <user>')
+    .description('delete a user with identities, sessions, consents and tokens')
+    .action(async (user: string) => (await import('./users.ts')).deleteUser(user))
   users
     .command('sessions <user>')
     .description('list the sessions of a user, in browsers and apps')

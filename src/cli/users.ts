@@ -3,6 +3,7 @@ import { createRecordAudit, type RecordAudit } from '../accounts/audit.ts'
 import { Devices } from '../accounts/devices.ts'
 import { countByIssuer, rebindIssuer } from '../accounts/identity-issuers.ts'
 import { LastSeenWriter } from '../accounts/last-seen-writer.ts'
+import { readPersonalData } from '../accounts/personal-data.ts'
 import { RefreshTokens } from '../accounts/refresh-tokens.ts'
 import { sessionLimits, Sessions } from '../accounts/sessions.ts'
 import { systemClock } from '../runtime/clock.ts'
@@ -10,7 +11,7 @@ import { Problem } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
 import { createLog } from '../telemetry/log.ts'
 import { adminGroupsOf } from '../login/resolve-login-config.ts'
-import { printable } from '../telemetry/printable.ts'
+import { printable, printableLines } from '../telemetry/printable.ts'
 import { CommandFailure } from './command-failure.ts'
 import { print } from './output.ts'
 import { readSettings } from './settings.ts'
@@ -33,6 +34,25 @@ export async function setRole(user: string, role: 'user' | 'admin'): Promise<voi
     { id: account.id, name: account.name, role: account.role },
     `${account.id} (${printable(account.name ?? 'no name')}) has the role ${account.role}\n`,
   )
+}
+
+/** Deletes a user with identities, sessions, consents and tokens. */
+export async function deleteUser(user: string): Promise<void> {
+  await withUsers(async ({ administration, find }) => {
+    const id = await find(user)
+    if (!(await administration.delete(id, { actor: 'cli' }))) throw unknownUser(user)
+    print({ id, deleted: true }, `${id} is deleted\n`)
+  })
+}
+
+/** Writes all that is stored about a user as one JSON document, and notes that in the audit log. */
+export async function exportUser(user: string): Promise<void> {
+  await withUsers(async ({ database, record, find }) => {
+    const id = await find(user)
+    await database.transaction((tx) => record(tx, { action: 'user.exported', userId: id, actor: 'cli' }))
+    const data = await readPersonalData(database.reader, id)
+    print(data, `${printableLines(JSON.stringify(data, undefined, 2))}\n`)
+  })
 }
 
 /** Lists where a user is signed in. */

@@ -382,6 +382,13 @@ onEachEngine('the audit log and all routes', (engine) => {
         return admin('PATCH', `/users/${id}`, { blocked: true })
       },
     ],
+    'DELETE /users/:id': [
+      'user.deleted',
+      async () => {
+        const { id } = (await whoAmI(service, await signedIn('gone')))!
+        return admin('DELETE', `/users/${id}`)
+      },
+    ],
     'POST /providers/:name/check': ['provider.checked', () => admin('POST', '/providers/acme/check')],
     'DELETE /users/:id/sessions': [
       'session.revoked',

@@ -126,6 +126,8 @@ describe('the audit log and all commands', () => {
       async () => ['users', 'move-issuer', 'acme', issuer, `${issuer}/new`],
     ],
     'users role': ['user.role_changed', async () => ['users', 'role', userId, 'admin']],
+    'users export': ['user.exported', async () => ['users', 'export', userId]],
+    'users delete': ['user.deleted', async () => ['users', 'delete', userId]],
     lists: ['list.counts_changed', async () => ['lists', 'repair']],
     import: ['import.finished', async () => ['import', 'products', 'products.ndjson']],
     replay: ['replay.started', async () => ['replay', 'deliveries']],

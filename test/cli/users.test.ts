@@ -74,6 +74,23 @@ describe('postern users, postern keys rotate-signing', () => {
     assert.match(taken.stdout, /has the role user/, 'also from the last admin: this is the way out')
   })
 
+  test('the data of a user is written without credentials, then deleted', async () => {
+    const browser = await signedIn('kim')
+    const { id } = (await whoAmI(service, browser))!
+    const { stdout } = await postern('users', 'export', 'acme:kim')
+    const data = JSON.parse(stdout) as Record<string, Record<string, unknown>[]>
+    assert.equal(data['account']![0]!['id'], id)
+    assert.equal(data['identities']![0]!['provider_id'], 'kim')
+    assert.equal(data['sessions']!.length, 1)
+    assert.match(String(data['sessions']![0]!['created_at']), /^\d{4}-\d\d-\d\dT/)
+    const actions = new Set(data['audit']!.map(({ action }) => action))
+    assert.ok(actions.has('user.signed_in') && actions.has('user.exported'))
+    assert.doesNotMatch(stdout, /hash|token"/)
+    assert.equal((await postern('users', 'delete', 'acme:kim')).stdout, `${id} is deleted\n`)
+    assert.equal(await whoAmI(service, browser), undefined)
+    assert.match((await postern('users', 'delete', id)).stderr, /there is no user/)
+  })
+
   test('sessions are listed and ended, one or all', async () => {
     const [first, second] = [await signedIn('sam'), await signedIn('sam')]
     const listed = await postern('users', 'sessions', 'acme:sam')

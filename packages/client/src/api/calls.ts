@@ -85,6 +85,11 @@ export interface Calls {
     body: { blocked?: boolean | undefined; role?: "user" | "admin" | undefined }
     answer: { id: string; email: string | null; name: string | null; provider: string; providerId: string; role: "user" | "admin"; blockedAt: string | null; createdAt: string }
   }
+  /** Delete an account with its identities, sessions, consents and tokens */
+  'DELETE /users/{id}': {
+    params: { id: string }
+    answer: undefined
+  }
   /** A user's sessions in browsers and apps */
   'GET /users/{id}/sessions': {
     params: { id: string }
