@@ -20,7 +20,7 @@ export async function backup(file: string): Promise<void> {
   await interruptible(async ({ signal }) => {
     if (source === undefined) return dumpPostgres(databaseUrl, file, signal)
     if (!existsSync(source)) throw new CommandFailure(`there is no database at ${source}`)
-    const progress = showProgress(0, 'pages copied')
+    const progress = showProgress(0, 'pages copied', false)
     try {
       await backUpSqlite(source, file, { signal, onProgress: (done, total) => progress.update(done, total) })
     } finally {

@@ -1,0 +1,100 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { childEnvironment } from '../../harness/child-environment.ts'
+import { mainFile } from '../../harness/main-file.ts'
+
+const postern = `exec '${process.execPath}' '${mainFile}'`
+
+/** Commands of a page that stand for this checkout. All others are those of the machine. */
+const programs: Record<string, string> = {
+  postern: `${postern} "$@"`,
+  npx: `[ "$1" = postern ] || { echo "npx $1 is not run" >&2; exit 127; }\nshift; ${postern} "$@"`,
+  npm: [
+    'while [ "$1" = run ] || [ "$1" = -s ] || [ "$1" = --silent ]; do shift; done',
+    '[ "$1 $2" = "postern --" ] || { echo "npm run $1 is not run" >&2; exit 127; }',
+    `shift 2; ${postern} "$@"`,
+  ].join('\n'),
+}
+
+/** Set, as in production, so that messages name the settings and not the file of demo mode. */
+const secrets = {
+  POSTERN_SECRET: Buffer.alloc(32, 'documented').toString('base64'),
+  WEBHOOK_SECRET: 'the webhook secret of the pages',
+  ADMIN_API_KEY: 'pk_the_key_of_the_pages_000000',
+}
+
+/** The address that pages show. */
+const shown = 'http://127.0.0.1:3000'
+
+/** A folder with a service in demo mode, as `npm start` leaves it, and a shell in which the commands of pages run. */
+export class Terminal {
+  readonly #home = mkdtempSync(join(tmpdir(), 'documented-'))
+  readonly #service: ChildProcess
+  #address = ''
+  #log = ''
+
+  constructor() {
+    mkdirSync(join(this.#home, 'bin'))
+    for (const [name, script] of Object.entries(programs))
+      writeFileSync(join(this.#home, 'bin', name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+    // Without it curl draws its progress where the output is no terminal.
+    writeFileSync(join(this.#home, '.curlrc'), 'silent\nshow-error\n')
+    this.#service = spawn(process.execPath, [mainFile, 'serve'], {
+      cwd: this.#home,
+      env: { ...childEnvironment(), HOME: this.#home, PORT: '0', ...secrets },
+    })
+    for (const stream of [this.#service.stdout!, this.#service.stderr!])
+      stream.setEncoding('utf8').on('data', (text: string) => (this.#log += text))
+  }
+
+  /** Resolves when the service answers, and has delivered its samples. */
+  async ready(): Promise<void> {
+    const end = Date.now() + 60_000
+    while (Date.now() < end && this.#service.exitCode === null) {
+      this.#address = /"address":"([^"]+)"/.exec(this.#log)?.[1] ?? ''
+      if (this.#address && (await fetch(`${this.#address}/readyz`).catch(() => undefined))?.ok) return
+      await wait(100)
+    }
+    throw new Error(`the service did not start:\n${this.#log}`)
+  }
+
+  /**
+   * Runs a command of a page. Variables and the folder that it sets last until the end of the page.
+   * @returns what it prints, with the address that pages show
+   */
+  async run(page: string, command: string): Promise<string> {
+    const state = join(this.#home, `${page.replaceAll(/\W/g, '-')}.state`)
+    const script = `set -a; [ -f '${state}' ] && . '${state}'\n${command}\n{ export -p; echo "cd '$PWD'"; } > '${state}'`
+    const output = await new Promise<string>((done) => {
+      const child = execFile(
+        'bash',
+        ['-c', `{ ${script.replaceAll(shown, this.#address)}\n} 2>&1`],
+        { cwd: this.#home, env: this.#environment(), timeout: 30_000, maxBuffer: 1e7 },
+        (_error, stdout) => done(stdout),
+      )
+      child.stdin?.end()
+    })
+    return output.replaceAll(this.#address, shown).replaceAll(`${this.#home}/`, '')
+  }
+
+  #environment(): Record<string, string> {
+    const env = childEnvironment()
+    const PATH = `${join(this.#home, 'bin')}:${env['PATH']}`
+    const port = new URL(this.#address).port
+    const own = { PATH, HOME: this.#home, CURL_HOME: this.#home, PORT: port, NO_COLOR: '1', TZ: 'UTC' }
+    return { ...env, ...own, ...secrets, KEY: secrets.ADMIN_API_KEY }
+  }
+
+  async close(): Promise<void> {
+    if (this.#service.exitCode === null) {
+      const ended = once(this.#service, 'close')
+      this.#service.kill('SIGKILL')
+      await ended
+    }
+    rmSync(this.#home, { recursive: true, force: true })
+  }
+}
