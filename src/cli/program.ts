@@ -48,6 +48,7 @@ function serviceCommands(program: Command): void {
     .description('write a new project: configuration, a migration, a test and settings')
     .option('--yes', 'ask nothing')
     .option('--name <name>', 'of the project; default: the name of the folder')
+    .option('--empty', 'without the sample source, handler, list, migration and test')
     .action(async (folder: string | undefined, options: InitOptions) =>
       (await import('./init/init.ts')).init(folder, options),
     )

@@ -38,7 +38,8 @@ export async function createHandler(options: MountOptions = {}): Promise<Request
 }
 
 /**
- * The service as a plugin: `await app.register(postern, { ...config, prefix: '/gate' })`. It ends when the application closes.
+ * The service as a plugin: `await app.register(postern, { ...config, prefix: '/gate' })`. It ends when the application closes. Without a
+ * prefix it answers all requests that no route of the application takes.
  * @throws ConfigurationError that names everything that is missing or wrong
  */
 export async function postern(app: FastifyScope, options: MountOptions): Promise<void> {
@@ -47,7 +48,8 @@ export async function postern(app: FastifyScope, options: MountOptions): Promise
   app.removeAllContentTypeParsers()
   // The service reads the bodies itself: signatures are made of the bytes.
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
-  for (const path of ['/', '/*'])
+  // Without a prefix, `/*` is also `/`, and the program's own page there stays possible.
+  for (const path of app.prefix === '' ? ['/*'] : ['/', '/*'])
     app.all(path, (request, reply) => {
       reply.hijack()
       handle(request.raw, reply.raw)

@@ -33,6 +33,16 @@ describe('postern init', () => {
     assert.ok(existsSync(join(folder, 'data/postern.db')))
   })
 
+  test('--empty leaves the sample out, and the service starts with what is left', async () => {
+    await postern(root, ['init', 'bare', '--yes', '--empty'])
+    const folder = join(root, 'bare')
+    assert.ok(!existsSync(join(folder, 'migrations')))
+    assert.ok(!existsSync(join(folder, 'postern.test.ts')))
+    const checked = await postern(folder, ['config', 'check'])
+    assert.equal(checked.code, 0, checked.stderr)
+    assert.equal((await postern(folder, ['migrate'])).stdout, 'initial applied\n')
+  })
+
   test('a folder with files and a name that npm refuses are errors', async () => {
     writeFileSync(join(root, 'file'), '')
     const full = await postern(root, ['init', '.', '--yes', '--name', 'shop'])

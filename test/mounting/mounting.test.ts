@@ -3,13 +3,14 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { createServer } from 'node:http'
 import { after, before, describe, test } from 'node:test'
+import Fastify from 'fastify'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine, type TestDatabase } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { freePort } from '#test/harness/free-port.ts'
 import { startReceiver, type Receiver } from '#test/harness/receiver.ts'
 import { startTestService } from '#test/harness/service.ts'
-import { createHandler, defineConfig, hmac } from '../../src/index.ts'
+import { createHandler, defineConfig, hmac, postern } from '../../src/index.ts'
 import {
   fastify,
   fastifyApp,
@@ -197,6 +198,23 @@ onEachEngine('the service in another program', (engine) => {
       const failed = await app.inject('/own/error')
       assert.equal(failed.statusCode, 418)
       assert.equal((await app.inject('/elsewhere')).json<{ error: string }>().error, 'Not Found')
+    } finally {
+      await app.close()
+    }
+  })
+
+  test('without a prefix, the application keeps its routes, and the service answers all others', async () => {
+    const app = Fastify()
+    app.get('/', async () => 'own')
+    await app.register(postern, { ...config, env })
+    try {
+      assert.equal((await app.inject('/')).body, 'own')
+      const url = await app.listen({ port: 0, host: '127.0.0.1' })
+      const start = await fetch(`${url}/auth/mock`, { redirect: 'manual' })
+      const { searchParams } = new URL(start.headers.get('location')!)
+      assert.equal(searchParams.get('redirect_uri'), `${url}/auth/mock/callback`)
+      const body = webhook.replace('evt_1', 'evt_root')
+      assert.equal((await fetch(`${url}/webhooks/shop`, signed(body))).status, 200)
     } finally {
       await app.close()
     }

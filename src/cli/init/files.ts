@@ -5,17 +5,22 @@ export interface ProjectParts {
   name: string
   /** The version of Postern that the project depends on. */
   version: string
+  /** Whether to leave out the sample: a source with its handler, table, list and test. */
+  empty: boolean
 }
 
 /** The files of a new project, by their paths. */
-export function projectFiles({ name, version }: ProjectParts): Readonly<Record<string, string>> {
+export function projectFiles({ name, version, empty }: ProjectParts): Readonly<Record<string, string>> {
   const secret = (bytes = 32): string => randomBytes(bytes).toString('base64url')
-  return {
-    'package.json': `${JSON.stringify(manifest(name, version), undefined, 2)}\n`,
-    'tsconfig.json': tsconfig,
+  const samples = {
     'postern.config.ts': configuration,
     'migrations/0001-invoices.sql': migration,
     'postern.test.ts': test,
+  }
+  return {
+    'package.json': `${JSON.stringify(manifest(name, version), undefined, 2)}\n`,
+    'tsconfig.json': tsconfig,
+    ...(empty ? { 'postern.config.ts': emptyConfiguration } : samples),
     '.env': `# The settings of this machine. Do not commit this file.
 POSTERN_SECRET=${secret()}
 WEBHOOK_SECRET=whsec_${randomBytes(24).toString('base64')}
@@ -25,7 +30,7 @@ ADMIN_API_KEY=pk_${secret(24)}
     '.env.example': environmentExample,
     '.gitignore': 'node_modules/\ndata/\n.env\n',
     'compose.yaml': compose,
-    'README.md': readme(name),
+    'README.md': empty ? emptyReadme(name) : readme(name),
   }
 }
 
@@ -103,6 +108,13 @@ export default defineConfig({
 })
 `
 
+const emptyConfiguration = `import { defineConfig } from 'postern'
+
+export default defineConfig({
+  receiving: {},
+})
+`
+
 const migration = `-- Applied once by \`postern serve\` and \`postern migrate\`, on SQLite and on PostgreSQL. Write changes in new files.
 create table invoices (
   id text primary key,
@@ -160,6 +172,22 @@ services:
 volumes:
   database:
 `
+
+function emptyReadme(name: string): string {
+  return `# ${name}
+
+    npm install
+    npm run dev     # the service, restarted at each change of the configuration
+
+| file | what |
+| --- | --- |
+| \`postern.config.ts\` | sources of webhooks, handlers, lists and applications |
+| \`.env\` | settings of this machine; \`.env.example\` lists them |
+
+The tables of this product go into \`migrations/0001-NAME.sql\`. http://127.0.0.1:3000/dashboard shows what arrives,
+http://127.0.0.1:3000/docs all calls.
+`
+}
 
 function readme(name: string): string {
   return `# ${name}

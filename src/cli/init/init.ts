@@ -9,6 +9,8 @@ import { projectFiles } from './files.ts'
 export interface InitOptions {
   yes?: boolean
   name?: string
+  /** Without the sample. */
+  empty?: boolean
 }
 
 /**
@@ -18,14 +20,14 @@ export interface InitOptions {
  */
 export async function init(
   given: string | undefined,
-  { yes = false, name: named }: InitOptions,
+  { yes = false, name: named, empty = false }: InitOptions,
 ): Promise<void> {
   const folder = given ?? (await ask('Folder', '.', yes))
   const target = resolve(folder)
   const name = named ?? (await ask('Name', nameOf(target), yes))
   if (!/^[a-z\d][a-z\d._-]{0,213}$/.test(name))
     throw new UsageFailure(`${name} is no name of a package: use lower case letters, digits and dashes`)
-  const files = projectFiles({ name, version })
+  const files = projectFiles({ name, version, empty })
   const others = existsSync(target) ? readdirSync(target).filter((entry) => entry !== '.git') : []
   if (others.length > 0)
     throw new CommandFailure(`${target} is not empty (${others[0]}): name a new or an empty folder`)
