@@ -1,5 +1,6 @@
 import { ConfigurationError, redacted } from '../config/environment.ts'
 import { banner } from '../demo/banner.ts'
+import type { PosternConfig } from '../define-config.ts'
 import { startService } from '../service.ts'
 import { createLog, standardOutput } from '../telemetry/log.ts'
 import { readableLines } from '../telemetry/readable.ts'
@@ -75,5 +76,13 @@ export async function serve(options: ServeOptions): Promise<void> {
     process.stderr.write(`events are forwarded to ${options.forward}, signed with ${forwarding.secret}\n`)
   // Over the log's own way out, so that it stands behind the lines that came before it.
   if (!production && roles.http && !isJson())
-    (person ? process.stdout : output).write(`${banner({ ...read, baseUrl: service.baseUrl })}\n`)
+    (person ? process.stdout : output).write(
+      `${banner({ ...read, baseUrl: service.baseUrl, sources: ownSources(config) })}\n`,
+    )
+}
+
+/** The sources of a project; undefined without a project, whose events are samples. */
+function ownSources(config: PosternConfig | undefined): string[] | undefined {
+  if (!config?.receiving && !config?.emitting) return undefined
+  return Object.keys(config.receiving?.sources ?? {})
 }

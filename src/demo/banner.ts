@@ -5,10 +5,45 @@ export interface BannerParts extends CompletedConfiguration {
   baseUrl: string
   /** The absolute path of the file of the generated secrets. */
   secretsFile: string
+  /** Of a project: the names of the sources that it declares. A project has no sample events. */
+  sources?: readonly string[] | undefined
 }
 
-/** The text that demo mode prints when it is ready: links, and three commands that work when pasted. */
-export function banner({ configuration, kept, fresh, baseUrl, secretsFile }: BannerParts): string {
+/** The text that demo mode prints when it is ready: links, and commands that work when pasted. */
+export function banner(parts: BannerParts): string {
+  const { baseUrl, sources } = parts
+  const lines = [
+    '',
+    `  Postern is running in demo mode: loopback only, lists open, a built-in identity provider${sources ? '.' : ', sample data.'}`,
+    ...(sources
+      ? []
+      : [
+          '  Among the samples are a handler that fails and a subscriber that is down; the log below shows them.',
+        ]),
+    '  For production set NODE_ENV=production; the start then names the missing settings.',
+    '',
+    `  Sign in      ${baseUrl}/login`,
+    `  Dashboard    ${baseUrl}/dashboard`,
+    `  API          ${baseUrl}/docs`,
+    ...(sources?.length ? forSources(baseUrl, sources) : forProvider(parts)),
+    ...newSecrets(parts),
+  ]
+  return lines.join('\n')
+}
+
+function forSources(baseUrl: string, sources: readonly string[]): string[] {
+  return [
+    ...sources.map(
+      (name, index) => `  ${index === 0 ? 'Webhooks' : '        '}     ${baseUrl}/webhooks/${name}`,
+    ),
+    '',
+    `  Send a signed sample: npx postern trigger ${sources[0]} TYPE --data JSON`,
+    '',
+  ]
+}
+
+/** Commands that work with the source, the subscriber and the lists that are always there. */
+function forProvider({ configuration, kept, fresh, baseUrl, secretsFile }: BannerParts): string[] {
   const { webhookSecrets = [], adminApiKey = '' } = configuration
   // Each start has its own id. A command that is pasted twice sends a duplicate, which is processed once.
   const number = Date.now().toString(36)
@@ -16,15 +51,7 @@ export function banner({ configuration, kept, fresh, baseUrl, secretsFile }: Ban
   const signature = createHmac('sha256', webhookSecrets[0] ?? '')
     .update(body)
     .digest('hex')
-  const lines = [
-    '',
-    '  Postern is running in demo mode: loopback only, lists open, a built-in identity provider, sample data.',
-    '  Among the samples are a handler that fails and a subscriber that is down; the log below shows them.',
-    '  For production set NODE_ENV=production; the start then names the missing settings.',
-    '',
-    `  Sign in      ${baseUrl}/login`,
-    `  Dashboard    ${baseUrl}/dashboard`,
-    `  API          ${baseUrl}/docs`,
+  return [
     '',
     '  Send a signed webhook, and see it arrive on the dashboard (or in the list below):',
     '',
@@ -40,17 +67,19 @@ export function banner({ configuration, kept, fresh, baseUrl, secretsFile }: Ban
     `    curl -s '${baseUrl}/products?category=kitchen&sort=-price&limit=3'`,
     '',
   ]
-  if (fresh) {
-    lines.push(`  Secrets were generated and stored in ${secretsFile}. They are shown only once:`, '')
-    if (kept.includes('WEBHOOK_SECRET')) lines.push(`    WEBHOOK_SECRET=${webhookSecrets[0]}`)
-    if (kept.includes('ADMIN_API_KEY')) lines.push(`    ADMIN_API_KEY=${adminApiKey}`)
-    lines.push('')
-  }
-  return lines.join('\n')
 
   /** The key at the first start; at later ones, a command that reads it from its file or the environment. */
   function keyInShell(): string {
     if (!kept.includes('ADMIN_API_KEY')) return '$ADMIN_API_KEY'
     return fresh ? adminApiKey : `$(sed -n 's/.*"ADMIN_API_KEY": "\\(.*\\)".*/\\1/p' '${secretsFile}')`
   }
+}
+
+function newSecrets({ configuration, kept, fresh, secretsFile }: BannerParts): string[] {
+  if (!fresh) return []
+  const { webhookSecrets, adminApiKey } = configuration
+  const lines = [`  Secrets were generated and stored in ${secretsFile}. They are shown only once:`, '']
+  if (kept.includes('WEBHOOK_SECRET')) lines.push(`    WEBHOOK_SECRET=${webhookSecrets?.[0]}`)
+  if (kept.includes('ADMIN_API_KEY')) lines.push(`    ADMIN_API_KEY=${adminApiKey}`)
+  return [...lines, '']
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -82,6 +82,21 @@ describe('postern serve', () => {
     assert.ok(!second.output().includes(ADMIN_API_KEY!), 'printed once')
     assert.ok(!`${first.output()}${second.output()}`.includes(POSTERN_SECRET!), 'never printed')
     assert.equal((await stat(join(home, 'data/demo-secrets.json'))).mode & 0o077, 0, 'for its owner only')
+  })
+
+  test('a project gets its own addresses instead of the samples', async () => {
+    const config = join(home, 'shop.config.ts')
+    await writeFile(
+      config,
+      `import { defineConfig, stripe } from 'postern'
+       export default defineConfig({ receiving: { sources: { shop: stripe({ secret: 'of stripe, long enough' }) } } })`,
+    )
+    const service = run(['serve'], { POSTERN_CONFIG: config })
+    await service.shows('npx postern trigger shop')
+    assert.match(service.output(), /Webhooks +http:\/\/127\.0\.0\.1:\d+\/webhooks\/shop\n/)
+    assert.doesNotMatch(service.output(), /sample data|subscriber that is down/)
+    service.process.kill('SIGTERM')
+    assert.equal(await service.ended, 0)
   })
 
   test('production refuses an incomplete configuration, and names all missing settings', async () => {

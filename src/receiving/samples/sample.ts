@@ -44,3 +44,8 @@ export function splitType(type: string): readonly [kind: string, action: string 
 export function secondsOf(now: number): number {
   return Math.floor(now / 1000)
 }
+
+/** An id as a sender writes it: `evt_…`. */
+export function withPrefix(prefix: string, id: string): string {
+  return id.startsWith(prefix) ? id : prefix + id
+}

@@ -1,5 +1,5 @@
 import { createPrivateKey, sign } from 'node:crypto'
-import { formType, hmacOf, secondsOf, splitType, type SignSample } from './sample.ts'
+import { formType, hmacOf, secondsOf, splitType, withPrefix, type SignSample } from './sample.ts'
 
 /** What stands before the 32 bytes of an ed25519 private key in DER (RFC 8410, section 7). */
 const derPrefix = '302e020100300506032b657004220420'
@@ -11,7 +11,7 @@ export const timedSigners = {
     const seconds = secondsOf(now)
     const body = raw ?? JSON.stringify({ type, timestamp: new Date(now).toISOString(), data })
     const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
-    const message = raw === undefined ? `msg_${id}` : id
+    const message = raw === undefined ? withPrefix('msg_', id) : id
     const signature = hmacOf(key, `${message}.${seconds}.${body}`, 'base64')
     return {
       body,
@@ -29,7 +29,7 @@ export const timedSigners = {
     const body =
       raw ??
       JSON.stringify({
-        id: `evt_${id.replaceAll('-', '')}`,
+        id: withPrefix('evt_', id.replaceAll('-', '')),
         object: 'event',
         type,
         created: seconds,
@@ -124,7 +124,7 @@ export const timedSigners = {
 
   /** Paddle Billing. https://developer.paddle.com/webhooks/signature-verification */
   paddle: ({ type, secret, id, now, data, raw }) => {
-    const body = raw ?? JSON.stringify({ event_id: `evt_${id}`, event_type: type, data })
+    const body = raw ?? JSON.stringify({ event_id: withPrefix('evt_', id), event_type: type, data })
     const time = secondsOf(now)
     return { body, headers: { 'paddle-signature': `ts=${time};h1=${hmacOf(secret, `${time}:${body}`)}` } }
   },
