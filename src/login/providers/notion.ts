@@ -32,6 +32,8 @@ export const notion: Preset = {
       name: at(user, 'name'),
       email: at(at(user, 'person'), 'email'),
       emailVerified: false,
+      // That of the document belongs to the integration.
+      picture: at(user, 'avatar_url'),
     }
   },
 }

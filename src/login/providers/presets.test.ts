@@ -254,3 +254,17 @@ test('configuration cannot set parameters of the flow', () => {
   const authParams = { prompt: 'consent', access_type: 'offline' }
   assert.deepEqual(resolved({ name: 'google', ...client, authParams }).authParams, authParams)
 })
+
+test('notion: the picture is that of the person, not of the integration', async () => {
+  const user = { id: '1', name: 'Ada', avatar_url: 'https://n.example/ada.png' }
+  const document = { avatar_url: 'https://n.example/bot.png', bot: { owner: { type: 'user', user } } }
+  const profile = await presets['notion']!.readProfile!({
+    claims: {},
+    document,
+    profileUrl: '',
+    readMore: () => Promise.resolve(undefined),
+    presetSetting: () => '',
+    givenName: undefined,
+  })
+  assert.equal(profile.picture, 'https://n.example/ada.png')
+})
