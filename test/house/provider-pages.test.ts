@@ -1,14 +1,18 @@
 // Each sign-in preset has a page in docs/guides/providers/, and what the page says of callback, scopes, variables and
 // failures is what the code does.
 import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { test } from 'node:test'
-import { companions } from '../../src/config/providers.ts'
+import { companions, readProviders } from '../../src/config/providers.ts'
 import { settings } from '../../src/config/settings.ts'
 import { failures } from '../../src/login/failures.ts'
+import type { LoginConfig } from '../../src/login/config.ts'
+import { mergeProviders } from '../../src/login/providers/configured-providers.ts'
 import type { Preset } from '../../src/login/providers/preset.ts'
 import { presets } from '../../src/login/providers/presets.ts'
+import { resolveProvider } from '../../src/login/providers/resolve-provider.ts'
 
 const guides = join(import.meta.dirname, '../../docs/guides')
 const pages = globSync('providers/*.md', { cwd: guides })
@@ -69,6 +73,28 @@ function unknownFailures(text: string): string[] {
   return codes.filter((code) => !Object.hasOwn(failures, code))
 }
 
+/** The variables of the indented blocks, later ones first in force. Those that name a file are left out. */
+function variablesOf(page: string): Record<string, string> {
+  const lines = [...page.matchAll(/^ {4,}([A-Z][A-Z0-9_]*)=(.+)$/gm)]
+  const pairs = lines.map(([, variable, value]): [string, string] => [variable!, value!])
+  return Object.fromEntries(pairs.filter(([variable]) => !variable.endsWith('_FILE')))
+}
+
+/** The providers of the configuration module that a page shows. */
+async function moduleOf(page: string): Promise<NonNullable<LoginConfig['providers']>> {
+  const code = /^```ts\n([^]*?)^```$/m
+    .exec(page)![1]!
+    .replace(/^import .*$/m, 'const defineConfig = (it) => it')
+  const { default: config } = (await import(`data:text/javascript,${encodeURIComponent(code)}`)) as {
+    default: { login: LoginConfig }
+  }
+  return config.login.providers!
+}
+
+const pem = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  .privateKey.export({ type: 'pkcs8', format: 'pem' })
+  .toString()
+
 test('each preset has a page, and each page a preset', () => {
   assert.deepEqual(
     pages.map((page) => basename(page, '.md')).toSorted(),
@@ -117,6 +143,29 @@ for (const [name, preset] of Object.entries(presets)) {
     const found = [...page.matchAll(/^## (.+)$/gm)].map((match) => match[1]!)
     assert.deepEqual(found, [...sections, `Documentation of ${preset.label}`])
     assert.ok(page.includes(`](${preset.documentation[0]})`), preset.documentation[0])
+  })
+
+  test(`${path}: its settings are accepted, as variables and as a configuration module`, async () => {
+    const secrets = Object.fromEntries(
+      (preset.signedSecret?.needs ?? []).map((key) => [
+        `${prefix}_${key}`,
+        key === 'PRIVATE_KEY' ? pem : 'X',
+      ]),
+    )
+    const module = await moduleOf(page)
+    for (const [shown, providers] of [
+      [{ ...secrets, ...variablesOf(page) }, {}],
+      [{ ...secrets, [`${prefix}_CLIENT_SECRET`]: 'secret' }, module],
+    ] as const) {
+      const faults: string[] = []
+      const merged = mergeProviders(readProviders(shown, faults), providers, faults)
+      assert.deepEqual(
+        merged.map((one) => one.name),
+        [name],
+      )
+      const resolved = resolveProvider(merged[0]!)
+      assert.deepEqual([...faults, ...('faults' in resolved ? resolved.faults : [])], [])
+    }
   })
 
   test(`the index leads to ${path} and names its protocol`, () => {
