@@ -6,14 +6,18 @@ import { onEachEngine } from '../harness/engines.ts'
 import { spa, whoAmI } from '../login/harness.ts'
 import { Site } from '../login/site.ts'
 
-/** Tables with rows of a user, by the column that names them. */
-const tablesOfUser = {
-  users: 'id',
-  identities: 'user_id',
-  sessions: 'user_id',
-  token_families: 'user_id',
-  authorization_codes: 'user_id',
-  consents: 'user_id',
+/** Tables that name a user and keep their rows, with the reason. */
+const exceptions: Record<string, string> = {
+  audit_log: 'evidence, until AUDIT_RETENTION',
+  backchannel_logouts: 'apps that are to be told that the sign-in ended; a quarter of an hour',
+  flows: 'sign-ins in progress; ten minutes',
+}
+
+const tablesWithUser = {
+  sqlite: sql<{ name: string }>`select t.name from sqlite_schema t join pragma_table_info(t.name) c
+    where t.type = 'table' and c.name = 'user_id'`,
+  postgres: sql<{ name: string }>`select table_name as name from information_schema.columns
+    where table_schema = current_schema() and column_name = 'user_id'`,
 }
 
 onEachEngine('the deletion of an account', (engine) => {
@@ -23,11 +27,15 @@ onEachEngine('the deletion of an account', (engine) => {
   })
   const remove = (id: string): Promise<Response> => site.service.admin(`/users/${id}`, { method: 'DELETE' })
   async function rowsOf(id: string): Promise<Record<string, number>> {
+    const { reader } = site.service.database
+    const { rows } = await tablesWithUser[engine.name].execute(reader)
+    const tables = rows.map(({ name }) => name).filter((name) => !(name in exceptions))
     const counts: Record<string, number> = {}
-    for (const [table, column] of Object.entries(tablesOfUser)) {
+    for (const table of ['users', ...tables]) {
+      const column = table === 'users' ? 'id' : 'user_id'
       const query = sql<{ count: number }>`
         select cast(count(*) as integer) as count from ${sql.table(table)} where ${sql.ref(column)} = ${id}`
-      counts[table] = (await query.execute(site.service.database.reader)).rows[0]!.count
+      counts[table] = (await query.execute(reader)).rows[0]!.count
     }
     return counts
   }
@@ -39,10 +47,10 @@ onEachEngine('the deletion of an account', (engine) => {
     const { access, refresh } = await site.appTokens('zoe')
     const before = await rowsOf(id)
     assert.equal(before['identities'], 2)
-    assert.ok(before['sessions']! > 0 && before['token_families']! > 0)
+    assert.ok(before['sessions']! > 0 && before['token_families']! > 0 && 'consents' in before)
 
     assert.equal((await remove(id)).status, 204)
-    assert.deepEqual(Object.values(await rowsOf(id)), [0, 0, 0, 0, 0, 0])
+    assert.deepEqual(new Set(Object.values(await rowsOf(id))), new Set([0]))
     assert.equal(await whoAmI(site.service, browser), undefined)
     const bearer = { headers: { authorization: `Bearer ${access}` } }
     assert.equal((await fetch(`${site.service.baseUrl}/auth/session`, bearer)).status, 401)
