@@ -91,9 +91,10 @@ async function moduleOf(page: string): Promise<NonNullable<LoginConfig['provider
   return config.login.providers!
 }
 
-const pem = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  .privateKey.export({ type: 'pkcs8', format: 'pem' })
-  .toString()
+const pem = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
+  type: 'pkcs8',
+  format: 'pem',
+})
 
 test('each preset has a page, and each page a preset', () => {
   assert.deepEqual(
