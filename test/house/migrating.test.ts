@@ -1,0 +1,109 @@
+// The statements of docs/migrating/ export what the import needs, and join the new ids to the old users.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import pg from 'pg'
+import { userTarget } from '../../src/listing/importing/users.ts'
+import { engines, type TestDatabase } from '../harness/engines.ts'
+
+const postgres = engines.find(({ name }) => name === 'postgres')
+
+/** The SQL blocks of a page, without the commands of psql. */
+function statementsOf(page: string): string[] {
+  const text = readFileSync(join(import.meta.dirname, '../../docs/migrating', page), 'utf8')
+  return [...text.matchAll(/^```sql\n([^]*?)^```$/gm)].map((match) => match[1]!.replaceAll(/^\\.*$/gm, ''))
+}
+
+const users = `create table users (id serial primary key, name varchar(255), email varchar(255));
+  insert into users (name, email) select 'U' || n, 'u' || n || '@example.com' from generate_series(1, 7) n;`
+
+/** https://authjs.dev/getting-started/adapters/pg, the columns that the page reads. */
+const accounts = `create table accounts (id serial primary key, "userId" integer not null, type varchar(255) not null,
+  provider varchar(255) not null, "providerAccountId" varchar(255) not null, id_token text);`
+
+const token = (claims: object): string => `h.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.s`
+
+const stored = [
+  [1, 'oauth', 'github', '583231', null],
+  [1, 'oidc', 'google', '1101', token({ sub: '1101' })],
+  [2, 'oidc', 'microsoft-entra-id', 'pairwise', token({ tid: 'aaaa', oid: 'bbbb', name: 'Zoë ÿ?>' })],
+  [3, 'oidc', 'slack', 'U1', token({ 'https://slack.com/team_id': 'T1' })],
+  [4, 'oauth', 'twitter', '77', null],
+  [5, 'oauth', 'bitbucket', 'account', null],
+  [6, 'oidc', 'azure-ad', 'without a token', null],
+  [7, 'email', 'nodemailer', 'u7@example.com', null],
+] as const
+
+describe('moving accounts from other systems', { skip: !postgres }, () => {
+  let database: TestDatabase
+  let client: pg.Client
+
+  before(async () => {
+    database = await postgres!.createDatabase()
+    client = new pg.Client({ connectionString: database.url })
+    await client.connect()
+  })
+
+  after(async () => {
+    await client.end()
+    await database.drop()
+  })
+
+  /** Runs the second block with `exported` and `ids` filled as \copy fills them, and returns the ids of the users. */
+  async function joined(block: string, exported: string): Promise<unknown[]> {
+    const update = block.indexOf('update users')
+    await client.query(block.slice(0, update))
+    await client.query(`insert into exported ${exported}`)
+    await client.query(`insert into ids (id, provider, "providerId")
+      select 'new ' || "providerId", provider, "providerId" from exported`)
+    await client.query(block.slice(update))
+    const { rows } = await client.query<{ postern_id: unknown }>('select postern_id from users order by id')
+    return rows.map((row) => row.postern_id)
+  }
+
+  test('Auth.js: one account of each user, with the ids that Postern uses', async () => {
+    const [view = '', joining = ''] = statementsOf('auth-js.md')
+    await client.query('create schema auth; set search_path = auth')
+    await client.query(users + accounts)
+    for (const row of stored)
+      await client.query(
+        'insert into accounts ("userId", type, provider, "providerAccountId", id_token) values ($1, $2, $3, $4, $5)',
+        [...row],
+      )
+    await client.query(view)
+    const { rows } = await client.query<Record<string, unknown>>(
+      'select provider, "providerId", email, name, nth::int from postern_accounts order by "userId", nth',
+    )
+    assert.deepEqual(
+      rows.map((row) => [row['provider'], row['providerId'], row['nth']]),
+      [
+        ['github', '583231', 1],
+        ['google', '1101', 2],
+        ['microsoft', 'aaaa:bbbb', 1],
+        ['slack', 'T1:U1', 1],
+        ['x', '77', 1],
+      ],
+    )
+    // The import accepts each line.
+    for (const { provider, providerId, email, name } of rows)
+      userTarget.read({ provider, providerId, email, name }, 0)
+    const first = `select provider, "providerId", email, name, "userId" from postern_accounts where nth = 1`
+    const expected = ['new 583231', 'new aaaa:bbbb', 'new T1:U1', 'new 77', null, null, null]
+    assert.deepEqual(await joined(joining, first), expected)
+    await client.query('drop table ids; drop table exported')
+  })
+
+  test('Passport: the credentials of the tutorial', async () => {
+    const [select = '', joining = ''] = statementsOf('passport.md')
+    await client.query('create schema passport; set search_path = passport')
+    await client.query(users)
+    await client.query(`create table federated_credentials (user_id integer, provider text, subject text);
+      insert into federated_credentials values (1, 'https://accounts.google.com', '1101'), (2, 'https://other.example', '5')`)
+    const { rows } = await client.query<Record<string, unknown>>(select)
+    const line = { provider: 'google', providerId: '1101', email: 'u1@example.com', name: 'U1', userId: 1 }
+    assert.deepEqual(rows, [line])
+    const expected = ['new 1101', null, null, null, null, null, null]
+    assert.deepEqual(await joined(joining, select), expected)
+  })
+})
