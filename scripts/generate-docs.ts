@@ -1,6 +1,6 @@
 /**
  * Writes docs/reference/ from the code: settings, problems, commands, HTTP calls; and the types of the calls for the client
- * library. With `--check` it writes nothing and fails when a file is not what the code says.
+ * library; and the programs of docs/guides/customers/verify.md. With `--check` it writes nothing and fails when a file is not what the code says.
  */
 import { mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,6 +15,7 @@ import { presets } from '../src/login/providers/presets.ts'
 import { startService } from '../src/service.ts'
 import { createLog } from '../src/telemetry/log.ts'
 import { commandsPage } from './commands-page.ts'
+import { withReceivers } from './verification-page.ts'
 
 const folder = join(import.meta.dirname, '../docs/reference')
 const head = (title: string, source: string): string =>
@@ -148,6 +149,7 @@ function credentialsOf(security: readonly Record<string, string[]>[]): string {
   return [...new Set(security.flatMap((one) => Object.keys(one)))].join(' or ')
 }
 
+const verifyPage = '../guides/customers/verify.md'
 const openApi = await readOpenApi()
 const pages = {
   'settings.md': settingsPage(),
@@ -155,6 +157,8 @@ const pages = {
   'problems.md': problemsPage(),
   'commands.md': commandsPage(head('Commands', '`src/cli/program.ts`'), table),
   'http.md': callsPage(openApi),
+  // Its text is written by hand.
+  [verifyPage]: withReceivers(readFileSync(join(folder, verifyPage), 'utf8')),
   '../../packages/client/src/api/calls.ts': `// Generated from the route schemas by \`npm run docs\`; do not edit.\n${typesOf(openApi as OpenApiDocument)}`,
 }
 const check = process.argv.includes('--check')
