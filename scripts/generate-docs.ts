@@ -1,6 +1,7 @@
 /**
- * Writes docs/reference/ from the code: settings, problems, commands, HTTP calls; and the types of the calls for the client
- * library; and the programs of docs/guides/customers/verify.md. With `--check` it writes nothing and fails when a file is not what the code says.
+ * Writes docs/reference/ from the code: settings, problems, commands, HTTP calls; the types of the calls for the client
+ * library; and the programs on the page docs/guides/customers/verify.md. With `--check` it writes nothing and fails when a file
+ * is not what the code says.
  */
 import { mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

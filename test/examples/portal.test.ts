@@ -169,7 +169,7 @@ onEachEngine('examples/portal', (engine) => {
     await webhooks.parcelSent('globex', 'p_twice', 'DHL')
     await webhooks.parcelSent('globex', 'p_last', 'DHL')
     const calls = await receivers.globex.waitFor(before + 2)
-    const ids = calls.map(({ headers }) => headers['webhook-id'])
+    const ids = calls.map(({ headers }) => String(headers['webhook-id']))
     assert.deepEqual(ids.toSorted(), ['p_last-sent', 'p_twice-sent'])
   })
 })
