@@ -13,7 +13,7 @@ test('a block below a mark `file: PATH` is that file, and below `part of: PATH` 
   for (const page of globSync('docs/**/*.md', { cwd: root })) {
     const text = read(page)
     const marks = text.match(/^<!-- (?:file|part of): .*-->$/gm) ?? []
-    const blocks = [...text.matchAll(/^<!-- (file|part of): (\S+) -->\n\n```\w+\n([^]*?)^```$/gm)]
+    const blocks = [...text.matchAll(/^<!-- (file|part of): (\S+) -->\n\n```[^\n]*\n([^]*?)^```$/gm)]
     assert.equal(blocks.length, marks.length, `${page}: a mark without a block`)
     for (const [, kind, path = '', shown = ''] of blocks) {
       const file = read(path)
