@@ -242,7 +242,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   zendesk: {
     label: 'Zendesk',
     steps: [
-      'In the Admin Center, open Apps and integrations › Webhooks and create a webhook with the URL above.',
+      'In the Admin Center, open Apps and integrations › Actions and webhooks › Webhooks and create a webhook with the URL above.',
       'Reveal its signing secret. It is the secret of the source.',
     ],
     docs: 'https://developer.zendesk.com/documentation/webhooks/verifying/',
