@@ -150,6 +150,17 @@ describe('users on the dashboard', () => {
     await page().locator('h1').getByText('admin').waitFor()
   })
 
+  test('an account is deleted after a question, and is gone from the list', async () => {
+    await site.open('/users?q=person12@')
+    await rows().getByRole('link').first().click()
+    await page().getByRole('button', { name: 'Delete', exact: true }).click()
+    await page().getByRole('alertdialog', { name: 'Delete Person 12?' }).waitFor()
+    await answerDialog(page(), 'Delete')
+    await page().getByText('61 users').waitFor()
+    const { data } = (await (await site.service.admin('/users?q=person12@')).json()) as { data: unknown[] }
+    assert.equal(data.length, 0)
+  })
+
   test('one cannot block oneself; an unknown user is explained', async () => {
     await site.open('/users?q=ada')
     await rows()

@@ -3,6 +3,7 @@ import { Ban, CircleCheck, LogOut, UserCog } from 'lucide-react'
 import { api } from '../../api/client.ts'
 import { useSession } from '../../api/session.ts'
 import { Button, ProblemNotice, toast, useConfirm } from '../../ui/index.ts'
+import { DeleteUser } from './delete-user.tsx'
 import type { UserDetail } from './user-page.tsx'
 
 const devicesOf = ({ counts }: UserDetail): string => {
@@ -10,7 +11,7 @@ const devicesOf = ({ counts }: UserDetail): string => {
   return count === 1 ? 'The session of this user ends' : `All ${count} sessions of this user end`
 }
 
-/** Block, change the role, end all sessions: each says first what it will do. */
+/** Block, change the role, end all sessions, delete: each says first what it will do. */
 export function UserActions({ user }: { user: UserDetail }) {
   const ask = useConfirm()
   const client = useQueryClient()
@@ -71,7 +72,11 @@ export function UserActions({ user }: { user: UserDetail }) {
     if (yes) end.mutate()
   }
   if (isMe)
-    return <p className="text-sm text-soft">This is you: another admin can block you or change your role.</p>
+    return (
+      <p className="text-sm text-soft">
+        This is you: another admin can block you, change your role or delete your account.
+      </p>
+    )
   return (
     <>
       {sessions > 0 && (
@@ -106,6 +111,7 @@ export function UserActions({ user }: { user: UserDetail }) {
           Block
         </Button>
       )}
+      <DeleteUser user={user} />
       {(change.error ?? end.error) && (
         <div className="basis-full">
           <ProblemNotice error={change.error ?? end.error} />
