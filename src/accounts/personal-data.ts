@@ -7,7 +7,10 @@ type Row = Readonly<Record<string, Value>>
 /** What is stored about one person, by table, without credentials and their hashes. Times are ISO 8601. */
 export type PersonalData = Readonly<Record<string, readonly Row[]>>
 
-/** All that is stored about a user, for a request of access (GDPR, article 15). Events and lists of the product are not in it. */
+/**
+ * All that is stored about a user, for a request of access (GDPR, article 15), without sign-ins in progress, which end within minutes.
+ * Events and lists of the product are not in it.
+ */
 export async function readPersonalData(db: Queryable, id: string): Promise<PersonalData> {
   const account = await db
     .selectFrom('users')
@@ -42,6 +45,12 @@ async function readSignIns(db: Queryable, id: string) {
     .select(['revoked_at', 'authenticated_at'])
     .where('user_id', '=', id)
     .execute()
+  const hosts = await db
+    .selectFrom('host_sessions as at_host')
+    .innerJoin('sessions as session', 'session.id', 'at_host.session_id')
+    .select(['at_host.session_id', 'at_host.host', 'at_host.created_at'])
+    .where('session.user_id', '=', id)
+    .execute()
   const apps = await db
     .selectFrom('token_families')
     .select(['id', 'client_id', 'provider', 'address', 'user_agent', 'created_at', 'last_seen_at'])
@@ -63,7 +72,7 @@ async function readSignIns(db: Queryable, id: string) {
     .select(['token.provider', 'token.provider_id', 'token.scope', 'token.expires_at', 'token.updated_at'])
     .where('identity.user_id', '=', id)
     .execute()
-  return { sessions, apps, consents, providerTokens }
+  return { sessions, hosts, apps, consents, providerTokens }
 }
 
 /** Times of columns are milliseconds since 1970; 0 of `last_seen_at` means never. */

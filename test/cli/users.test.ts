@@ -79,6 +79,16 @@ describe('postern users, postern keys rotate-signing', () => {
     const { id } = (await whoAmI(service, browser))!
     const { stdout } = await postern('users', 'export', 'acme:kim')
     const data = JSON.parse(stdout) as Record<string, Record<string, unknown>[]>
+    assert.deepEqual(Object.keys(data), [
+      'account',
+      'identities',
+      'sessions',
+      'hosts',
+      'apps',
+      'consents',
+      'providerTokens',
+      'audit',
+    ])
     assert.equal(data['account']![0]!['id'], id)
     assert.equal(data['identities']![0]!['provider_id'], 'kim')
     assert.equal(data['sessions']!.length, 1)
