@@ -1,0 +1,203 @@
+// The programs of the migration guides move subscribers from servers that answer as Svix's and Convoy's do, and receivers verify with
+// the secrets that they had.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { createServer, type Server } from 'node:http'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { promisify } from 'node:util'
+import { Webhook } from 'svix'
+import { engines } from '../harness/engines.ts'
+import { startReceiver, type ReceivedCall, type Receiver } from '../harness/receiver.ts'
+import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+
+const root = join(import.meta.dirname, '../..')
+const key = 'a key of the other product'
+
+interface Subscriber {
+  id: string
+  url: string
+  owner: string
+  eventTypes: string[]
+  status: string
+  rateLimit: number | null
+  timeout: number | null
+  headers: Record<string, string>
+}
+
+/** Answers GETs by path, of requests with the key. Without the query; a function gets it. */
+async function serve(answers: Record<string, unknown>): Promise<{ url: string; server: Server }> {
+  const server = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url!, 'http://localhost')
+    const answer = answers[pathname]
+    const isAllowed = request.headers.authorization === `Bearer ${key}`
+    const body =
+      typeof answer === 'function' ? (answer as (query: URLSearchParams) => unknown)(searchParams) : answer
+    response.writeHead(!isAllowed ? 401 : body === undefined ? 404 : 200, {
+      'content-type': 'application/json',
+    })
+    response.end(JSON.stringify(body ?? {}))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
+}
+
+describe('the programs of the migration guides', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-migration-'))
+  const servers: Server[] = []
+  let service: TestService
+  let target: Receiver
+  let receiver: string
+
+  before(async () => {
+    service = await startTestService(engines[0]!, { env: { ALLOW_PRIVATE_NETWORK: 'true' } })
+    target = await startReceiver()
+    receiver = new URL(target.url).origin
+  })
+  after(async () => {
+    for (const server of servers) server.close()
+    await target.close()
+    await service.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  /** Runs the first program of a page. Returns its lines. */
+  async function run(page: string, env: Record<string, string>): Promise<string[]> {
+    const code = /^```ts\n([^]*?)^```$/m.exec(readFileSync(join(root, page), 'utf8'))![1]!
+    const file = join(folder, 'program.mts')
+    writeFileSync(file, code)
+    const { stdout } = await promisify(execFile)(process.execPath, ['--no-warnings', file], {
+      env: { POSTERN_URL: service.baseUrl, POSTERN_KEY: adminKey, ...env },
+    })
+    return stdout.trim().split('\n')
+  }
+
+  async function subscribersOf(owner: string): Promise<Subscriber[]> {
+    const answer = await service.admin(`/subscribers?owner=${owner}`)
+    return ((await answer.json()) as { data: Subscriber[] }).data
+  }
+
+  /** Emits an event for an owner. Returns its delivery. */
+  async function delivered(audience: string): Promise<ReceivedCall> {
+    const event = { type: 'order.paid', data: { order: 1 }, audience }
+    const before = target.calls.length
+    assert.equal((await service.admin('/events', { method: 'POST', json: event })).status, 202)
+    return (await target.waitFor(before + 1)).at(-1)!
+  }
+
+  test('Svix: endpoints move with their secrets, once, and a receiver with its library verifies', async () => {
+    const secret = `whsec_${Buffer.from('a secret of twenty-four!').toString('base64')}`
+    const endpoint = (id: string, more: object) => ({
+      id,
+      url: `${receiver}/${id}`,
+      description: id,
+      ...more,
+    })
+    const at = '/api/v1/app/app_1/endpoint'
+    const { url, server } = await serve({
+      '/api/v1/app': (query: URLSearchParams) =>
+        query.get('iterator') === 'next'
+          ? { data: [{ id: 'app_2' }], iterator: null, done: true }
+          : { data: [{ id: 'app_1', uid: 'acme' }], iterator: 'next', done: false },
+      [at]: {
+        data: [
+          endpoint('ep_1', { filterTypes: ['order.paid'], throttleRate: 5 }),
+          endpoint('ep_2', { eventTypes: null, disabled: true, channels: ['one'] }),
+        ],
+        iterator: null,
+        done: true,
+      },
+      [`${at}/ep_1/secret`]: { key: secret },
+      [`${at}/ep_1/headers`]: { headers: { 'x-tenant': '7' }, sensitive: [] },
+      [`${at}/ep_2/secret`]: { key: secret },
+      [`${at}/ep_2/headers`]: { headers: {}, sensitive: ['x-key'] },
+      '/api/v1/app/app_2/endpoint': { data: [], iterator: null, done: true },
+    })
+    servers.push(server)
+    const env = { SVIX_URL: url, SVIX_TOKEN: key }
+    assert.deepEqual(await run('docs/migrating/svix.md', env), [
+      `moved: acme ${receiver}/ep_1`,
+      `has channels, which Postern lacks: acme ${receiver}/ep_2`,
+      `Svix hides x-key, set them by hand: acme ${receiver}/ep_2`,
+      `moved: acme ${receiver}/ep_2`,
+    ])
+    assert.deepEqual(await run('docs/migrating/svix.md', env), [
+      `there already: acme ${receiver}/ep_1`,
+      `there already: acme ${receiver}/ep_2`,
+    ])
+    const moved = (await subscribersOf('acme')).toSorted((a, b) => a.url.localeCompare(b.url))
+    assert.deepEqual(
+      moved.map(({ status, eventTypes, rateLimit, headers }) => ({ status, eventTypes, rateLimit, headers })),
+      [
+        { status: 'active', eventTypes: ['order.paid'], rateLimit: 5, headers: { 'x-tenant': '7' } },
+        { status: 'disabled', eventTypes: ['*'], rateLimit: null, headers: {} },
+      ],
+    )
+    const { headers, body } = await delivered('acme')
+    new Webhook(secret).verify(body, headers as Record<string, string>)
+    assert.deepEqual((JSON.parse(body.toString()) as { data: object }).data, { order: 1 })
+    assert.deepEqual(
+      Object.keys(headers).filter((name) => name.startsWith('svix-')),
+      [],
+    )
+  })
+
+  test('Convoy: endpoints move disabled, with the types of their subscriptions and the same key', async () => {
+    const old = 'a text as secret'
+    const at = '/api/v1/projects/p1'
+    const page = (content: object[], next?: string) => ({
+      status: true,
+      message: '',
+      data: { content, pagination: { has_next_page: next !== undefined, next_page_cursor: next ?? '' } },
+    })
+    const endpoint = (uid: string, more: object) => ({ uid, url: `${receiver}/${uid}`, name: uid, ...more })
+    const first = endpoint('e1', {
+      owner_id: 'globex',
+      secrets: [
+        { value: 'an expired secret', expires_at: '2026-01-01T00:00:00Z' },
+        { value: old, expires_at: null },
+      ],
+      http_timeout: 20,
+      rate_limit: 10,
+      rate_limit_duration: 5,
+      authentication: { type: 'api_key', api_key: { header_name: 'x-key', header_value: 'secret' } },
+    })
+    const { url, server } = await serve({
+      [`${at}/subscriptions`]: page([
+        {
+          endpoint_metadata: { uid: 'e1' },
+          filter_config: { event_types: ['order.paid'], filter: { body: {} } },
+        },
+        {
+          endpoint_metadata: { uid: 'e2' },
+          filter_config: { event_types: ['*'], filter: { body: { a: 1 } } },
+        },
+      ]),
+      [`${at}/endpoints`]: (query: URLSearchParams) =>
+        query.get('next_page_cursor') === 'more'
+          ? page([endpoint('e2', { secrets: [{ value: 'short' }] })])
+          : page([first], 'more'),
+    })
+    servers.push(server)
+    const env = { CONVOY_URL: url, CONVOY_KEY: key, CONVOY_PROJECT: 'p1' }
+    assert.deepEqual(await run('docs/migrating/convoy.md', env), [
+      `moved: globex ${receiver}/e1`,
+      `has a filter, write it as conditions: e2 ${receiver}/e2`,
+      `gets a new secret: e2 ${receiver}/e2`,
+      `moved: e2 ${receiver}/e2`,
+    ])
+    const [moved] = await subscribersOf('globex')
+    assert.deepEqual(
+      [moved!.status, moved!.eventTypes, moved!.rateLimit, moved!.timeout, moved!.headers],
+      ['disabled', ['order.paid'], 2, 20, { 'x-key': '[redacted]' }],
+    )
+    const enable = { method: 'PATCH', json: { status: 'active' } }
+    assert.equal((await service.admin(`/subscribers/${moved!.id}`, enable)).status, 200)
+    const { headers, body } = await delivered('globex')
+    assert.equal(headers['x-key'], 'secret')
+    new Webhook(old, { format: 'raw' }).verify(body, headers as Record<string, string>)
+  })
+})
