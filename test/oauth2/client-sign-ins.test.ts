@@ -1,7 +1,7 @@
 // Who is signed in to an app, and what its deletion ends.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { createRemoteJWKSet, jwtVerify } from 'jose'
+import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { storedClients } from '../../src/oauth2/clients/client-list.ts'
 import { forgetClient } from '../../src/oauth2/clients/client-removal.ts'
 import { addSecret, deleteEndedSecrets } from '../../src/oauth2/clients/client-secrets.ts'
@@ -116,10 +116,14 @@ onEachEngine('the sign-ins of an app', (engine) => {
     const browser = await signedIn('eve')
     const { sid } = await signInApp(service, browser, app)
     const { userId } = (await sessionOf(service, browser))!
-    const before = receiver.calls.length
     assert.equal((await service.admin(`/clients/${app.id}`, { method: 'DELETE' })).status, 204)
-    const call = (await receiver.waitFor(before + 1))[before]!
-    const jwt = new URLSearchParams(call.body.toString()).get('logout_token') ?? ''
+    // Logout tokens of other tests' apps may arrive at the same time.
+    const logoutTokens = () =>
+      receiver.calls
+        .map(({ body }) => new URLSearchParams(body.toString()).get('logout_token') ?? '')
+        .filter((token) => decodeJwt(token).aud === app.id)
+    await until(async () => logoutTokens().length > 0, 'the app receives its logout token')
+    const jwt = logoutTokens()[0]!
     const keys = createRemoteJWKSet(new URL('/.well-known/jwks.json', service.baseUrl))
     const { payload, protectedHeader } = await jwtVerify(jwt, keys, { issuer: service.baseUrl })
     assert.deepEqual([payload.aud, payload.sub, payload['sid']], [app.id, userId, sid])
