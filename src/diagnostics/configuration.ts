@@ -20,7 +20,7 @@ import { readLists } from '../listing/declaration.ts'
 import type { ResolvedProvider } from '../login/providers/resolved-provider.ts'
 import { resolveLoginConfig } from '../login/resolve-login-config.ts'
 import { providersWithStoredTokens } from '../login/keep-tokens-config.ts'
-import { readHandlers } from '../receiving/declared-handlers.ts'
+import { readHandlers } from '../receiving/handlers/declared-handlers.ts'
 import { readSources, weakSources } from '../receiving/sources.ts'
 
 export interface CommandConfiguration extends CompletedConfiguration {

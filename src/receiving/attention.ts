@@ -1,6 +1,6 @@
 import { countOf, mostOfAKind, type Attention } from '../http/attention.ts'
 import type { Database } from '../storage/database.ts'
-import type { PlanOf } from './plan.ts'
+import type { PlanOf } from './handlers/plan.ts'
 import { secretsEnd, type Scheme } from './schemes/scheme.ts'
 
 const day = 86_400_000

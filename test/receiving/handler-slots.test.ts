@@ -1,7 +1,7 @@
 // What the database does with the slots of handlers that declare a concurrency.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { SlotStore } from '../../src/receiving/slot-store.ts'
+import type { SlotStore } from '../../src/receiving/queue/slot-store.ts'
 import { postgresSlots } from '../../src/receiving/postgres/slots.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'

@@ -6,7 +6,7 @@ import { samples } from '../../src/receiving/samples/index.ts'
 import { withStored } from '../../src/cli/local-source.ts'
 import type { SignedSample } from '../../src/receiving/samples/sample.ts'
 import { redactPayload } from '../../src/events/redact-payload.ts'
-import { headersToStore } from '../../src/receiving/stored-headers.ts'
+import { headersToStore } from '../../src/receiving/endpoint/stored-headers.ts'
 import {
   bitbucket,
   calendly,

@@ -1,7 +1,7 @@
 // Portions of a stream: each message is in one of them, over all processes, until it is given back.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import type { IncomingEvent } from '../../src/receiving/incoming.ts'
+import type { IncomingEvent } from '../../src/receiving/queue/incoming.ts'
 import { NatsSpool } from '../../src/receiving/spool/nats-spool.ts'
 import type { Portion } from '../../src/receiving/spool/spool.ts'
 import { createLog } from '../../src/telemetry/log.ts'

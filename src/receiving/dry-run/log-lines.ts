@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import type { HandlerLog } from '../config.ts'
-import type { LogOfHandlers } from '../attempt.ts'
+import type { LogOfHandlers } from '../worker/attempt.ts'
 
 export interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error'

@@ -2,9 +2,9 @@ import type { Clock } from '../../runtime/clock.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import type { Database } from '../../storage/database.ts'
 import { readActivity, type Activities } from '../activity/read.ts'
-import type { RegisteredHandler } from '../declared-handlers.ts'
-import type { PlanOf } from '../plan.ts'
-import type { EventQueue, Kind } from '../store.ts'
+import type { RegisteredHandler } from '../handlers/declared-handlers.ts'
+import type { PlanOf } from '../handlers/plan.ts'
+import type { EventQueue, Kind } from '../queue/store.ts'
 import { countFailed, readPaused, readWaiting } from './store.ts'
 
 /** Milliseconds that count as recent. */

@@ -3,7 +3,7 @@ import { auditOrigin, type AuditOrigin, type RecordAudit } from '../../accounts/
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { DateTime, nullable } from '../../http/schemas/schemas.ts'
-import type { PausedHandlers } from '../paused.ts'
+import type { PausedHandlers } from '../handlers/paused.ts'
 import { describeHandlers, type HandlerViewParts } from './describe.ts'
 import { mostCounted } from './store.ts'
 

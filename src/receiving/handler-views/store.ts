@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Queryable } from '../../storage/database.ts'
-import { pagesOfKinds } from '../due-kinds.ts'
-import type { EventQueue, Kind } from '../store.ts'
+import { pagesOfKinds } from '../worker/due-kinds.ts'
+import type { EventQueue, Kind } from '../queue/store.ts'
 
 /** Events of a kind, and failed or retried events in total, that one call counts at most. */
 export const mostCounted = { waiting: 1_000, failed: 10_000 }

@@ -3,9 +3,9 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Column } from '../../storage/postgres/driver/array-encoder.ts'
 import { queryArrays, type PreparedStatement } from '../../storage/postgres/driver/queries.ts'
 import { isUniqueViolation } from '../../storage/unavailable.ts'
-import type { IncomingEvent } from '../incoming.ts'
-import { advanceAll, lockKeys, orderKeysOf } from '../order-keys.ts'
-import type { EventQueue } from '../store.ts'
+import type { IncomingEvent } from '../queue/incoming.ts'
+import { advanceAll, lockKeys, orderKeysOf } from '../queue/order-keys.ts'
+import type { EventQueue } from '../queue/store.ts'
 
 /** Milliseconds that a batch may take by default. After that, the database counts as unavailable. */
 const insertTimeout = 10_000

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { SlotsAsked, SlotsShared, SlotStore } from '../slot-store.ts'
+import type { SlotsAsked, SlotsShared, SlotStore } from '../queue/slot-store.ts'
 import { translateError } from '../../storage/unavailable.ts'
 
 /** See `share_handler_slots` in storage/migrations/0001-initial/limits.ts. */

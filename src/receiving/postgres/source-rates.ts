@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { translateError } from '../../storage/unavailable.ts'
-import type { Reserved, ReserveRate } from '../shared-source-rate.ts'
+import type { Reserved, ReserveRate } from '../endpoint/shared-source-rate.ts'
 
 /** See `take_source_rate` in storage/migrations/0001-initial/limits.ts. */
 const reserveStatement = `

@@ -11,9 +11,9 @@ import { Claimer } from '../../storage/postgres/session/claimer.ts'
 import { bounded, prepare } from '../../storage/postgres/driver/statement.ts'
 import { anyForeignMigration } from '../../storage/schema-watch.ts'
 import { translateError } from '../../storage/unavailable.ts'
-import { ClaimLost } from '../interruptions.ts'
-import { advance } from '../advance.ts'
-import { orderKeysOf } from '../order-keys.ts'
+import { ClaimLost } from '../worker/interruptions.ts'
+import { advance } from '../queue/advance.ts'
+import { orderKeysOf } from '../queue/order-keys.ts'
 import {
   mostLookedAt,
   type ClaimedEvent,
@@ -21,7 +21,7 @@ import {
   type Kind,
   type Mark,
   type PendingKind,
-} from '../store.ts'
+} from '../queue/store.ts'
 import { eventInserter } from './insert-events.ts'
 import { postgresSlots } from './slots.ts'
 

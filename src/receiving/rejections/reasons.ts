@@ -1,4 +1,4 @@
-import type { Held } from '../admission.ts'
+import type { Held } from '../endpoint/admission.ts'
 import type { Rejected, SignatureFault } from '../schemes/scheme.ts'
 
 /** Why a webhook was refused: a label of the metric. */

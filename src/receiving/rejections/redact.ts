@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 import { redactForm, redactJson } from '../../events/redact-payload.ts'
 import { isSensitiveHeader } from '../../telemetry/redaction.ts'
-import { isAboutConnection } from '../stored-headers.ts'
+import { isAboutConnection } from '../endpoint/stored-headers.ts'
 
 /** Names of fields with credentials, signatures, or URLs that need no further authentication. */
 const credential =

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { systemClock } from '../../runtime/clock.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { createLog } from '../../telemetry/log.ts'
-import type { IncomingEvent } from '../incoming.ts'
+import type { IncomingEvent } from '../queue/incoming.ts'
 import { Drainer } from './drainer.ts'
 import { noPortion, type Portion, type Spool } from './spool.ts'
 

@@ -1,5 +1,5 @@
 import { sleep, type Clock } from '../../runtime/clock.ts'
-import type { IncomingEvent } from '../incoming.ts'
+import type { IncomingEvent } from '../queue/incoming.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { isRefusedValue } from './refused-value.ts'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { DatabaseSync } from 'node:sqlite'
-import { packEvents } from '../event-rows.ts'
+import { packEvents } from '../queue/event-rows.ts'
 import { ThreadClient } from '../../storage/sqlite/thread-client.ts'
 import type { SpoolFileTasks } from './spool-file-thread.ts'
 

@@ -2,7 +2,7 @@
 import { workerData } from 'node:worker_threads'
 import type { PackedRows } from '../../storage/sqlite/packed-rows.ts'
 import { serveTasks } from '../../storage/sqlite/thread-server.ts'
-import { packEvents, unpackEvents } from '../event-rows.ts'
+import { packEvents, unpackEvents } from '../queue/event-rows.ts'
 import { SpoolFile } from '../sqlite/spool-file.ts'
 import type { SpoolState } from './spool.ts'
 

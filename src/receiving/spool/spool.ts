@@ -1,4 +1,4 @@
-import type { IncomingEvent } from '../incoming.ts'
+import type { IncomingEvent } from '../queue/incoming.ts'
 
 /** The contents of a spool. */
 export interface SpoolState {

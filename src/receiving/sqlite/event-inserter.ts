@@ -3,8 +3,8 @@ import { sleep, type Clock } from '../../runtime/clock.ts'
 import type { SqliteDatabase } from '../../storage/database.ts'
 import { buffersOf } from '../../storage/sqlite/packed-rows.ts'
 import { ThreadClient } from '../../storage/sqlite/thread-client.ts'
-import { packEvents } from '../event-rows.ts'
-import type { IncomingEvent } from '../incoming.ts'
+import { packEvents } from '../queue/event-rows.ts'
+import type { IncomingEvent } from '../queue/incoming.ts'
 import type { EventTasks } from './event-writer-thread.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { SqliteConnection, SqlValue } from '../../storage/sqlite/connection.ts'
-import type { IncomingEvent } from '../incoming.ts'
-import { advanceOne, orderKeysOf } from '../order-keys.ts'
+import type { IncomingEvent } from '../queue/incoming.ts'
+import { advanceOne, orderKeysOf } from '../queue/order-keys.ts'
 
 const insertEventQueue = `
   insert into event_queue (event, source, event_id, type, status, due_at, processed_at, order_key)

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import type { IncomingEvent } from '../incoming.ts'
+import type { IncomingEvent } from '../queue/incoming.ts'
 import { SqliteConnection } from '../../storage/sqlite/connection.ts'
 import { copyAside, SpoolFile } from './spool-file.ts'
 

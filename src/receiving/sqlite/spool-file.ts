@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { finish } from '../../storage/sqlite/begin.ts'
 import { SqliteConnection } from '../../storage/sqlite/connection.ts'
-import { eventColumns, toRow } from '../event-rows.ts'
-import type { IncomingEvent } from '../incoming.ts'
+import { eventColumns, toRow } from '../queue/event-rows.ts'
+import type { IncomingEvent } from '../queue/incoming.ts'
 
 /** Bytes that the file may hold by default. */
 const mostBytes = 256 * 1024 * 1024

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { CompiledQuery } from 'kysely'
 import type { SqliteConnection } from '../../storage/sqlite/connection.ts'
-import { ClaimLost } from '../interruptions.ts'
-import { advance } from '../advance.ts'
-import { orderKeysOf } from '../order-keys.ts'
+import { ClaimLost } from '../worker/interruptions.ts'
+import { advance } from '../queue/advance.ts'
+import { orderKeysOf } from '../queue/order-keys.ts'
 import {
   mostLookedAt,
   type ClaimedEvent,
@@ -11,7 +11,7 @@ import {
   type Kind,
   type PendingKind,
   type Wanted,
-} from '../store.ts'
+} from '../queue/store.ts'
 import { EventInserter, type EventInserterParts } from './event-inserter.ts'
 
 // Two statements: for (source, type) > (?, ?), SQLite first reads all rows that are equal, the whole backlog (measured: 17 ms).

@@ -1,6 +1,6 @@
 import type { Database, BeforeCommit, SharedTransactions } from '../../../src/storage/database.ts'
-import type { IncomingEvent } from '../../../src/receiving/incoming.ts'
-import type { EventQueue, Mark } from '../../../src/receiving/store.ts'
+import type { IncomingEvent } from '../../../src/receiving/queue/incoming.ts'
+import type { EventQueue, Mark } from '../../../src/receiving/queue/store.ts'
 import type { LocalSignals } from '../../../src/storage/signals.ts'
 
 /** A database as one process has it. */

@@ -16,12 +16,12 @@ import type {
   TransactionOptions,
   Tx,
 } from '../../../src/storage/database.ts'
-import { advance } from '../../../src/receiving/advance.ts'
-import type { IncomingEvent } from '../../../src/receiving/incoming.ts'
-import { orderKeysOf } from '../../../src/receiving/order-keys.ts'
+import { advance } from '../../../src/receiving/queue/advance.ts'
+import type { IncomingEvent } from '../../../src/receiving/queue/incoming.ts'
+import { orderKeysOf } from '../../../src/receiving/queue/order-keys.ts'
 import { insertEvents } from '../../../src/receiving/sqlite/insert-events.ts'
 import { sqliteEventQueue } from '../../../src/receiving/sqlite/store.ts'
-import type { Mark } from '../../../src/receiving/store.ts'
+import type { Mark } from '../../../src/receiving/queue/store.ts'
 import { simulatedClaimSessions } from './claimers.ts'
 import { ConnectionLost, latency, Refused } from './faults.ts'
 import type { Engine } from './engine.ts'

@@ -1,4 +1,4 @@
-import type { IncomingEvent } from '../../../src/receiving/incoming.ts'
+import type { IncomingEvent } from '../../../src/receiving/queue/incoming.ts'
 import { Chance } from '../../harness/chance.ts'
 import { BoundedRuns } from './bounded-runs.ts'
 import { Claimers } from './claimers.ts'

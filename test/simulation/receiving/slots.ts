@@ -1,4 +1,4 @@
-import type { SlotsAsked, SlotsShared } from '../../../src/receiving/slot-store.ts'
+import type { SlotsAsked, SlotsShared } from '../../../src/receiving/queue/slot-store.ts'
 import type { Claimers } from './claimers.ts'
 
 interface Row {

@@ -1,0 +1,54 @@
+import type { Clock } from '../../runtime/clock.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Plan } from './plan.ts'
+
+/** Which handlers are paused, as this process knows it. */
+export interface Pauses {
+  /** Reads what is paused, if that was not read just now. @throws StorageUnavailable */
+  refresh(): Promise<void>
+  /** Whether the events of a plan wait, because one of its handlers is paused. */
+  holds(plan: Pick<Plan, 'handlers'>): boolean
+}
+
+/** Milliseconds for which a result is used: while nothing is paused, and while something is, which may be resumed at any time. */
+const freshFor = { none: 900, some: 90 }
+
+/**
+ * The handlers that are paused, for all processes: a table, which each process reads about once a second. The worker does not ask for
+ * their events, so that they cost nothing and stay as they are (docs/adr/0044-paused-handlers.md).
+ */
+export class PausedHandlers implements Pauses {
+  readonly #parts: { database: Pick<Database, 'reader'>; clock: Clock }
+  #ids: ReadonlySet<string> = new Set()
+  #readAt = -Infinity
+  #reading: Promise<void> | undefined
+
+  constructor(parts: { database: Pick<Database, 'reader'>; clock: Clock }) {
+    this.#parts = parts
+  }
+
+  async refresh(): Promise<void> {
+    const age = Math.abs(this.#parts.clock.now() - this.#readAt)
+    if (age < (this.#ids.size === 0 ? freshFor.none : freshFor.some)) return
+    await (this.#reading ??= this.#read().finally(() => (this.#reading = undefined)))
+  }
+
+  /** Makes the next `refresh` read. */
+  forget(): void {
+    this.#readAt = -Infinity
+  }
+
+  holds({ handlers }: Pick<Plan, 'handlers'>): boolean {
+    return this.#ids.size > 0 && handlers.some(({ id }) => this.#ids.has(id))
+  }
+
+  async #read(): Promise<void> {
+    const now = this.#parts.clock.now()
+    const rows = await this.#parts.database.reader.selectFrom('paused_handlers').select('handler').execute()
+    this.#ids = new Set(rows.map(({ handler }) => handler))
+    this.#readAt = now
+  }
+}
+
+/** For where no handler can be paused. */
+export const neverPaused: Pauses = { refresh: () => Promise.resolve(), holds: () => false }

@@ -1,0 +1,38 @@
+import type { Clock } from '../../runtime/clock.ts'
+import type { Database } from '../../storage/database.ts'
+import { postgresEventQueue } from '../postgres/store.ts'
+import { sqliteEventQueue } from '../sqlite/store.ts'
+import type { EventQueue } from './store.ts'
+
+export interface EventQueueParts {
+  database: Database
+  clock: Clock
+  /** On SQLite, called when spooled events could not be moved. */
+  onError: (error: unknown) => void
+  /** Called for errors of the session that holds this process's claims. */
+  onClaimerError: (error: unknown) => void
+  /** Called with the source of each event that was known already. */
+  onDuplicate?: ((source: string) => void) | undefined
+}
+
+/**
+ * Opens the event queue on the database's engine. An insert wakes the worker of its own process, which wakes the others if it cannot
+ * process everything; a process without a worker wakes the others. Waking all would make all but one of them poll in vain.
+ */
+export function openEventQueue(parts: EventQueueParts): EventQueue {
+  const { database, clock, onError, onClaimerError, onDuplicate } = parts
+  const wake = (): void => {
+    if (!database.signalHere('event_queue')) database.signal('event_queue')
+  }
+  const store =
+    database.engine === 'sqlite'
+      ? sqliteEventQueue({ database, clock, onError, onMoved: wake, onDuplicate })
+      : postgresEventQueue({ database, clock, onError: onClaimerError, onDuplicate })
+  return {
+    ...store,
+    async insert(events, within) {
+      await store.insert(events, within)
+      if (events.some(({ status }) => status === 'pending')) wake()
+    },
+  }
+}

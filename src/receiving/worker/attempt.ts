@@ -1,0 +1,165 @@
+import type { Clock } from '../../runtime/clock.ts'
+import type { SharedTransactions, SavepointScope, Tx } from '../../storage/database.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { EmittedEvent, HandlerLog } from '../config.ts'
+import { ContextOfHandler } from './handler-context.ts'
+import { LazySignal } from './lazy-signal.ts'
+import {
+  HandlerTimeout,
+  EmittedTooLate,
+  HeldUpOthers,
+  WaitedForTransaction,
+  TransactionTimeout,
+} from './interruptions.ts'
+import type { Plan } from '../handlers/plan.ts'
+import { receivedEvent } from './received-event.ts'
+import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
+import type { ClaimedEvent, Mark } from '../queue/store.ts'
+
+/** Milliseconds that one handler may delay the others that share its transaction. */
+export const turnLimit = 250
+
+/** Inserts events and their deliveries in the caller's transaction; `causedBy` is the number of the event that caused them. */
+export type EmitWithin = (tx: Tx, events: readonly EmittedEvent[], causedBy: number) => Promise<unknown>
+
+export interface AttemptParts {
+  transactions: SharedTransactions<Mark>
+  clock: Clock
+  log: Log
+  emitWithin: EmitWithin
+  aborts: AbortBroadcast
+  /** Milliseconds that a transaction may be open, if that is limited beside the handlers' time. */
+  transactionTimeout: number | undefined
+}
+
+/** What is told about the handlers of one attempt. */
+export interface AttemptTrace {
+  /** The id of the handler that began last. */
+  handler?: string
+  /** Called for each handler that ended without an error, with its milliseconds. */
+  readonly onEnd?: ((handler: string, duration: number) => void) | undefined
+}
+
+/** The result of successful handlers, whose work is about to be committed. */
+export interface Attempted {
+  /** Resolves after the commit; rejects if it failed. */
+  readonly committed: Promise<void>
+  readonly emitted: boolean
+  /** Milliseconds of its turn in the transaction. */
+  readonly took: number
+}
+
+/**
+ * Runs the handlers of a claimed event and commits their work, the events that they emitted and the processed-event
+ * marker together, possibly with those of other events; `alone` requests a transaction of its own.
+ * @throws what a handler threw, HandlerTimeout, WaitedForTransaction, TransactionTimeout, HeldUpOthers and SharedCommitFailed (to be tried
+ * alone), ClaimLost, the reason of a stop, StorageUnavailable; then all is undone.
+ */
+export function attempt(
+  claimed: ClaimedEvent,
+  plan: Plan,
+  alone: boolean,
+  parts: AttemptParts,
+  trace: AttemptTrace = {},
+): Promise<Attempted> {
+  const { transactions, clock, aborts, emitWithin, transactionTimeout = plan.timeout } = parts
+  const { promise, resolve, reject } = Promise.withResolvers<Attempted>()
+  const aborted = new LazySignal()
+  const scope = transactions.begin({
+    alone,
+    timeLimit: transactionTimeout,
+    turnLimit,
+    share: plan.group.key,
+    onTimeLimit: (early) => end(early ? new HeldUpOthers() : new TransactionTimeout(transactionTimeout)),
+  })
+  const ended = aborts.onAbort(end)
+  scope.within(work).then(resolve, fail).finally(ended)
+  return promise
+
+  async function work(): Promise<Attempted> {
+    const emitted = await runHandlers(claimed, { plan, scope, aborted, end, trace }, parts)
+    aborted.throwIfAborted()
+    if (emitted.length > 0) await emitWithin(scope.tx, emitted, claimed.event)
+    const { event, claim, orderKey } = claimed
+    const { committed } = await scope.release({ event, claim, orderKey, at: clock.now() })
+    return { committed, emitted: emitted.length > 0, took: scope.took }
+  }
+
+  /** Ends the transaction before it aborts the signal. A handler that ignores the signal continues, but is not waited for. */
+  function end(reason: Error): void {
+    if (scope.released) return
+    ended()
+    fail(reason)
+    aborted.abort(reason)
+  }
+
+  function fail(reason: unknown): void {
+    // If this fails, the next attempt fails too and reports the error.
+    scope.rollback().catch(() => undefined)
+    reject(reason)
+  }
+}
+
+/** Makes the log of one run. */
+export interface LogOfHandlers {
+  child(bindings: object): HandlerLog
+}
+
+export interface HandlerRun {
+  readonly plan: Plan
+  readonly scope: SavepointScope<Mark>
+  readonly aborted: LazySignal
+  /** Ends the run at a time limit. */
+  readonly end: (reason: Error) => void
+  readonly trace: AttemptTrace
+  readonly dryRun?: boolean
+}
+
+/** Runs the handlers one after the other, each within its own time limit. Returns the events that they emitted. */
+export async function runHandlers(
+  claimed: ClaimedEvent,
+  { plan, scope, aborted, end, trace, dryRun = false }: HandlerRun,
+  { clock, log }: Pick<AttemptParts, 'clock'> & { log: LogOfHandlers },
+): Promise<EmittedEvent[]> {
+  const event = receivedEvent(claimed)
+  const emitted: EmittedEvent[] = []
+  const { source, event: number, eventId, type } = claimed
+  const handlerLog = log.child({ source, event: number, eventId, type, ...(dryRun && { dryRun }) })
+  for (const { id, handle, timeout } of plan.handlers) {
+    trace.handler = id
+    const startedAt = clock.now()
+    const waitedBefore = scope.waited
+    const cancel = clock.after(timeout, () => {
+      const waited = scope.waited - waitedBefore
+      // A transaction that arrived shortly before the limit did not help either: waiting for half of the time counts as the cause.
+      const heldUp = scope.isWaiting || waited > timeout / 2
+      end(heldUp ? new WaitedForTransaction(waited, timeout) : new HandlerTimeout(timeout))
+    })
+    aborted.onAbort = cancel
+    let ended = false
+    const emit = (one: EmittedEvent): void => {
+      aborted.throwIfAborted()
+      if (ended) {
+        const error = new EmittedTooLate(one.type)
+        // The caller may be a promise that is not awaited.
+        handlerLog.error({ err: error }, 'an event was not emitted')
+        throw error
+      }
+      emitted.push(checked(one))
+    }
+    try {
+      await handle(event, new ContextOfHandler({ tx: scope.tx, emit, log: handlerLog, aborted, dryRun }))
+    } finally {
+      ended = true
+      cancel()
+    }
+    aborted.throwIfAborted()
+    trace.onEnd?.(id, Math.max(0, clock.now() - startedAt))
+  }
+  return emitted
+}
+
+function checked({ type, data, id, audience }: EmittedEvent): EmittedEvent {
+  if (typeof type !== 'string' || type === '') throw new TypeError('emit: the event has no type')
+  return { type, data, ...(id !== undefined && { id }), ...(audience !== undefined && { audience }) }
+}

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ConcurrencyGroups } from './concurrency-groups.ts'
+import { plansOver, type Plan } from '../handlers/plan.ts'
+import type { RegisteredHandler } from '../handlers/declared-handlers.ts'
+import type { ClaimedEvent } from '../queue/store.ts'
+
+const planOn = (engine: 'sqlite' | 'postgres', concurrency?: number): Plan => {
+  const handler: RegisteredHandler = {
+    id: 'order.paid',
+    key: 'order.paid',
+    handle: () => {},
+    timeout: 30_000,
+    concurrency,
+    orderBy: undefined,
+  }
+  const handlers = [handler]
+  return plansOver(engine, () => handlers)('shop', 'order.paid')
+}
+
+const claimedOf = (bytes: number): ClaimedEvent => ({
+  event: 1,
+  claim: 'c',
+  source: 'shop',
+  eventId: 'e',
+  type: 'order.paid',
+  payload: new Uint8Array(bytes),
+  headers: null,
+  receivedAt: 0,
+  attempts: 1,
+  attemptsBefore: 0,
+  orderKey: null,
+})
+
+function after(plan: Plan, ...lasted: number[]): ConcurrencyGroups {
+  const groups = new ConcurrencyGroups()
+  for (const ms of lasted) groups.succeeded(plan, ms, 1)
+  return groups
+}
+
+test('on PostgreSQL, a group of fast handlers gets more slots', () => {
+  const plan = planOn('postgres')
+  assert.equal(new ConcurrencyGroups().room(plan, false), 8, 'nothing is known of them')
+  assert.equal(after(plan, 5, 5, 5).room(plan, false), 8)
+  assert.equal(after(plan, 5, 5, 5, 40).room(plan, false), 64)
+  assert.equal(after(plan, 5, 5, 5, 5, 51).room(plan, false), 8, 'one took longer')
+  const failed = after(plan, 5, 5, 5, 5)
+  failed.failed(plan)
+  assert.equal(failed.room(plan, false), 8, 'one failed')
+  assert.equal(after(plan, 5, 5, 5, 5).room(plan, true), 1, 'places are scarce')
+})
+
+test('after a transaction timeout, a group runs one event at a time for a while', () => {
+  const plan = planOn('sqlite')
+  const groups = new ConcurrencyGroups()
+  assert.ok(groups.isShort(plan), 'nothing is known of it')
+  groups.ranOutOfTime(plan)
+  const rooms = Array.from({ length: 8 }, () => {
+    groups.succeeded(plan, 1, 1)
+    return [groups.room(plan, false), groups.isShort(plan)]
+  })
+  assert.deepEqual(rooms[0], [1, false])
+  assert.deepEqual(rooms[5], [8, false])
+  assert.deepEqual(rooms.at(-1), [8, true])
+})
+
+test('a group that delayed a shared transaction does not share for a while', () => {
+  const plan = planOn('sqlite')
+  const groups = after(plan, 1)
+  groups.heldUpOthers(plan)
+  assert.deepEqual([groups.isShort(plan), groups.room(plan, false)], [false, 8])
+  for (let run = 0; run < 4; run += 1) groups.succeeded(plan, 1, 1)
+  assert.ok(groups.isShort(plan))
+})
+
+test('on SQLite, and with a declared concurrency, the number of slots stays the same', () => {
+  for (const [plan, places] of [
+    [planOn('sqlite'), 8],
+    [planOn('postgres', 3), 3],
+    [planOn('postgres', 100), 100],
+  ] as const)
+    assert.equal(after(plan, 1, 1, 1, 1).room(plan, false), places)
+})
+
+test('the number of events claimed ahead follows the speed of the handlers, within bounds', () => {
+  const plan = planOn('postgres', 8)
+  const claimable = (...lasted: number[]): number => after(plan, ...lasted).claimable(plan, false)
+  assert.equal(claimable(), 8, 'what finds a place')
+  assert.equal(claimable(5, 5, 5, 200), 128)
+  assert.equal(claimable(5, 5, 5, 5), 512)
+  const groups = after(plan, 5, 5, 5, 5)
+  const claimed = claimedOf(1024 * 1024)
+  for (let number = 0; number < 200; number += 1) groups.queue({ plan, claimed })
+  for (let number = 0; number < 200; number += 1) groups.next(plan, false)
+  const queued = groups.clear().length
+  assert.equal(queued, 192, 'eight have a place')
+  assert.ok(groups.claimable(plan, false) <= 17, '16 MiB of payloads of one MiB')
+})
+
+test('no more is claimed ahead than the handlers can start before the leases end', () => {
+  const [slow, fast] = [planOn('postgres', 1), planOn('postgres')]
+  assert.equal(after(slow, ...Array<number>(12).fill(45)).claimable(slow, false), 89, 'four seconds of 45 ms')
+  assert.equal(after(fast, ...Array<number>(12).fill(45)).claimable(fast, false), 512)
+  assert.equal(after(slow, ...Array<number>(12).fill(1)).claimable(slow, false), 512)
+})

@@ -1,0 +1,256 @@
+import type { Bound, Plan } from '../handlers/plan.ts'
+import type { ClaimedEvent } from '../queue/store.ts'
+
+/** A claimed event that waits for a slot of its concurrency group. */
+export interface Queued {
+  readonly claimed: ClaimedEvent
+  readonly plan: Plan
+  /** Whether it needs a transaction of its own, because a shared one has failed. */
+  readonly alone?: boolean
+}
+
+interface Group {
+  running: number
+  /** Milliseconds that its handlers took lately. */
+  duration: number
+  /** Milliseconds that its transactions took lately. */
+  transaction: number
+  /** Moving average of the payloads that were claimed lately. */
+  bytes: number
+  readonly queue: Queued[]
+}
+
+/** Milliseconds up to which handlers count as instant and as quick. */
+const [instantHandler, quickHandler] = [50, 200]
+/** Milliseconds that a handler of which nothing is known counts as: after four instant runs it is instant. */
+const unknownHandler = 400
+/** Milliseconds up to which transactions may share a commit. */
+const shortTransaction = 100
+/** Milliseconds that a transaction counts as at most. One that ran out of time counts as more, so that it counts for longer. */
+const [longTransaction, endlessTransaction] = [1_000, 16_000]
+
+/** Updates an average that rises at once and falls by half of the difference. */
+function average(before: number, now: number): number {
+  return now > before ? now : (before + now) / 2
+}
+
+/**
+ * Events that a group may claim beyond its running ones: work for a moment, and for instant handlers enough to last until the
+ * next claim returns.
+ */
+const ahead = { quick: 128, instant: 512 }
+/** Milliseconds of handlers' time that may be claimed ahead: less than a lease lasts beyond the handler's time limit. */
+const mostTimeAhead = 4_000
+/** Bytes of their payloads, estimated from the average. */
+const mostBytesAhead = 16 * 1024 * 1024
+
+/** Counts running handlers, so that no group takes the slots that others need, and queues claimed events. */
+export class ConcurrencyGroups {
+  readonly #groups = new Map<string, Group>()
+  readonly #bounds = new Map<string, { running: number; peak: number }>()
+  readonly #allowed: (bound: Bound) => number
+
+  /** @param allowed how many handlers of a bound may run in this process; by default all of them */
+  constructor(allowed: (bound: Bound) => number = ({ limit }) => limit) {
+    this.#allowed = allowed
+  }
+
+  /**
+   * How many more events of a plan may start now.
+   * @param scarce whether few slots are free in total: then only a group without running handlers gets one
+   */
+  room(plan: Plan, scarce: boolean): number {
+    const { running, transaction } = this.#groups.get(plan.group.key) ?? { running: 0, transaction: 0 }
+    const isExclusive = scarce || transaction > longTransaction
+    return Math.min(
+      (isExclusive ? 1 : this.#limitOf(plan)) - running,
+      ...plan.bounds.map((bound) => this.#allowed(bound) - this.running(bound.key)),
+    )
+  }
+
+  /** How many more events of a plan may be claimed now: one for each free slot, and more for quick handlers. */
+  claimable(plan: Plan, scarce: boolean): number {
+    if (plan.bounds.some((bound) => this.#allowed(bound) === 0)) return 0
+    const queued = this.#groups.get(plan.group.key)?.queue.length ?? 0
+    return Math.max(this.room(plan, scarce), this.#ahead(plan)) - queued
+  }
+
+  /** Whether its handlers have been quick lately, so that events may be claimed ahead of them. */
+  isQuick(plan: Plan): boolean {
+    return this.#durationOf(plan) <= quickHandler
+  }
+
+  /** Whether its transactions have been short lately, so that they may share a commit with others. */
+  isShort({ group }: Plan): boolean {
+    return (this.#groups.get(group.key)?.transaction ?? 0) <= shortTransaction
+  }
+
+  /** Whether so few events are queued that another claim is worth its commit. */
+  wantsMore(plan: Plan): boolean {
+    const found = this.#groups.get(plan.group.key)
+    if (!found) return true
+    if (found.queue.length > 0) return found.queue.length * 2 <= this.#ahead(plan)
+    return found.running * 2 <= this.#limitOf(plan)
+  }
+
+  queue(queued: Queued): void {
+    const group = this.#of(queued.plan)
+    group.queue.push(queued)
+    group.bytes += (queued.claimed.payload.length - group.bytes) / 16
+  }
+
+  /** Queues an event before all others, because it had its turn already. */
+  queueAgain(queued: Queued): void {
+    this.#of(queued.plan).queue.unshift(queued)
+  }
+
+  /** Takes the next event and a slot, if the group has both. */
+  next(plan: Plan, scarce: boolean): Queued | undefined {
+    const { queue } = this.#of(plan)
+    if (queue.length === 0 || this.room(plan, scarce) <= 0) return undefined
+    const queued = queue.shift()!
+    this.#count(queued.plan, 1)
+    return queued
+  }
+
+  /** The plans with queued events; the given group comes last. */
+  *waiting({ group }: Plan): Generator<Plan> {
+    for (const [key, { queue }] of this.#groups) if (key !== group.key && queue[0]) yield queue[0].plan
+    const [own] = this.#groups.get(group.key)?.queue ?? []
+    if (own) yield own.plan
+  }
+
+  /** The plans with queued events. */
+  *allWaiting(): Generator<Plan> {
+    for (const { queue } of this.#groups.values()) if (queue[0]) yield queue[0].plan
+  }
+
+  /** All queued events. */
+  allClaimed(): ClaimedEvent[] {
+    return [...this.#groups.values()].flatMap(({ queue }) => queue.map(({ claimed }) => claimed))
+  }
+
+  /** How many handlers of a bound are running. */
+  running(key: string): number {
+    return this.#bounds.get(key)?.running ?? 0
+  }
+
+  /** The most handlers of a bound that ran at once since the last call. */
+  takePeak(key: string): number {
+    const bound = this.#bounds.get(key)
+    if (!bound) return 0
+    const { peak, running } = bound
+    bound.peak = running
+    return peak
+  }
+
+  /** Whether an event of a bound waits for a slot. */
+  waits(key: string): boolean {
+    return this.#waitingFor(key).next().done !== true
+  }
+
+  /** Removes and returns the queued events of a bound. */
+  withdraw(key: string): ClaimedEvent[] {
+    return [...this.#waitingFor(key)].flatMap(takeAll)
+  }
+
+  /** Removes and returns the queued events of the plans that `isHeld` names. */
+  withdrawHeld(isHeld: (plan: Plan) => boolean): ClaimedEvent[] {
+    return [...this.#groups.values()].flatMap(({ queue }) => {
+      const held = queue.filter(({ plan }) => isHeld(plan))
+      if (held.length > 0) queue.splice(0, queue.length, ...queue.filter(({ plan }) => !isHeld(plan)))
+      return held.map(({ claimed }) => claimed)
+    })
+  }
+
+  /** Removes and returns all queued events. */
+  clear(): ClaimedEvent[] {
+    return [...this.#groups.values()].flatMap(takeAll)
+  }
+
+  /** Frees a slot. */
+  end(plan: Plan): void {
+    this.#count(plan, -1)
+  }
+
+  /**
+   * Records a successful handler: `lasted` milliseconds, of which its transaction took `transaction`. Returns queued events
+   * that must not wait for handlers this slow.
+   */
+  succeeded(plan: Plan, lasted: number, transaction: number): ClaimedEvent[] {
+    const group = this.#of(plan)
+    group.duration = average(group.duration, lasted)
+    group.transaction = average(group.transaction, Math.min(transaction, longTransaction))
+    return lasted > quickHandler ? takeAll(group) : []
+  }
+
+  /** Records a failed handler, whose duration tells nothing. Returns the queued events, which must not wait for it. */
+  failed(plan: Plan): ClaimedEvent[] {
+    const group = this.#of(plan)
+    group.duration = average(group.duration, unknownHandler)
+    return takeAll(group)
+  }
+
+  /** Records a transaction that delayed others: the group stops sharing for a while. */
+  heldUpOthers(plan: Plan): void {
+    const group = this.#of(plan)
+    group.transaction = average(group.transaction, longTransaction)
+  }
+
+  /** Records a transaction that blocked other writers for too long: the group runs one event at a time for a while. */
+  ranOutOfTime(plan: Plan): void {
+    this.#of(plan).transaction = endlessTransaction
+  }
+
+  #durationOf({ group }: Plan): number {
+    return this.#groups.get(group.key)?.duration ?? unknownHandler
+  }
+
+  #isInstant(plan: Plan): boolean {
+    return this.#durationOf(plan) <= instantHandler
+  }
+
+  #limitOf(plan: Plan): number {
+    return this.#isInstant(plan) ? plan.group.instantLimit : plan.group.limit
+  }
+
+  /** Events that may be claimed before a slot is free. */
+  #ahead(plan: Plan): number {
+    if (!this.isQuick(plan)) return 0
+    const bytes = this.#groups.get(plan.group.key)?.bytes ?? 0
+    const atOnce = Math.min(this.#limitOf(plan), ...plan.bounds.map((bound) => this.#allowed(bound)))
+    return Math.min(
+      this.#isInstant(plan) ? ahead.instant : ahead.quick,
+      Math.ceil(mostBytesAhead / bytes),
+      Math.ceil((atOnce * mostTimeAhead) / this.#durationOf(plan)),
+    )
+  }
+
+  #of({ group }: Plan): Group {
+    let found = this.#groups.get(group.key)
+    if (!found) {
+      found = { running: 0, duration: unknownHandler, transaction: 0, bytes: 0, queue: [] }
+      this.#groups.set(group.key, found)
+    }
+    return found
+  }
+
+  #count(plan: Plan, count: number): void {
+    this.#of(plan).running += count
+    for (const { key } of plan.bounds) {
+      let bound = this.#bounds.get(key)
+      if (!bound) this.#bounds.set(key, (bound = { running: 0, peak: 0 }))
+      bound.running += count
+      bound.peak = Math.max(bound.peak, bound.running)
+    }
+  }
+
+  *#waitingFor(key: string): Generator<Group> {
+    for (const group of this.#groups.values())
+      if (group.queue.some(({ plan }) => plan.bounds.some((bound) => bound.key === key))) yield group
+  }
+}
+
+function takeAll({ queue }: Group): ClaimedEvent[] {
+  return queue.splice(0).map(({ claimed }) => claimed)
+}

@@ -1,0 +1,100 @@
+import type { EventQueue, Kind, PendingKind } from '../queue/store.ts'
+import type { Plan, PlanOf } from '../handlers/plan.ts'
+
+/** The most kinds of one query. Senders choose the types, so their number is unbounded. */
+export const perRound = 100
+/** The most queries for reading all kinds. */
+const mostPages = 100
+const beforeAll: Kind = { source: '', type: '' }
+
+/** Takes kinds in turns: each round begins behind the last kind of the round before. */
+export class KindRotation {
+  readonly #store: Pick<EventQueue, 'pendingKinds'>
+  #after = beforeAll
+  /** Whether there may be more kinds than the last round returned. */
+  #many = false
+
+  constructor(store: Pick<EventQueue, 'pendingKinds'>) {
+    this.#store = store
+  }
+
+  /** Returns at most `perRound` kinds, each once. There are usually few kinds, and one query returns all of them. */
+  async next(now: number): Promise<PendingKind[]> {
+    const kinds = await this.#next(now)
+    this.#many = kinds.length >= perRound
+    return kinds
+  }
+
+  /** Makes the next round begin behind this kind, or at the first one. */
+  goOnBehind(kind: Kind | undefined): void {
+    this.#after = kind ? { source: kind.source, type: kind.type } : beforeAll
+  }
+
+  async #next(now: number): Promise<PendingKind[]> {
+    const after = this.#after
+    if (after === beforeAll) return this.#store.pendingKinds(beforeAll, perRound, now)
+    if (this.#many) {
+      const behind = await this.#store.pendingKinds(after, perRound, now)
+      if (behind.length >= perRound) return behind
+      return joined(behind, await this.#store.pendingKinds(beforeAll, perRound, now))
+    }
+    const all = await this.#store.pendingKinds(beforeAll, perRound, now)
+    if (all.length === 0) return all
+    // The order is that of the database's collation, so only a query can find the position of a kind that is gone.
+    const place = all.findIndex((kind) => keyOf(kind) === keyOf(after))
+    if (all.length < perRound && place >= 0) return [...all.slice(place + 1), ...all.slice(0, place + 1)]
+    return joined(await this.#store.pendingKinds(after, perRound, now), all)
+  }
+}
+
+/** `behind`, then those of `all` that are not in it. */
+function joined(behind: readonly PendingKind[], all: readonly PendingKind[]): PendingKind[] {
+  const seen = new Set(behind.map(keyOf))
+  return [...behind, ...all.filter((kind) => !seen.has(keyOf(kind)))].slice(0, perRound)
+}
+
+/**
+ * When the oldest event of each group became due.
+ * @param options.idle leaves out groups with running handlers: a slow handler must not make the service count as not ready
+ * @param options.isHeld leaves out plans whose events wait on purpose
+ */
+export async function oldestByGroup(
+  store: EventQueue,
+  planOf: PlanOf,
+  now: number,
+  { idle, isHeld = () => false }: { idle: boolean; isHeld?: (plan: Plan) => boolean },
+): Promise<Map<string, number>> {
+  const oldest = new Map<string, number>()
+  const atWork = new Set<string>()
+  for await (const kinds of pagesOfKinds(store, now, mostPages)) {
+    for (const { source, type, dueAt } of kinds) {
+      const plan = planOf(source, type)
+      const group = plan.group.key
+      if (dueAt <= now && !isHeld(plan)) oldest.set(group, Math.min(dueAt, oldest.get(group) ?? dueAt))
+    }
+    if (idle) {
+      for (const { source, type } of await store.kindsAtWork(kinds, now))
+        atWork.add(planOf(source, type).group.key)
+    }
+  }
+  for (const group of atWork) oldest.delete(group)
+  return oldest
+}
+
+/** Yields all pending kinds in pages, at most `most` of them. */
+export async function* pagesOfKinds(
+  store: Pick<EventQueue, 'pendingKinds'>,
+  now: number,
+  most: number,
+): AsyncGenerator<PendingKind[]> {
+  let kinds: PendingKind[] = []
+  for (let page = 0; page < most; page += 1) {
+    kinds = await store.pendingKinds(kinds.at(-1) ?? beforeAll, perRound, now)
+    yield kinds
+    if (kinds.length < perRound) return
+  }
+}
+
+function keyOf({ source, type }: Kind): string {
+  return `${source} ${type}`
+}

@@ -1,0 +1,162 @@
+import { inspect } from 'node:util'
+import type { Random } from '../../runtime/clock.ts'
+import type { Database } from '../../storage/database.ts'
+import { nextDelay } from '../../network/retry.ts'
+import { advance } from '../queue/advance.ts'
+import { InvalidPayload } from '../handlers/declared-payload.ts'
+import { askedToWait } from '../forward.ts'
+import type { Fingerprint } from '../failure-groups/fingerprint.ts'
+import type { FailureTally } from '../failure-groups/tally.ts'
+import { orderKeysOf } from '../queue/order-keys.ts'
+import type { ClaimedEvent, Kind } from '../queue/store.ts'
+
+/** Bytes of an error's text that are stored. */
+const longestError = 8 * 1024
+
+/** The options of the worker's own transactions. The time limit detects a silent path. */
+export const ownWork = { priority: 'work', timeLimit: 5_000 } as const
+
+export interface Failure {
+  claimed: ClaimedEvent
+  error: unknown
+  startedAt: number
+  now: number
+  /** The id of the handler that failed. */
+  handler: string
+}
+
+export interface FailureParts {
+  database: Database
+  /** Milliseconds before each attempt. */
+  schedule: readonly number[]
+  random: Random
+  failureGroups: FailureTally
+}
+
+/**
+ * Records a failed attempt and schedules the next one; after the last entry of the schedule, and at once for an invalid payload, the event is `failed`. The schedule counts
+ * recorded failures, not attempts begun: a process that was killed uses up no entry. `lost` if another claim holds the event: then
+ * nothing is written.
+ */
+export async function recordFailure(
+  { database, schedule, random, failureGroups }: FailureParts,
+  { claimed, error, startedAt, now, handler }: Failure,
+): Promise<'retry' | 'failed' | 'lost'> {
+  const { event, claim, attempts, attemptsBefore } = claimed
+  let counted: { group: Fingerprint | undefined; first: boolean } | undefined
+  const outcome = await database.transaction(async (tx) => {
+    const held = await tx
+      .updateTable('event_queue')
+      .set({ claim: null, leased_until: null })
+      .where('event', '=', event)
+      .where('claim', '=', claim)
+      .where('status', '=', 'pending')
+      .executeTakeFirst()
+    counted = undefined
+    if (held.numUpdatedRows === 0n) return 'lost'
+    await tx
+      .insertInto('handler_failures')
+      .values({
+        event,
+        number: attempts,
+        at: startedAt,
+        duration_ms: Math.max(0, now - startedAt),
+        error: describeError(error),
+      })
+      .execute()
+    const { failures } = await tx
+      .selectFrom('handler_failures')
+      .select((eb) => eb.fn.countAll<number>().as('failures'))
+      .where('event', '=', event)
+      .where('number', '>', attemptsBefore)
+      .executeTakeFirstOrThrow()
+    const delay =
+      error instanceof InvalidPayload ? undefined : nextDelay(schedule, failures, random, askedToWait(error))
+    const next = delay === undefined ? ({ status: 'failed' } as const) : { due_at: now + delay }
+    const group = await failureGroups.enter(tx, handler, error, now)
+    counted = { group, first: failures === 1 }
+    await tx
+      .updateTable('event_queue')
+      .set({ ...next, failed_at: startedAt, failure_group: group?.id ?? null })
+      .where('event', '=', event)
+      .execute()
+    if (delay !== undefined) return 'retry'
+    await advance(database.engine, tx, orderKeysOf([claimed]))
+    return 'failed'
+  }, ownWork)
+  if (counted?.group) failureGroups.count(counted.group, counted.first, now)
+  return outcome
+}
+
+/** An event, and the claim under which this process holds it. */
+export type Held = Pick<ClaimedEvent, 'event' | 'claim'>
+
+/** Releases claimed events: the attempt does not count, and they are due again at `dueAt`. */
+export async function giveBack(database: Database, held: readonly Held[], dueAt: number): Promise<void> {
+  if (held.length === 0) return
+  await database.transaction(async (tx) => {
+    for (const [claim, events] of Map.groupBy(held, (one) => one.claim)) {
+      await tx
+        .updateTable('event_queue')
+        .set((eb) => ({ claim: null, leased_until: null, due_at: dueAt, attempts: eb('attempts', '-', 1) }))
+        .where(
+          'event',
+          'in',
+          events.map(({ event }) => event),
+        )
+        .where('claim', '=', claim)
+        .where('status', '=', 'pending')
+        .execute()
+    }
+  }, ownWork)
+}
+
+/** A claim without an answer: it may hold events of these kinds that were due at `dueBy`. */
+export interface ClaimOfKinds {
+  readonly claim: string
+  readonly kinds: readonly Kind[]
+  readonly dueBy: number
+}
+
+/** Events of a kind that are searched for those of a claim, which took the first free ones. */
+const mostSearched = 10_000
+
+/** Releases the events of a claim. Returns their number. */
+export function giveBackClaim(database: Database, { claim, kinds, dueBy }: ClaimOfKinds): Promise<number> {
+  return database.transaction(async (tx) => {
+    let events = 0
+    for (const { source, type } of kinds) {
+      const first = tx
+        .selectFrom('event_queue')
+        .select(['event', 'claim'])
+        .where('status', '=', 'pending')
+        .where('source', '=', source)
+        .where('type', '=', type)
+        .where('due_at', '<=', dueBy)
+        .orderBy('due_at')
+        .limit(mostSearched)
+        .as('first')
+      const { numUpdatedRows } = await tx
+        .updateTable('event_queue')
+        .set((eb) => ({ claim: null, leased_until: null, attempts: eb('attempts', '-', 1) }))
+        .where('event', 'in', tx.selectFrom(first).select('first.event').where('first.claim', '=', claim))
+        .where('claim', '=', claim)
+        .where('status', '=', 'pending')
+        .executeTakeFirst()
+      events += Number(numUpdatedRows)
+    }
+    return events
+  }, ownWork)
+}
+
+/** The error with its stack and causes, as a text that both engines can store. */
+export function describeError(error: unknown): string {
+  const text = inspect(error, { depth: 4, breakLength: 110, maxStringLength: longestError })
+    .replaceAll('\0', '')
+    .toWellFormed()
+  if (Buffer.byteLength(text) <= longestError) return text
+  // Removes a character that was cut in two.
+  return (
+    new TextDecoder().decode(Buffer.from(text).subarray(0, longestError - 4)).replace(/\uFFFD$/, '') + '…'
+  )
+}

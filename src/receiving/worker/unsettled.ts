@@ -1,0 +1,153 @@
+import type { Clock } from '../../runtime/clock.ts'
+import type { Database } from '../../storage/database.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
+import type { Log } from '../../telemetry/log.ts'
+import { giveBack, giveBackClaim, type Held } from './failures.ts'
+import type { Kind } from '../queue/store.ts'
+
+/**
+ * Milliseconds from a claim whose answer was lost until its statement cannot take effect any more: the server drops a connection
+ * that is silent for eight seconds, and cancels a statement after ten.
+ */
+const claimLandsWithin = 30_000
+/** Milliseconds until the same claim is looked for again, or the same failure recorded, at first: doubled by each try. */
+const firstPause = 1_000
+
+/** A claim without an answer: its statement may have taken effect, or may do so later. None of its handlers was started. */
+interface LostClaim {
+  readonly claim: string
+  readonly kinds: readonly Kind[]
+  /** The latest due time of its events. */
+  readonly dueBy: number
+  readonly landedBy: number
+  nextAt: number
+  pause: number
+}
+
+interface Unreturned {
+  readonly held: Held
+  /** When the lease ends, and other processes take the event anyway. */
+  readonly leaseEnds: number
+}
+
+interface Unrecorded {
+  readonly record: () => Promise<void>
+  readonly leaseEnds: number
+  nextAt: number
+  pause: number
+}
+
+export interface UnsettledParts {
+  database: Database
+  clock: Clock
+  log: Log
+}
+
+/**
+ * Claims of this process that could not be released, and failures that could not be recorded, because the database was away. They are
+ * settled when it is back; otherwise the events would wait until their leases end. Events that another process has claimed
+ * meanwhile are not changed.
+ */
+export class Unsettled {
+  readonly #parts: UnsettledParts
+  #claims: LostClaim[] = []
+  #unreturned: Unreturned[] = []
+  #unrecorded: Unrecorded[] = []
+
+  constructor(parts: UnsettledParts) {
+    this.#parts = parts
+  }
+
+  /** Whether events may still be held by claims of this process. */
+  get any(): boolean {
+    return this.#claims.length + this.#unreturned.length + this.#unrecorded.length > 0
+  }
+
+  /** Records a claim whose answer was lost. */
+  claimLost(claim: string, kinds: readonly Kind[], dueBy: number): void {
+    const now = this.#parts.clock.now()
+    const times = { dueBy, landedBy: now + claimLandsWithin, nextAt: now, pause: firstPause }
+    this.#claims.push({ claim, kinds: kinds.map(({ source, type }) => ({ source, type })), ...times })
+  }
+
+  /** Records an event to be given back. */
+  toReturn({ event, claim }: Held, leaseEnds: number): void {
+    this.#unreturned.push({ held: { event, claim }, leaseEnds })
+  }
+
+  /** Records a failed attempt that is to be stored. */
+  toRecord(record: () => Promise<void>, leaseEnds: number): void {
+    this.#unrecorded.push({ record, leaseEnds, nextAt: this.#parts.clock.now(), pause: firstPause })
+  }
+
+  /**
+   * Settles what can be settled now. Do not call it again before it has ended.
+   * @throws StorageUnavailable; the rest stays for the next call
+   */
+  async settle(): Promise<void> {
+    if (!this.any) return
+    await this.#return()
+    await this.#record()
+    await this.#returnClaims()
+  }
+
+  async #return(): Promise<void> {
+    if (this.#unreturned.length === 0) return
+    const { database, clock } = this.#parts
+    const now = clock.now()
+    const all = this.#unreturned.filter(({ leaseEnds }) => leaseEnds > now)
+    this.#unreturned = []
+    try {
+      const held = all.map((one) => one.held)
+      await giveBack(database, held, now)
+    } catch (error) {
+      this.#unreturned.push(...all)
+      throw error
+    }
+  }
+
+  async #record(): Promise<void> {
+    const { clock, log } = this.#parts
+    const now = clock.now()
+    const all = this.#unrecorded.filter(({ leaseEnds }) => leaseEnds > now)
+    this.#unrecorded = []
+    for (const [index, one] of all.entries()) {
+      if (one.nextAt > now) {
+        this.#unrecorded.push(one)
+        continue
+      }
+      try {
+        await one.record()
+      } catch (error) {
+        if (error instanceof StorageUnavailable) {
+          this.#unrecorded.push(...all.slice(index))
+          throw error
+        }
+        one.nextAt = now + one.pause
+        one.pause *= 2
+        this.#unrecorded.push(one)
+        log.error({ err: error }, 'a failed attempt could not be recorded; trying again')
+      }
+    }
+  }
+
+  async #returnClaims(): Promise<void> {
+    const { database, clock, log } = this.#parts
+    const over = new Set<LostClaim>()
+    for (const lost of this.#claims) {
+      const now = clock.now()
+      if (lost.nextAt > now) continue
+      lost.nextAt = now + lost.pause
+      try {
+        const events = await giveBackClaim(database, lost)
+        if (events > 0) log.info({ events }, 'a claim whose answer was lost was given back')
+        lost.pause *= 2
+        if (now >= lost.landedBy) over.add(lost)
+      } catch (error) {
+        // Other events can still be claimed.
+        log.warn({ err: error }, 'a claim whose answer was lost could not be looked for; trying again')
+      }
+    }
+    this.#claims = this.#claims.filter((lost) => !over.has(lost))
+  }
+}
