@@ -1,5 +1,5 @@
-// An application behind nginx, Caddy and Traefik, guarded by Postern as the files in deploy/ say: on Postern's own host, a subdomain and another
-// domain. Needs the binaries `nginx`, `caddy` and `traefik`; what is missing is skipped.
+// An application behind nginx, Caddy, Traefik and Envoy, guarded by Postern as the files in deploy/ say: on Postern's own host, a subdomain and
+// another domain. Needs the binaries `nginx`, `caddy`, `traefik` and `envoy`; what is missing is skipped.
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -242,6 +242,9 @@ for (const kind of guardKinds) {
         'remote-groups': 'admin',
         'remote-token': 'x',
         'remote-name': 'x',
+        // The same names to frameworks that read headers as variables.
+        remote_user: 'admin',
+        remote_token: 'x',
       }
       for (const [, base] of places) {
         await client.open(`${base}/`)

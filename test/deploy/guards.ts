@@ -1,4 +1,4 @@
-// The forward authentication of deploy/nginx, deploy/caddy and deploy/traefik, started as it is except for ports, certificate and addresses.
+// The forward authentication of deploy/nginx, deploy/caddy, deploy/traefik and deploy/envoy, started as it is except for ports, certificate and addresses.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -23,7 +23,7 @@ interface Places {
 }
 
 export interface GuardKind {
-  name: 'nginx' | 'caddy' | 'traefik'
+  name: 'nginx' | 'caddy' | 'traefik' | 'envoy'
   installed: boolean
   /** Writes the files to the folder; returns the command. */
   prepare(places: Places): [string, ...string[]]
@@ -108,7 +108,29 @@ const traefik: GuardKind = {
   },
 }
 
-export const guardKinds: readonly GuardKind[] = [nginx, caddy, traefik]
+const envoy: GuardKind = {
+  name: 'envoy',
+  installed: spawnSync('envoy', ['--version']).status === 0,
+  prepare({ folder, port, postern, application }) {
+    const address = (of: string) => `address: ${of.replace(':', ', port_value: ')} }`
+    const file = join(folder, 'envoy.yaml')
+    writeFileSync(
+      file,
+      replaceAll(read('envoy/forward-auth.yaml'), [
+        ['address: 0.0.0.0, port_value: 443 }', address(`127.0.0.1:${port}`)],
+        ['/etc/envoy/tls/fullchain.pem', `${folder}/cert.pem`],
+        ['/etc/envoy/tls/privkey.pem', `${folder}/key.pem`],
+        ['address: 127.0.0.1, port_value: 3000 }', address(postern)],
+        ['address: 127.0.0.1, port_value: 8080 }', address(application)],
+      ]),
+    )
+    // Several may run at the same time, and one does not take over from another.
+    const options = '--disable-hot-restart --concurrency 1 --log-level warn'.split(' ')
+    return ['envoy', '--config-path', file, ...options]
+  },
+}
+
+export const guardKinds: readonly GuardKind[] = [nginx, caddy, traefik, envoy]
 
 export interface Guard {
   port: number
