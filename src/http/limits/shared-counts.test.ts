@@ -1,31 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ManualClock } from '#test/harness/manual-clock.ts'
 import { SharedCounts, type CallsToCount, type Counted } from './shared-counts.ts'
-
-/** A clock that goes when it is told to. */
-class Clock {
-  time = 600_000
-  readonly #timers = new Set<{ at: number; callback: () => void }>()
-
-  now(): number {
-    return this.time
-  }
-
-  after(ms: number, callback: () => void): () => void {
-    const timer = { at: this.time + ms, callback }
-    this.#timers.add(timer)
-    return () => this.#timers.delete(timer)
-  }
-
-  pass(ms: number): void {
-    this.time += ms
-    for (const timer of this.#timers) {
-      if (timer.at > this.time) continue
-      this.#timers.delete(timer)
-      timer.callback()
-    }
-  }
-}
 
 const unexpected = (error: unknown): never => assert.fail(String(error))
 const allowed: Counted = { granted: 1, calls: 1, before: 0, passed: 0 }
@@ -37,7 +13,7 @@ test('concurrent calls share one statement', async () => {
     asked.push(calls.length)
     return calls.map(() => allowed)
   }
-  const counts = new SharedCounts({ count, clock: new Clock(), onError: unexpected })
+  const counts = new SharedCounts({ count, clock: new ManualClock(), onError: unexpected })
   const taken = await Promise.all(Array.from({ length: 50 }, (_, index) => counts.take(`key ${index}`, 10)))
   assert.ok(taken.every((one) => one?.allowed === true && one.remaining === 9))
   assert.deepEqual(asked, [50])
@@ -49,7 +25,7 @@ test('concurrent calls of one key are one row; calls above the grant are refused
     asked.push(calls)
     return [{ granted: 2, calls: 10, before: 0, passed: 0 }]
   }
-  const counts = new SharedCounts({ count, clock: new Clock(), onError: unexpected })
+  const counts = new SharedCounts({ count, clock: new ManualClock(), onError: unexpected })
   const taken = await Promise.all(Array.from({ length: 3 }, () => counts.take('key', 10)))
   assert.deepEqual(
     taken.map((one) => one && [one.allowed, one.remaining]),
@@ -67,7 +43,7 @@ test('concurrent calls of one key are one row; calls above the grant are refused
 
 test('a refused key is queried again when it may call again', async () => {
   let asked = 0
-  const clock = new Clock()
+  const clock = new ManualClock()
   const count = async (): Promise<Counted[]> => {
     asked += 1
     return [refused]
@@ -89,7 +65,7 @@ test('a refused key is queried again when it may call again', async () => {
 
 test('at most a hundred new rows per second are added; known keys are still counted', async () => {
   let rows = 0
-  const clock = new Clock()
+  const clock = new ManualClock()
   const count = async (calls: readonly CallsToCount[]): Promise<Counted[]> => {
     rows += calls.length
     return calls.map(() => allowed)
@@ -108,7 +84,7 @@ test('at most a hundred new rows per second are added; known keys are still coun
 })
 
 test('a failing or silent database delays no call', async () => {
-  const clock = new Clock()
+  const clock = new ManualClock()
   const errors: unknown[] = []
   let answer = Promise.withResolvers<Counted[]>()
   const count = (): Promise<Counted[]> => answer.promise

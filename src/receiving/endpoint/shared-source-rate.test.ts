@@ -1,31 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ManualClock } from '#test/harness/manual-clock.ts'
 import { SharedSourceRate, type ReserveRate, type Reserved } from './shared-source-rate.ts'
-
-/** A clock that goes when it is told to. */
-class Clock {
-  time = 1_000_000
-  readonly #timers = new Set<{ at: number; callback: () => void }>()
-
-  now(): number {
-    return this.time
-  }
-
-  after(ms: number, callback: () => void): () => void {
-    const timer = { at: this.time + ms, callback }
-    this.#timers.add(timer)
-    return () => this.#timers.delete(timer)
-  }
-
-  pass(ms: number): void {
-    this.time += ms
-    for (const timer of this.#timers) {
-      if (timer.at > this.time) continue
-      this.#timers.delete(timer)
-      timer.callback()
-    }
-  }
-}
 
 /** Does what `take_source_rate` of the database does, and counts its calls. */
 function model(): { reserve: ReserveRate; asked: () => number } {
@@ -44,7 +20,7 @@ function model(): { reserve: ReserveRate; asked: () => number } {
 const unexpected = (error: unknown): never => assert.fail(String(error))
 
 test('several processes together accept a burst of one second, then the rate', async () => {
-  const clock = new Clock()
+  const clock = new ManualClock()
   const { reserve } = model()
   const processes = Array.from(
     { length: 3 },
@@ -64,7 +40,7 @@ test('several processes together accept a burst of one second, then the rate', a
 })
 
 test('one process with a shared rate behaves like a single process', async () => {
-  const clock = new Clock()
+  const clock = new ManualClock()
   const rate = new SharedSourceRate('source', 10, { ...model(), clock, onError: unexpected })
   assert.deepEqual(await rate.take(clock.now()), { allowed: true, remaining: 9, wait: 0.1 })
   assert.equal((await rate.take(clock.now())).remaining, 8)
@@ -75,7 +51,7 @@ test('one process with a shared rate behaves like a single process', async () =>
 })
 
 test('a high rate needs few statements, most events wait for none, and the full rate is used', async () => {
-  const clock = new Clock()
+  const clock = new ManualClock()
   const { reserve, asked } = model()
   const processes = [1, 2].map(
     () => new SharedSourceRate('source', 1_000, { reserve, clock, onError: unexpected }),
@@ -97,7 +73,7 @@ test('a high rate needs few statements, most events wait for none, and the full 
 })
 
 test('unused reservations do not enlarge a later burst', async () => {
-  const clock = new Clock()
+  const clock = new ManualClock()
   const { reserve } = model()
   const [one, other] = [1, 2].map(
     () => new SharedSourceRate('source', 100, { reserve, clock, onError: unexpected }),
@@ -111,7 +87,7 @@ test('unused reservations do not enlarge a later burst', async () => {
 })
 
 test('without a response, or after a failure, a process applies the rate alone; a clock that is set back blocks no sender', async () => {
-  const clock = new Clock()
+  const clock = new ManualClock()
   const errors: unknown[] = []
   let answer = Promise.withResolvers<Reserved>()
   const rate = new SharedSourceRate('source', 2, {

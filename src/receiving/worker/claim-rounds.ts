@@ -1,0 +1,179 @@
+import type { Clock } from '../../runtime/clock.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Pauses } from '../handlers/paused.ts'
+import type { Plan, PlanOf } from '../handlers/plan.ts'
+import type { ClaimedEvent, EventQueue, Kind, PendingKind, Wanted } from '../queue/store.ts'
+import type { ClaimReturns } from './claim-returns.ts'
+import type { ConcurrencyGroups } from './concurrency-groups.ts'
+import { KindRotation, perRound } from './due-kinds.ts'
+import type { EventRunner } from './event-runner.ts'
+import type { HandlerSlots } from './handler-slots.ts'
+import type { RestoredClaims } from './restored-claims.ts'
+import { leaseMargin, pauseAfterError, pollInterval } from './timing.ts'
+import { markUnhandled } from './unhandled.ts'
+import type { Unsettled } from './unsettled.ts'
+import type { WakeUps } from './wake-ups.ts'
+
+/** Events that one claim takes at most. */
+const mostClaimed = 256
+
+export interface ClaimRoundsParts {
+  database: Database
+  store: EventQueue
+  clock: Clock
+  planOf: PlanOf
+  pauses: Pauses
+  groups: ConcurrencyGroups
+  /** Where other processes run the same handlers. */
+  slots: HandlerSlots | undefined
+  runner: EventRunner
+  returns: ClaimReturns
+  restored: RestoredClaims
+  unsettled: Unsettled
+  wakeUps: WakeUps
+  onProgress: () => void
+  /** Called when a round leaves due events. */
+  onLeft: () => void
+}
+
+/** What a round has done. */
+export interface Round {
+  /** Events that were started, queued or marked as processed. */
+  readonly begun: number
+  /** Whether another round may start others. */
+  readonly more: boolean
+}
+
+/** Claims due events in rounds, each of which continues with the next kinds of events, and hands them to the runner. */
+export class ClaimRounds {
+  readonly #parts: ClaimRoundsParts
+  readonly #rotation: KindRotation
+  /** How often the session that holds the claims was lost, so that other processes could take them over. */
+  #losses = 0
+
+  constructor(parts: ClaimRoundsParts) {
+    this.#parts = parts
+    this.#rotation = new KindRotation(parts.store)
+  }
+
+  /** Called when the session that holds the claims was lost: a claim in flight is void. */
+  sessionLost(): void {
+    this.#losses += 1
+  }
+
+  /** Claims events of the next kinds. @throws StorageUnavailable */
+  async next(): Promise<Round> {
+    const { clock, wakeUps, onLeft } = this.#parts
+    const now = clock.now()
+    const kinds = await this.#rotation.next(now)
+    const { marked, handled } = await this.#dueWithHandlers(kinds, now)
+    const wanted = this.#want(handled, now)
+    const counts = wanted.length === 0 ? undefined : await this.#claim(wanted, now)
+    const begun = marked + (counts ? sum(counts.values()) : 0)
+    const full = kinds.length >= perRound
+    // A kind that returned fewer events than wanted has no more due.
+    const left =
+      full ||
+      marked > 0 ||
+      wanted.length < handled.length ||
+      wanted.some((one) => counts!.get(nameOf(one)) === one.count)
+    if (left) onLeft()
+    const next = Math.min(...kinds.map(({ dueAt }) => dueAt).filter((dueAt) => dueAt > now))
+    if (next - now < pollInterval) wakeUps.in(next - now)
+    this.#rotation.goOnBehind(wanted.at(-1) ?? kinds.at(-1))
+    return { begun, more: full || (left && begun > 0 && this.#roomFor(handled)) }
+  }
+
+  /** Returns the due kinds that have a handler, and marks the events of the others as processed. */
+  async #dueWithHandlers(
+    kinds: readonly PendingKind[],
+    now: number,
+  ): Promise<{ marked: number; handled: PendingKind[] }> {
+    const { database, planOf, pauses, slots, onProgress } = this.#parts
+    let marked = 0
+    const handled: PendingKind[] = []
+    for (const kind of kinds) {
+      if (kind.dueAt > now) continue
+      const plan = planOf(kind.source, kind.type)
+      if (pauses.holds(plan)) continue
+      slots?.want(plan)
+      if (plan.handlers.length > 0) handled.push(kind)
+      else {
+        marked += await markUnhandled(database, kind, now)
+        onProgress()
+      }
+    }
+    return { marked, handled }
+  }
+
+  /** Divides the events that may be claimed among the kinds. */
+  #want(due: readonly PendingKind[], now: number): Wanted[] {
+    const { planOf, groups, runner } = this.#parts
+    const wanted: Wanted[] = []
+    const share = Math.max(1, Math.floor(runner.free / Math.max(1, due.length)))
+    const ahead = Math.max(1, Math.floor(mostClaimed / Math.max(1, due.length)))
+    let left = mostClaimed
+    const taken = new Map<string, number>()
+    for (const { source, type } of due) {
+      const plan = planOf(source, type)
+      const { key } = plan.group
+      const others = taken.get(key) ?? 0
+      const most = groups.claimable(plan, runner.isScarce) - others
+      const count = Math.min(most, groups.isQuick(plan) ? ahead : share, left)
+      if (count <= 0) continue
+      taken.set(key, others + count)
+      left -= count
+      wanted.push({ source, type, count, until: now + plan.timeout + leaseMargin })
+    }
+    return wanted
+  }
+
+  #roomFor(due: readonly Kind[]): boolean {
+    const { planOf, groups, runner } = this.#parts
+    return due.some(({ source, type }) => groups.claimable(planOf(source, type), runner.isScarce) > 0)
+  }
+
+  /** Returns the number of claimed events of each kind. */
+  async #claim(wanted: readonly Wanted[], now: number): Promise<Map<string, number>> {
+    const { store, planOf, groups, runner, unsettled } = this.#parts
+    const claim = store.newClaim()
+    const losses = this.#losses
+    let claimed: ClaimedEvent[]
+    try {
+      claimed = await store.claim(wanted, claim, now)
+    } catch (error) {
+      unsettled.claimLost(claim, wanted, now)
+      throw error
+    }
+    if (losses !== this.#losses) {
+      unsettled.claimLost(claim, wanted, now)
+      return new Map()
+    }
+    const plans = new Set<Plan>()
+    const counts = new Map<string, number>()
+    for (const one of claimed) counts.set(nameOf(one), (counts.get(nameOf(one)) ?? 0) + 1)
+    for (const one of this.#notRunning(claimed)) {
+      const plan = planOf(one.source, one.type)
+      groups.queue({ claimed: one, plan })
+      plans.add(plan)
+    }
+    for (const plan of plans) runner.startQueued(plan)
+    return counts
+  }
+
+  /** Returns the events whose handlers are not running already; the others become due again after a pause. */
+  #notRunning(claimed: readonly ClaimedEvent[]): readonly ClaimedEvent[] {
+    const { restored, returns, clock } = this.#parts
+    const { running, others } = restored.divide(claimed)
+    returns.giveBackSoon(running, clock.now() + pauseAfterError)
+    return others
+  }
+}
+
+const nameOf = ({ source, type }: Kind): string => `${source} ${type}`
+
+function sum(counts: Iterable<number>): number {
+  let all = 0
+  for (const count of counts) all += count
+  return all
+}

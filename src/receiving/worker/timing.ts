@@ -1,0 +1,12 @@
+// Limits that the parts of the worker share.
+
+/** Handlers that run at once in one process. */
+export const mostRunning = 192
+/** Milliseconds that a lease lasts beyond the handler's time limit: for the wait for a slot, the commit and a slow clock. */
+export const leaseMargin = 5_000
+/** Milliseconds between two looks for due work: signals may be lost. */
+export const pollInterval = 1_000
+/** Milliseconds before the next try while the database does not answer. */
+export const pauseAfterError = 1_000
+/** Milliseconds that a few free slots or a few new events wait for more, so that one claim serves several. */
+export const gather = 5

@@ -1,0 +1,60 @@
+import type { Clock } from '../../runtime/clock.ts'
+
+/** Repeats a pass of work when it is woken, now or later. One pass runs at a time; a wake-up during a pass repeats it. */
+export class WakeUps {
+  readonly #clock: Clock
+  readonly #pass: () => Promise<void>
+  #current: Promise<void> | undefined
+  #again = false
+  #cancelTimer: (() => void) | undefined
+  #timerAt = Infinity
+  #state: 'new' | 'started' | 'stopped' = 'new'
+
+  /** @param pass must not reject */
+  constructor(clock: Clock, pass: () => Promise<void>) {
+    this.#clock = clock
+    this.#pass = pass
+  }
+
+  /** Begins the first pass. Until then, wake-ups have no effect. */
+  start(): void {
+    this.#state = 'started'
+    this.now()
+  }
+
+  now(): void {
+    if (this.#state !== 'started') return
+    if (this.#current) {
+      this.#again = true
+      return
+    }
+    this.#again = false
+    this.#current = this.#pass().finally(() => {
+      this.#current = undefined
+      if (this.#again) this.now()
+    })
+  }
+
+  /** Wakes in `ms` milliseconds, unless an earlier wake-up is set. */
+  in(ms: number): void {
+    const at = this.#clock.now() + ms
+    if (this.#state === 'stopped' || at >= this.#timerAt) return
+    this.#cancelTimer?.()
+    this.#timerAt = at
+    this.#cancelTimer = this.#clock.after(ms, () => {
+      this.#timerAt = Infinity
+      this.now()
+    })
+  }
+
+  /** No pass begins after this call. */
+  stop(): void {
+    this.#state = 'stopped'
+    this.#cancelTimer?.()
+  }
+
+  /** Resolves at the end of the current pass. */
+  async ended(): Promise<void> {
+    await this.#current
+  }
+}
