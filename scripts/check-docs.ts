@@ -74,7 +74,16 @@ function* readme(): Generator<string> {
   for (const command of ['npm start', 'npm test']) {
     if (!first.includes(command)) yield `README.md: its first code block does not show \`${command}\``
   }
+  const [above = '', further] = read('README.md').split('\n## Further\n')
+  if (further === undefined || /^## /m.test(further)) yield 'README.md: its last section is not "Further"'
+  const pictures = above.match(/^!\[/gm)?.length ?? 0
+  const lines = above.split('\n').length + pictures * LINES_OF_A_PICTURE
+  if (lines > TWO_SCREENS)
+    yield `README.md has ${lines} lines before "Further": two screens are ${TWO_SCREENS}`
 }
+
+const TWO_SCREENS = 100
+const LINES_OF_A_PICTURE = 22
 
 function* architecture(): Generator<string> {
   if (!files.includes('ARCHITECTURE.md')) {

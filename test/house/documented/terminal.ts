@@ -51,6 +51,11 @@ export class Terminal {
       stream.setEncoding('utf8').on('data', (text: string) => (this.#log += text))
   }
 
+  /** What the service has printed, with the address that pages show. */
+  printed(): string {
+    return this.#log.replaceAll(this.#address, shown)
+  }
+
   /** Resolves when the service answers, and has delivered its samples. */
   async ready(): Promise<void> {
     const end = Date.now() + 60_000
