@@ -3,11 +3,16 @@ import { parseEnv } from 'node:util'
 import { CommandFailure } from './command-failure.ts'
 
 /** The file that a variable was read from, by its name. */
-const loaded = new Map<string, string>()
+const loaded = new Map<string, { origin: string; file: string }>()
 
 /** Where the value of a variable of the environment comes from: the environment, or a file. */
 export function originOfVariable(name: string): string {
-  return loaded.get(name) ?? 'environment'
+  return loaded.get(name)?.origin ?? 'environment'
+}
+
+/** The file that a variable of the environment was read from; undefined if the environment had it. */
+export function fileOfVariable(name: string): string | undefined {
+  return loaded.get(name)?.file
 }
 
 /**
@@ -22,7 +27,8 @@ export function loadEnvFile(named?: string): void {
     for (const [name, value = ''] of Object.entries(parseEnv(readFileSync(file, 'utf8')))) {
       process.env[name] ??= value
       // Node.js itself may have read the file of the option before.
-      if (process.env[name] === value) loaded.set(name, named === undefined ? '.env file' : '--env-file')
+      if (process.env[name] === value)
+        loaded.set(name, { origin: named === undefined ? '.env file' : '--env-file', file })
     }
   } catch (error) {
     throw new CommandFailure(

@@ -4,7 +4,7 @@ import type { PosternConfig } from '../define-config.ts'
 import { startService } from '../service.ts'
 import { createLog, standardOutput } from '../telemetry/log.ts'
 import { readableLines } from '../telemetry/readable.ts'
-import { originOfVariable } from './env-file.ts'
+import { fileOfVariable, originOfVariable } from './env-file.ts'
 import { withForwarding } from './forward.ts'
 import { isJson } from './output.ts'
 import { readConfiguration, weakSecrets } from '../diagnostics/configuration.ts'
@@ -77,7 +77,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   // Over the log's own way out, so that it stands behind the lines that came before it.
   if (!production && roles.http && !isJson())
     (person ? process.stdout : output).write(
-      `${banner({ ...read, baseUrl: service.baseUrl, sources: ownSources(config) })}\n`,
+      `${banner({ ...read, baseUrl: service.baseUrl, sources: ownSources(config), keyFile: fileOfVariable('ADMIN_API_KEY') })}\n`,
     )
 }
 

@@ -5,6 +5,8 @@ export interface BannerParts extends CompletedConfiguration {
   baseUrl: string
   /** The absolute path of the file of the generated secrets. */
   secretsFile: string
+  /** The file that ADMIN_API_KEY was read from, such as `.env`. Shells do not know it from there. */
+  keyFile?: string | undefined
   /** Of a project: the names of the sources that it declares. A project has no sample events. */
   sources?: readonly string[] | undefined
 }
@@ -43,7 +45,7 @@ function forSources(baseUrl: string, sources: readonly string[]): string[] {
 }
 
 /** Commands that work with the source, the subscriber and the lists that are always there. */
-function forProvider({ configuration, kept, fresh, baseUrl, secretsFile }: BannerParts): string[] {
+function forProvider({ configuration, kept, fresh, baseUrl, secretsFile, keyFile }: BannerParts): string[] {
   const { webhookSecrets = [], adminApiKey = '' } = configuration
   // Each start has its own id. A command that is pasted twice sends a duplicate, which is processed once.
   const number = Date.now().toString(36)
@@ -70,7 +72,8 @@ function forProvider({ configuration, kept, fresh, baseUrl, secretsFile }: Banne
 
   /** The key at the first start; at later ones, a command that reads it from its file or the environment. */
   function keyInShell(): string {
-    if (!kept.includes('ADMIN_API_KEY')) return '$ADMIN_API_KEY'
+    if (!kept.includes('ADMIN_API_KEY'))
+      return keyFile === undefined ? '$ADMIN_API_KEY' : `$(sed -n 's/^ADMIN_API_KEY=//p' '${keyFile}')`
     return fresh ? adminApiKey : `$(sed -n 's/.*"ADMIN_API_KEY": "\\(.*\\)".*/\\1/p' '${secretsFile}')`
   }
 }

@@ -24,7 +24,13 @@ export function checkSettings(inspected: InspectedConfiguration): Finding[] {
     )
   const hasAdminGroup = providers.some(({ groups }) => groups.admin.length > 0)
   if (!adminApiKey && adminIdentities.length === 0 && !hasAdminGroup)
-    findings.push(warning('admins', 'nobody is admin yet', 'set ADMIN_IDENTITIES, or `postern keys create`'))
+    findings.push(
+      warning(
+        'admins',
+        'no setting names an admin',
+        'set ADMIN_IDENTITIES, or run `postern users role USER admin` after the first sign-in',
+      ),
+    )
   if (allowPrivateNetwork)
     findings.push(
       warning(

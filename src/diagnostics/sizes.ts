@@ -32,7 +32,9 @@ function describeSize({ total, free, log, spool }: DatabaseSize): string {
 /** The largest tables; see TableSize. */
 async function describeTables(database: Database): Promise<string> {
   const shown = (await readTableSizes(database)).filter(({ rows }) => rows > 0)
-  if (shown.length === 0) return 'all are empty'
+  // PostgreSQL counts for the first time some time after the first rows.
+  if (shown.length === 0)
+    return database.engine === 'sqlite' ? 'all are empty' : 'the statistics of PostgreSQL have no rows yet'
   const named = shown.slice(0, mostNamed).map(({ name, rows, bytes: size }) => {
     return `${name} ${number(rows)}${size === null ? '' : ` (${bytes(size)})`}`
   })

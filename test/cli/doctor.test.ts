@@ -198,6 +198,12 @@ onEachEngine('postern doctor with a database', (engine) => {
     assert.match(stdout, /^✔ migrations: up to date$/m)
     assert.match(stdout, /^✔ clock: /m)
     assert.match(stdout, /^! sign-in: no identity provider is configured/m)
+    assert.doesNotMatch(stdout, engine.name === 'postgres' ? /all are empty/ : /statistics/)
+    const unnamed = await postern(tmpdir(), ['doctor'], { ...env, ADMIN_API_KEY: '' })
+    assert.match(
+      unnamed.stdout,
+      /^! admins: no setting names an admin: set ADMIN_IDENTITIES, or run `postern users role/m,
+    )
     for (const line of [
       engine.name === 'sqlite'
         ? /^✔ size: \d+\.\d MB, of which \d+\.\d MB are free pages; log \d+\.\d MB, spool \d+\.\d MB$/m

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawn, type ChildProcess } from 'node:child_process'
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -82,6 +82,20 @@ describe('postern serve', () => {
     assert.ok(!second.output().includes(ADMIN_API_KEY!), 'printed once')
     assert.ok(!`${first.output()}${second.output()}`.includes(POSTERN_SECRET!), 'never printed')
     assert.equal((await stat(join(home, 'data/demo-secrets.json'))).mode & 0o077, 0, 'for its owner only')
+  })
+
+  test('the command that emits an event works in a shell that does not know the variables of .env', async () => {
+    const file = join(home, 'shop.env')
+    await writeFile(file, 'ADMIN_API_KEY=pk_of_the_file_0123456789\n')
+    const service = run(['--env-file', file, 'serve'])
+    await service.shows('/products')
+    const printed = /Bearer (\$\(.*\))"/.exec(service.output())?.[1]
+    assert.equal(
+      execFileSync('sh', ['-c', `printf %s "${printed}"`], { encoding: 'utf8' }),
+      'pk_of_the_file_0123456789',
+    )
+    service.process.kill('SIGTERM')
+    assert.equal(await service.ended, 0)
   })
 
   test('a project gets its own addresses instead of the samples', async () => {
