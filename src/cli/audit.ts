@@ -5,6 +5,7 @@ import { sleep, systemClock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
 import { readTimeParameter } from '../paging/time-parameter.ts'
 import { exitCodes, UsageFailure } from './command-failure.ts'
+import { relativeTime, timeForms } from './relative-time.ts'
 import { readSettings } from './settings.ts'
 import { interruptible, withDatabase } from './database.ts'
 
@@ -63,10 +64,11 @@ function readStart({ since, after }: AuditExportOptions): AuditStart {
   if (after !== undefined && !/^\d{1,15}$/.test(after))
     throw new UsageFailure(`--after takes the seq of an entry, not ${after}`)
   try {
-    const time = since === undefined ? undefined : readTimeParameter(since, 'since')
+    const time = since === undefined ? undefined : readTimeParameter(relativeTime(since) ?? since, 'since')
     return { after: Number(after ?? 0), since: time }
   } catch (error) {
-    if (error instanceof Problem) throw new UsageFailure(`--since takes a time such as 2026-01-31T08:30:00Z`)
+    if (error instanceof Problem)
+      throw new UsageFailure(`--since takes ${timeForms} such as 2026-01-31T08:30:00Z`)
     throw error
   }
 }

@@ -253,7 +253,7 @@ function dataCommands(program: Command): void {
     .description('the audit log')
     .command('export')
     .description('write the audit log to standard output, one JSON object per line, oldest first')
-    .option('--since <time>', 'only entries of this time or later')
+    .option('--since <time>', 'only entries of this time or later: 10m, 2h, 1d or a time')
     .option('--after <seq>', 'only entries after this `seq`')
     .option('--follow', 'continue with new entries until Ctrl-C')
     .action(async (options: AuditExportOptions) => (await import('./audit.ts')).exportAudit(options))

@@ -11,6 +11,7 @@ import { createLog } from '../telemetry/log.ts'
 import { CommandFailure, exitCodes, UsageFailure } from './command-failure.ts'
 import { print } from './output.ts'
 import { showProgress } from './progress.ts'
+import { relativeTime } from './relative-time.ts'
 import { readSettings } from './settings.ts'
 import { interruptible, withDatabase } from './database.ts'
 
@@ -43,10 +44,8 @@ const pause = 250
  * Sends dead deliveries again, or runs the handlers of failed or retried events now, all of them or those that the options name. A
  * running service does the work; Ctrl-C cancels what was not begun.
  */
-export async function replay(
-  what: 'deliveries' | 'events' | undefined,
-  options: ReplayOptions,
-): Promise<void> {
+export async function replay(what: 'deliveries' | 'events' | undefined, given: ReplayOptions): Promise<void> {
+  const options = withTimes(given)
   const { to } = options
   if (what === undefined && to === undefined) throw new UsageFailure('replay takes deliveries or events')
   const foreign = of[what === 'deliveries' ? 'events' : 'deliveries'].find(
@@ -62,6 +61,13 @@ export async function replay(
       if (signal.aborted) process.exitCode = exitCodes.interrupted.code
     }),
   )
+}
+
+/** With `1d` and the like as the times that they mean. */
+function withTimes(options: ReplayOptions): ReplayOptions {
+  const times = (['since', 'until'] as const).map((name) => [name, options[name]] as const)
+  const relative = times.map(([name, text]) => [name, text && (relativeTime(text) ?? text)])
+  return { ...options, ...Object.fromEntries(relative) }
 }
 
 async function replayDeliveries(

@@ -4,6 +4,7 @@ import { Unavailable } from './call.ts'
 import { UsageFailure } from './command-failure.ts'
 import { interruptible } from './database.ts'
 import { coloured, print } from './output.ts'
+import { relativeTime, timeForms } from './relative-time.ts'
 import { serviceClient, type ClientOptions } from './service-client.ts'
 
 export interface TailOptions extends ClientOptions {
@@ -114,12 +115,11 @@ function line({ createdAt, direction, status, type, source, eventId }: Item): st
   return `${createdAt}  ${coloured(colour, status.padEnd(9))}  ${printable(`${type}  ${eventId}  ${from}`)}\n`
 }
 
-const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-
 /** `30s`, `10m`, `2h`, `1d`, or a time that the service reads. */
 function readSince(text: string): string {
-  const [, count, unit] = /^(\d{1,5})([smhd])$/.exec(text) ?? []
-  const time = count && unit ? systemClock.now() - Number(count) * units[unit]! : Date.parse(text)
-  if (Number.isNaN(time)) throw new UsageFailure(`--since takes 30s, 10m, 2h, 1d or a time, not ${text}`)
+  const relative = relativeTime(text)
+  if (relative !== undefined) return relative
+  const time = Date.parse(text)
+  if (Number.isNaN(time)) throw new UsageFailure(`--since takes ${timeForms}, not ${text}`)
   return new Date(time).toISOString()
 }

@@ -74,8 +74,11 @@ export function webhookCommands(program: Command): void {
     .description('send all dead `deliveries` again, or process all failed `events` again')
     .option('--subscriber <id>', 'only deliveries to this one')
     .option('--event-type <type>', 'only of this type; of events also `order.*`')
-    .option('--since <time>', 'only what was created, or received, at this time or later')
-    .option('--until <time>', 'only what was created, or received, before this time')
+    .option(
+      '--since <time>',
+      'only what was created, or received, at this time or later: 10m, 2h, 1d or a time',
+    )
+    .option('--until <time>', 'only what was created, or received, before this time, in the same forms')
     .option('--source <name>', 'only events of this source')
     .option('--error <text>', 'only events whose last error holds this text')
     .option(

@@ -63,6 +63,8 @@ onEachEngine('postern replay beside a running service', (engine) => {
       ['--error', 'the shop', 2],
       ['--error', 'the bakery', 0],
       ['--until', '2020-01-01', 0],
+      ['--until', '1d', 0],
+      ['--since', '1d', 2],
     ] as const)
       assert.equal(
         (await replay('events', '--dry-run', option, value)).stdout,

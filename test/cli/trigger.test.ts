@@ -98,4 +98,9 @@ describe('postern trigger', () => {
       assert.match(stderr, wanted)
     }
   })
+
+  test('a text as data is the text of a slash command, without quotes', async () => {
+    const { stderr } = await trigger('chat', 'slash_command.deploy', '--data', '"production"')
+    assert.equal(new URLSearchParams(stderr.trim()).get('text'), 'production')
+  })
 })

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { formType, hmacOf, secondsOf, splitType, type SignSample } from './sample.ts'
+import { fieldOf, formType, hmacOf, secondsOf, splitType, type SignSample } from './sample.ts'
 
 /** Senders that sign the body, or the address and the body, without a time. */
 export const bodySigners = {
@@ -110,8 +110,8 @@ export const bodySigners = {
     const [kind, status = 'received'] = splitType(type)
     const sample: Record<string, string> =
       kind === 'call'
-        ? { CallSid: `CA${id}`, CallStatus: status, Sample: JSON.stringify(data) }
-        : { Body: JSON.stringify(data), MessageSid: `SM${id}`, MessageStatus: status }
+        ? { CallSid: `CA${id}`, CallStatus: status, Sample: fieldOf(data) }
+        : { Body: fieldOf(data), MessageSid: `SM${id}`, MessageStatus: status }
     const fields = new URLSearchParams(raw ?? sample)
     const text = [...new Set(fields.keys())].toSorted().map((name) => name + fields.getAll(name).join(name))
     const signature = createHmac('sha1', secret)

@@ -35,6 +35,11 @@ export function hmacOf(
 
 export const formType = { 'content-type': 'application/x-www-form-urlencoded' }
 
+/** Data as the field of a form: a text as it is, all else as JSON. */
+export function fieldOf(data: unknown): string {
+  return typeof data === 'string' ? data : JSON.stringify(data)
+}
+
 /** `issues.opened` as its kind and its action. */
 export function splitType(type: string): readonly [kind: string, action: string | undefined] {
   const at = type.indexOf('.')

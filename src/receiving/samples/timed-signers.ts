@@ -1,5 +1,5 @@
 import { createPrivateKey, sign } from 'node:crypto'
-import { formType, hmacOf, secondsOf, splitType, withPrefix, type SignSample } from './sample.ts'
+import { fieldOf, formType, hmacOf, secondsOf, splitType, withPrefix, type SignSample } from './sample.ts'
 
 /** What stands before the 32 bytes of an ed25519 private key in DER (RFC 8410, section 7). */
 const derPrefix = '302e020100300506032b657004220420'
@@ -158,7 +158,7 @@ export const timedSigners = {
       (isCommand
         ? new URLSearchParams({
             command: `/${command}`,
-            text: JSON.stringify(data),
+            text: fieldOf(data),
             trigger_id: id,
           }).toString()
         : JSON.stringify({ type: 'event_callback', event_id: `Ev${id}`, event: { type, sample: data } }))

@@ -1,0 +1,13 @@
+import { systemClock } from '../runtime/clock.ts'
+
+const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** What options that take a time say of it. */
+export const timeForms = '30s, 10m, 2h, 1d or a time'
+
+/** The time that `30s`, `10m`, `2h` or `1d` ago was, in ISO 8601; undefined for any other text. */
+export function relativeTime(text: string): string | undefined {
+  const [, count, unit] = /^(\d{1,5})([smhd])$/.exec(text) ?? []
+  if (count === undefined || unit === undefined) return undefined
+  return new Date(systemClock.now() - Number(count) * units[unit]!).toISOString()
+}
