@@ -52,7 +52,7 @@ export async function startReceiver(...answers: Answer[]): Promise<Receiver> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     calls,
     answer: (answer) => void answers.splice(0, answers.length, answer),
-    waitFor: (count, limit = 60_000) =>
+    waitFor: (count, limit = 300_000) =>
       new Promise((resolve, reject) => {
         const check = (): void => {
           if (calls.length < count) return

@@ -33,7 +33,7 @@ const longestLook = 1_000
 export async function eventually<T>(
   look: () => T | Promise<T>,
   what = 'the condition',
-  limit = 60_000,
+  limit = 300_000,
 ): Promise<NonNullable<T>> {
   for (let waited = 0; ;) {
     const began = performance.now()
