@@ -14,6 +14,7 @@ import {
 } from 'jose'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
+import { stillMinute } from '#test/harness/minute.ts'
 import { startReceiver, type Receiver } from '#test/harness/receiver.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
@@ -318,6 +319,7 @@ onEachEngine('the limit of failed authentications', (engine) => {
     const service = await startTestService(engine, {
       env: { RATE_LIMIT: 'on' },
       config: { login: { clients: [{ id: 'job', clientCredentials: true, secret }] } },
+      parts: { clock: stillMinute() },
     })
     try {
       const call = (password: string) =>

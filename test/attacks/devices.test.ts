@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
+import { stillMinute } from '#test/harness/minute.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { hashToken } from '../../src/crypto/tokens.ts'
 import { lastAudit, postForm, sessionOf } from '../oauth2/app-sessions.ts'
@@ -161,6 +162,7 @@ onEachEngine('attacks on the sign-in of devices', (engine) => {
     const limited = await startTestService(engine, {
       env: { ...provider.env('ACME'), RATE_LIMIT: 'on' },
       config: { login: { clients } },
+      parts: { clock: stillMinute() },
     })
     try {
       const browser = new Browser()

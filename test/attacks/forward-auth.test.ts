@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { beforeEach, describe, test } from 'node:test'
 import { engines } from '#test/harness/engines.ts'
+import { nextMinute } from '#test/harness/minute.ts'
 import { asPage, forwarded, GuardedSite, passedOf, ProxiedBrowser } from '../forward-auth/harness.ts'
 import { whoAmI } from '../login/harness.ts'
 
@@ -276,6 +277,7 @@ describe('attacks on forward authentication', () => {
 
   test('refusals do not fill the audit log', async () => {
     const before = (await site.audited('forward_auth.refused')).length
+    site.stoppedAt = nextMinute()
     for (let count = 0; count < 50; count += 1) {
       const headers = { 'x-forwarded-host': 'evil.example', 'x-forwarded-for': '198.51.100.77' }
       assert.equal((await site.ask(undefined, app, '/', { headers })).status, 403)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { Browser } from '#test/harness/browser.ts'
 import type { Engine } from '#test/harness/engines.ts'
+import { nextMinute } from '#test/harness/minute.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import type { PosternConfig } from '../../src/define-config.ts'
@@ -15,6 +16,8 @@ export interface AttackedProvider {
   browserOf: (person: string, browser?: Browser) => Promise<Browser>
   /** Moves the clock of the service. */
   pass: (milliseconds: number) => void
+  /** Stops the clock of the service, at the beginning of a minute. */
+  stopClock: () => void
   close: () => Promise<void>
 }
 
@@ -26,10 +29,11 @@ export async function startAttackedProvider(
 ): Promise<AttackedProvider> {
   const upstream = await startOAuthProvider()
   let shift = 0
+  let stoppedAt: number | undefined
   const service = await startTestService(engine, {
     env: { ...upstream.env('ACME'), ...env },
     config: { login },
-    parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
+    parts: { clock: { ...systemClock, now: () => (stoppedAt ?? Date.now()) + shift } },
   })
   return {
     service,
@@ -40,6 +44,7 @@ export async function startAttackedProvider(
       return browser
     },
     pass: (milliseconds) => (shift += milliseconds),
+    stopClock: () => (stoppedAt = nextMinute()),
     async close() {
       await service.close()
       await upstream.close()

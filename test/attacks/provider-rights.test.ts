@@ -317,6 +317,7 @@ onEachEngine('apps and the second factor of admins', (engine) => {
           code_verifier: 'x'.repeat(43),
           redirect_uri: callback,
         })
+      attacked.stopClock()
       const statuses: number[] = []
       for (let count = 0; count < 25; count += 1) statuses.push((await guess(code!)).status)
       assert.deepEqual([...new Set(statuses.slice(0, 20))], [400])

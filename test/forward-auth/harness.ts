@@ -73,6 +73,8 @@ export class GuardedSite {
   ownHost!: string
   /** Milliseconds that the clock of the service is ahead. Each test starts with 0. */
   shift = 0
+  /** While it is set, the clock stands still there. */
+  stoppedAt: number | undefined
 
   constructor(
     engine: Engine,
@@ -92,11 +94,12 @@ export class GuardedSite {
           ...env,
         },
         config: { forwardAuth: config(this.ownHost) },
-        parts: { clock: { ...systemClock, now: () => Date.now() + this.shift } },
+        parts: { clock: { ...systemClock, now: () => (this.stoppedAt ?? Date.now()) + this.shift } },
       })
     })
     beforeEach(() => {
       this.shift = 0
+      this.stoppedAt = undefined
     })
     after(async () => {
       await this.service.close()

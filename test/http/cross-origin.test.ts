@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Browser } from '../harness/browser.ts'
 import { engines } from '../harness/engines.ts'
+import { stillMinute } from '../harness/minute.ts'
 import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
 import { adminKey, startTestService, type TestService } from '../harness/service.ts'
 import { signIn, spa } from '../login/harness.ts'
@@ -74,7 +75,11 @@ describe('with CORS_ORIGINS', () => {
       CORS_ORIGINS: `${listed}, ${local}`,
       RATE_LIMIT: 'on',
     }
-    service = await startTestService(engines[0]!, { env, config: { login: { clients: [spa] } } })
+    service = await startTestService(engines[0]!, {
+      env,
+      config: { login: { clients: [spa] } },
+      parts: { clock: stillMinute() },
+    })
     const browser = new Browser()
     provider.profile = { id: 'boss', displayName: 'boss' }
     await signIn(service, browser)

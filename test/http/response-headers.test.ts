@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test'
 import { list } from '../../src/index.ts'
 import type { ApiDocument } from '../harness/conformance.ts'
 import { onEachEngine } from '../harness/engines.ts'
+import { stillMinute } from '../harness/minute.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 
 const products = list({
@@ -23,6 +24,7 @@ onEachEngine('headers of answers', (engine) => {
     service = await startTestService(engine, {
       env: { RATE_LIMIT: 'on' },
       config: { listing: { lists: [products] } },
+      parts: { clock: stillMinute() },
     })
     document = (await (await service.fetch('/openapi.json')).json()) as ApiDocument
     for (const id of ['a', 'b', 'c'])

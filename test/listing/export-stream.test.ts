@@ -8,6 +8,7 @@ import { list } from '../../src/index.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { stillMinute } from '../harness/minute.ts'
 import { adminKey, startTestService, type TestService } from '../harness/service.ts'
 
 const rows = 60_000
@@ -118,6 +119,7 @@ onEachEngine('an export', (engine) => {
     const limited = await startTestService(engine, {
       env: { RATE_LIMIT: 'on' },
       config: { listing: { lists: [posts] } },
+      parts: { clock: stillMinute() },
     })
     try {
       for (let time = 0; time < 30; time += 1) {
