@@ -58,10 +58,12 @@ onEachEngine('fairness', (engine) => {
   test('the rate limit is respected', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
     await subscribe(service, { url: receiver.url, rateLimit: 10 })
+    // Not from the first call: a busy machine may deliver that one later than its turn.
+    const began = Date.now()
     await Promise.all(Array.from({ length: 15 }, (_, n) => emit(service, { type: 'a', data: n })))
     const calls = await receiver.waitFor(15)
-    const span = calls.at(-1)!.at - calls[0]!.at
-    assert.ok(span >= 350, `ten at once, five more in half a second: ${span} ms`)
+    const took = calls.at(-1)!.at - began
+    assert.ok(took >= 350, `ten at once, five more in half a second: ${took} ms`)
     await Promise.all([service.close(), receiver.close()])
   })
 

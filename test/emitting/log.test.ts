@@ -166,13 +166,15 @@ onEachEngine('delivery log', (engine) => {
     const { receiver, id } = await withDeadLetters(service, 6)
     const before = receiver.calls.length
     const json = { rate: 8 }
+    // Not from the first call: a busy machine may deliver that one later than its turn.
+    const asked = Date.now()
     const begun = (await expectJson(service, 202, `/subscribers/${id}/replay`, {
       method: 'POST',
       json,
     })) as Job & { rate: number }
     assert.equal(begun.rate, 8)
     const calls = (await receiver.waitFor(before + 6)).slice(before)
-    const took = calls.at(-1)!.at - calls[0]!.at
+    const took = calls.at(-1)!.at - asked
     assert.ok(took >= 400, `six at eight a second took ${took} ms`)
     for (const rate of [0, -1, 1e6, '5'])
       await expectJson(service, 400, `/subscribers/${id}/replay`, { method: 'POST', json: { rate } })

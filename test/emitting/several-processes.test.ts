@@ -48,12 +48,14 @@ describe('a subscriber of two processes', { skip: !postgres }, () => {
   test('the rate holds over both processes', async () => {
     const receiver = await startReceiver()
     await subscribe(services[0]!, { url: receiver.url, rateLimit: 10, eventTypes: ['limited'] })
+    // Not from the first call: a busy machine may deliver that one later than its turn.
+    const began = Date.now()
     await Promise.all(
       Array.from({ length: 20 }, (_, n) => emit(services[n % 2]!, { type: 'limited', data: n })),
     )
     const calls = await receiver.waitFor(20)
-    const span = calls.at(-1)!.at - calls[0]!.at
-    assert.ok(span >= 850, `at most ten at once, ten more in a second: ${span} ms`)
+    const took = calls.at(-1)!.at - began
+    assert.ok(took >= 850, `at most ten at once, ten more in a second: ${took} ms`)
     await receiver.close()
   })
 })

@@ -113,9 +113,10 @@ test(
       assert.equal(refused.status, 503)
       assert.ok(Number(refused.headers.get('retry-after')) > 0)
       const stopping = performance.now()
-      await service.stop(5_000)
+      await service.stop(2_000)
       const took = performance.now() - stopping
-      assert.ok(took < 7_500, `the stop took ${took} ms`)
+      // A statement would wait for ten seconds.
+      assert.ok(took < 9_500, `the stop took ${took} ms`)
     } finally {
       await service.close()
       link.close()
