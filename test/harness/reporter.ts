@@ -43,7 +43,8 @@ async function* tallied(source: AsyncIterable<TestEvent>): AsyncGenerator<TestEv
       const isLeaf = details.type !== 'suite' && previous <= nesting
       const failure = event.type === 'test:fail' && failureType(details) !== 'subtestsFailed'
       const ignored = (skip !== undefined && skip !== false) || (todo !== undefined && todo !== false)
-      if (ignored) record(isLeaf ? 's' : '.')
+      // The tests of a group that is skipped are not reported.
+      if (ignored) record(isLeaf || details.type === 'suite' ? 's' : '.')
       else if (failure) {
         record('f')
         failed([...names.slice(0, nesting), event.data.name], event.data.file, details)
