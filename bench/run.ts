@@ -31,6 +31,7 @@ import { describeMachine, type Machine } from './report/machine.ts'
 import { describeProfiles } from './report/profile.ts'
 import { showProgress } from './report/progress.ts'
 import { writeResult } from './report/results.ts'
+import { pages } from './pages.ts'
 import { processing } from './process.ts'
 import { processes } from './processes.ts'
 import { memory } from './memory.ts'
@@ -55,6 +56,7 @@ const benches: readonly Bench[] = [
   live,
   login,
   memory,
+  pages,
   processing,
   processes,
   retention,

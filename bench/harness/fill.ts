@@ -8,6 +8,8 @@ export interface Rows {
   /** The table with its columns: `users (id, name)`. */
   into: string
   values: string
+  /** Which of the numbers have a row; default: all. */
+  where?: string
 }
 
 /** Writes as many rows of each, in steps; a million from a program would take minutes. */
@@ -17,8 +19,10 @@ export async function fill(database: Database, count: number, all: readonly Rows
     const numbers = `with recursive numbers (n) as (select ${first} union all select n + 1 from numbers where n < ${last})`
     await database.transaction(
       async (tx) => {
-        for (const { into, values } of all)
-          await sql.raw(`insert into ${into} ${numbers} select ${values} from numbers`).execute(tx)
+        for (const { into, values, where = 'true' } of all)
+          await sql
+            .raw(`insert into ${into} ${numbers} select ${values} from numbers where ${where}`)
+            .execute(tx)
       },
       { timeLimit: 600_000 },
     )

@@ -3,6 +3,7 @@ import { Problem } from '../errors.ts'
 import type { PageOfRows } from '../paging/page.ts'
 import type { Cursors, CursorScope } from '../paging/cursor.ts'
 import type { Database, Queryable } from '../storage/database.ts'
+import { isOneOf } from '../storage/one-of.ts'
 import type { AttemptsTable, DeliveryStatus, SigningScheme } from '../storage/tables.ts'
 import { isForOwner, reaches, type Reach } from './audience.ts'
 import type { KeyValue } from '../paging/cursor-values.ts'
@@ -138,9 +139,11 @@ export class DeliveryLog {
       .selectFrom('deliveries')
       .select('id')
       .where(
-        'id',
-        'in',
-        places.map(({ id }) => id),
+        isOneOf(
+          this.#database.engine,
+          'deliveries.id',
+          places.map(({ id }) => id),
+        ),
       )
       .where(sql<SqlBool>`${sql.join(conditions, sql` and `)}`)
       .execute()
@@ -155,7 +158,7 @@ export class DeliveryLog {
     const rows = await entries(this.#database.reader)
       .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
       .select(['subscribers.url', 'subscribers.owner'])
-      .where('deliveries.id', 'in', ids)
+      .where(isOneOf(this.#database.engine, 'deliveries.id', ids))
       .execute()
     const byId = new Map(rows.map((row) => [row.id, row]))
     return ids.flatMap((id) => byId.get(id) ?? [])

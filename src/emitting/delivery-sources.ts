@@ -1,11 +1,12 @@
 import { sql, type RawBuilder } from 'kysely'
 import type { Engine } from '../storage/query-runner.ts'
 import type { Queryable } from '../storage/database.ts'
-import type { DeliveryStatus } from '../storage/tables.ts'
 import type { DeliverySearch } from './delivery-filter.ts'
-import { idAtTime } from './time-bounds.ts'
+import { laneReader, type Lane, type OpenStatus } from './delivery-lanes.ts'
+import { LaneMerge } from './delivery-merge.ts'
+import { idAtTime } from '../events/time-bounds.ts'
 
-/** A place in the order of a source: the event's number and the delivery's id. */
+/** A place in the order of a source: the delivery's id, and the event's number if the order is that of events. */
 export interface Place {
   event: number
   id: number
@@ -21,21 +22,13 @@ export interface Chunk {
 export interface DeliverySource {
   /** The order: ids, or events and the ids within them. */
   order: 'id' | 'event'
-  /** At most `count` deliveries behind a place. */
+  /** At most `count` deliveries behind a place. The first call may name any place, later ones the last one of the call before. */
   read(behind: Place, count: number): Promise<Chunk>
 }
 
 export interface SourceParts {
   db: Queryable
   engine: Engine
-}
-
-type OpenStatus = Exclude<DeliveryStatus, 'delivered'>
-
-/** Deliveries whose index entries one statement reads. */
-interface Range {
-  subscriberIds?: readonly string[]
-  status?: OpenStatus
 }
 
 /** Before the newest delivery. */
@@ -56,9 +49,9 @@ export async function sourceOf(parts: SourceParts, search: DeliverySearch): Prom
     return ofType(parts, eventType, search)
   const subscriberIds =
     subscriberId === undefined ? owner && (await subscribersOf(parts.db, owner)) : [subscriberId]
-  const one: Range = subscriberIds ? { subscriberIds } : {}
-  const ranges: Range[] = statuses ? statuses.map((status) => Object.assign({ status }, one)) : [one]
-  return byId(parts, ranges, await bounds(parts.db, 'deliveries', search))
+  const ofEach: Lane[] = subscriberIds ? subscriberIds.map((id) => ({ subscriberId: id })) : [{}]
+  const lanes = statuses ? statuses.flatMap((status) => ofEach.map((one) => ({ ...one, status }))) : ofEach
+  return byId(parts, lanes, await bounds(parts.db, 'deliveries', search))
 }
 
 /** The statuses without `delivered` that a search is limited to; `undefined` if it is not. A success has a response 2xx. */
@@ -91,97 +84,27 @@ async function bounds(
   { since, until }: DeliverySearch,
 ): Promise<Bounds> {
   const low = since === undefined ? 0 : (await idAtTime(db, table, since)) - outOfOrder
-  const high = until === undefined ? Infinity : (await idAtTime(db, table, until)) + outOfOrder
+  const high = until === undefined ? Number.MAX_SAFE_INTEGER : (await idAtTime(db, table, until)) + outOfOrder
   return { low, high }
 }
 
 /** Rows that can be out of the order of time near one of its moments, because transactions overlap. */
 const outOfOrder = 500
 
-function byId(parts: SourceParts, ranges: readonly Range[], { low, high }: Bounds): DeliverySource {
+function byId(parts: SourceParts, lanes: readonly Lane[], { low, high }: Bounds): DeliverySource {
+  let merge: LaneMerge | undefined
   return {
     order: 'id',
     async read({ id }, count) {
-      const before = Math.min(id, high)
-      const places: Place[] = []
-      for (const range of ranges) places.push(...(await readRange(parts, range, { low, before, count })))
-      places.sort((a, b) => b.id - a.id)
-      const read = places.slice(0, count)
-      return { places: read, last: places.length < count ? undefined : read.at(-1) }
+      // Later calls go on where the last one ended.
+      merge ??= new LaneMerge(laneReader(parts.db, parts.engine), lanes, {
+        from: low,
+        before: Math.min(id, high),
+      })
+      const { ids, more } = await merge.next(count)
+      const places = ids.map((one): Place => ({ event: 0, id: one }))
+      return { places, last: more ? places.at(-1) : undefined }
     },
-  }
-}
-
-interface Part {
-  low: number
-  before: number
-  count: number
-}
-
-async function readRange({ db, engine }: SourceParts, range: Range, part: Part): Promise<Place[]> {
-  const { subscriberIds } = range
-  if (engine === 'postgres') return run(db, postgresRange(range, part))
-  const found: Place[] = []
-  for (const id of subscriberIds ?? [undefined]) found.push(...(await run(db, sqliteRange(range, id, part))))
-  return found
-}
-
-function sqliteRange(
-  { status }: Range,
-  subscriberId: string | undefined,
-  { low, before, count }: Part,
-): RawBuilder<Place> {
-  const index = indexOf(status, subscriberId !== undefined)
-  const conditions = [sql`id < ${before}`, sql`id >= ${low}`]
-  if (subscriberId !== undefined) conditions.push(sql`subscriber_id = ${subscriberId}`)
-  if (status !== undefined) conditions.push(sql`status = ${sql.lit(status)}`)
-  if (index?.where !== undefined) conditions.push(sql.raw(index.where))
-  return sql<Place>`select id, event from deliveries ${sql.raw(index ? `indexed by ${index.name}` : '')}
-    where ${sql.join(conditions, sql` and `)} order by id desc limit ${count}`
-}
-
-/** Comparing rows and ordering by all columns of an index leaves the planner no other index to choose. */
-function postgresRange({ status, subscriberIds }: Range, { low, before, count }: Part): RawBuilder<Place> {
-  const { columns = [], key = 'id', where } = indexOf(status, subscriberIds !== undefined) ?? {}
-  const values = columns.map((column) => (column === 'status' ? sql.lit(status) : sql`s.id`))
-  const keys = [...columns, key].map((column) => sql.raw(`d.${column}`))
-  const top = sql.join([...values, sql`${before}::bigint`])
-  const bottom = sql.join([...values, sql`${low}::bigint`])
-  const one = sql`select d.id, d.event from deliveries d
-    where ${where === undefined ? sql`` : sql`${sql.raw(where)} and `}
-      (${sql.join(keys)}) < (${top}) and (${sql.join(keys)}) >= (${bottom})
-    order by ${sql.join(keys.map((one) => sql`${one} desc`))} limit ${count}`
-  if (!subscriberIds) return sql<Place>`${one}`
-  return sql<Place>`select d.id, d.event from unnest(${[...subscriberIds]}::text[]) s (id)
-    cross join lateral (${one}) d order by d.id desc limit ${count}`
-}
-
-interface Index {
-  name: string
-  /** The columns before the id. */
-  columns: string[]
-  /** The id as the index has it on PostgreSQL. */
-  key?: string
-  /** The condition of a partial index: SQLite uses it only for a query with the same text. */
-  where?: string
-}
-
-/** `undefined`: the primary key. */
-function indexOf(status: OpenStatus | undefined, ofSubscriber: boolean): Index | undefined {
-  if (!ofSubscriber)
-    return status && { name: 'deliveries_open', columns: ['status'], where: `status <> 'delivered'` }
-  if (status === undefined) return { name: 'deliveries_of_subscriber', columns: ['subscriber_id'] }
-  if (status === 'pending')
-    return {
-      name: 'deliveries_in_order',
-      columns: ['subscriber_id'],
-      key: 'id + 0',
-      where: `status = 'pending'`,
-    }
-  return {
-    name: 'deliveries_ended_of_subscriber',
-    columns: ['subscriber_id', 'status'],
-    where: `status in ('dead', 'cancelled')`,
   }
 }
 

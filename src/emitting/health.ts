@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Clock } from '../runtime/clock.ts'
 import type { Database, Tx } from '../storage/database.ts'
+import { isOneOf } from '../storage/one-of.ts'
 import type { SubscriberHoursTable } from '../storage/tables.ts'
 import type { Log } from '../telemetry/log.ts'
 import { classOf } from './health-summary.ts'
@@ -84,7 +85,7 @@ export class Health {
           eb.fn.sum<number>('delivered').as('delivered'),
           eb.fn.sum<number>('failed').as('failed'),
         ])
-        .where('subscriber_id', 'in', [...subscriberIds])
+        .where(isOneOf(this.#parts.database.engine, 'subscriber_id', subscriberIds))
         .where('hour', '>=', since)
         .groupBy('subscriber_id')
         .execute(),

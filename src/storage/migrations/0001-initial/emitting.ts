@@ -62,6 +62,8 @@ export const emitting: SchemaPart = {
       where status in ('dead', 'cancelled');
     -- For the state and the deliveries of an event.
     create index deliveries_of_event on deliveries (event, status);
+    -- For the failed events of the log. Only a delivery that is given up writes to it.
+    create index deliveries_dead_of_event on deliveries (event) where status = 'dead';
     -- For the dead letters of the last hour: a start emits the operational events that an ended process did not.
     create index deliveries_dead on deliveries (finished_at) where status = 'dead';
 

@@ -16,8 +16,9 @@ export const receiving: SchemaPart = {
     -- (docs/adr/0016-leases-apart.md).
     create index event_queue_due on event_queue (source, type, due_at) where status = 'pending';
     -- For the lists of failed, retried and blocked events. Only events of these states are in them.
-    create index event_queue_failed on event_queue (event) where status = 'failed';
-    create index event_queue_retrying on event_queue (event) where status = 'pending' and failed_at is not null;
+    -- The handlers' page counts them by source and type, without reading the rows.
+    create index event_queue_failed on event_queue (event, source, type) where status = 'failed';
+    create index event_queue_retrying on event_queue (event, source, type) where status = 'pending' and failed_at is not null;
     create index event_queue_blocked on event_queue (event) where status = 'blocked';
     -- For the newest failures, which pages follow. Only a failure writes to it.
     create index event_queue_failures on event_queue (failed_at) where failed_at is not null;

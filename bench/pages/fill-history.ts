@@ -1,0 +1,48 @@
+import { Durations } from '../../src/telemetry/history/durations.ts'
+import { hour, minute, steps, Tally } from '../../src/telemetry/history/rows.ts'
+import { partSeries, seriesNames } from '../../src/telemetry/history/series.ts'
+import type { Database } from '../../src/storage/database.ts'
+import type { MetricHistoryTable } from '../../src/storage/tables.ts'
+import { day, sources, type Shape } from './shape.ts'
+
+const spans = [
+  { step: steps.minute, length: minute, span: 47 * hour },
+  { step: steps.tenMinutes, length: 10 * minute, span: 7.5 * day },
+  { step: steps.hour, length: hour, span: 34 * day },
+] as const
+/** Durations of a row: those of a minute lie in few buckets, those of an hour in many. */
+const observed = { [steps.minute]: 60, [steps.tenMinutes]: 600, [steps.hour]: 3_600 } as const
+
+/** The history of the metrics of a busy service, in all of its steps. */
+export async function fillHistory(database: Database, { now }: Shape): Promise<void> {
+  const series = [...seriesNames, ...sources.map((source) => partSeries('webhooks', source))]
+  const rows: MetricHistoryTable[] = []
+  for (const { step, length, span } of spans) {
+    // A few encoded rows are enough: each is decoded anew.
+    const kinds = Array.from({ length: 20 }, (_, seed) => tallyOf(seed, observed[step]))
+    for (let at = now - (now % length) - length; at > now - span; at -= length)
+      for (const [index, name] of series.entries()) {
+        const row = kinds[(at / length + index) % kinds.length]!.toRow(step, name, at)
+        rows.push(name.includes(':') ? { ...row, durations: null } : row)
+      }
+  }
+  for (let first = 0; first < rows.length; first += 1_000)
+    await database.transaction((tx) =>
+      tx
+        .insertInto('metric_history')
+        .values(rows.slice(first, first + 1_000))
+        .execute(),
+    )
+}
+
+function tallyOf(seed: number, count: number): Tally {
+  const tally = new Tally()
+  const durations = new Durations()
+  // Between 2 ms and a second, most of them short.
+  for (let index = 0; index < count; index += 1)
+    durations.observe(2 * 500 ** ((((seed * 7919 + index * 104_729) % 1_009) / 1_009) ** 3))
+  tally.ok = count
+  tally.failed = seed % 7
+  tally.addBuckets(durations.take()!)
+  return tally
+}
