@@ -182,6 +182,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 const started = performance.now()
 const browser = values['browser'] === true
 if (!(await buildWeb('dashboard'))) throw new Error('the dashboard could not be built')
+if (browser && !(await buildWeb('site'))) throw new Error('the site could not be built')
 const installed = values['package'] === true ? installPostern() : undefined
 const unit = browser || installed ? [] : find('{src,packages/*/src}/**/*.test.ts')
 const blackBox = browser

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitepress'
 import { drawDiagrams } from './diagrams.ts'
+import { scrollByKeys } from './indented.ts'
 import { writePlainText } from './plain-text.ts'
 import { sidebar } from './sidebar.ts'
 import { unlinkFilesOfRepository } from './links.ts'
@@ -20,7 +21,7 @@ export default defineConfig({
   // Otherwise the theme inserts an element of style, which the service's policy forbids.
   appearance: { disableTransition: false },
   cleanUrls: false,
-  rewrites: { 'README.md': 'index.md' },
+  rewrites: { 'README.md': 'contents.md' },
   // For those who change Postern, not for those who use it.
   srcExclude: ['adr/**', 'dependencies.md', 'screenshots/**'],
   metaChunk: true,
@@ -32,14 +33,19 @@ export default defineConfig({
           find: /^vue(\/server-renderer)?$/,
           replacement: join(import.meta.dirname, '../node_modules/vue$1'),
         },
+        { find: /^.*\/VPHome\.vue$/, replacement: join(import.meta.dirname, 'theme/home.ts') },
       ],
     },
   },
   markdown: {
     html: false,
+    // The default colours have less contrast than WCAG asks for.
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+    languageAlias: { caddyfile: 'nginx' },
     config: (markdown) => {
       unlinkFilesOfRepository(markdown)
       drawDiagrams(markdown)
+      scrollByKeys(markdown)
     },
   },
   buildEnd: writePlainText,

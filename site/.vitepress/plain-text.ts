@@ -7,15 +7,19 @@ import { sidebar } from './sidebar.ts'
 export function writePlainText({ pages, srcDir, outDir, rewrites, site }: SiteConfig): void {
   cpSync(join(srcDir, '../src/http/pages/assets/icon.svg'), join(outDir, 'icon.svg'))
   for (const page of pages) {
-    const source = rewrites.inv[page] ?? page
-    const target = join(outDir, page)
+    const target = join(outDir, rewrites.map[page] ?? page)
     mkdirSync(dirname(target), { recursive: true })
-    cpSync(join(srcDir, source), target)
+    cpSync(join(srcDir, page), target)
   }
   const lines = [`# ${site.title}`, '', `> ${site.description}`]
   for (const { text, items = [] } of sidebar) {
     lines.push('', `## ${text}`, '')
-    for (const item of items) lines.push(`- [${item.text}](${site.base}${String(item.link).slice(1)}.md)`)
+    for (const { text: title, link, items: below = [] } of items)
+      for (const [indent, name, path] of [
+        ['', title, link] as const,
+        ...below.map((one) => ['  ', one.text, one.link] as const),
+      ])
+        lines.push(`${indent}- [${name}](${site.base}${path!.slice(1)}.md)`)
   }
   writeFileSync(join(outDir, 'llms.txt'), `${lines.join('\n')}\n`)
 }

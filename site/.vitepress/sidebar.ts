@@ -17,13 +17,14 @@ function pagesBelow(page: string): DefaultTheme.SidebarItem[] {
 }
 
 /**
+ * Groups do not collapse: the theme would put a button into another, which screen readers do not find.
  * The sidebar follows the table of contents in docs/README.md: each paragraph that ends with a colon is a group. A page
  * such as `guides/senders.md` holds the pages of the folder `guides/senders/` that it links to.
  */
 export const sidebar: DefaultTheme.SidebarItem[] = []
 for (const line of read('README').split('\n')) {
   const heading = /^([A-Z][^:]*)(?:, [^:]*)?:$/.exec(line)
-  if (heading) sidebar.push({ text: heading[1]!, collapsed: false, items: [] })
+  if (heading) sidebar.push({ text: heading[1]!, items: [] })
   const link = /^- \[([^\]]+)\]\((?!\.\.)([^)]+)\.md\)/.exec(line)
   if (!link) continue
   const items = pagesBelow(link[2]!)
