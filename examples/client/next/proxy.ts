@@ -1,7 +1,7 @@
-// Sends browsers that are not signed in to /login. Before Next.js 16 the file is middleware.ts and exports `middleware`.
+// Sends browsers that are not signed in to the sign-in. Before Next.js 16 the file is middleware.ts and exports `middleware`.
 import { createMiddleware } from 'postern-client/next'
-import { postern } from './lib/postern.ts'
+import { postern, signInUrl } from './lib/postern.ts'
 
-export const proxy = createMiddleware(postern)
+export const proxy = createMiddleware(postern, { signInUrl })
 
 export const config = { matcher: ['/account/:path*'] }

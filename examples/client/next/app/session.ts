@@ -9,8 +9,8 @@ import {
   useSession,
 } from 'postern-client/react'
 
-// Postern is on the same host, below a path that a proxy or a rewrite of next.config.js leads to it.
-const source = cookieSource({ url: '' })
+// Postern is at the same origin, below this path.
+const source = cookieSource({ url: '/gate' })
 
 export function Session({ children }: { children?: ReactNode }): ReactElement {
   return createElement(PosternProvider, { source }, createElement(UserButton, null), children)
