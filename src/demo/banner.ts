@@ -16,7 +16,7 @@ export function banner(parts: BannerParts): string {
   const { baseUrl, sources } = parts
   const lines = [
     '',
-    `  Postern is running in demo mode: loopback only, lists open, a built-in identity provider${sources ? '.' : ', sample data.'}`,
+    `  Postern is running in demo mode: loopback only, ${sources ? 'a built-in identity provider.' : 'lists open, a built-in identity provider, sample data.'}`,
     ...(sources
       ? []
       : [

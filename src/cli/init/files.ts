@@ -121,6 +121,7 @@ create table invoices (
   amount bigint not null,
   paid_at text not null
 );
+create index invoices_by_amount on invoices (amount, id);
 `
 
 const test = `import assert from 'node:assert/strict'
