@@ -37,6 +37,25 @@ export async function endAppsOfSessions(tx: Tx, { userId, sessionIds, now }: End
   )
 }
 
+/**
+ * Locks the browser session that a code was issued in, so that it cannot end before the transaction does: otherwise the token family
+ * of the code would outlive it. False when the session was revoked, or when the code has none.
+ */
+export async function lockSessionOfCode(tx: Tx, codeHash: Uint8Array): Promise<boolean> {
+  const row = await tx
+    .updateTable('sessions')
+    .set((eb) => ({ last_seen_at: eb.ref('last_seen_at') }))
+    .where('id', '=', (eb) =>
+      eb.selectFrom('authorization_codes').select('session_id').where('code_hash', '=', codeHash).$castTo<{
+        session_id: string
+      }>(),
+    )
+    .where('revoked_at', 'is', null)
+    .returning('id')
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /** When a user signs in again in the same browser, the new session takes over what apps got from the old one. */
 export async function moveAppsOfSession(
   tx: Tx,

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Insertable } from 'kysely'
+import type { CompiledQuery, Insertable } from 'kysely'
 import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../crypto/ids.ts'
 import { clientIp } from '../http/limits/client-address.ts'
@@ -51,15 +51,23 @@ const sweepBatch = 1_000
 export class Audit {
   readonly record: RecordAudit
   readonly #database: Database
+  readonly #clock: Clock
   readonly #log: Log
   readonly #retention: number
 
   /** @param parts.retention milliseconds until a row is deleted. */
   constructor(parts: { database: Database; clock: Clock; log: Log; retention: number }) {
     this.#database = parts.database
+    this.#clock = parts.clock
     this.#log = parts.log
     this.#retention = parts.retention
     this.record = createRecordAudit(parts.clock)
+  }
+
+  /** The statement that writes an entry. */
+  statement(entry: AuditEntry): CompiledQuery {
+    const row = auditRow(entry, this.#clock.now())
+    return this.#database.reader.insertInto('audit_log').values(row).compile()
   }
 
   /**

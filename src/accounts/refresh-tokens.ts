@@ -108,7 +108,7 @@ export class RefreshTokens {
     const { at, acr, amr } = family.authentication
     const now = clock.now()
     const expiresAt = now + Math.min(limits.lifetime, family.lifetime ?? limits.lifetime)
-    await tx
+    const inserted = tx
       .insertInto('token_families')
       .values({
         id: family.familyId,
@@ -130,7 +130,12 @@ export class RefreshTokens {
       })
       .execute()
     const selection = { userId, now, limit: limits.perUser }
-    const { length: count } = await revokeBeyondLimit(tx, 'token_families', selection)
+    // Together: on PostgreSQL they are sent at once.
+    const [, { length: count }, token] = await Promise.all([
+      inserted,
+      revokeBeyondLimit(tx, 'token_families', selection),
+      this.#issue(tx, family.familyId, expiresAt),
+    ])
     if (count > 0)
       await record(tx, {
         action: 'tokens.revoked',
@@ -140,7 +145,7 @@ export class RefreshTokens {
         detail: { reason: 'limit', count },
       })
     lastSeen.updateUser(userId, now)
-    return this.#issue(tx, family.familyId, expiresAt)
+    return token
   }
 
   /**

@@ -176,18 +176,6 @@ export class Sessions {
     return { token, maxAge: Math.max(1, Math.floor((row.expires_at - clock.now()) / 1000)) }
   }
 
-  /** Whether a session is not revoked. Until the end of the transaction it cannot be revoked. */
-  async lock(tx: Tx, id: string): Promise<boolean> {
-    const row = await tx
-      .updateTable('sessions')
-      .set((eb) => ({ last_seen_at: eb.ref('last_seen_at') }))
-      .where('id', '=', id)
-      .where('revoked_at', 'is', null)
-      .returning('id')
-      .executeTakeFirst()
-    return row !== undefined
-  }
-
   /** The user's live sessions, newest first, `limit` at most. */
   async list(userId: string, limit: number): Promise<ListedCredential[]> {
     const { database, clock, limits } = this.#parts

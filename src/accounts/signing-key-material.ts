@@ -1,3 +1,4 @@
+import { createPrivateKey, type JsonWebKeyInput, type KeyObject } from 'node:crypto'
 import type { CryptoKey, JWK } from 'jose'
 import type { Keyring } from '../crypto/keyring.ts'
 import { sealedColumns } from '../crypto/sealed-columns.ts'
@@ -35,11 +36,10 @@ export async function importPublicKey(row: SigningKeysTable): Promise<LoadedKey>
   return { row, jwk, publicKey: (await importJWK(jwk, row.algorithm)) as CryptoKey }
 }
 
-export async function openPrivateKey(
+export function openPrivateKey(
   keyring: Keyring,
-  { kid, private_jwk: sealed, algorithm }: SigningKeysTable,
-): Promise<CryptoKey> {
-  const { importJWK } = await import('jose')
+  { kid, private_jwk: sealed }: SigningKeysTable,
+): KeyObject {
   const privateJwk = keyring.open(sealed, contextOf({ kid })).toString()
-  return (await importJWK(JSON.parse(privateJwk) as JWK, algorithm)) as CryptoKey
+  return createPrivateKey({ key: JSON.parse(privateJwk) as JsonWebKeyInput['key'], format: 'jwk' })
 }

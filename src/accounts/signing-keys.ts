@@ -1,7 +1,8 @@
-import { createHash } from 'node:crypto'
+import { createHash, type KeyObject } from 'node:crypto'
 import type { CryptoKey, JSONWebKeySet, JWTPayload } from 'jose'
 import type { Clock } from '../runtime/clock.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import { signJwt, type SigningAlgorithm } from '../crypto/signed-jwt.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { SigningKeysTable } from '../storage/tables.ts'
 import type { AuditOrigin, RecordAudit } from './audit.ts'
@@ -17,8 +18,6 @@ import {
 
 /** Signs access tokens, and the id_tokens of clients that ask for no other algorithm. */
 const defaultAlgorithm = 'ES256'
-
-export type SigningAlgorithm = 'ES256' | 'RS256' | 'EdDSA'
 
 /** Milliseconds from the publication of a key to its first signature: longer than verifiers may cache the JWKS. */
 const publicationLead = 3_600_000
@@ -56,7 +55,7 @@ export interface SigningKeysParts {
 export class SigningKeys {
   readonly #parts: SigningKeysParts
   #loaded: Promise<LoadedKeys> | undefined
-  readonly #signers = new Map<string, { kid: string; key: Promise<CryptoKey> }>()
+  readonly #signers = new Map<string, { kid: string; key: KeyObject }>()
 
   constructor(parts: SigningKeysParts) {
     this.#parts = parts
@@ -73,9 +72,8 @@ export class SigningKeys {
     claims: JWTPayload,
     { typ, algorithm = defaultAlgorithm }: { typ: string; algorithm?: SigningAlgorithm },
   ): Promise<string> {
-    const { SignJWT } = await import('jose')
     const { kid, key } = await this.#signer(algorithm)
-    return new SignJWT(claims).setProtectedHeader({ alg: algorithm, typ, kid }).sign(key)
+    return signJwt({ alg: algorithm, typ, kid }, claims, key)
   }
 
   /**
@@ -119,7 +117,7 @@ export class SigningKeys {
   }
 
   /** The newest key of an algorithm that is active. */
-  async #signer(algorithm: SigningAlgorithm): Promise<{ kid: string; key: CryptoKey }> {
+  async #signer(algorithm: SigningAlgorithm): Promise<{ kid: string; key: KeyObject }> {
     const loaded = await this.#current()
     const now = this.#parts.clock.now()
     const valid = (await this.#withKeyOf(loaded, algorithm)).filter(({ row }) => isValid(row, now))
@@ -127,9 +125,11 @@ export class SigningKeys {
     const newest = valid.findLast(({ row }) => row.active_at <= now) ?? valid[0]
     if (!newest) throw new Error(`there is no signing key for ${algorithm}`)
     const { kid } = newest.row
-    if (this.#signers.get(algorithm)?.kid !== kid)
-      this.#signers.set(algorithm, { kid, key: openPrivateKey(this.#parts.keyring, newest.row) })
-    return { kid, key: await this.#signers.get(algorithm)!.key }
+    const known = this.#signers.get(algorithm)
+    if (known?.kid === kid) return known
+    const signer = { kid, key: openPrivateKey(this.#parts.keyring, newest.row) }
+    this.#signers.set(algorithm, signer)
+    return signer
   }
 
   /** The keys of an algorithm. The first one is created at its first use. */

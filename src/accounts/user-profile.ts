@@ -29,23 +29,27 @@ export async function readUserProfile(
   userId: string,
   admins: readonly AdminRule[],
 ): Promise<UserProfile | undefined> {
-  const user = await db
+  const rows = await db
     .selectFrom('users')
-    .select(['id', 'email', 'name', 'provider', 'provider_id', 'created_at'])
+    .leftJoin('identities', 'identities.user_id', 'users.id')
+    .select(['users.id as id', 'users.email as userEmail', 'users.name as name', 'users.created_at as created_at'])
+    .select(['users.provider as userProvider', 'users.provider_id as userProviderId'])
     .select(roleExpression(admins).as('role'))
-    .where('id', '=', userId)
-    .executeTakeFirst()
-  if (!user) return undefined
-  const identities = await db
-    .selectFrom('identities')
-    .select(['provider', 'provider_id', 'email', 'email_verified', 'picture', 'groups', 'updated_at'])
-    .where('user_id', '=', userId)
-    .orderBy('last_used_at', 'desc')
+    .select(['identities.provider as provider', 'identities.provider_id as provider_id'])
+    .select(['identities.email as email', 'identities.email_verified as email_verified'])
+    .select(['identities.picture as picture', 'identities.groups as groups'])
+    .select('identities.updated_at as updated_at')
+    .where('users.id', '=', userId)
+    .orderBy('identities.last_used_at', 'desc')
     .limit(maxIdentities)
     .execute()
-  const { id, role, email, name } = user
+  const [user] = rows
+  if (!user) return undefined
+  // A user without an identity has one row without them.
+  const identities = rows.filter(({ provider }) => provider !== null)
+  const { id, role, userEmail: email, name } = user
   const first = identities.find(
-    (one) => one.provider === user.provider && one.provider_id === user.provider_id,
+    (one) => one.provider === user.userProvider && one.provider_id === user.userProviderId,
   )
   const groups = new Set(identities.flatMap((one) => storedGroups(one.groups)))
   return {

@@ -85,8 +85,8 @@ export function createClients(
 /** The OpenID Provider: the applications of the product sign in with this service. */
 export function createOAuth2(parts: OAuth2Parts): OAuth2 {
   const { clients, database, keyring, clock, log, baseUrl, accounts } = parts
-  const { refreshTokens, users, sessions, signingKeys: keys } = accounts
-  const codes = new AuthorizationCodes({ database, clock, refreshTokens, users, sessions })
+  const { refreshTokens, users, signingKeys: keys } = accounts
+  const codes = new AuthorizationCodes({ database, clock, refreshTokens })
   const userClaims = new UserClaims(users, database.reader)
   const idTokens = new IdTokens({ keys, clock, baseUrl, userClaims })
   const management = new ClientManagement({
@@ -116,8 +116,12 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
       if (pathname !== `${basePathOf(baseUrl())}/oauth2/authorize`) return undefined
       return (await clients.find(searchParams.get('client_id') ?? ''))?.name
     },
-    issueCode: (tx, app, user) =>
-      codes.issue(tx, { ...app, sessionId: null, scope: null, resource: null, nonce: null }, user),
+    async issueCode(tx, app, user) {
+      const grant = { ...app, sessionId: null, scope: null, resource: null, nonce: null }
+      const { code, statement } = codes.issue(grant, user)
+      await tx.executeQuery(statement)
+      return code
+    },
     async routes(app) {
       const cursors = new Cursors(keyring)
       clientRoutes(app, management, new ClientList(database, cursors, clients.declared()))

@@ -148,6 +148,8 @@ interface CommonDatabase {
   transaction<T>(work: (tx: Tx, last: RunLast) => Promise<T>, options?: TransactionOptions): Promise<T>
   /** Runs a single writing statement as a transaction: on PostgreSQL one round trip instead of three. */
   single<T>(statement: (db: Queryable) => Promise<T>): Promise<T>
+  /** Runs inserts in one transaction: on PostgreSQL as one statement in one round trip. None may need the effect of another. */
+  insertTogether(inserts: readonly CompiledQuery[]): Promise<void>
   begin(options?: TransactionOptions): LazyTransaction
   /** Transactions that short pieces of work share, because a commit costs more than most of them. */
   share<Note>(beforeCommit: BeforeCommit<Note>): SharedTransactions<Note>

@@ -83,16 +83,17 @@ export class Decision {
     const authentication = { at, acr, amr, proof: session.authenticationProof ?? 'asserted' }
     const userAgent = request.headers['user-agent']
     const user = { userId, provider, address: clientIp(request), userAgent, authentication }
-    return database.transaction(async (tx) => {
-      await this.#consume(tx, asked)
-      await also?.(tx)
-      await audit.record(tx, {
-        ...originOf(request, session),
-        action: 'app.authorized',
-        target: `app:${client.id}`,
+    const { code, statement } = codes.issue(grant, user)
+    const entry = { action: 'app.authorized', target: `app:${client.id}` } as const
+    const inserts = [audit.statement({ ...originOf(request, session), ...entry }), statement]
+    if (!isParked(asked) && !also) await database.insertTogether(inserts)
+    else
+      await database.transaction(async (tx) => {
+        await this.#consume(tx, asked)
+        await also?.(tx)
+        for (const insert of inserts) await tx.executeQuery(insert)
       })
-      return codes.issue(tx, grant, user)
-    })
+    return code
   }
 
   /** Uses up the request that a person did not allow. */
@@ -105,8 +106,8 @@ export class Decision {
     })
   }
 
-  async #consume(tx: Tx, { stored }: Wanted): Promise<void> {
-    if (stored && !stored.pushed && !(await this.#parts.requests.consume(tx, stored)))
+  async #consume(tx: Tx, asked: Wanted): Promise<void> {
+    if (isParked(asked) && !(await this.#parts.requests.consume(tx, asked.stored)))
       throw new Problem('invalid-parameter', {
         parameter: 'request_uri',
         detail: 'The request was used before. Start again in the app.',
@@ -179,6 +180,11 @@ export class Decision {
     if (stored && !stored.pushed) return stored.requestUri
     return this.#parts.requests.store('parked', client.id, parameters, browser)
   }
+}
+
+/** Whether a request waited here. A pushed one was used up when it was read. */
+function isParked(asked: Wanted): asked is Wanted & { stored: StoredRequest } {
+  return asked.stored !== undefined && !asked.stored.pushed
 }
 
 function originOf(

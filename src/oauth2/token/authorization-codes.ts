@@ -1,8 +1,8 @@
+import type { CompiledQuery } from 'kysely'
 import type { AuditOrigin } from '../../accounts/audit.ts'
 import type { Family, InvalidGrant, RefreshTokens } from '../../accounts/refresh-tokens.ts'
 import type { SignedInUser } from '../../accounts/authentication.ts'
-import type { Sessions } from '../../accounts/sessions.ts'
-import type { Users } from '../../accounts/users.ts'
+import { lockSessionOfCode } from '../../accounts/apps-of-sessions.ts'
 import { storableUserAgent } from '../../accounts/user-agent.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { equalBytes } from '../../crypto/constant-time.ts'
@@ -46,8 +46,6 @@ export interface AuthorizationCodesParts {
   database: Database
   clock: Clock
   refreshTokens: RefreshTokens
-  users: Users
-  sessions: Sessions
 }
 
 /** The tokens of a code, and the nonce of its request. */
@@ -65,9 +63,10 @@ export class AuthorizationCodes {
     this.#parts = parts
   }
 
-  async issue(tx: Tx, grant: CodeGrant, user: SignedInUser): Promise<string> {
+  /** A new code, and the statement that stores it. */
+  issue(grant: CodeGrant, user: SignedInUser): { code: string; statement: CompiledQuery } {
     const code = newToken()
-    await tx
+    const statement = this.#parts.database.reader
       .insertInto('authorization_codes')
       .values({
         code_hash: hashToken(code),
@@ -89,8 +88,8 @@ export class AuthorizationCodes {
         used_at: null,
         family_id: null,
       })
-      .execute()
-    return code
+      .compile()
+    return { code, statement }
   }
 
   /**
@@ -102,22 +101,33 @@ export class AuthorizationCodes {
     request: AppCodeExchange,
     accept?: (family: Family) => void,
   ): Promise<ExchangedCode | InvalidGrant> {
-    const { database, clock, refreshTokens, users } = this.#parts
+    const { database, clock, refreshTokens } = this.#parts
     const now = clock.now()
     const hash = hashToken(request.code)
     const familyId = refreshTokens.newFamilyId()
     return database.transaction(async (tx) => {
-      const isOver = await this.#isSessionOver(tx, hash)
-      const row = await tx
-        .updateTable('authorization_codes')
-        .set({ used_at: now, family_id: familyId })
-        .where('code_hash', '=', hash)
-        .where('used_at', 'is', null)
-        .returningAll()
-        .executeTakeFirst()
+      // The end of a session locks the session before the code, too.
+      const [isLocked, row] = await Promise.all([
+        lockSessionOfCode(tx, hash),
+        tx
+          .updateTable('authorization_codes')
+          .set({ used_at: now, family_id: familyId })
+          .where('code_hash', '=', hash)
+          .where('used_at', 'is', null)
+          .returningAll()
+          .returning((eb) =>
+            eb
+              .selectFrom('users')
+              .select('blocked_at')
+              .whereRef('users.id', '=', 'authorization_codes.user_id')
+              .as('user_blocked_at'),
+          )
+          .executeTakeFirst(),
+      ])
       if (!row) return { invalidGrant: true, userId: await this.#revokeFamilyOf(tx, hash, request.origin) }
       const { user_id: userId, client_id: clientId, provider, address, user_agent: userAgent, acr, amr } = row
-      if (isOver || !isValid(row, request, now) || (await users.isBlocked(tx, userId)))
+      const isOver = row.session_id !== null && !isLocked
+      if (isOver || row.user_blocked_at !== null || !isValid(row, request, now))
         return { invalidGrant: true, userId }
       const { authenticated_at: authenticatedAt, session_id: sessionId, scope, resource, nonce } = row
       const authentication = { at: authenticatedAt, acr, amr }
@@ -129,20 +139,6 @@ export class AuthorizationCodes {
       const refreshToken = await refreshTokens.createFamily(tx, created)
       return { family, refreshToken, nonce }
     })
-  }
-
-  /**
-   * Whether the session of a code was revoked. If not, it is locked: otherwise it could end at the same time, and the family
-   * would outlive it. Its end locks the session before the code, too.
-   */
-  async #isSessionOver(tx: Tx, hash: Uint8Array): Promise<boolean> {
-    const code = await tx
-      .selectFrom('authorization_codes')
-      .select('session_id')
-      .where('code_hash', '=', hash)
-      .executeTakeFirst()
-    const sessionId = code?.session_id ?? null
-    return sessionId !== null && !(await this.#parts.sessions.lock(tx, sessionId))
   }
 
   async sweep(now: number): Promise<void> {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { SigningAlgorithm, SigningKeys } from '../../accounts/signing-keys.ts'
+import type { SigningKeys } from '../../accounts/signing-keys.ts'
+import type { SigningAlgorithm } from '../../crypto/signed-jwt.ts'
 import type { Family } from '../../accounts/refresh-tokens.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Client } from '../clients/client.ts'

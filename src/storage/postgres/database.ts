@@ -6,7 +6,8 @@ import { kyselyOver } from '../query-runner.ts'
 import { SharedTransactionQueue } from '../sharing/shared-transaction-queue.ts'
 import { translateError } from '../unavailable.ts'
 import { queryRows } from './driver/queries.ts'
-import { bounded, toResult } from './driver/statement.ts'
+import { joinInserts } from './driver/joined-inserts.ts'
+import { bounded, toResult, toStatement } from './driver/statement.ts'
 import { ConnectionShares } from './pool/connection-shares.ts'
 import { openConnections, type ConnectionOptions, type Connections } from './connections.ts'
 import { liveConnections } from './pool/live-connections.ts'
@@ -75,6 +76,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
       client ? queryRows(client, statement) : lists.run(() => queryRows(pool, statement)),
     reader: autocommitting,
     single: (statement) => statement(autocommitting),
+    insertTogether: async (inserts) => void (await run(pool, joinInserts(inserts))),
     ...transactionsOf(pool, revocations),
     share: sharing(connections, options),
     signal: (name) => notifications.send(name),
@@ -149,7 +151,7 @@ function sharing(
 
 async function run(pool: Pool, query: CompiledQuery): Promise<QueryResult<unknown>> {
   try {
-    return toResult(await pool.query(query.sql, query.parameters as unknown[]))
+    return toResult(await pool.query(toStatement(query)))
   } catch (error) {
     throw translateError(error)
   }

@@ -113,7 +113,7 @@ function dataVersionOf({ reading, gate }: Connections): () => number {
 function batchesOf(
   { batches, gate }: Connections,
   writer: ThreadClient<WriterTasks>,
-): Pick<SqliteDatabase, 'batch' | 'batchAside'> {
+): Pick<SqliteDatabase, 'batch' | 'batchAside' | 'insertTogether'> {
   async function whileHeld<T>(priority: WritePriority, work: () => Promise<T>): Promise<T> {
     const release = await gate.acquire(priority)
     try {
@@ -122,11 +122,16 @@ function batchesOf(
       release()
     }
   }
+  const batch: SqliteDatabase['batch'] = (priority, work) =>
+    whileHeld(priority, async () => {
+      await beginImmediate(batches)
+      return finish(batches, () => work(batches))
+    })
   return {
-    batch: (priority, work) =>
-      whileHeld(priority, async () => {
-        await beginImmediate(batches)
-        return finish(batches, () => work(batches))
+    batch,
+    insertTogether: (inserts) =>
+      batch('request', (connection) => {
+        for (const insert of inserts) execute(connection, insert)
       }),
     batchAside: (priority, statements) =>
       whileHeld(priority, () => untilFree(() => write(writer, statements))),

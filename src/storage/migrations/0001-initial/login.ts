@@ -23,8 +23,8 @@ export const login: SchemaPart = {
       authenticated_at ${time} not null, acr ${sortedText}, amr ${sortedText},
       session_id ${sortedText}, scope text, resource text
     ) ${strictByKey};
-    -- For the list of a user's apps, and for the cascade.
-    create index token_families_of_user on token_families (user_id);
+    -- For the list of a user's apps, and for the cascade. Revoked ones stay until the sweeper comes, and are passed over.
+    create index token_families_of_user on token_families (user_id, revoked_at);
     -- For the end of the browser's session that the app signed in with.
     create index token_families_of_session on token_families (session_id) where session_id is not null;
     -- For the list of an app's sign-ins, for the end of a client, and to see whether it was ever used.

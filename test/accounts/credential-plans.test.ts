@@ -1,0 +1,45 @@
+// The limit of credentials of a user costs the same, however many of them were revoked.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { sql, type CompiledQuery } from 'kysely'
+import { revokeBeyondLimit } from '../../src/accounts/credential-store.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { transactionOver } from '../../src/storage/query-runner.ts'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+
+onEachEngine('credentials of a user', (engine) => {
+  let home: TestDatabase
+  let database: Database
+
+  before(async () => {
+    home = await engine.createDatabase()
+    database = await openDatabase(home.url)
+    await migrate(database)
+  })
+  after(async () => {
+    await database.close()
+    await home.drop()
+  })
+
+  for (const table of ['sessions', 'token_families'] as const)
+    test(`revoked ${table} are not read for the limit`, async () => {
+      let statement: CompiledQuery | undefined
+      const recording = transactionOver(engine.name, (query) => {
+        statement = query
+        return Promise.resolve({ rows: [] })
+      })
+      await revokeBeyondLimit(recording, table, { userId: 'u1', now: 1, limit: 100 })
+      const { sql: text, parameters } = statement!
+      const plan = await database.transaction(async (tx) => {
+        // The table is empty, so PostgreSQL would read all of it.
+        if (engine.name === 'postgres') await sql`set local enable_seqscan = off`.execute(tx)
+        const explain = engine.name === 'postgres' ? 'explain' : 'explain query plan'
+        return tx.executeQuery({ ...statement!, sql: `${explain} ${text}`, parameters })
+      })
+      const condition =
+        engine.name === 'postgres' ? /user_id = .*AND \(revoked_at IS NULL\)/ : /\(user_id=\? AND revoked_at=\?\)/
+      assert.match(JSON.stringify(plan.rows), condition)
+    })
+})

@@ -1,0 +1,57 @@
+// Inserts that are one transaction: on PostgreSQL one statement.
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { sql, type CompiledQuery } from 'kysely'
+import type { Database } from '../../src/storage/database.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+
+onEachEngine('inserts together', (engine) => {
+  let home: TestDatabase
+  let database: Database
+
+  before(async () => {
+    home = await engine.createDatabase()
+    database = await openDatabase(home.url)
+    await database.transaction(async (tx) => {
+      await sql`create table words (word text primary key, number integer)`.execute(tx)
+      await sql`create table uses (word text not null references words (word), note text)`.execute(tx)
+    })
+  })
+  beforeEach(async () => {
+    await database.transaction(async (tx) => {
+      await sql`delete from uses`.execute(tx)
+      await sql`delete from words`.execute(tx)
+    })
+  })
+  after(async () => {
+    await database.close()
+    await home.drop()
+  })
+
+  const word = (name: string, number: number): CompiledQuery =>
+    sql`insert into words (word, number) values (${name}, ${number})`.compile(database.reader)
+  const use = (name: string, note: string): CompiledQuery =>
+    sql`insert into uses (word, note) values (${name}, ${note})`.compile(database.reader)
+  const rows = async (): Promise<unknown[]> =>
+    (
+      await sql`select words.word as word, number, note from words left join uses on uses.word = words.word
+        order by words.word`.execute(database.reader)
+    ).rows.map((row) => ({ ...(row as object) }))
+
+  test('each gets its own values', async () => {
+    await database.insertTogether([word('one', 1), use('one', '$1'), word('two', 2)])
+    assert.deepEqual(await rows(), [
+      { word: 'one', number: 1, note: '$1' },
+      { word: 'two', number: 2, note: null },
+    ])
+  })
+
+  test('one that fails undoes the others, and the next ones succeed', async () => {
+    await assert.rejects(database.insertTogether([word('one', 1), use('none', 'x')]))
+    assert.deepEqual(await rows(), [])
+    await database.insertTogether([word('one', 1)])
+    await assert.rejects(database.insertTogether([word('two', 2), word('one', 3)]))
+    assert.deepEqual(await rows(), [{ word: 'one', number: 1, note: null }])
+  })
+})
