@@ -1,3 +1,4 @@
+import { buildOnce } from '../storage/built-once.ts'
 import type { Tx } from '../storage/database.ts'
 
 /** Which sessions of a user ended, and when. */
@@ -37,23 +38,27 @@ export async function endAppsOfSessions(tx: Tx, { userId, sessionIds, now }: End
   )
 }
 
+const lockOfCode = buildOnce((db, { codeHash }: { codeHash: Uint8Array }) =>
+  db
+    .updateTable('sessions')
+    .set((eb) => ({ last_seen_at: eb.ref('last_seen_at') }))
+    .where('id', '=', (eb) =>
+      eb
+        .selectFrom('authorization_codes')
+        .select('session_id')
+        .where('code_hash', '=', codeHash)
+        .$castTo<{ session_id: string }>(),
+    )
+    .where('revoked_at', 'is', null)
+    .returning('id'),
+)
+
 /**
  * Locks the browser session that a code was issued in, so that it cannot end before the transaction does: otherwise the token family
  * of the code would outlive it. False when the session was revoked, or when the code has none.
  */
 export async function lockSessionOfCode(tx: Tx, codeHash: Uint8Array): Promise<boolean> {
-  const row = await tx
-    .updateTable('sessions')
-    .set((eb) => ({ last_seen_at: eb.ref('last_seen_at') }))
-    .where('id', '=', (eb) =>
-      eb.selectFrom('authorization_codes').select('session_id').where('code_hash', '=', codeHash).$castTo<{
-        session_id: string
-      }>(),
-    )
-    .where('revoked_at', 'is', null)
-    .returning('id')
-    .executeTakeFirst()
-  return row !== undefined
+  return (await tx.executeQuery(lockOfCode(tx, { codeHash }))).rows.length > 0
 }
 
 /** When a user signs in again in the same browser, the new session takes over what apps got from the old one. */

@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify'
-import type { CompiledQuery, Insertable } from 'kysely'
+import type { CompiledQuery } from 'kysely'
 import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../crypto/ids.ts'
 import { clientIp } from '../http/limits/client-address.ts'
 import type { Principal } from '../http/access/principal.ts'
-import type { Database, Tx } from '../storage/database.ts'
-import type { AuditLogTable } from '../storage/tables.ts'
+import { insertOf } from '../storage/built-once.ts'
+import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { AuditAction } from './audit-actions.ts'
 import { storableUserAgent } from './user-agent.ts'
@@ -66,8 +66,7 @@ export class Audit {
 
   /** The statement that writes an entry. */
   statement(entry: AuditEntry): CompiledQuery {
-    const row = auditRow(entry, this.#clock.now())
-    return this.#database.reader.insertInto('audit_log').values(row).compile()
+    return auditStatement(this.#database.reader, entry, this.#clock.now())
   }
 
   /**
@@ -109,15 +108,15 @@ export class Audit {
 /** For commands, which run without the service. */
 export function createRecordAudit(clock: Clock): RecordAudit {
   return async (tx, entry) => {
-    await tx.insertInto('audit_log').values(auditRow(entry, clock.now())).execute()
+    await tx.executeQuery(auditStatement(tx, entry, clock.now()))
   }
 }
 
 /** The origin of decisions of the service that neither a call nor a schedule caused. */
 export const byService: AuditOrigin = { actor: 'service' }
 
-function auditRow(entry: AuditEntry, now: number): Insertable<AuditLogTable> {
-  return {
+function auditStatement(db: Queryable, entry: AuditEntry, now: number): CompiledQuery {
+  return insertOf(db, 'audit_log', {
     id: newId(now),
     created_at: now,
     action: entry.action,
@@ -132,7 +131,7 @@ function auditRow(entry: AuditEntry, now: number): Insertable<AuditLogTable> {
     session_id: entry.sessionId ?? null,
     user_agent: storableUserAgent(entry.userAgent),
     detail: entry.detail === undefined ? null : JSON.stringify(entry.detail),
-  }
+  })
 }
 
 /** The origin of a request. */

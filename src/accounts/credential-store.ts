@@ -1,3 +1,4 @@
+import { buildOnce } from '../storage/built-once.ts'
 import type { Queryable, Tx } from '../storage/database.ts'
 import type { TokenFamiliesTable } from '../storage/tables.ts'
 
@@ -73,30 +74,43 @@ export async function revokeCredentials(
   return (await rows.returning('id').execute()).map((row) => row.id)
 }
 
+interface BeyondLimit {
+  userId: string
+  now: number
+  limit: number
+}
+
+const beyondLimit = { sessions: beyondLimitOf('sessions'), token_families: beyondLimitOf('token_families') }
+
+function beyondLimitOf(table: CredentialTable) {
+  return buildOnce((db, { userId, now, limit }: BeyondLimit) =>
+    db
+      .updateTable(typed(table))
+      .set({ revoked_at: now })
+      .where('id', 'in', (eb) =>
+        eb
+          .selectFrom(typed(table))
+          .select('id')
+          .where('user_id', '=', userId)
+          .where('revoked_at', 'is', null)
+          .where('expires_at', '>', now)
+          .orderBy('last_seen_at', 'desc')
+          .orderBy('id', 'desc')
+          .limit(batchSize)
+          .offset(limit),
+      )
+      .returning('id'),
+  )
+}
+
 /** Revokes a user's least recently used credentials, so that `limit` of them remain. Returns their ids. */
 export async function revokeBeyondLimit(
   tx: Tx,
   table: CredentialTable,
-  { userId, now, limit }: { userId: string; now: number; limit: number },
+  selection: BeyondLimit,
 ): Promise<string[]> {
-  const revoked = await tx
-    .updateTable(typed(table))
-    .set({ revoked_at: now })
-    .where('id', 'in', (eb) =>
-      eb
-        .selectFrom(typed(table))
-        .select('id')
-        .where('user_id', '=', userId)
-        .where('revoked_at', 'is', null)
-        .where('expires_at', '>', now)
-        .orderBy('last_seen_at', 'desc')
-        .orderBy('id', 'desc')
-        .limit(batchSize)
-        .offset(limit),
-    )
-    .returning('id')
-    .execute()
-  return revoked.map(({ id }) => id)
+  const { rows } = await tx.executeQuery(beyondLimit[table](tx, selection))
+  return rows.map(({ id }) => id)
 }
 
 /** Deletes credentials that are revoked or expired. @param idle milliseconds without use after which one expires. */

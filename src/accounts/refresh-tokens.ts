@@ -1,6 +1,7 @@
 import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../crypto/ids.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
+import { insertOf } from '../storage/built-once.ts'
 import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { Role, TokenFamiliesTable } from '../storage/tables.ts'
 import type { AuditOrigin, RecordAudit } from './audit.ts'
@@ -108,31 +109,28 @@ export class RefreshTokens {
     const { at, acr, amr } = family.authentication
     const now = clock.now()
     const expiresAt = now + Math.min(limits.lifetime, family.lifetime ?? limits.lifetime)
-    const inserted = tx
-      .insertInto('token_families')
-      .values({
-        id: family.familyId,
-        user_id: userId,
-        client_id: family.clientId,
-        provider: family.provider,
-        address,
-        user_agent: storableUserAgent(userAgent ?? undefined),
-        created_at: now,
-        last_seen_at: now,
-        authenticated_at: at,
-        acr,
-        amr,
-        expires_at: expiresAt,
-        revoked_at: null,
-        session_id: family.sessionId,
-        scope: family.scope,
-        resource: family.resource,
-      })
-      .execute()
+    const row = insertOf(tx, 'token_families', {
+      id: family.familyId,
+      user_id: userId,
+      client_id: family.clientId,
+      provider: family.provider,
+      address,
+      user_agent: storableUserAgent(userAgent ?? undefined),
+      created_at: now,
+      last_seen_at: now,
+      authenticated_at: at,
+      acr,
+      amr,
+      expires_at: expiresAt,
+      revoked_at: null,
+      session_id: family.sessionId,
+      scope: family.scope,
+      resource: family.resource,
+    })
     const selection = { userId, now, limit: limits.perUser }
     // Together: on PostgreSQL they are sent at once.
     const [, { length: count }, token] = await Promise.all([
-      inserted,
+      tx.executeQuery(row),
       revokeBeyondLimit(tx, 'token_families', selection),
       this.#issue(tx, family.familyId, expiresAt),
     ])
@@ -324,9 +322,8 @@ export class RefreshTokens {
     const { clock, limits } = this.#parts
     const now = clock.now()
     const token = newToken('rt_')
-    await tx
-      .insertInto('refresh_tokens')
-      .values({
+    await tx.executeQuery(
+      insertOf(tx, 'refresh_tokens', {
         token_hash: hashToken(token),
         family_id: familyId,
         parent_hash: parent,
@@ -334,8 +331,8 @@ export class RefreshTokens {
         expires_at: Math.min(now + limits.idle, familyExpiresAt),
         used_at: null,
         used_from: null,
-      })
-      .execute()
+      }),
+    )
     return token
   }
 }

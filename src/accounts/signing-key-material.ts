@@ -36,10 +36,7 @@ export async function importPublicKey(row: SigningKeysTable): Promise<LoadedKey>
   return { row, jwk, publicKey: (await importJWK(jwk, row.algorithm)) as CryptoKey }
 }
 
-export function openPrivateKey(
-  keyring: Keyring,
-  { kid, private_jwk: sealed }: SigningKeysTable,
-): KeyObject {
+export function openPrivateKey(keyring: Keyring, { kid, private_jwk: sealed }: SigningKeysTable): KeyObject {
   const privateJwk = keyring.open(sealed, contextOf({ kid })).toString()
   return createPrivateKey({ key: JSON.parse(privateJwk) as JsonWebKeyInput['key'], format: 'jwk' })
 }

@@ -1,5 +1,6 @@
+import { buildOnce } from '../storage/built-once.ts'
 import type { Queryable } from '../storage/database.ts'
-import type { Role } from '../storage/tables.ts'
+import type { IdentitiesTable, Role } from '../storage/tables.ts'
 import { roleExpression, type AdminRule } from './roles.ts'
 
 /** A user with what the providers of the identities assert about the person. */
@@ -24,25 +25,52 @@ const maxGroups = 200
 /** The identities of one user that are read. */
 const maxIdentities = 100
 
-export async function readUserProfile(
-  db: Queryable,
-  userId: string,
+/** What the statement below returns for each identity of the user. */
+type ProfileRow = Pick<UserProfile, 'id' | 'role' | 'name'> & {
+  userEmail: string | null
+  userProvider: string
+  userProviderId: string
+  created_at: number
+} & { [Column in IdentityColumn]: IdentitiesTable[Column] | null }
+
+type IdentityColumn =
+  | 'provider'
+  | 'provider_id'
+  | 'email'
+  | 'email_verified'
+  | 'picture'
+  | 'groups'
+  | 'updated_at'
+
+/** Reads the profile of a user; `undefined` when there is none. */
+export function userProfileReader(
   admins: readonly AdminRule[],
-): Promise<UserProfile | undefined> {
-  const rows = await db
-    .selectFrom('users')
-    .leftJoin('identities', 'identities.user_id', 'users.id')
-    .select(['users.id as id', 'users.email as userEmail', 'users.name as name', 'users.created_at as created_at'])
-    .select(['users.provider as userProvider', 'users.provider_id as userProviderId'])
-    .select(roleExpression(admins).as('role'))
-    .select(['identities.provider as provider', 'identities.provider_id as provider_id'])
-    .select(['identities.email as email', 'identities.email_verified as email_verified'])
-    .select(['identities.picture as picture', 'identities.groups as groups'])
-    .select('identities.updated_at as updated_at')
-    .where('users.id', '=', userId)
-    .orderBy('identities.last_used_at', 'desc')
-    .limit(maxIdentities)
-    .execute()
+): (db: Queryable, userId: string) => Promise<UserProfile | undefined> {
+  const statement = buildOnce((db, { userId }: { userId: string }) =>
+    db
+      .selectFrom('users')
+      .leftJoin('identities', 'identities.user_id', 'users.id')
+      .select([
+        'users.id as id',
+        'users.email as userEmail',
+        'users.name as name',
+        'users.created_at as created_at',
+      ])
+      .select(['users.provider as userProvider', 'users.provider_id as userProviderId'])
+      .select(roleExpression(admins).as('role'))
+      .select(['identities.provider as provider', 'identities.provider_id as provider_id'])
+      .select(['identities.email as email', 'identities.email_verified as email_verified'])
+      .select(['identities.picture as picture', 'identities.groups as groups'])
+      .select('identities.updated_at as updated_at')
+      .where('users.id', '=', userId)
+      .orderBy('identities.last_used_at', 'desc')
+      .limit(maxIdentities),
+  )
+  return async (db, userId) => profileOf((await db.executeQuery(statement(db, { userId }))).rows)
+}
+
+/** @param rows one for each identity, the one that was used last first */
+function profileOf(rows: readonly ProfileRow[]): UserProfile | undefined {
   const [user] = rows
   if (!user) return undefined
   // A user without an identity has one row without them.

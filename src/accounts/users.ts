@@ -3,7 +3,7 @@ import { newId } from '../crypto/ids.ts'
 import type { Queryable, Revocations, Tx } from '../storage/database.ts'
 import type { Role } from '../storage/tables.ts'
 import { Identities, type FoundUser, type ProviderIdentity, type StoredIdentity } from './identities.ts'
-import { readUserProfile, type UserProfile } from './user-profile.ts'
+import { userProfileReader, type UserProfile } from './user-profile.ts'
 import { isAdminIdentity, roleExpression, type AdminRule, type IdentityKey } from './roles.ts'
 
 export interface User {
@@ -19,12 +19,15 @@ export class Users {
   readonly #admins: readonly AdminRule[]
   readonly #revocations: Revocations
   readonly #identities: Identities
+  /** What the service knows about a user, for tokens, headers and pages; `undefined` when there is no such user. */
+  readonly profile: (db: Queryable, userId: string) => Promise<UserProfile | undefined>
 
   constructor(clock: Clock, admins: readonly AdminRule[], revocations: Revocations) {
     this.#clock = clock
     this.#admins = admins
     this.#revocations = revocations
     this.#identities = new Identities(clock)
+    this.profile = userProfileReader(admins)
   }
 
   async find(db: Queryable, id: string): Promise<User | undefined> {
@@ -33,11 +36,6 @@ export class Users {
       .select(['users.id', 'users.email', 'users.name', roleExpression(this.#admins).as('role')])
       .where('users.id', '=', id)
       .executeTakeFirst()
-  }
-
-  /** What the service knows about a user, for tokens, headers and pages; `undefined` when there is no such user. */
-  profile(db: Queryable, userId: string): Promise<UserProfile | undefined> {
-    return readUserProfile(db, userId, this.#admins)
   }
 
   /** The user's identities, oldest first. */

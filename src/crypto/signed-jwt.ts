@@ -24,15 +24,10 @@ export async function signJwt(
 }
 
 function signature(algorithm: SigningAlgorithm, data: Buffer, key: KeyObject): Buffer | Promise<Buffer> {
-  switch (algorithm) {
-    case 'ES256':
-      // Both numbers in 32 bytes each (RFC 7518, section 3.4), instead of in ASN.1.
-      return sign('sha256', data, { key, dsaEncoding: 'ieee-p1363' })
-    case 'EdDSA':
-      return sign(null, data, key)
-    case 'RS256':
-      return signAside('sha256', data, key)
-  }
+  if (algorithm === 'RS256') return signAside('sha256', data, key)
+  if (algorithm === 'EdDSA') return sign(null, data, key)
+  // Both numbers in 32 bytes each (RFC 7518, section 3.4), instead of in ASN.1.
+  return sign('sha256', data, { key, dsaEncoding: 'ieee-p1363' })
 }
 
 function encode(part: object): string {

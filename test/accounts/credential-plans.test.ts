@@ -39,7 +39,9 @@ onEachEngine('credentials of a user', (engine) => {
         return tx.executeQuery({ ...statement!, sql: `${explain} ${text}`, parameters })
       })
       const condition =
-        engine.name === 'postgres' ? /user_id = .*AND \(revoked_at IS NULL\)/ : /\(user_id=\? AND revoked_at=\?\)/
+        engine.name === 'postgres'
+          ? /user_id = .*AND \(revoked_at IS NULL\)/
+          : /\(user_id=\? AND revoked_at=\?\)/
       assert.match(JSON.stringify(plan.rows), condition)
     })
 })

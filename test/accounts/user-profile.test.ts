@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { readUserProfile } from '../../src/accounts/user-profile.ts'
+import { userProfileReader } from '../../src/accounts/user-profile.ts'
 import { Browser } from '../harness/browser.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
 import { engines, onEachEngine } from '../harness/engines.ts'
@@ -110,7 +110,7 @@ onEachEngine('the profile of a user', (engine) => {
   test('tells when the provider last changed something', async () => {
     become('changing', {})
     const { sub } = await signedIn()
-    const profile = async () => (await readUserProfile(service.database.reader, sub, []))!
+    const profile = async () => (await userProfileReader([])(service.database.reader, sub))!
     const first = await profile()
     await signedIn()
     assert.deepEqual(await profile(), first)
@@ -123,7 +123,7 @@ onEachEngine('the profile of a user', (engine) => {
       picture: 'https://img.example/ada.png',
       updatedAt: second.updatedAt,
     })
-    assert.equal(await readUserProfile(service.database.reader, 'nobody', []), undefined)
+    assert.equal(await userProfileReader([])(service.database.reader, 'nobody'), undefined)
   })
 })
 

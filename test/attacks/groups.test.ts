@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { engines, onEachEngine } from '#test/harness/engines.ts'
 import { startTestService } from '#test/harness/service.ts'
-import { readUserProfile } from '../../src/accounts/user-profile.ts'
+import { userProfileReader } from '../../src/accounts/user-profile.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
 import type { Me } from '../login/harness.ts'
 import { Upstream } from '../login/upstream.ts'
@@ -17,7 +17,7 @@ onEachEngine('attacks by groups', (engine) => {
       UNMAPPED: {},
     },
   })
-  const profile = async (id: string) => (await readUserProfile(site.service.database.reader, id, []))!
+  const profile = async (id: string) => (await userProfileReader([])(site.service.database.reader, id))!
 
   const noGroup: [string, unknown][] = [
     ['a number', 7],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { readUserProfile } from '../../src/accounts/user-profile.ts'
+import { userProfileReader } from '../../src/accounts/user-profile.ts'
 import { upToCallback, whoAmI, type Me } from './harness.ts'
 import { Site } from './site.ts'
 import { Upstream } from './upstream.ts'
@@ -20,7 +20,7 @@ onEachEngine('groups and roles of a provider', (engine) => {
     },
     config: { login: { providers: { only: { roles: { admin: ['operators'], exclusive: true } } } } },
   })
-  const profile = async (id: string) => (await readUserProfile(site.service.database.reader, id, []))!
+  const profile = async (id: string) => (await userProfileReader([])(site.service.database.reader, id))!
   const signedIn = async (path?: string): Promise<Me> => (await site.signedIn(path)) as Me
 
   test('a group makes its members admins at the first sign-in, with an audit row', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { readUserProfile } from '../../src/accounts/user-profile.ts'
+import { userProfileReader } from '../../src/accounts/user-profile.ts'
 import { accountsOf, whoAmI, type Me } from './harness.ts'
 import { Upstream } from './upstream.ts'
 
@@ -20,7 +20,7 @@ onEachEngine('values of the user that follow the provider', (engine) => {
   test('each sign-in updates e-mail address and name, with an audit row that has no values', async () => {
     site.become('follows', {}, ada)
     const { id } = await shown()
-    const profile = async () => (await readUserProfile(site.service.database.reader, id, []))!
+    const profile = async () => (await userProfileReader([])(site.service.database.reader, id))!
     const before = await profile()
     assert.deepEqual(await site.audit(id, 'user.profile_changed'), [], 'not at the first sign-in')
     site.become('follows', {}, { ...ada, name: 'Ada Lovelace', email: 'lovelace@example.com' })
@@ -37,7 +37,7 @@ onEachEngine('values of the user that follow the provider', (engine) => {
     const { id } = await shown()
     site.become('silent', {}, { name: undefined })
     assert.deepEqual(await shown(), { id, name: 'Ada', email: 'ada@example.com' })
-    assert.equal((await readUserProfile(site.service.database.reader, id, []))!.emailVerified, false)
+    assert.equal((await userProfileReader([])(site.service.database.reader, id))!.emailVerified, false)
   })
 
   test('a provider with `off` changes nothing', async () => {
@@ -79,7 +79,7 @@ onEachEngine('values of the user that follow the provider', (engine) => {
     const me = await shown()
     assert.equal(me.id, attacker.id)
     assert.notEqual(me.id, victim.id)
-    assert.equal((await readUserProfile(site.service.database.reader, me.id, []))!.emailVerified, false)
+    assert.equal((await userProfileReader([])(site.service.database.reader, me.id))!.emailVerified, false)
     assert.deepEqual(await identities(), before)
     site.become('victim', {}, { ...ada, email: 'victim@example.com' })
     assert.equal((await shown()).id, victim.id)

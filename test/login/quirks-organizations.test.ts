@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import type { Reply, Request } from '#test/harness/shaped-provider.ts'
-import { readUserProfile } from '../../src/accounts/user-profile.ts'
+import { userProfileReader } from '../../src/accounts/user-profile.ts'
 import { counts, whoAmI } from './harness.ts'
 import { objectId, tenant } from './provider-shapes/openid.ts'
 import { startQuirks, type Quirks } from './quirks.ts'
@@ -49,7 +49,7 @@ async function rights(name: string): Promise<{ role: string; groups: readonly st
   const browser = new Browser()
   assert.equal(await quirks.outcome(name, browser), '/dashboard')
   const { id, role } = (await whoAmI(quirks.service, browser))!
-  return { role, groups: (await readUserProfile(quirks.service.database.reader, id, []))!.groups }
+  return { role, groups: (await userProfileReader([])(quirks.service.database.reader, id))!.groups }
 }
 
 describe('GitHub', () => {

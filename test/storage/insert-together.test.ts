@@ -37,7 +37,7 @@ onEachEngine('inserts together', (engine) => {
     (
       await sql`select words.word as word, number, note from words left join uses on uses.word = words.word
         order by words.word`.execute(database.reader)
-    ).rows.map((row) => ({ ...(row as object) }))
+    ).rows.map((row) => Object.assign({}, row))
 
   test('each gets its own values', async () => {
     await database.insertTogether([word('one', 1), use('one', '$1'), word('two', 2)])

@@ -8,6 +8,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { equalBytes } from '../../crypto/constant-time.ts'
 import { codeChallenge } from '../../crypto/pkce.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
+import { buildOnce, insertOf } from '../../storage/built-once.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { AuthorizationCodesTable } from '../../storage/tables.ts'
 
@@ -48,6 +49,26 @@ export interface AuthorizationCodesParts {
   refreshTokens: RefreshTokens
 }
 
+/** Uses a code that was not used, and tells whether its user is blocked. */
+const useStatement = buildOnce(
+  (db, { hash, now, familyId }: { hash: Uint8Array; now: number; familyId: string }) =>
+    db
+      .updateTable('authorization_codes')
+      .set({ used_at: now, family_id: familyId })
+      .where('code_hash', '=', hash)
+      .where('used_at', 'is', null)
+      .returning(['client_id', 'redirect_uri', 'challenge', 'session_id', 'scope', 'resource', 'nonce'])
+      .returning(['user_id', 'provider', 'address', 'user_agent', 'expires_at'])
+      .returning(['authenticated_at', 'acr', 'amr'])
+      .returning((eb) =>
+        eb
+          .selectFrom('users')
+          .select('blocked_at')
+          .whereRef('users.id', '=', 'authorization_codes.user_id')
+          .as('user_blocked_at'),
+      ),
+)
+
 /** The tokens of a code, and the nonce of its request. */
 export interface ExchangedCode {
   family: Family
@@ -66,29 +87,26 @@ export class AuthorizationCodes {
   /** A new code, and the statement that stores it. */
   issue(grant: CodeGrant, user: SignedInUser): { code: string; statement: CompiledQuery } {
     const code = newToken()
-    const statement = this.#parts.database.reader
-      .insertInto('authorization_codes')
-      .values({
-        code_hash: hashToken(code),
-        client_id: grant.clientId,
-        redirect_uri: grant.redirectUri,
-        challenge: grant.challenge,
-        session_id: grant.sessionId,
-        scope: grant.scope,
-        resource: grant.resource,
-        nonce: grant.nonce,
-        user_id: user.userId,
-        provider: user.provider,
-        address: user.address,
-        user_agent: storableUserAgent(user.userAgent),
-        authenticated_at: user.authentication.at,
-        acr: user.authentication.acr,
-        amr: user.authentication.amr,
-        expires_at: this.#parts.clock.now() + lifetime,
-        used_at: null,
-        family_id: null,
-      })
-      .compile()
+    const statement = insertOf(this.#parts.database.reader, 'authorization_codes', {
+      code_hash: hashToken(code),
+      client_id: grant.clientId,
+      redirect_uri: grant.redirectUri,
+      challenge: grant.challenge,
+      session_id: grant.sessionId,
+      scope: grant.scope,
+      resource: grant.resource,
+      nonce: grant.nonce,
+      user_id: user.userId,
+      provider: user.provider,
+      address: user.address,
+      user_agent: storableUserAgent(user.userAgent),
+      authenticated_at: user.authentication.at,
+      acr: user.authentication.acr,
+      amr: user.authentication.amr,
+      expires_at: this.#parts.clock.now() + lifetime,
+      used_at: null,
+      family_id: null,
+    })
     return { code, statement }
   }
 
@@ -107,23 +125,11 @@ export class AuthorizationCodes {
     const familyId = refreshTokens.newFamilyId()
     return database.transaction(async (tx) => {
       // The end of a session locks the session before the code, too.
-      const [isLocked, row] = await Promise.all([
+      const [isLocked, used] = await Promise.all([
         lockSessionOfCode(tx, hash),
-        tx
-          .updateTable('authorization_codes')
-          .set({ used_at: now, family_id: familyId })
-          .where('code_hash', '=', hash)
-          .where('used_at', 'is', null)
-          .returningAll()
-          .returning((eb) =>
-            eb
-              .selectFrom('users')
-              .select('blocked_at')
-              .whereRef('users.id', '=', 'authorization_codes.user_id')
-              .as('user_blocked_at'),
-          )
-          .executeTakeFirst(),
+        tx.executeQuery(useStatement(tx, { hash, now, familyId })),
       ])
+      const [row] = used.rows
       if (!row) return { invalidGrant: true, userId: await this.#revokeFamilyOf(tx, hash, request.origin) }
       const { user_id: userId, client_id: clientId, provider, address, user_agent: userAgent, acr, amr } = row
       const isOver = row.session_id !== null && !isLocked
@@ -166,7 +172,7 @@ export class AuthorizationCodes {
 }
 
 function isValid(
-  row: AuthorizationCodesTable,
+  row: Pick<AuthorizationCodesTable, 'client_id' | 'redirect_uri' | 'challenge' | 'expires_at'>,
   { clientId, redirectUri, verifier }: AppCodeExchange,
   now: number,
 ): boolean {

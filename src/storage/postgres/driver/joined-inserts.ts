@@ -15,5 +15,10 @@ export function joinInserts(inserts: readonly CompiledQuery[]): CompiledQuery {
   const last = texts.pop()
   const others = texts.map((text, index) => `insert_${index} as (${text})`)
   const text = others.length === 0 ? last! : `with ${others.join(', ')} ${last}`
-  return prepare(CompiledQuery.raw(text, inserts.flatMap(({ parameters }) => [...parameters])))
+  return prepare(
+    CompiledQuery.raw(
+      text,
+      inserts.flatMap(({ parameters }) => [...parameters]),
+    ),
+  )
 }
