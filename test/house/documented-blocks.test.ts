@@ -7,9 +7,10 @@ import { createRequire, stripTypeScriptTypes } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { blocksOf, pages, type Block } from './documented/blocks.ts'
+import { allPages, blocksOf, type Block } from './documented/blocks.ts'
+import { markupFaultOf } from './documented/markup.ts'
 
-const blocks = pages.flatMap(blocksOf)
+const blocks = allPages.flatMap(blocksOf)
 const folder = mkdtempSync(join(tmpdir(), 'documented-blocks-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -62,6 +63,15 @@ const nginx = (block: Block) => {
   )
 }
 
+/** Whether each line begins with an instruction, or goes on after a backslash. */
+const dockerfile = ({ text }: Block) =>
+  text
+    .replaceAll(/\\\n/g, ' ')
+    .split('\n')
+    .find(
+      (line) => !/^(?:#.*|\s*|(?:FROM|COPY|RUN|ENV|ARG|USER|WORKDIR|CMD|ENTRYPOINT|EXPOSE) .*)$/.test(line),
+    )
+
 const languages: Record<string, (block: Block) => string | undefined> = {
   json: ({ text }) => parse(() => JSON.parse(whole(text))),
   yaml: ({ text }) => yaml.parseAllDocuments(text).flatMap(({ errors }) => errors)[0]?.message,
@@ -77,6 +87,10 @@ const languages: Record<string, (block: Block) => string | undefined> = {
   sh: ({ text }) => check('program.sh', text, 'bash', '-n'),
   caddyfile: caddy,
   nginx,
+  dockerfile,
+  // As systemd reads it.
+  ini: ({ text }) => text.split('\n').find((line) => !/^(?:\[\w+\]|\w+=.*|[#;].*|\s*)$/.test(line)),
+  html: ({ text }) => markupFaultOf(text),
 }
 const aliases: Record<string, string> = {
   yml: 'yaml',
@@ -123,13 +137,49 @@ test('a block that cannot be parsed is found', () => {
   assert.ok(languages['yaml']!(block('a: [1')))
 })
 
-test('each block names a language that is checked, or one that is only shown', () => {
-  const shown =
-    ' ts tsx console text mermaid sql html svelte vue css http dockerfile ini env diff java csharp rust haproxy promql'
-  const known = (name: string) =>
-    shown.split(' ').includes(name) || Object.hasOwn(languages, aliases[name] ?? name)
+test('an indented block that looks like JSON is JSON, or lines of it', () => {
+  const own = blocks.filter(({ language, text }) => language === '' && /^[{[]\s*["{[]/.test(text))
+  const faultOf = ({ text }: Block) =>
+    parse(() => JSON.parse(whole(text))) &&
+    text
+      .trim()
+      .split('\n')
+      .map((line) => parse(() => JSON.parse(whole(line))))
+      .find((fault) => fault !== undefined)
+  assert.ok(own.length >= 2, `${own.length} blocks`)
   assert.deepEqual(
-    blocks.filter(({ language }) => !known(language)).map(({ from, language }) => `${from}: ${language}`),
+    own.map((block) => [block.from, faultOf(block)]).filter(([, fault]) => fault !== undefined),
+    [],
+  )
+})
+
+test('an indented block that looks like a program can be parsed, as a whole or as part of an object', () => {
+  const looks = /^(?:(?:\/\/ [\w.-]+\.ts\n)|import |export (?:default|const|type|async|function) |const |await |(?:app|server|gate)\.\w+\()/
+  const own = blocks.filter(({ language, text }) => language === '' && looks.test(text))
+  const faultOf = ({ text }: Block) =>
+    // A part that stands for more than is shown.
+    text.includes('…')
+      ? undefined
+      : parse(() => stripTypeScriptTypes(text)) &&
+        parse(() => stripTypeScriptTypes(`({${text.replace(/^\/\/.*\n/, '')}})`))
+  assert.ok(own.length >= 5, `${own.length} blocks`)
+  assert.deepEqual(
+    own.map((block) => [block.from, faultOf(block)]).filter(([, fault]) => fault !== undefined),
+    [],
+  )
+})
+
+test('each block names a language that is checked here, or elsewhere', () => {
+  // ts: documented-programs. console: documented-output. mermaid: the build of the site. sql: documented-sql, and the tutorial's own test.
+  const elsewhere = new Set(['', 'ts', 'tsx', 'console', 'mermaid', 'sql', 'text'])
+  // The receivers that the service shows, which its own tests run.
+  const receivers = new Set(['java', 'csharp', 'rust'])
+  const known = ({ language, page }: Block) =>
+    elsewhere.has(language) ||
+    Object.hasOwn(languages, aliases[language] ?? language) ||
+    (receivers.has(language) && page === 'docs/guides/customers/verify.md')
+  assert.deepEqual(
+    blocks.filter((block) => !known(block)).map(({ from, language }) => `${from}: ${language}`),
     [],
   )
 })

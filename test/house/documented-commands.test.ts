@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { blocksOf, pages, root } from './documented/blocks.ts'
+import { allPages, blocksOf, root } from './documented/blocks.ts'
 import { callsIn, commandLinesOf, faultOf, npmScripts } from './documented/commands.ts'
 
 /** Code within a sentence. */
@@ -11,7 +11,7 @@ const inline = (page: string): string[] =>
   [...readFileSync(join(root, page), 'utf8').matchAll(/(?<!`)`([^`\n]+)`(?!`)/g)].map(([, code]) => code!)
 
 const lines: { from: string; line: string }[] = []
-for (const page of pages) {
+for (const page of allPages) {
   for (const block of blocksOf(page))
     for (const line of commandLinesOf(block)) lines.push({ from: block.from, line })
   for (const line of inline(page)) lines.push({ from: page, line })

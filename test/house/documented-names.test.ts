@@ -7,11 +7,12 @@ import { test } from 'node:test'
 import { companions } from '../../src/config/providers.ts'
 import { settings } from '../../src/config/settings.ts'
 import { problems } from '../../src/errors.ts'
+import { scopes } from '../../src/http/access/scopes.ts'
 import { presets } from '../../src/login/providers/presets.ts'
-import { blocksOf, pages, root } from './documented/blocks.ts'
+import { allPages, blocksOf, root } from './documented/blocks.ts'
 
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
-const text = new Map(pages.map((page) => [page, read(page)]))
+const text = new Map(allPages.map((page) => [page, read(page)]))
 
 interface Mention {
   page: string
@@ -78,8 +79,8 @@ const calls = reference.map(([, method, path]) => ({
 /** Pages and files, which are no part of the API; other sources than `provider`; what a setting adds; the list of the guides. */
 const others =
   /^(?:GET \/(?:(?:docs|dashboard|portal|assets|demo)(?:\/.*)?|openapi\.json|login)?|POST \/webhooks(?:\/.*)?|\w+ \/oauth2\/register(?:\/.*)?|\w+ \/orders(?:\/\*)?)$/
-/** Pages that tell of calls of other products. */
-const foreign = /^docs\/(?:guides\/(?:providers|senders)\/|migrating|comparison)/
+/** Pages that tell of calls of other products, or of the reader's. */
+const foreign = /^docs\/(?:guides\/(?:providers|senders)\/|migrating|comparison|tutorial\/)/
 
 test('each call that a page names exists', () => {
   const mentions = find(/`(?:curl )?((?:GET|POST|PUT|PATCH|DELETE) \/[^\s`]*)/g)
@@ -110,4 +111,28 @@ test('each file of this checkout that a page names exists', () => {
         existsSync(join(root, folder, name)) || globSync(name, { cwd: join(root, folder) }).length > 0,
     )
   assert.deepEqual(listed(mentions.filter((one) => !exists(one))), [])
+})
+
+test('each metric that a page or a rule for alerts names exists', () => {
+  const mentions = find(/\b(postern_[a-z_]+[a-z])(?![a-z_]*\*|[\w.-]*\.(?:sql|ts|md))/g).filter(
+    // Tables and roles of databases are in blocks of SQL.
+    ({ name }) => /_(?:total|seconds|bytes|count|sum|bucket|info|ratio)$/.test(name),
+  )
+  assert.ok(mentions.length > 15, `${mentions.length} metrics`)
+  const exists = ({ name }: Mention): boolean =>
+    new RegExp(String.raw`\b${name.replace(/_(?:bucket|count|sum)$/, '')}\b`).test(sources) ||
+    // Those that prom-client collects of the process itself.
+    /^postern_(?:process|nodejs)_/.test(name)
+  assert.deepEqual(listed(mentions.filter((one) => !exists(one))), [])
+})
+
+const sources = globSync('src/**/*.ts', { cwd: root }).map(read).join('\n')
+
+test('each scope of API keys and each preset that a page names exists', () => {
+  const named = find(/(?:`|--scope '?)([a-z-]+:(?:read|write))\b/g).filter(({ page }) => !foreign.test(page))
+  assert.ok(named.length > 20, `${named.length} scopes`)
+  assert.deepEqual(listed(named.filter(({ name }) => !Object.hasOwn(scopes, name))), [])
+  const chosen = find(/_PRESET=([a-z-]+)/g)
+  assert.ok(chosen.length > 0)
+  assert.deepEqual(listed(chosen.filter(({ name }) => !Object.hasOwn(presets, name))), [])
 })

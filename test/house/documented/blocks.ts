@@ -18,6 +18,12 @@ export const pages: readonly string[] = globSync(
   },
 ).toSorted()
 
+/** With the tutorial: its names and commands are those of the others. */
+export const allPages: readonly string[] = [
+  ...pages,
+  ...globSync('docs/tutorial/**/*.md', { cwd: root }).toSorted(),
+]
+
 export interface Block {
   /** The page and the line at which the block begins. */
   from: string

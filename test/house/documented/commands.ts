@@ -26,7 +26,8 @@ const call =
 
 /** The arguments of each call of `postern` in a line. */
 export const callsIn = (line: string): string[][] =>
-  [...line.matchAll(call)].map(([, words = '']) => words.trim().split(/\s+/))
+  // What another command prints is no argument that could be checked.
+  [...line.replaceAll(/\$\([^)]*\)/g, '…').matchAll(call)].map(([, words = '']) => words.trim().split(/\s+/))
 
 const names = (one: Command): string[] => [one.name(), ...one.aliases()]
 

@@ -1,0 +1,53 @@
+// PostgreSQL can parse the SQL of all pages. It checks the form of statements when a function is created, and runs none.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import pg from 'pg'
+import { engines } from '../harness/engines.ts'
+import { allPages, blocksOf } from './documented/blocks.ts'
+
+const engine = engines.find(({ name }) => name === 'postgres')
+const blocks = allPages.flatMap(blocksOf).filter(({ language }) => language === 'sql')
+
+/** Commands of psql are no SQL. */
+const statements = (text: string): string =>
+  text
+    .replaceAll(/^\\.*$/gm, '')
+    .trim()
+    .replace(/;?$/, ';')
+
+describe('the SQL of pages', { skip: !engine }, () => {
+  let client: pg.Client
+  let drop: () => Promise<void>
+  before(async () => {
+    const database = await engine!.createDatabase()
+    drop = () => database.drop()
+    client = new pg.Client(database.url)
+    await client.connect()
+  })
+  after(async () => {
+    await client.end()
+    await drop()
+  })
+
+  const faultOf = async (text: string): Promise<string | undefined> => {
+    const body = `begin if false then ${statements(text)} end if; end`
+    const create = `create or replace function parsed() returns void language plpgsql as $page$ ${body} $page$`
+    return client.query(create).then(
+      () => undefined,
+      (error: Error) => error.message,
+    )
+  }
+
+  test('can be parsed', async () => {
+    assert.ok(blocks.length >= 10, `${blocks.length} blocks`)
+    const faults: [string, string][] = []
+    for (const { from, text } of blocks) {
+      const fault = await faultOf(text)
+      if (fault !== undefined) faults.push([from, fault])
+    }
+    assert.deepEqual(faults, [])
+  })
+
+  test('and SQL that cannot be is found', async () =>
+    assert.match((await faultOf('selec 1 frm x')) ?? '', /syntax error/))
+})
