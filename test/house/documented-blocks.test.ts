@@ -154,7 +154,8 @@ test('an indented block that looks like JSON is JSON, or lines of it', () => {
 })
 
 test('an indented block that looks like a program can be parsed, as a whole or as part of an object', () => {
-  const looks = /^(?:(?:\/\/ [\w.-]+\.ts\n)|import |export (?:default|const|type|async|function) |const |await |(?:app|server|gate)\.\w+\()/
+  const looks =
+    /^(?:(?:\/\/ [\w.-]+\.ts\n)|import |export (?:default|const|type|async|function) |const |await |(?:app|server|gate)\.\w+\()/
   const own = blocks.filter(({ language, text }) => language === '' && looks.test(text))
   const faultOf = ({ text }: Block) =>
     // A part that stands for more than is shown.

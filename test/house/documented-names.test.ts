@@ -129,10 +129,12 @@ test('each metric that a page or a rule for alerts names exists', () => {
 const sources = globSync('src/**/*.ts', { cwd: root }).map(read).join('\n')
 
 test('each scope of API keys and each preset that a page names exists', () => {
-  const named = find(/(?:`|--scope '?)([a-z-]+:(?:read|write))\b/g).filter(({ page }) => !foreign.test(page))
+  const named = find(
+    /(?:`|--scope '?)((?:events|subscribers|users|clients|lists|webhooks):[a-z]+)\b/g,
+  ).filter(({ page }) => !foreign.test(page))
   assert.ok(named.length > 20, `${named.length} scopes`)
   assert.deepEqual(listed(named.filter(({ name }) => !Object.hasOwn(scopes, name))), [])
-  const chosen = find(/_PRESET=([a-z-]+)/g)
+  const chosen = find(/\bPRESET=([a-z-]+)|(?<=_PRESET=)[a-z-]+/g)
   assert.ok(chosen.length > 0)
   assert.deepEqual(listed(chosen.filter(({ name }) => !Object.hasOwn(presets, name))), [])
 })
