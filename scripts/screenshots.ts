@@ -1,11 +1,12 @@
 // `npm run screenshots -- FOLDER`: pictures of every page of the dashboard of a service in demo mode, at 1440 and 390 pixels, light and
 // dark. Without a folder: those of docs/, at 1440, light.
 import { spawn, type ChildProcess } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, signIn } from '../test/browser/browser.ts'
+import { withFewColours } from './screenshots/few-colours.ts'
 
 const root = join(import.meta.dirname, '..')
 const port = 3_479
@@ -38,7 +39,20 @@ const pages: readonly { name: string; path: string; detail?: boolean }[] = [
 ]
 
 /** What the documentation shows. */
-const shownInDocs = new Set(['home', 'event', 'failures', 'subscriber', 'delivery'])
+const shownInDocs = new Set([
+  'home',
+  'event',
+  'failures',
+  'subscriber',
+  'delivery',
+  'user',
+  'settings',
+  'login',
+  'portal',
+  'dry-run',
+])
+/** Only for the time of the pictures. */
+const key = 'pk_screenshots_0123456789abcdef'
 
 interface View {
   width: number
@@ -56,7 +70,12 @@ async function startDemo(data: string): Promise<ChildProcess> {
   const child = spawn(process.execPath, ['scripts/run.mjs', 'serve'], {
     cwd: root,
     stdio: ['ignore', 'ignore', 'inherit'],
-    env: { ...process.env, PORT: String(port), DATABASE_URL: `sqlite:${join(data, 'demo.db')}` },
+    env: {
+      ...process.env,
+      PORT: String(port),
+      DATABASE_URL: `sqlite:${join(data, 'demo.db')}`,
+      ADMIN_API_KEY: key,
+    },
   })
   for (const end = Date.now() + 60_000; Date.now() < end;) {
     const answer = await fetch(`${baseUrl}/readyz`).catch(() => undefined)
@@ -68,6 +87,9 @@ async function startDemo(data: string): Promise<ChildProcess> {
 
 async function takePictures(browser: Browser, { width, colorScheme }: View, target: string): Promise<void> {
   const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme })
+  const view = { width, colorScheme }
+  await page.goto(`${baseUrl}/login`)
+  await keep(page, 'login', view, target, 320)
   await signIn(page, { baseUrl }, 'Ada Lovelace')
   for (const { name, path, detail } of pages) {
     await open(page, path)
@@ -81,21 +103,66 @@ async function takePictures(browser: Browser, { width, colorScheme }: View, targ
       await keep(page, name.replace(/ies$/, 'y').replace(/s$/, ''), { width, colorScheme }, target)
     }
   }
+  await open(page, '/failures')
+  await page.getByRole('main').locator('table tbody a, ul a').first().click()
+  await page.getByRole('button', { name: 'Dry run' }).first().click()
+  await page.getByRole('region', { name: 'Result of the dry run' }).scrollIntoViewIfNeeded()
+  await keep(page, 'dry-run', view, target)
+  await page.goto(await portalLink())
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.waitForTimeout(700)
+  await keep(page, 'portal', view, target, 320)
   await page.close()
+}
+
+/** Where the customer of the samples sees its endpoints. */
+async function portalLink(): Promise<string> {
+  const answer = await fetch(`${baseUrl}/portal-links`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ owner: 'acme' }),
+  })
+  return ((await answer.json()) as { url: string }).url
 }
 
 async function open(page: Page, path: string): Promise<void> {
   await page.goto(`${baseUrl}/dashboard${path}`)
   await page.getByRole('heading', { level: 1 }).waitFor({ timeout: 10_000 })
   // What the page reads after it is there, and its charts.
-  await page.waitForTimeout(700)
+  await page.waitForTimeout(2_000)
 }
 
-async function keep(page: Page, name: string, { width, colorScheme }: View, target: string): Promise<void> {
+/** In the browser: errors name the folder of this checkout, which no reader has. */
+function withoutMachine(folder: string): void {
+  const { document, NodeFilter } = globalThis as unknown as {
+    document: {
+      body: object
+      createTreeWalker: (of: object, what: number) => { nextNode: () => Text | null }
+    }
+    NodeFilter: { SHOW_TEXT: number }
+  }
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+  for (let node = walker.nextNode(); node; node = walker.nextNode())
+    node.data = node.data.replaceAll(folder, '/srv/postern')
+}
+interface Text {
+  data: string
+}
+
+/** @param height of a page that has little on it, in the documentation */
+async function keep(page: Page, name: string, view: View, target: string, height?: number): Promise<void> {
+  const { width, colorScheme } = view
   if (!folder && !shownInDocs.has(name)) return
+  await page.evaluate(withoutMachine, root)
   const file = folder ? `${name}-${width}-${colorScheme}.png` : `${name}.png`
-  await page.screenshot({ path: join(target, file), fullPage: folder !== undefined })
-  console.log(file)
+  const picture = withFewColours(
+    await page.screenshot({
+      fullPage: folder !== undefined,
+      ...(!folder && height && { clip: { x: 0, y: 0, width, height } }),
+    }),
+  )
+  writeFileSync(join(target, file), picture)
+  console.log(`${file}: ${picture.length} bytes`)
 }
 
 const data = mkdtempSync(join(tmpdir(), 'postern-screenshots-'))
