@@ -26,3 +26,22 @@ test('without a terminal, progress is a plain line every ten seconds', { skip: p
     mock.timers.reset()
   }
 })
+
+test('on a terminal, a bar is not drawn before the total is known', () => {
+  const { isTTY } = process.stderr
+  const texts: string[] = []
+  const err = mock.method(process.stderr, 'write', (text: string) => texts.push(text) > 0)
+  process.stderr.isTTY = true
+  try {
+    showProgress(0, 'pages copied', false).stop()
+    assert.deepEqual(texts, [])
+    const known = showProgress(0, 'pages copied', false)
+    known.update(2, 8)
+    known.stop()
+    assert.match(texts.join(''), /2\/8 pages copied/)
+    assert.doesNotMatch(texts.join(''), /\b0\/0\b/)
+  } finally {
+    process.stderr.isTTY = isTTY
+    err.mock.restore()
+  }
+})

@@ -20,11 +20,13 @@ const interval = 10_000
 export function showProgress(total: number, what: string, final = true): Progress {
   let last = { done: 0, total }
   const line = (): string => `${last.done} of ${last.total} ${what}\n`
-  const bar = process.stderr.isTTY ? startBar(total, what) : undefined
+  // A bar without a total would say 0 of 0, and a small database is copied before its size is told.
+  let bar = process.stderr.isTTY && total > 0 ? startBar(total, what) : undefined
   let next = Date.now() + interval
   return {
     update(done, total = last.total) {
       last = { done, total }
+      if (process.stderr.isTTY && total > 0) bar ??= startBar(total, what)
       bar?.setTotal(total)
       bar?.update(done)
       if (bar || Date.now() < next) return
