@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readConfiguration, weakSecrets } from '../diagnostics/configuration.ts'
-import { ConfigurationError, type Configuration } from '../config/environment.ts'
+import { ConfigurationError, redacted, type Configuration } from '../config/environment.ts'
 import { isBelow } from '../http/requests/base-path.ts'
 import { isLoopbackHost } from '../network/loopback.ts'
 import { startService } from '../service.ts'
@@ -19,11 +19,13 @@ export interface Mounted {
 
 /** Starts the service for a server of somebody else, which passes it the requests. */
 export async function mount(options: MountOptions): Promise<Mounted> {
+  const begun = performance.now()
   const { prefix, workers = true, migrations, env = process.env, ...given } = options
   const { configuration: read, config } = await readConfiguration(env, given)
   const configuration = below(prefix || read.basePath, read)
   const { basePath } = configuration
   const log = createLog(configuration.logLevel)
+  log.info({ settings: redacted(configuration) }, 'starting')
   for (const text of weakSecrets(configuration, config)) log.warn(text)
   const local = `http://127.0.0.1:${configuration.port}${basePath}`
   let { baseUrl } = configuration
@@ -36,6 +38,7 @@ export async function mount(options: MountOptions): Promise<Mounted> {
     settings: { env, originOf: () => 'environment' },
     address: () => baseUrl ?? local,
   })
+  log.info({ address: baseUrl ?? local, ms: Math.round(performance.now() - begun) }, 'ready')
   const { server, closing } = service.app
   if (baseUrl === undefined)
     server.prependOnceListener('request', (request: IncomingMessage) => {

@@ -1,8 +1,10 @@
 // The service as a part of other programs: each way passes the same checks below a prefix.
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { createServer } from 'node:http'
 import { after, before, describe, test } from 'node:test'
+import { promisify } from 'node:util'
 import Fastify from 'fastify'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine, type TestDatabase } from '#test/harness/engines.ts'
@@ -284,5 +286,18 @@ onEachEngine('the service in another program', (engine) => {
     await assert.rejects(createHandler({ env, prefix: '/:tenant' }), /the prefix \/:tenant is no path/)
     const other = { ...env, BASE_URL: 'https://app.example.com/door' }
     await assert.rejects(createHandler({ env: other, prefix: '/gate' }), /BASE_URL has the path \/door/)
+  })
+
+  test('its log has the start and when it is ready, without secrets', async () => {
+    const index = JSON.stringify(new URL('../../src/index.ts', import.meta.url).href)
+    const program = `const { createHandler } = await import(${index}); await (await createHandler()).close()`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+      env: { ...process.env, ...env, LOG_LEVEL: 'info' },
+    })
+    const lines = stdout.split('\n').filter((line) => line.startsWith('{'))
+    const messages = lines.map((line) => (JSON.parse(line) as { msg: string }).msg)
+    assert.equal(messages[0], 'starting')
+    assert.ok(messages.includes('ready'), stdout)
+    assert.ok(!stdout.includes(env['POSTERN_SECRET']!))
   })
 })
