@@ -14,7 +14,7 @@ export type FilterKind =
   | 'positiveWhenTrue'
   | 'search'
 
-/** Who may read a list: everyone, signed-in users, or admins and API keys with the list's scope. */
+/** Who may read a list: everyone, signed-in users, or admins. API keys with the list's scope may read all. */
 export type ListAccess = 'public' | 'user' | 'admin'
 
 /** How a list is paged. */
@@ -113,7 +113,7 @@ export interface ListOptions<Name extends string = string> {
   expand?: Readonly<Record<string, ExpandOptions<NoInfer<Name>>>>
   /** Whether all rows can be exported as a stream, at the path with `.csv` or `.ndjson` appended. Default false. */
   exports?: boolean
-  /** Who may read it: everyone, signed-in users, or admins and API keys with the scope `lists:read`. Default `admin`. */
+  /** Who may read it: everyone, signed-in users, or admins. API keys with the scope `lists:read` may read all. Default `admin`. */
   access?: ListAccess
   /**
    * Returns the rows that a caller may see: for each field a value, a list of values, or null; `false` for no rows. It is called

@@ -125,5 +125,6 @@ function exportRoute(
 
 /** What the calls that read a list ask for. */
 export function listAccess({ access, scope = 'lists:read' }: ListDeclaration): Access {
-  return access === 'admin' ? { scope } : access
+  if (access === 'public') return 'public'
+  return access === 'admin' ? { scope } : { scope, orUser: true }
 }

@@ -108,7 +108,7 @@ onEachEngine('GET /lists', (engine) => {
 
   test('shows a caller only the lists that it may read, and the writes that it may make', async () => {
     const reading = await listsOf(await keyWith('lists:read'))
-    assert.deepEqual([...reading.keys()].toSorted(), ['/api/posts', '/measurements', '/products'])
+    assert.deepEqual([...reading.keys()].toSorted(), ['/api/posts', '/measurements', '/mine', '/products'])
     assert.equal(reading.get('/products')!.writes, null)
     assert.deepEqual([...(await listsOf(await keyWith('users:read'))).keys()].toSorted(), [
       '/api/posts',

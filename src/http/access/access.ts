@@ -123,7 +123,10 @@ export function requireScope({ principal }: Pick<FastifyRequest, 'principal'>, c
 
 function requireAccess(access: Access, principal: Principal): void {
   if ((access === 'portal') !== (principal.kind === 'portal')) throw new Problem('forbidden')
-  if (typeof access === 'object') requireScopeOf(principal, access.scope)
+  if (typeof access === 'object') {
+    const isUser = access.orUser && principal.userId !== undefined && !principal.onlyScopes
+    if (!isUser) requireScopeOf(principal, access.scope)
+  }
   if (access === 'user' && !principal.userId)
     throw new Problem('forbidden', {
       detail: 'This call needs a signed-in user; an API key or an app without a user has none.',

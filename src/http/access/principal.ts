@@ -37,10 +37,15 @@ export type Authenticate = (request: FastifyRequest) => Promise<Principal | unde
 /**
  * What a route asks for. `public`: nothing. `user`: any signed-in user (session or access token). `session`: a signed-in
  * browser, since the call is about its session. `{ scope }`: a session of an admin, an admin's token of an app that is for
- * admins, or an API key with one of the scopes or with `admin`. `portal`: the
+ * admins, or an API key with one of the scopes or with `admin`; with `orUser` also any signed-in user. `portal`: the
  * cookie of the portal and no other credential; what is called is then the owner's own.
  */
-export type Access = 'public' | 'user' | 'session' | 'portal' | { readonly scope: ScopeChoice }
+export type Access =
+  | 'public'
+  | 'user'
+  | 'session'
+  | 'portal'
+  | { readonly scope: ScopeChoice; readonly orUser?: true }
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -15,7 +15,7 @@ export const scopes = {
   'clients:read': 'Read the apps that sign in here, without their secrets.',
   'clients:write':
     'Create, change and delete apps without special rights, and rotate their secrets. Apps of the product itself need `admin`.',
-  'lists:read': 'Read the declared lists that are for administrators.',
+  'lists:read': 'Read the declared lists. A list of the rows of its caller has none for a key.',
   'lists:write': 'Create, change and delete products and posts.',
   'webhooks:read': 'Read the webhooks that were refused, and the jobs that process events again.',
   'webhooks:write': 'Run the handlers of received events again.',

@@ -58,6 +58,7 @@ const credentials: Record<Exclude<Access, object>, readonly Requirement[]> = {
  */
 function requirementsOf(access: Access): readonly Requirement[] {
   if (typeof access === 'string') return credentials[access]
+  if (access.orUser) return credentials.user
   return [...scopesOf(access.scope).map((scope) => ({ bearer: [scope] })), { session: ['admin'] }]
 }
 
