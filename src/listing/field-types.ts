@@ -139,6 +139,8 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     schema: (description) => Type.String({ format: 'date', description }),
   },
   json: {
+    // For arrays. It does not change json and jsonb.
+    select: { postgres: (column) => `to_json(${column})` },
     show: (value) => showJson(String(value)),
     cursor: 'text',
     read: () => undefined,

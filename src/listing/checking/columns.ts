@@ -21,7 +21,7 @@ const fits: Record<FieldType, Record<Engine, readonly string[]>> = {
   timestamp: { postgres: ['timestamptz', 'timestamp'], sqlite: ['text', 'numeric', 'blob'] },
   timeText: { postgres: ['text', 'varchar'], sqlite: ['text', 'numeric', 'blob'] },
   date: { postgres: ['date'], sqlite: ['text', 'numeric', 'blob'] },
-  json: { postgres: ['json', 'jsonb'], sqlite: ['text', 'numeric', 'blob'] },
+  json: { postgres: ['json', 'jsonb', 'array'], sqlite: ['text', 'numeric', 'blob'] },
 }
 
 /** Completes fields with facts about the table. A view has no nullability: unless declared, its columns may be null. */
@@ -44,6 +44,10 @@ export function validateColumns(
   fields: Readonly<Record<string, Field>>,
   engine: Engine,
 ): string[] {
+  if (table.forbidden)
+    return [
+      `the role of DATABASE_URL may not read ${tableName}: grant select on ${quoteTable(tableName)} to it`,
+    ]
   return Object.entries(fields).flatMap(([name, field]) => {
     const fault = columnFault(table, name, field, engine)
     return fault === undefined ? [] : [`${tableName}${fault}`]

@@ -4,12 +4,12 @@ import { quoteTable } from '../../storage/sql-names.ts'
 import type { Index, Table, TableColumn } from './table.ts'
 
 const tableOf = `
-  select c.oid::text as oid, c.relkind::text as kind from pg_class c
+  select c.oid::text as oid, c.relkind::text as kind, has_any_column_privilege(c.oid, 'select') as readable from pg_class c
   where c.oid = to_regclass($1) and c.relkind in ('r', 'p', 'v', 'm', 'f')`
 
 const columnsOf = `
   select a.attname as name, a.attnotnull as not_null, t.typtype::text as kind,
-    coalesce(base.typname, t.typname) as type,
+    case when coalesce(base.typcategory, t.typcategory) = 'A' then 'array' else coalesce(base.typname, t.typname) end as type,
     (select json_agg(e.enumlabel order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid) as labels,
     c.collisdeterministic = false or coalesce(base.typname, t.typname) in ('citext', 'bpchar', 'numeric') as loose
   from pg_attribute a
@@ -55,7 +55,9 @@ export async function inspectPostgresTable(
   name: string,
 ): Promise<Table | undefined> {
   try {
-    const [found] = (await pool.query<{ oid: string; kind: string }>(tableOf, [quoteTable(name)])).rows
+    const [found] = (
+      await pool.query<{ oid: string; kind: string; readable: boolean }>(tableOf, [quoteTable(name)])
+    ).rows
     if (!found) return undefined
     const columns = (await pool.query<ColumnRow>(columnsOf, [found.oid])).rows
     const indexes = (await pool.query<IndexRow>(indexesOf, [found.oid])).rows
@@ -65,6 +67,7 @@ export async function inspectPostgresTable(
       columns: new Map(columns.map((column) => [column.name, describeColumn(column)])),
       indexes: indexes.filter(isInNaturalOrder).map(describeIndex),
       folded: false,
+      forbidden: !found.readable,
       rowids: false,
       definitions: indexes.map(({ definition }) => definition),
     }
