@@ -43,14 +43,30 @@ export function readBodyQuery({ path, value, text }: Record<string, string | und
   return query
 }
 
+/** Texts that JSON and forms spell in one way only: letters, digits and a few others; within a text, spaces too. */
+const plain = /[A-Za-z0-9_-]+/g
+export const plainText = /^[A-Za-z0-9_ -]*$/
+/** The longest are taken. */
+const mostNeedles = 8
+
 /**
- * Bytes that each matching body contains, whatever the spelling of its strings: JSON may write all characters but letters,
- * digits and a few others in several ways. Undefined if the value has no such characters; each body is then parsed.
+ * Bytes that each matching body contains, whatever the spelling of its strings: of all parts of the query, because a name that is
+ * asked for is often in every body. Empty if the query has no such characters; each body is then parsed.
  */
-export function needleOf({ path = [], value, text }: BodyQuery): Buffer | undefined {
-  const runs = [text, value, path.findLast((name) => !/^\d+$/.test(name))]
-    .filter((part) => part !== undefined)
-    .flatMap((part) => part.match(/[A-Za-z0-9_-]+/g) ?? [])
-  const longest = runs.toSorted((a, b) => b.length - a.length)[0]
-  return longest === undefined ? undefined : Buffer.from(longest)
+export function needlesOf({ path = [], value, text }: BodyQuery): Buffer[] {
+  const runsOf = (part = ''): readonly string[] => part.match(plain) ?? []
+  const runs = [
+    ...(text !== undefined && plainText.test(text) ? [text] : runsOf(text)),
+    ...(value !== undefined && isSpelledOtherwise(value) ? [] : runsOf(value)),
+    ...runsOf(path.findLast((name) => !/^\d+$/.test(name))),
+  ]
+  return [...new Set(runs)]
+    .toSorted((a, b) => b.length - a.length)
+    .slice(0, mostNeedles)
+    .map((run) => Buffer.from(run))
+}
+
+/** Whether it is a number that bodies contain in another form: `1.0` and `1e0` are 1. */
+function isSpelledOtherwise(value: string): boolean {
+  return value.trim() !== '' && !Number.isNaN(Number(value)) && String(Number(value)) !== value
 }

@@ -1,6 +1,6 @@
 import { redactPayload } from '../redact-payload.ts'
 import { readStoredHeaders } from '../verification.ts'
-import type { BodyQuery } from './body-query.ts'
+import { plainText, type BodyQuery } from './body-query.ts'
 
 export interface StoredBody {
   contentType: string
@@ -58,7 +58,7 @@ function findText(text: string, shown: string, parse: () => unknown): string | u
   const at = shown.indexOf(text)
   if (at !== -1) return cut(shown, at, text.length)
   // The body may spell other characters with escapes.
-  return /^[A-Za-z0-9_ -]*$/.test(text) ? undefined : findInStrings(parse(), text)
+  return plainText.test(text) ? undefined : findInStrings(parse(), text)
 }
 
 function cut(text: string, at: number, length: number): string {

@@ -3,7 +3,7 @@ import { workerData } from 'node:worker_threads'
 import { SqliteConnection } from '../../storage/sqlite/connection.ts'
 import { serveTasks } from '../../storage/sqlite/thread-server.ts'
 import { columns, type EventRow } from '../store.ts'
-import { needleOf } from './body-query.ts'
+import { needlesOf } from './body-query.ts'
 import { matchBody, type StoredBody } from './match-body.ts'
 import type { Match, Scanned, Step } from './scan.ts'
 
@@ -18,12 +18,10 @@ const one = `select ${columns} from events e where e.id = ?`
 const tasks = {
   scan({ query, conditions, before, rows }: Step): Scanned {
     const through = connection.get<{ id: number }>(boundary, [before, rows - 1])?.id
-    const needle = needleOf(query)
+    const needles = needlesOf(query)
     const candidates = connection.all<{ id: number }>(
-      `select e.id from events e where e.id < ? and e.id >= ? and ${conditions.text}${
-        needle ? ' and instr(e.payload, ?) > 0' : ''
-      } order by e.id desc`,
-      [before, through ?? 0, ...conditions.parameters, ...(needle ? [needle] : [])],
+      `select e.id from events e where e.id < ? and e.id >= ? and ${conditions.text}${' and instr(e.payload, ?) > 0'.repeat(needles.length)} order by e.id desc`,
+      [before, through ?? 0, ...conditions.parameters, ...needles],
     )
     const matches: Match[] = []
     for (const { id } of candidates) {

@@ -2,7 +2,7 @@ import type { QueryResultRow } from 'pg'
 import type { PostgresDatabase } from '../../storage/database.ts'
 import { translateError } from '../../storage/unavailable.ts'
 import { columns, type EventRow } from '../store.ts'
-import { needleOf } from './body-query.ts'
+import { needlesOf } from './body-query.ts'
 import { matchBody, type StoredBody } from './match-body.ts'
 import type { BodyScanner, Match, Scanned, Step } from './scan.ts'
 
@@ -64,12 +64,13 @@ export function postgresBodies({ pool, lists }: PostgresDatabase): BodyScanner {
       const through = last?.id
       const parameters: unknown[] = [...conditions.parameters, before, through ?? 0]
       const count = parameters.length
-      const needle = needleOf(query)
-      if (needle) parameters.push(needle)
+      const needles = needlesOf(query)
+      const contains = needles.map(
+        (_, index) => ` and position($${count + 1 + index}::bytea in e.payload) > 0`,
+      )
+      parameters.push(...needles)
       const found = await run<Candidate>(
-        `select e.id, octet_length(e.payload) as bytes from events e where ${conditions.text} and e.id < $${count - 1} and e.id >= $${count}${
-          needle ? ` and position($${count + 1}::bytea in e.payload) > 0` : ''
-        } order by e.id desc`,
+        `select e.id, octet_length(e.payload) as bytes from events e where ${conditions.text} and e.id < $${count - 1} and e.id >= $${count}${contains.join('')} order by e.id desc`,
         parameters,
       )
       const matches = await matchesOf(step, found)
