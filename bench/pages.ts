@@ -15,9 +15,9 @@ import { shapeOf } from './pages/shape.ts'
 const events = 1_000_000
 const fewestEvents = 20_000
 /** Of each call, one after the other. */
-const requests = 300
+const requests = 100
 /** Of a call whose answers are shared for some seconds. */
-const spacedRequests = 20
+const spacedRequests = 10
 /** Milliseconds at the 99th percentile. */
 const bound = 100
 /** Calls whose figures are kept in the results; all are printed. */

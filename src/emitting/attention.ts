@@ -1,5 +1,6 @@
 import { mostOfAKind, type Attention } from '../http/attention.ts'
 import type { Database } from '../storage/database.ts'
+import type { SubscribersTable } from '../storage/tables.ts'
 import { disabledByAdmin, disabledByOwner } from './subscriber-rules.ts'
 
 const hour = 3_600_000
@@ -10,7 +11,7 @@ const notice = 3 * hour
 export async function emittingAttention({ reader }: Database, now: number): Promise<Attention[]> {
   const failing = await reader
     .selectFrom('subscribers')
-    .select(['id', 'url', 'failing_since'])
+    .select(['id', 'url', 'description', 'owner', 'failing_since'])
     .where('failing_since', 'is not', null)
     .where('status', '=', 'active')
     .orderBy('failing_since')
@@ -18,7 +19,7 @@ export async function emittingAttention({ reader }: Database, now: number): Prom
     .execute()
   const disabled = await reader
     .selectFrom('subscribers')
-    .select(['id', 'url', 'updated_at', 'disabled_reason'])
+    .select(['id', 'url', 'description', 'owner', 'updated_at', 'disabled_reason'])
     .where('status', '=', 'disabled')
     .orderBy('id')
     .limit(mostOfAKind)
@@ -26,40 +27,54 @@ export async function emittingAttention({ reader }: Database, now: number): Prom
   const ending = await reader
     .selectFrom('subscriber_secrets')
     .innerJoin('subscribers', 'subscribers.id', 'subscriber_secrets.subscriber_id')
-    .select(['subscribers.id', 'url', 'expires_at'])
+    .select(['subscribers.id', 'url', 'description', 'owner', 'expires_at'])
     .where('expires_at', '>', now)
     .where('expires_at', '<', now + notice)
     .orderBy('expires_at')
     .limit(mostOfAKind)
     .execute()
   return [
-    ...failing.map(({ id, url, failing_since }): Attention => ({
+    ...failing.map(({ id, failing_since, ...subscriber }): Attention => ({
       kind: 'subscriber-failing',
       severity: 'error',
-      text: `Deliveries to ${hostOf(url)} fail.`,
+      text: `Deliveries to ${nameOf(subscriber)} fail.`,
       since: failing_since,
       about: { topic: 'subscriber', id },
     })),
     // A person who disabled a subscriber knows it.
     ...disabled
       .filter(({ disabled_reason: reason }) => reason !== disabledByAdmin && reason !== disabledByOwner)
-      .map(({ id, url, updated_at }): Attention => ({
+      .map(({ id, updated_at, ...subscriber }): Attention => ({
         kind: 'subscriber-disabled',
         severity: 'error',
-        text: `${hostOf(url)} was disabled because its deliveries failed. It gets nothing until it is enabled.`,
+        text: `${nameOf(subscriber)} was disabled because its deliveries failed. It gets nothing until it is enabled.`,
         since: updated_at,
         about: { topic: 'subscriber', id },
       })),
-    ...ending.map(({ id, url, expires_at }): Attention => ({
+    ...ending.map(({ id, expires_at, ...subscriber }): Attention => ({
       kind: 'subscriber-secret-ends',
       severity: 'warning',
-      text: `The older secret of ${hostOf(url)} ends at ${new Date(expires_at ?? now).toISOString().slice(11, 16)} UTC: the receiver must know the new one by then.`,
+      text: `The older secret of ${nameOf(subscriber)} ends at ${new Date(expires_at ?? now).toISOString().slice(11, 16)} UTC: the receiver must know the new one by then.`,
       since: null,
       about: { topic: 'subscriber', id },
     })),
   ]
 }
 
-function hostOf(url: string): string {
-  return new URL(url).host
+/** Characters of a description. */
+const longest = 60
+
+/**
+ * The host, because other subscribers can have the same: with the description, or the owner. Without the path, which can be a
+ * credential, as those of chats are.
+ */
+function nameOf({
+  url,
+  description,
+  owner,
+}: Pick<SubscribersTable, 'url' | 'description' | 'owner'>): string {
+  const about = description ?? owner
+  if (!about) return new URL(url).host
+  const short = about.length > longest ? `${about.slice(0, longest).toWellFormed()}…` : about
+  return `${new URL(url).host} (${short})`
 }

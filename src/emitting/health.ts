@@ -85,7 +85,9 @@ export class Health {
           select s.id as subscriber_id, 0 as hour, 0 as duration_class, t.delivered, t.failed
           from unnest(${[...subscriberIds]}::text[]) s (id) cross join lateral (
             select sum(h.delivered)::float8 as delivered, sum(h.failed)::float8 as failed from subscriber_hours h
-            where h.subscriber_id = s.id and h.hour >= ${since}) t where t.delivered is not null`.execute(reader)
+            where h.subscriber_id = s.id and h.hour >= ${since}) t where t.delivered is not null`.execute(
+          reader,
+        )
         return rows
       })
     return this.#read(subscriberIds, since, until, () =>

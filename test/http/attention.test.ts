@@ -75,7 +75,7 @@ onEachEngine('what needs attention', (engine) => {
     await eventually(async () => (await doneSteps()).includes('handler'))
     const json = { name: 'first', scopes: ['events:write'] }
     assert.equal((await service.admin('/keys', { method: 'POST', json })).status, 201)
-    const subscriber = { url: 'http://127.0.0.1:9/', eventTypes: ['shop.told'] }
+    const subscriber = { url: 'http://127.0.0.1:9/', description: 'The shop', eventTypes: ['shop.told'] }
     await service.admin('/subscribers', { method: 'POST', json: subscriber })
     await eventually(async () => (await doneSteps()).includes('subscriber'))
     assert.deepEqual(await doneSteps(), ['webhook', 'handler', 'key', 'subscriber'])
@@ -124,10 +124,9 @@ onEachEngine('what needs attention', (engine) => {
       found.map(({ severity }) => severity),
       ['error', 'error', 'warning', 'warning'],
     )
-    assert.equal(
-      found.find(({ kind }) => kind === 'subscriber-failing')!.since,
-      new Date(now - day).toISOString(),
-    )
+    const failing = found.find(({ kind }) => kind === 'subscriber-failing')!
+    assert.equal(failing.since, new Date(now - day).toISOString())
+    assert.equal(failing.text, 'Deliveries to 127.0.0.1:9 (The shop) fail.')
     await database.transaction(async (tx) => {
       await tx
         .updateTable('subscribers')

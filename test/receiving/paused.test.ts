@@ -12,7 +12,7 @@ interface Handler {
   pattern: string
   slots: number
   slotsOf: string
-  paused: { at: string; by: string } | null
+  paused: { at: string; by: string; byName: string | null } | null
   waiting: number
   retrying: number
   failed: number
@@ -93,6 +93,20 @@ onEachEngine('a paused handler', (engine) => {
     await postWebhook(service, { id: 'u1', type: 'user.new' })
     await handles('u1')
     for (const id of ['o1', 'o2', 'both']) assert.ok(await isWaiting(id), id)
+  })
+
+  test('says the name of who paused it', async () => {
+    assert.equal((await call('/handlers/order.*')).paused!.byName, null)
+    const json = { name: 'the deploy script', scopes: ['events:read'] }
+    const made = await service.admin('/keys', { method: 'POST', json })
+    const { id } = (await made.json()) as { id: string }
+    await service.database.transaction((tx) =>
+      tx
+        .updateTable('paused_handlers')
+        .set({ paused_by: `key:${id}` })
+        .execute(),
+    )
+    assert.equal((await call('/handlers/order.*')).paused!.byName, 'the deploy script')
   })
 
   test('pausing again changes nothing, and its events count as waiting', async () => {

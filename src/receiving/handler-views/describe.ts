@@ -1,3 +1,4 @@
+import { readSubjectNames } from '../../accounts/subject-names.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import type { Database } from '../../storage/database.ts'
@@ -46,12 +47,16 @@ export async function describeHandlers(parts: HandlerViewParts, id?: string) {
     readActivity(reader, 'handler', filter),
     readBacklogs(parts, now),
   ])
+  const names = await readSubjectNames(
+    database,
+    [...paused.values()].map((pause) => pause.paused_by),
+  )
   return entries
     .filter(({ handler }) => id === undefined || handler.id === id)
     .map((entry) => {
       const key = entry.handler.id
       const pause = paused.get(key)
-      const state = { paused: pause ? { at: isoTime(pause.paused_at), by: pause.paused_by } : null }
+      const state = { paused: pause ? viewPause(pause, names) : null }
       return Object.assign(
         viewDeclaration(entry),
         state,
@@ -59,6 +64,13 @@ export async function describeHandlers(parts: HandlerViewParts, id?: string) {
         viewActivity(activities.get(key), now),
       )
     })
+}
+
+function viewPause(
+  { paused_at: at, paused_by: by }: { paused_at: number; paused_by: string | null },
+  names: ReadonlyMap<string, string>,
+) {
+  return { at: isoTime(at), by, byName: names.get(by ?? '') ?? null }
 }
 
 function viewDeclaration({ handler, forward }: HandlerEntry) {

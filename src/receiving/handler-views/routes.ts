@@ -32,6 +32,7 @@ const Handler = Type.Object(
       Type.Object({
         at: DateTime,
         by: nullable(Type.String(), 'Who paused it, as in the audit log'),
+        byName: nullable(Type.String(), 'The name of that user, API key or app'),
       }),
       'Null unless it is paused',
     ),

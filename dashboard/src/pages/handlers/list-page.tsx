@@ -136,7 +136,8 @@ function State({ handler: { paused } }: { handler: Handler }) {
     <>
       <Status value="paused" />{' '}
       <span className="block truncate text-sm text-soft">
-        since <Time value={paused.at} />, by {paused.by?.replace(/^(\w+):(.{8}).+$/, '$1 $2…') ?? 'somebody'}
+        since <Time value={paused.at} />, by{' '}
+        {paused.byName ?? paused.by?.replace(/^(\w+):(.{8}).+$/, '$1 $2…') ?? 'somebody'}
       </span>
     </>
   )

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import type { Calls } from 'postern-client/api'
 import type { ReactNode } from 'react'
+import { useRates } from './use-rates.ts'
 import { Fact, Facts, formatDuration, formatNumber, Section, Status } from '../../ui/index.ts'
 
 export type Queues = Calls['GET /queues']['answer']
@@ -14,11 +15,14 @@ const late = 120_000
 
 /** The two queues side by side. */
 export function QueueFacts({ queues: { receiving, emitting } }: { queues: Queues }) {
+  const rates = useRates()
   return (
     <div className="grid gap-x-5 lg:grid-cols-2">
       <Section title="Received events" description="Wait for their handlers.">
         <Facts>
           <Shared queue={receiving} />
+          <Fact name="In">{rates.received}</Fact>
+          <Fact name="Out">{rates.handled}</Fact>
           <Fact name="Blocked">
             {countText(receiving.blocked)}{' '}
             <span className="text-soft">behind another event of their key</span>
@@ -33,6 +37,7 @@ export function QueueFacts({ queues: { receiving, emitting } }: { queues: Queues
       <Section title="Deliveries" description="Wait for an attempt at their subscribers.">
         <Facts>
           <Shared queue={emitting} />
+          <Fact name="Out">{rates.delivered}</Fact>
           <Fact name="Dead">
             <Link to="/deliveries" className="underline">
               {countText(emitting.dead)}

@@ -287,24 +287,24 @@ export interface Calls {
   }
   /** All handlers, with their backlog and what they did lately */
   'GET /handlers': {
-    answer: { data: ({ id: string; pattern: string; source: string | null; forwardTo: string | null; slots: number; slotsOf: "all processes" | "source and process"; timeoutSeconds: number; ordered: boolean; paused: { at: string; by: string | null } | null; waiting: number; retrying: number; failed: number; lagSeconds: number; recent: { handled: number; failures: number; errorRate: number | null; durationMs: number | null }; lastHandledAt: string | null; lastFailureAt: string | null; activity: ({ at: string; handled: number; failures: number; durationMs: number | null })[] })[] }
+    answer: { data: ({ id: string; pattern: string; source: string | null; forwardTo: string | null; slots: number; slotsOf: "all processes" | "source and process"; timeoutSeconds: number; ordered: boolean; paused: { at: string; by: string | null; byName: string | null } | null; waiting: number; retrying: number; failed: number; lagSeconds: number; recent: { handled: number; failures: number; errorRate: number | null; durationMs: number | null }; lastHandledAt: string | null; lastFailureAt: string | null; activity: ({ at: string; handled: number; failures: number; durationMs: number | null })[] })[] }
   }
   /** One handler */
   'GET /handlers/{id}': {
     params: { id: string }
-    answer: { id: string; pattern: string; source: string | null; forwardTo: string | null; slots: number; slotsOf: "all processes" | "source and process"; timeoutSeconds: number; ordered: boolean; paused: { at: string; by: string | null } | null; waiting: number; retrying: number; failed: number; lagSeconds: number; recent: { handled: number; failures: number; errorRate: number | null; durationMs: number | null }; lastHandledAt: string | null; lastFailureAt: string | null; activity: ({ at: string; handled: number; failures: number; durationMs: number | null })[] }
+    answer: { id: string; pattern: string; source: string | null; forwardTo: string | null; slots: number; slotsOf: "all processes" | "source and process"; timeoutSeconds: number; ordered: boolean; paused: { at: string; by: string | null; byName: string | null } | null; waiting: number; retrying: number; failed: number; lagSeconds: number; recent: { handled: number; failures: number; errorRate: number | null; durationMs: number | null }; lastHandledAt: string | null; lastFailureAt: string | null; activity: ({ at: string; handled: number; failures: number; durationMs: number | null })[] }
   }
   /** Pause a handler: its events wait until it is resumed */
   'POST /handlers/{id}/pause': {
     params: { id: string }
     body?: Record<string, unknown>
-    answer: { id: string; pattern: string; source: string | null; forwardTo: string | null; slots: number; slotsOf: "all processes" | "source and process"; timeoutSeconds: number; ordered: boolean; paused: { at: string; by: string | null } | null; waiting: number; retrying: number; failed: number; lagSeconds: number; recent: { handled: number; failures: number; errorRate: number | null; durationMs: number | null }; lastHandledAt: string | null; lastFailureAt: string | null; activity: ({ at: string; handled: number; failures: number; durationMs: number | null })[] }
+    answer: { id: string; pattern: string; source: string | null; forwardTo: string | null; slots: number; slotsOf: "all processes" | "source and process"; timeoutSeconds: number; ordered: boolean; paused: { at: string; by: string | null; byName: string | null } | null; waiting: number; retrying: number; failed: number; lagSeconds: number; recent: { handled: number; failures: number; errorRate: number | null; durationMs: number | null }; lastHandledAt: string | null; lastFailureAt: string | null; activity: ({ at: string; handled: number; failures: number; durationMs: number | null })[] }
   }
   /** Resume a paused handler, which starts with the events that are due */
   'POST /handlers/{id}/resume': {
     params: { id: string }
     body?: Record<string, unknown>
-    answer: { id: string; pattern: string; source: string | null; forwardTo: string | null; slots: number; slotsOf: "all processes" | "source and process"; timeoutSeconds: number; ordered: boolean; paused: { at: string; by: string | null } | null; waiting: number; retrying: number; failed: number; lagSeconds: number; recent: { handled: number; failures: number; errorRate: number | null; durationMs: number | null }; lastHandledAt: string | null; lastFailureAt: string | null; activity: ({ at: string; handled: number; failures: number; durationMs: number | null })[] }
+    answer: { id: string; pattern: string; source: string | null; forwardTo: string | null; slots: number; slotsOf: "all processes" | "source and process"; timeoutSeconds: number; ordered: boolean; paused: { at: string; by: string | null; byName: string | null } | null; waiting: number; retrying: number; failed: number; lagSeconds: number; recent: { handled: number; failures: number; errorRate: number | null; durationMs: number | null }; lastHandledAt: string | null; lastFailureAt: string | null; activity: ({ at: string; handled: number; failures: number; durationMs: number | null })[] }
   }
   /** All sources of webhooks, with what they did in the last 24 hours */
   'GET /sources': {
