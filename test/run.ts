@@ -16,6 +16,7 @@ import {
   describeFailures,
   describeSlowest,
   lastLines,
+  readCurrentTest,
   readCpuTime,
   readFailures,
   type Failure,
@@ -123,10 +124,12 @@ async function runProcess(files: string[], tallyFile: string, alone: boolean): P
   clearInterval(watch)
   running.delete(child)
 
-  const { passed, skipped, ...tally } = tallyOf(tallyFile)
+  const { passed, skipped, begun, ended, ...tally } = tallyOf(tallyFile)
   let { failed } = tally
   if (code === 0 && passed + failed + skipped === 0 && nodeOptions.length === 0) verdict = 'no test ran'
   if (code !== 0 && failed === 0) verdict ||= `ended with ${code}`
+  // A call of process.exit leaves the other tests out, and may even look like a success.
+  if (begun > ended) verdict = `${verdict || `ended with ${code}`}, during "${readCurrentTest(tallyFile)}"`
   const wallSeconds = (performance.now() - began) / 1000
   if (!alone) {
     process.stdout.write(`\n${files.join(' ')} (${wallSeconds.toFixed(1)} s)\n`)

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { spec } from 'node:test/reporters'
 import type { TestEvent } from 'node:test/reporters'
 import { inspect } from 'node:util'
-import { recordCpuTime, recordFailure } from './results.ts'
+import { recordCpuTime, recordCurrentTest, recordFailure } from './results.ts'
 
 const tally = process.env['TEST_TALLY_FILE']
 if (tally !== undefined) process.once('exit', () => recordCpuTime(tally))
@@ -36,7 +36,10 @@ async function* tallied(source: AsyncIterable<TestEvent>): AsyncGenerator<TestEv
   let previous = 0
   const names: string[] = []
   for await (const event of source) {
-    if (event.type === 'test:dequeue') record('>')
+    if (event.type === 'test:dequeue') {
+      record('>')
+      if (tally) recordCurrentTest(tally, event.data.name)
+    }
     if (event.type === 'test:start') names[event.data.nesting] = event.data.name
     if (event.type === 'test:pass' || event.type === 'test:fail') {
       const { nesting, details, skip, todo } = event.data

@@ -1,5 +1,5 @@
 // What the processes of tests report to test/run.ts, and what it prints at the end: all failures, and the slowest files.
-import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 
 /** One failed test. */
 export interface Failure {
@@ -34,6 +34,17 @@ export function readFailures(tallyFile: string): Failure[] {
   if (!existsSync(file)) return []
   const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1)
   return lines.map((line) => JSON.parse(line) as Failure)
+}
+
+/** Records which test begins: if the process ends within it, nothing else tells. */
+export function recordCurrentTest(tallyFile: string, name: string): void {
+  writeFileSync(`${tallyFile}.current`, name)
+}
+
+/** The test that began last. */
+export function readCurrentTest(tallyFile: string): string {
+  const file = `${tallyFile}.current`
+  return existsSync(file) ? readFileSync(file, 'utf8') : 'the start'
 }
 
 /** Writes this process's time into a file. To be called as late as possible. */
