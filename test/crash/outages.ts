@@ -43,7 +43,7 @@ export async function sufferOutages(
       try {
         for (let outage = 1; outage <= outages; outage += 1) {
           const before = senders.acknowledged.size
-          await eventually(() => senders.acknowledged.size > before + 50, 'events are acknowledged', 30_000)
+          await eventually(() => senders.acknowledged.size > before + 50, 'events are acknowledged')
           await wait(500 * chance.next())
           await server.crash()
           const refused = await postWebhook(service, { id: `refused-${outage}`, type: 'quick' })
@@ -55,7 +55,7 @@ export async function sufferOutages(
           await server.restart()
           onOutage(outage)
         }
-        await eventually(async () => (await service.fetch('/readyz')).status === 200, 'it is ready', 30_000)
+        await eventually(async () => (await service.fetch('/readyz')).status === 200, 'it is ready')
       } finally {
         await senders.end()
       }

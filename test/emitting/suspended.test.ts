@@ -39,11 +39,7 @@ async function start(databaseUrl: string): Promise<Process> {
     },
   })
   const base = `http://127.0.0.1:${port}`
-  await until(
-    async () => (await fetch(`${base}/healthz`).catch(() => undefined))?.ok,
-    'the process answers',
-    60_000,
-  )
+  await until(async () => (await fetch(`${base}/healthz`).catch(() => undefined))?.ok, 'the process answers')
   return {
     child,
     call: (path, json) =>
@@ -136,24 +132,19 @@ test(
       const other = await start(home.url)
       processes.push(other)
       // More than may still be on their way: these are of the other one.
-      await receiver.waitFor(before + 30, 60_000)
+      await receiver.waitFor(before + 30)
       sleeper.child.kill('SIGCONT')
 
-      await until(
-        async () => {
-          const pending = await other.call(`/subscribers/${id}/deliveries?status=pending`)
-          return ((await pending.json()) as { data: unknown[] }).data.length === 0
-        },
-        'everything is delivered',
-        60_000,
-      )
+      await until(async () => {
+        const pending = await other.call(`/subscribers/${id}/deliveries?status=pending`)
+        return ((await pending.json()) as { data: unknown[] }).data.length === 0
+      }, 'everything is delivered')
       // Whoever woke has found out what became of its lanes when it gets others.
       other.child.kill('SIGKILL')
       assert.equal((await sleeper.call('/events', { type: 'a', data: 'last', id: 'last' })).status, 202)
       await until(
         async () => receiver.calls.some((call) => idOf(call) === 'last'),
         'the one that woke has taken over',
-        60_000,
       )
       const calls = Map.groupBy(receiver.calls, idOf)
       const begun = new Set(receiver.calls.slice(0, before))

@@ -60,7 +60,7 @@ server_round_robin = ${options.inTurn === true ? 1 : 0}
     await ended
     rmSync(folder, { recursive: true, force: true })
   }
-  const deadline = performance.now() + 60_000
+  const deadline = performance.now() + 300_000
   while (!(await listens(ownPort))) {
     if (performance.now() > deadline || child.exitCode !== null) {
       await close()

@@ -82,9 +82,9 @@ export async function ready(server: ChildProcess, pidFile: string): Promise<void
     )
   })
   failed.catch(() => {})
-  const deadline = performance.now() + 60_000
+  const deadline = performance.now() + 300_000
   while (!(existsSync(pidFile) && readFileSync(pidFile, 'utf8').trimEnd().endsWith('ready'))) {
-    if (performance.now() > deadline) throw new Error(`PostgreSQL was not ready within 60 s: ${output}`)
+    if (performance.now() > deadline) throw new Error(`PostgreSQL was not ready within 300 s: ${output}`)
     await Promise.race([failed, new Promise((done) => setTimeout(done, 20))])
   }
 }

@@ -155,7 +155,7 @@ describe('bodies in pieces', () => {
     const request = head('/webhooks/provider', 'transfer-encoding: chunked') + pieces
     const before = memory()
     const streams = Array.from({ length: 4 }, () => open(service, request))
-    await eventually(() => service.app.bodies.budget.bytes >= 4 * 100_000, 'all has come', 60_000)
+    await eventually(() => service.app.bodies.budget.bytes >= 4 * 100_000, 'all has come')
     assert.ok(service.app.bodies.budget.bytes <= 8 * 100_000)
     const grown = memory() - before
     // Kept apart, 400,000 pieces take 190 MiB.

@@ -79,7 +79,7 @@ class Sender {
 
   /** What was refused is sent again; then each event has had its effect, once. */
   async settle(): Promise<void> {
-    await eventually(() => this.send('recovered'), 'webhooks are taken again', 30_000)
+    await eventually(() => this.send('recovered'), 'webhooks are taken again')
     for (const id of this.refused) await eventually(() => this.send(id), id)
     // And everything once more, as a sender does whose acknowledgement was lost.
     for (const id of this.acknowledged) assert.ok(await this.send(id, 10))
@@ -87,7 +87,6 @@ class Sender {
     await eventually(
       async () => (await readEffects(database)).length >= this.acknowledged.size,
       'every acknowledged event has its effect',
-      60_000,
     )
     await settled(database)
     assert.deepEqual(await readEffects(database), [...this.acknowledged].toSorted())
@@ -108,7 +107,7 @@ test('SQLite: the database and its write-ahead log', { skip: !sqlite }, (context
         assert.equal((await service.fetch('/healthz')).status, 200)
         assert.equal((await service.fetch('/events?limit=3')).status, 200, 'what is there can be read')
         disk.free()
-        await eventually(() => sender.send(`after-${round}`), 'webhooks are taken again', 30_000)
+        await eventually(() => sender.send(`after-${round}`), 'webhooks are taken again')
       }
       await sender.settle()
       const [check] = (service.database as SqliteDatabase).readConnection.all('pragma integrity_check')
@@ -138,7 +137,7 @@ test('SQLite: the spool is full and cannot be moved', { skip: !sqlite }, (contex
         foreign.close()
         for (let index = 0; index < 5; index += 1) await sender.send(`beside-the-spool-${round}-${index}`)
         disk.free()
-        await eventually(() => sender.send(`after-${round}`), 'webhooks are taken again', 30_000)
+        await eventually(() => sender.send(`after-${round}`), 'webhooks are taken again')
       }
       await sender.settle()
     } finally {
@@ -162,7 +161,7 @@ test('PostgreSQL: a tablespace', { skip: !postgres }, (context) =>
           disk.fill()
           await sender.untilFull(`during-${round}`)
           disk.free()
-          await eventually(() => sender.send(`after-${round}`), 'webhooks are taken again', 30_000)
+          await eventually(() => sender.send(`after-${round}`), 'webhooks are taken again')
         }
         await sender.settle()
       } finally {

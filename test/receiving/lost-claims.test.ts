@@ -252,7 +252,7 @@ test(
       await eventually(() => begun === 1)
       other.exec('begin immediate')
       gate.resolve()
-      await eventually(() => lines.some((line) => line.includes('could not be recorded')), 'it fails', 60_000)
+      await eventually(() => lines.some((line) => line.includes('could not be recorded')), 'it fails')
       other.exec('rollback')
       await eventually(
         async () => (await readEffects(service.database)).length === 1,

@@ -76,21 +76,13 @@ export async function deliver(service: TestService, name: string, count: number)
 }
 
 export const drained = (service: TestService): Promise<boolean> =>
-  eventually(
-    async () => {
-      const { spool } = await ready(service)
-      return spool?.status === 'ok' && spool.events === 0
-    },
-    'the spool is empty',
-    60_000,
-  )
+  eventually(async () => {
+    const { spool } = await ready(service)
+    return spool?.status === 'ok' && spool.events === 0
+  }, 'the spool is empty')
 
 export async function oneEffectEach(database: Database, ids: readonly string[]): Promise<void> {
-  await eventually(
-    async () => (await readEffects(database)).length >= ids.length,
-    'each has an effect',
-    60_000,
-  )
+  await eventually(async () => (await readEffects(database)).length >= ids.length, 'each has an effect')
   await settled(database)
   const rows = await database.reader.selectFrom('event_queue').select(['event_id', 'status']).execute()
   const unprocessed = rows.filter(({ status }) => status !== 'processed')

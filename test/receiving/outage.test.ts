@@ -45,14 +45,10 @@ test(
         acknowledged.push(`after-${round}`)
       }
       // Whatever is in the event queue was either acknowledged, or its acknowledgement was lost on the way: all of it is done.
-      const effects = await eventually(
-        async () => {
-          const found = await readEffects(service.database)
-          return acknowledged.every((id) => found.includes(id)) ? found : undefined
-        },
-        'every acknowledged event has its effect',
-        30_000,
-      )
+      const effects = await eventually(async () => {
+        const found = await readEffects(service.database)
+        return acknowledged.every((id) => found.includes(id)) ? found : undefined
+      }, 'every acknowledged event has its effect')
       assert.deepEqual(effects, [...new Set(effects)])
     } finally {
       await service.close()

@@ -49,10 +49,10 @@ test('events whose claims a restore removed are processed at once', { skip: !pos
     try {
       await eventually(async () => (await service.fetch('/readyz')).status === 200, 'it is ready')
       go()
-      await eventually(async () => (await effects()).length === ids.length, 'all are handled', 60_000)
+      await eventually(async () => (await effects()).length === ids.length, 'all are handled')
       await earlier.restore()
       const all = async (): Promise<boolean> => new Set(await effects().catch(() => [])).size === ids.length
-      await eventually(all, 'all are handled again', 30_000)
+      await eventually(all, 'all are handled again')
       const again = await effects()
       assert.equal(again.length, ids.length, 'each once')
     } finally {
@@ -119,9 +119,9 @@ test(
         )
         const direct = await openDatabase(home.url)
         try {
-          await eventually(async () => (await readEffects(direct)).includes('later'), 'it is handled', 60_000)
+          await eventually(async () => (await readEffects(direct)).includes('later'), 'it is handled')
           go()
-          await eventually(async () => (await readEffects(direct)).length === 3, 'all are handled', 60_000)
+          await eventually(async () => (await readEffects(direct)).length === 3, 'all are handled')
         } finally {
           await direct.close()
         }

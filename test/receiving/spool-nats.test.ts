@@ -44,11 +44,7 @@ describe('a spool in NATS JetStream', { skip }, () => {
     try {
       const service = await start()
       await createEffects(direct)
-      await eventually(
-        async () => (await ready(service)).spool?.status === 'ok',
-        'the cluster is there',
-        60_000,
-      )
+      await eventually(async () => (await ready(service)).spool?.status === 'ok', 'the cluster is there')
       const ids = await deliver(service, 'before', 20)
       link.cut()
       ids.push(...(await deliver(service, 'away', 60)))

@@ -60,20 +60,20 @@ async function until(enough: (log: Log) => boolean): Promise<Log> {
   }
 }
 
-test('the log is written back without a commit that does it', { timeout: 20_000 }, async () => {
+test('the log is written back without a commit that does it', async () => {
   await write(mostLogPages / 2)
   const { log } = await until(({ checkpointed }) => checkpointed >= mostLogPages / 2)
   assert.ok(log < mostLogPages, `the log has ${log} pages: a commit would have written it back`)
 })
 
-test('a log that was written back completely is restarted', { timeout: 20_000 }, async () => {
+test('a log that was written back completely is restarted', async () => {
   await until(({ log, checkpointed }) => checkpointed === log)
   await write(10)
   const { log } = readLog()
   assert.ok(log < 100, `the log has ${log} pages`)
 })
 
-test('a few pages are not written back', { timeout: 20_000 }, async () => {
+test('a few pages are not written back', async () => {
   const { checkpointed } = readLog()
   for (let commit = 0; commit < 20; commit += 1) {
     await write(10)
@@ -97,7 +97,7 @@ test(
         }),
       )
     let nice = read()
-    for (let turn = 0; turn < 1_000 && nice.get('checkpointer') !== 10; turn += 1) {
+    for (let turn = 0; turn < 10_000 && nice.get('checkpointer') !== 10; turn += 1) {
       await wait(5)
       nice = read()
     }
@@ -105,7 +105,7 @@ test(
   },
 )
 
-test('failures in a row are reported once, and it tries again', { timeout: 20_000 }, async () => {
+test('failures in a row are reported once, and it tries again', async () => {
   const errors: Error[] = []
   const failing = Promise.withResolvers<() => void>()
   const again = Promise.withResolvers<void>()

@@ -58,14 +58,10 @@ test(
       await subscribe(service, { url: receiver.url })
       await other.query('begin; lock table queue_owners in share mode')
       await emit(service, { type: 'went.out', data: 1 })
-      const stalled = await eventually(
-        async () => {
-          const answer = await readiness()
-          return answer.code === 503 ? answer : undefined
-        },
-        'it is not ready',
-        60_000,
-      )
+      const stalled = await eventually(async () => {
+        const answer = await readiness()
+        return answer.code === 503 ? answer : undefined
+      }, 'it is not ready')
       assert.equal(stalled.status, 'stalled')
       assert.equal(stalled.database, 'ok')
       const { deliveries } = stalled.lastRoundSeconds

@@ -78,7 +78,7 @@ export class Project {
     const state = join(this.folder, 'node_modules/.terminal')
     const script = `set -a; [ -f '${state}' ] && . '${state}'\n${this.#here(command)}\nexport -p > '${state}'`
     const output = await new Promise<string>((done) => {
-      const options = { cwd: this.folder, env: this.#environment(), timeout: 60_000 }
+      const options = { cwd: this.folder, env: this.#environment(), timeout: 300_000 }
       execFile('bash', ['-c', `{ ${script}\n} 2>&1`], options, (_error, stdout) => done(stdout))
     })
     return this.#there(output)

@@ -58,7 +58,7 @@ export class Terminal {
 
   /** Resolves when the service answers, and has delivered its samples. */
   async ready(): Promise<void> {
-    const end = Date.now() + 60_000
+    const end = Date.now() + 300_000
     while (Date.now() < end && this.#service.exitCode === null) {
       this.#address = /"address":"([^"]+)"/.exec(this.#log)?.[1] ?? ''
       if (this.#address && (await fetch(`${this.#address}/readyz`).catch(() => undefined))?.ok) return
@@ -78,7 +78,7 @@ export class Terminal {
       const child = execFile(
         'bash',
         ['-c', `{ ${script.replaceAll(shown, this.#address)}\n} 2>&1`],
-        { cwd: this.#home, env: this.#environment(), timeout: 30_000, maxBuffer: 1e7 },
+        { cwd: this.#home, env: this.#environment(), timeout: 300_000, maxBuffer: 1e7 },
         (_error, stdout) => done(stdout),
       )
       child.stdin?.end()
