@@ -30,7 +30,7 @@ const address =
   /(?:https?:\/\/(?:127\.0\.0\.1:3000|localhost:3000|gate\.example\.com)|\$\{?(?:BASE_URL|POSTERN|POSTERN_URL|URL)\}?|(?<=\s)BASE_URL)(\/[^\s"'?]*)/
 
 /** What is no part of the API: webhooks, pages, lists of tables that a guide declares. */
-const others = /^\/(?:webhooks|portal|dashboard|docs|orders|products|posts)(?![\w-])|\.csv$/
+const others = /^\/(?:webhooks|portal|dashboard|docs|orders|products|posts|invoices)(?![\w-])|\.csv$|^\/$/
 
 function callIn(line: string, from: string): Call | undefined {
   const [command = ''] = /\bcurl .*/s.exec(line) ?? []
@@ -40,7 +40,9 @@ function callIn(line: string, from: string): Call | undefined {
   const isHead = /\s-\w*I/.test(command)
   const [, named] = /-X ([A-Z]+)/.exec(command) ?? []
   const method = named ?? (/ (?:-d|--data\S*) /.test(command) ? 'POST' : isHead ? 'HEAD' : 'GET')
-  return { from, method: method === 'HEAD' ? 'GET' : method, path, ...(body !== undefined && { body }) }
+  // The guide to mounting has the service below /gate.
+  const own = path.replace(/^\/gate(?=\/)/, '')
+  return { from, method: method === 'HEAD' ? 'GET' : method, path: own, ...(body !== undefined && { body }) }
 }
 
 const calls = pages.flatMap((page) =>
