@@ -8,10 +8,11 @@ import { allPages, blocksOf } from './documented/blocks.ts'
 const engine = engines.find(({ name }) => name === 'postgres')
 const blocks = allPages.flatMap(blocksOf).filter(({ language }) => language === 'sql')
 
-/** Commands of psql are no SQL. */
+/** Commands and variables of psql are no SQL. */
 const statements = (text: string): string =>
   text
     .replaceAll(/^\\.*$/gm, '')
+    .replaceAll(/:(?='\w+')/g, '')
     .trim()
     .replace(/;?$/, ';')
 
