@@ -111,7 +111,7 @@ function dataVersionOf({ reading, gate }: Connections): () => number {
 }
 
 function batchesOf(
-  { batches, gate }: Connections,
+  { batches, transactions, gate }: Connections,
   writer: ThreadClient<WriterTasks>,
 ): Pick<SqliteDatabase, 'batch' | 'batchAside' | 'insertTogether'> {
   async function whileHeld<T>(priority: WritePriority, work: () => Promise<T>): Promise<T> {
@@ -122,15 +122,20 @@ function batchesOf(
       release()
     }
   }
-  const batch: SqliteDatabase['batch'] = (priority, work) =>
+  const batchOn = <T>(
+    connection: SqliteConnection,
+    priority: WritePriority,
+    work: (connection: SqliteConnection) => T,
+  ): Promise<T> =>
     whileHeld(priority, async () => {
-      await beginImmediate(batches)
-      return finish(batches, () => work(batches))
+      await beginImmediate(connection)
+      return finish(connection, () => work(connection))
     })
   return {
-    batch,
+    batch: (priority, work) => batchOn(batches, priority, work),
+    // The connection of transactions, which write the same tables: a commit of another one empties its cache of pages.
     insertTogether: (inserts) =>
-      batch('request', (connection) => {
+      batchOn(transactions, 'request', (connection) => {
         for (const insert of inserts) execute(connection, insert)
       }),
     batchAside: (priority, statements) =>
