@@ -57,8 +57,7 @@ export function createApi({ issuer, audience, allowedOrigin }: ApiOptions): Fast
 
 if (import.meta.main) {
   const issuer = process.env['POSTERN_URL'] ?? 'http://127.0.0.1:3000'
-  const address = await createApi({ issuer, audience: process.env['AUDIENCE'] ?? issuer }).listen({
-    port: 4000,
-  })
+  const { AUDIENCE: audience = issuer, ALLOWED_ORIGIN: allowedOrigin } = process.env
+  const address = await createApi({ issuer, audience, allowedOrigin }).listen({ port: 4000 })
   console.log(`The API listens at ${address}`)
 }
