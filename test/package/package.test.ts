@@ -40,7 +40,7 @@ describe('the installed package', () => {
     )
   })
 
-  test('is packed in at most 1.5 MB without the pages, and 4 MB with them', () => {
+  test('is packed in at most 1.5 MB without the pages, and 6 MB with them', () => {
     const [tarball] = globSync('postern-*.tgz', { cwd: project })
     const { size } = statSync(join(project, tarball!))
     const pages = globSync('dist/{dashboard,guide}/**/*.*', { cwd: folder })
@@ -49,15 +49,18 @@ describe('the installed package', () => {
     for (const page of ['dashboard/index.html', 'guide/index.html', 'guide/llms.txt'])
       assert.ok(existsSync(join(folder, 'dist', page)), `${page} is in the package`)
     assert.ok(size - pages <= 1.5e6, `${size - pages} bytes without the pages`)
-    assert.ok(size <= 4e6, `${size} bytes`)
+    assert.ok(size <= 6e6, `${size} bytes`)
   })
 
-  test('takes at most 60 MB beside the runtime, has at most 200 packages and needs no install script', () => {
+  test('takes at most 60 MB beside the runtime and the guide, has at most 200 packages and needs no install script', () => {
     const blocks = entries
       .map(({ parentPath, name }) => join(parentPath, name))
       .filter(
         (path) =>
-          !path.includes('/node-linux-') && !path.includes('/node-bin-') && !path.includes('/node-darwin-'),
+          !path.includes('/node-linux-') &&
+          !path.includes('/node-bin-') &&
+          !path.includes('/node-darwin-') &&
+          !path.includes('/dist/guide/'),
       )
       .reduce((sum, path) => sum + (lstatSync(path).blocks ?? 0), 0)
     assert.ok(blocks * 512 <= 60 * 2 ** 20, `${(blocks * 512) / 2 ** 20} MiB`)
