@@ -1,6 +1,6 @@
 import { request, type ClientRequest } from 'node:http'
-import { ApiKeys } from '../src/accounts/api-keys.ts'
-import { createRecordAudit } from '../src/accounts/audit.ts'
+import { ApiKeys } from '../src/accounts/tokens/api-keys.ts'
+import { createRecordAudit } from '../src/accounts/audit/audit.ts'
 import { systemClock } from '../src/runtime/clock.ts'
 import { migrate } from '../src/storage/migrate.ts'
 import { openDatabase } from '../src/storage/open.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describeAccountEvents } from './accounts/account-event-types.ts'
-import { chosenAccountEvents } from './accounts/account-events.ts'
+import { describeAccountEvents } from './accounts/users/account-event-types.ts'
+import { chosenAccountEvents } from './accounts/users/account-events.ts'
 import { createAccounts, type Accounts } from './accounts/index.ts'
 import { createAlerts } from './alerts/index.ts'
 import { systemClock, type Clock } from './runtime/clock.ts'

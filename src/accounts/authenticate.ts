@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../errors.ts'
 import type { Authenticate, Principal } from '../http/access/principal.ts'
-import type { AccessTokens } from './access-tokens.ts'
-import { RefusedKey, type ApiKeys } from './api-keys.ts'
-import type { HostCookie } from './host-cookie.ts'
+import type { AccessTokens } from './tokens/access-tokens.ts'
+import { RefusedKey, type ApiKeys } from './tokens/api-keys.ts'
+import type { HostCookie } from './sessions/host-cookie.ts'
 import type { NoteRefusal } from './refusals.ts'
-import { stepUpPath, type SecondFactor } from './second-factor.ts'
-import type { Session } from './session-lookup.ts'
-import type { Sessions } from './sessions.ts'
+import { stepUpPath, type SecondFactor } from './sessions/second-factor.ts'
+import type { Session } from './sessions/session-lookup.ts'
+import type { Sessions } from './sessions/sessions.ts'
 
 const bearer = /^Bearer +([\x21-\x7e]{1,4096})$/i
 /** The three parts of a signed JWT; the first one is JSON and therefore begins with `{"`. */

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { isId } from '../crypto/ids.ts'
 import { contains, mostFound, type Finder, type Found } from '../http/finder.ts'
 import type { Database } from '../storage/database.ts'
-import type { ApiKeys } from './api-keys.ts'
+import type { ApiKeys } from './tokens/api-keys.ts'
 
 /** Finds people by their id, or the beginning of their e-mail address or name, and one device by its id. */
 export function userFinder({ reader, engine }: Database): Finder {

@@ -4,7 +4,7 @@ import type { NoteForeignCall, NoteForbidden } from '../http/access/access.ts'
 import { clientNetwork } from '../http/limits/client-address.ts'
 import type { Principal } from '../http/access/principal.ts'
 import { RateLimiter } from '../http/limits/rate-limiter.ts'
-import { auditOriginOf, type Audit, type AuditEntry, type AuditOrigin } from './audit.ts'
+import { auditOriginOf, type Audit, type AuditEntry, type AuditOrigin } from './audit/audit.ts'
 
 /** Entries about one principal, or one target and client network, in a minute at most: anybody can repeat a refused call. */
 const mostPerCaller = 10

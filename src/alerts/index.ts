@@ -1,4 +1,4 @@
-import { createRecordAudit } from '../accounts/audit.ts'
+import { createRecordAudit } from '../accounts/audit/audit.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Configuration } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { auditOrigin } from '../accounts/audit.ts'
+import { auditOrigin } from '../accounts/audit/audit.ts'
 import { isId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { entryLine } from '../accounts/audit-entry.ts'
-import { AuditReader, type AuditStart } from '../accounts/audit-reader.ts'
+import { entryLine } from '../accounts/audit/audit-entry.ts'
+import { AuditReader, type AuditStart } from '../accounts/audit/audit-reader.ts'
 import { sleep, systemClock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
 import { readTimeParameter } from '../paging/time-parameter.ts'

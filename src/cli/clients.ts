@@ -1,4 +1,4 @@
-import { createRecordAudit } from '../accounts/audit.ts'
+import { createRecordAudit } from '../accounts/audit/audit.ts'
 import { Problem } from '../errors.ts'
 import { storedClients } from '../oauth2/clients/client-list.ts'
 import { ClientManagement, type ClientCaller } from '../oauth2/clients/client-management.ts'

@@ -1,4 +1,4 @@
-import { createRecordAudit, type AuditEntry } from '../accounts/audit.ts'
+import { createRecordAudit, type AuditEntry } from '../accounts/audit/audit.ts'
 import { systemClock } from '../runtime/clock.ts'
 import type { Database } from '../storage/database.ts'
 import { exitCodes } from './command-failure.ts'

@@ -1,5 +1,5 @@
-import { ApiKeys } from '../accounts/api-keys.ts'
-import { createRecordAudit } from '../accounts/audit.ts'
+import { ApiKeys } from '../accounts/tokens/api-keys.ts'
+import { createRecordAudit } from '../accounts/audit/audit.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { isScope, scopes, type Scope } from '../http/access/scopes.ts'
 import { CommandFailure, UsageFailure } from './command-failure.ts'

@@ -1,5 +1,5 @@
-import { createRecordAudit } from '../accounts/audit.ts'
-import { SigningKeys } from '../accounts/signing-keys.ts'
+import { createRecordAudit } from '../accounts/audit/audit.ts'
+import { SigningKeys } from '../accounts/tokens/signing-keys.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { Keyring } from '../crypto/keyring.ts'
 import { CommandFailure } from './command-failure.ts'

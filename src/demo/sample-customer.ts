@@ -1,4 +1,4 @@
-import { byService } from '../accounts/audit.ts'
+import { byService } from '../accounts/audit/audit.ts'
 import type { Subscribers } from '../emitting/index.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'

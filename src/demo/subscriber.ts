@@ -1,4 +1,4 @@
-import { byService } from '../accounts/audit.ts'
+import { byService } from '../accounts/audit/audit.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Subscribers } from '../emitting/index.ts'

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { validateAccountEvents } from '../accounts/account-events.ts'
+import { validateAccountEvents } from '../accounts/users/account-events.ts'
 import {
   ConfigurationError,
   inspectEnvironment,

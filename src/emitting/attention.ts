@@ -1,7 +1,7 @@
 import { mostOfAKind, type Attention } from '../http/attention.ts'
 import type { Database } from '../storage/database.ts'
 import type { SubscribersTable } from '../storage/tables.ts'
-import { disabledByAdmin, disabledByOwner } from './subscriber-rules.ts'
+import { disabledByAdmin, disabledByOwner } from './subscribers/subscriber-rules.ts'
 
 const hour = 3_600_000
 /** Milliseconds before the end of an older signing secret from which on it needs attention: a rotation overlaps for a day. */

@@ -1,6 +1,6 @@
 import { contains, mostFound, type Finder, type Found } from '../http/finder.ts'
 import type { Database } from '../storage/database.ts'
-import type { EventCatalogue } from './event-catalogue.ts'
+import type { EventCatalogue } from './events/event-catalogue.ts'
 
 /** Subscribers whose addresses are searched, the newest. */
 const mostSearched = 2_000

@@ -1,4 +1,4 @@
-import type { AuditOrigin, RecordAudit } from '../accounts/audit.ts'
+import type { AuditOrigin, RecordAudit } from '../accounts/audit/audit.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../crypto/ids.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'

@@ -1,5 +1,5 @@
 import type { App } from '../http/app.ts'
-import type { EventCatalogue } from './event-catalogue.ts'
+import type { EventCatalogue } from './events/event-catalogue.ts'
 import { parseLossless, parsePlain } from '../json/lossless.ts'
 import { adminArea } from './routes/area.ts'
 import { deliveryRoutes, deliverySearchRoute, type DeliveryRouteParts } from './routes/deliveries.ts'

@@ -1,6 +1,6 @@
 import { parseCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { HostCookie } from '../accounts/host-cookie.ts'
+import { HostCookie } from '../accounts/sessions/host-cookie.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
 
 /** Seconds that a sign-in may take, with that at the provider. */

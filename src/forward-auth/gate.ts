@@ -1,6 +1,6 @@
 import type { Accounts } from '../accounts/index.ts'
 import type { Refusal } from '../accounts/refusals.ts'
-import type { Session } from '../accounts/session-lookup.ts'
+import type { Session } from '../accounts/sessions/session-lookup.ts'
 import { Problem } from '../errors.ts'
 import { rawAnswer, type RawAnswer, type RawCall } from '../http/raw/call.ts'
 import { forwardPath, readForwarded, returnPath, type ForwardedRequest } from './forwarded-request.ts'

@@ -1,4 +1,4 @@
-import type { SigningKeys } from '../accounts/signing-keys.ts'
+import type { SigningKeys } from '../accounts/tokens/signing-keys.ts'
 import { BoundedCache } from '../paging/bounded-cache.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Database } from '../storage/database.ts'

@@ -1,5 +1,5 @@
 import type { Accounts } from '../accounts/index.ts'
-import { HostCookie } from '../accounts/host-cookie.ts'
+import { HostCookie } from '../accounts/sessions/host-cookie.ts'
 import { createSweeper } from '../accounts/sweeper.ts'
 import { ConfigurationError, type Configuration } from '../config/environment.ts'
 import { TrustedProxies } from '../http/limits/client-address.ts'

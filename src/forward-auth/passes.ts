@@ -1,5 +1,5 @@
 import type { Accounts } from '../accounts/index.ts'
-import type { Session } from '../accounts/session-lookup.ts'
+import type { Session } from '../accounts/sessions/session-lookup.ts'
 import type { RawAnswer, RawCall } from '../http/raw/call.ts'
 import { BoundedCache } from '../paging/bounded-cache.ts'
 import type { Clock } from '../runtime/clock.ts'

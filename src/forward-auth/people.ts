@@ -1,5 +1,5 @@
-import type { Session } from '../accounts/session-lookup.ts'
-import type { Users } from '../accounts/users.ts'
+import type { Session } from '../accounts/sessions/session-lookup.ts'
+import type { Users } from '../accounts/users/users.ts'
 import { BoundedCache } from '../paging/bounded-cache.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Database } from '../storage/database.ts'

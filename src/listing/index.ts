@@ -1,4 +1,4 @@
-import type { AdminRule } from '../accounts/roles.ts'
+import type { AdminRule } from '../accounts/users/roles.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { ConfigurationError, type Configuration } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'

@@ -1,4 +1,4 @@
-import type { AccountEventChoice } from '../accounts/account-events.ts'
+import type { AccountEventChoice } from '../accounts/users/account-events.ts'
 import type { GroupRoles, TokenAuth } from '../config/providers.ts'
 import type { DeclaredHook, HookTables } from './hook-context.ts'
 

@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
-import type { ProviderIdentity } from '../accounts/identities.ts'
-import type { User } from '../accounts/users.ts'
+import type { ProviderIdentity } from '../accounts/users/identities.ts'
+import type { User } from '../accounts/users/users.ts'
 
 /** Any tables with any columns. */
 export type HookTables = Record<string, Record<string, unknown>>

@@ -1,12 +1,12 @@
 import type { Clock } from '../runtime/clock.ts'
-import type { EmitEvents } from '../accounts/account-events.ts'
-import type { User } from '../accounts/users.ts'
+import type { EmitEvents } from '../accounts/users/account-events.ts'
+import type { User } from '../accounts/users/users.ts'
 import type { Tx } from '../storage/database.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { LoginConfig } from './config.ts'
 import type { DeclaredHook, Hook, HookContext } from './hook-context.ts'
-import { SignInFailure } from './failures.ts'
-import type { VerifiedIdentity } from './verified-identity.ts'
+import { SignInFailure } from './flow/failures.ts'
+import type { VerifiedIdentity } from './provider-client/verified-identity.ts'
 
 export type HookName = 'onSignUp' | 'onSignIn' | 'onLink'
 

@@ -1,6 +1,6 @@
 import type { Site } from '../http/pages/brand.ts'
 import { escapeHtml, narrowPage } from '../http/pages/html.ts'
-import { failures, type FailureCode } from './failures.ts'
+import { failures, type FailureCode } from './flow/failures.ts'
 
 export interface LoginPage {
   providers: readonly { name: string; label: string; /** A data: URI. */ icon: string }[]

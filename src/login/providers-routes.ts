@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { auditOrigin, type Audit } from '../accounts/audit.ts'
+import { auditOrigin, type Audit } from '../accounts/audit/audit.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { DateTime, nullable } from '../http/schemas/schemas.ts'
@@ -7,7 +7,7 @@ import type { Clock } from '../runtime/clock.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import type { Database } from '../storage/database.ts'
 import type { ProviderFinding } from './check-provider.ts'
-import type { ProviderClient } from './provider-client.ts'
+import type { ProviderClient } from './provider-client/provider-client.ts'
 import { countAtMost, type LastCheck, type ProviderStore } from './provider-store.ts'
 
 export interface ProvidersRoutesParts {

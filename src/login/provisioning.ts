@@ -1,13 +1,13 @@
-import type { AccountEvents, AccountEventType } from '../accounts/account-events.ts'
-import type { Audit, AuditEntry, AuditOrigin } from '../accounts/audit.ts'
-import type { RoleChanges } from '../accounts/role-changes.ts'
-import { IssuerMismatch, type ProviderIdentity } from '../accounts/identities.ts'
-import type { Users } from '../accounts/users.ts'
+import type { AccountEvents, AccountEventType } from '../accounts/users/account-events.ts'
+import type { Audit, AuditEntry, AuditOrigin } from '../accounts/audit/audit.ts'
+import type { RoleChanges } from '../accounts/users/role-changes.ts'
+import { IssuerMismatch, type ProviderIdentity } from '../accounts/users/identities.ts'
+import type { Users } from '../accounts/users/users.ts'
 import type { Tx } from '../storage/database.ts'
-import { SignInFailure } from './failures.ts'
+import { SignInFailure } from './flow/failures.ts'
 import type { HookName, Hooks } from './hooks.ts'
 import type { ProviderTokens } from './provider-tokens.ts'
-import type { VerifiedIdentity } from './verified-identity.ts'
+import type { VerifiedIdentity } from './provider-client/verified-identity.ts'
 
 /** The user of a verified identity. */
 export interface ProvisionedUser {

@@ -1,4 +1,4 @@
-import type { AdminGroup } from '../accounts/roles.ts'
+import type { AdminGroup } from '../accounts/users/roles.ts'
 import type { ProviderSettings } from '../config/providers.ts'
 import type { LoginConfig } from './config.ts'
 import { validateHooks } from './hooks.ts'

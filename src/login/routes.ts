@@ -1,9 +1,9 @@
 import { acceptForms } from '../accounts/routes.ts'
 import type { App } from '../http/app.ts'
-import { callbackRoute, type CallbackRouteParts } from './callback-route.ts'
+import { callbackRoute, type CallbackRouteParts } from './flow/callback-route.ts'
 import { redirectToBaseUrl } from './demo-host-redirect.ts'
-import { linkRoute, type LinkRouteParts } from './link-route.ts'
-import { startRoute, type StartRouteParts } from './start-route.ts'
+import { linkRoute, type LinkRouteParts } from './flow/link-route.ts'
+import { startRoute, type StartRouteParts } from './flow/start-route.ts'
 
 export interface LoginRoutesParts extends StartRouteParts, CallbackRouteParts, LinkRouteParts {
   demo: boolean

@@ -1,12 +1,12 @@
-import type { AuditOrigin } from '../accounts/audit.ts'
-import type { RoleChanges } from '../accounts/role-changes.ts'
-import type { Sessions } from '../accounts/sessions.ts'
+import type { AuditOrigin } from '../accounts/audit/audit.ts'
+import type { RoleChanges } from '../accounts/users/role-changes.ts'
+import type { Sessions } from '../accounts/sessions/sessions.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { FlowsTable } from '../storage/tables.ts'
-import type { AppSignIns } from './app-sign-ins.ts'
-import { SignInFailure } from './failures.ts'
+import type { AppSignIns } from './flow/app-sign-ins.ts'
+import { SignInFailure } from './flow/failures.ts'
 import type { Provisioning } from './provisioning.ts'
-import type { VerifiedIdentity } from './verified-identity.ts'
+import type { VerifiedIdentity } from './provider-client/verified-identity.ts'
 
 export interface Browser {
   /** Where the callback came from. */

@@ -1,4 +1,4 @@
-import type { SignedInUser } from '../accounts/authentication.ts'
+import type { SignedInUser } from '../accounts/sessions/authentication.ts'
 import type { Accounts } from '../accounts/index.ts'
 import { createSweeper } from '../accounts/sweeper.ts'
 import type { Keyring } from '../crypto/keyring.ts'

@@ -1,4 +1,4 @@
-import type { Users } from '../accounts/users.ts'
+import type { Users } from '../accounts/users/users.ts'
 import type { Queryable } from '../storage/database.ts'
 
 /** The claims about a user that each scope gives (OpenID Connect Core, section 5.4). `groups` is of this service. */

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { AccessTokens } from '../accounts/access-tokens.ts'
+import type { AccessTokens } from '../accounts/tokens/access-tokens.ts'
 import type { NoteRefusal } from '../accounts/refusals.ts'
 import { acceptForms } from '../accounts/routes.ts'
 import { Problem } from '../errors.ts'

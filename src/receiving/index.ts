@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createRecordAudit } from '../accounts/audit.ts'
+import { createRecordAudit } from '../accounts/audit/audit.ts'
 import type { Clock, Random } from '../runtime/clock.ts'
 import type { Configuration } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'

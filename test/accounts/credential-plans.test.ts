@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql, type CompiledQuery } from 'kysely'
-import { revokeBeyondLimit } from '../../src/accounts/credential-store.ts'
+import { revokeBeyondLimit } from '../../src/accounts/tokens/credential-store.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { userProfileReader } from '../../src/accounts/user-profile.ts'
+import { userProfileReader } from '../../src/accounts/users/user-profile.ts'
 import { Browser } from '../harness/browser.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
 import { engines, onEachEngine } from '../harness/engines.ts'

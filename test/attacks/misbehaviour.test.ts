@@ -10,7 +10,7 @@ import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-prov
 import { forgedClient, startOpenIdForger } from '#test/harness/openid-forger.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { ProviderClient } from '../../src/login/provider-client.ts'
+import { ProviderClient } from '../../src/login/provider-client/provider-client.ts'
 import { resolveProvider } from '../../src/login/providers/resolve-provider.ts'
 import { createGuardedFetch } from '../../src/network/guarded-fetch.ts'
 import { createOutboundAgent } from '../../src/network/outbound-agent.ts'

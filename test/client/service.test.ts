@@ -11,8 +11,8 @@ import {
   type Postern,
 } from '../../packages/client/src/index.ts'
 import { createVerifier } from '../../packages/client/src/tokens/index.ts'
-import { createRecordAudit } from '../../src/accounts/audit.ts'
-import { SigningKeys } from '../../src/accounts/signing-keys.ts'
+import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
+import { SigningKeys } from '../../src/accounts/tokens/signing-keys.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { emit, startEmitting, subscribe } from '../emitting/harness.ts'

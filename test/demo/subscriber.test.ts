@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once, EventEmitter } from 'node:events'
 import { test } from 'node:test'
-import { byService } from '../../src/accounts/audit.ts'
+import { byService } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { readEnvironment } from '../../src/config/environment.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'

@@ -3,7 +3,11 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { newId } from '../../src/crypto/ids.ts'
-import { Completions, type SideEffects, type OperationalEvent } from '../../src/emitting/completions.ts'
+import {
+  Completions,
+  type SideEffects,
+  type OperationalEvent,
+} from '../../src/emitting/dispatch/completions.ts'
 import { openDeliveryStore } from '../../src/emitting/open-store.ts'
 import type { Completion, DeliveryStore } from '../../src/emitting/store.ts'
 import type { Database, Tx } from '../../src/storage/database.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { Health } from '../../src/emitting/health.ts'
+import { Health } from '../../src/emitting/subscribers/health.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { toIdentity } from '../../src/login/profile.ts'
+import { toIdentity } from '../../src/login/provider-client/profile.ts'
 import type { Preset } from '../../src/login/providers/preset.ts'
 import { presets } from '../../src/login/providers/presets.ts'
 

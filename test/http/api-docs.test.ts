@@ -1,8 +1,8 @@
 // API_DOCS=private: the API reference is for those who operate the service.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { ApiKeys } from '../../src/accounts/api-keys.ts'
-import { createRecordAudit } from '../../src/accounts/audit.ts'
+import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
+import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import type { Scope } from '../../src/http/access/scopes.ts'
 import { engines } from '../harness/engines.ts'

@@ -1,8 +1,8 @@
 // What the log tells of calls that are refused: from where, and with whose credential.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { ApiKeys } from '../../src/accounts/api-keys.ts'
-import { createRecordAudit } from '../../src/accounts/audit.ts'
+import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
+import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { Browser } from '../harness/browser.ts'

@@ -1,8 +1,8 @@
 // GET /search: one box for everything that has an id or a name.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { ApiKeys } from '../../src/accounts/api-keys.ts'
-import { createRecordAudit } from '../../src/accounts/audit.ts'
+import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
+import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { userProfileReader } from '../../src/accounts/user-profile.ts'
+import { userProfileReader } from '../../src/accounts/users/user-profile.ts'
 import { accountsOf, whoAmI, type Me } from './harness.ts'
 import { Upstream } from './upstream.ts'
 

@@ -1,7 +1,7 @@
 // Failed events: listed, counted, and processed again in bulk.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { createRecordAudit } from '../../src/accounts/audit.ts'
+import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { hmac } from '../../src/index.ts'
 import { Reprocessing, reprocessWorker } from '../../src/receiving/failed/reprocess.ts'
 import { systemClock } from '../../src/runtime/clock.ts'

@@ -8,7 +8,7 @@ import {
   signatures,
   writePublicKey,
   writeSymmetricKey,
-} from '../../../src/emitting/signature.ts'
+} from '../../../src/emitting/attempt/signature.ts'
 import { HmacKey } from '../../../src/crypto/hmac.ts'
 import { verifyWebhook } from './webhooks.ts'
 

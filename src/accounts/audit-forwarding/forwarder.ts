@@ -4,9 +4,9 @@ import type { Worker } from '../../runtime/worker.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import { AuditReader } from '../audit-reader.ts'
+import { AuditReader } from '../audit/audit-reader.ts'
 import { ExportPosition } from './position.ts'
-import type { AuditRow } from '../audit-log.ts'
+import type { AuditRow } from '../audit/audit-log.ts'
 
 /** Entries of one batch. */
 const batchSize = 100

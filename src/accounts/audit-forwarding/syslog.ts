@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { withoutBrackets } from '../../network/reserved-addresses.ts'
-import type { AuditRow } from '../audit-log.ts'
-import { exportEntry } from '../audit-entry.ts'
+import type { AuditRow } from '../audit/audit-log.ts'
+import { exportEntry } from '../audit/audit-entry.ts'
 import type { AuditDestination } from './forwarder.ts'
 
 /** The priority: facility 13 (log audit) with severity 6 (informational) or 4 (warning); RFC 5424, section 6.2.1. */

@@ -2,7 +2,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import type { OutboundAgent } from '../../network/outbound-agent.ts'
 import { printable } from '../../telemetry/printable.ts'
-import { exportEntry } from '../audit-entry.ts'
+import { exportEntry } from '../audit/audit-entry.ts'
 import type { AuditDestination } from './forwarder.ts'
 
 /** Bytes of a response that are read, so that its connection can be reused. */

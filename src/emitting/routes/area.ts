@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import type { Access } from '../../http/access/principal.ts'
-import type { Reach } from '../audience.ts'
+import type { Reach } from '../events/audience.ts'
 import {
   NewSubscriberBody,
   SubscriberChangeBody,
   type OwnNewSubscriberBody,
   type OwnSubscriberChangeBody,
-} from '../subscriber-body.ts'
+} from '../subscribers/subscriber-body.ts'
 
 /** Admins (all subscribers) and owners (their own subscribers) have the same routes in two areas. */
 export interface Area {

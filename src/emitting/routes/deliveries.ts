@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { auditOrigin } from '../../accounts/audit.ts'
+import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { JobView, TotalView, viewJob } from '../../events/jobs/job.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
@@ -12,10 +12,10 @@ import {
   readDeliveryFilter,
   readDeliverySearch,
   responseClasses,
-} from '../delivery-filter.ts'
-import type { DeliveryDetail, DeliveryLog } from '../delivery-log.ts'
-import type { Replay } from '../replay.ts'
-import type { Subscribers } from '../subscribers.ts'
+} from '../deliveries/delivery-filter.ts'
+import type { DeliveryDetail, DeliveryLog } from '../deliveries/delivery-log.ts'
+import type { Replay } from '../deliveries/replay.ts'
+import type { Subscribers } from '../subscribers/subscribers.ts'
 import {
   AttemptView,
   DeliveryView,

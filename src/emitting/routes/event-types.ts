@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { App } from '../../http/app.ts'
-import type { CatalogueEntry, EventCatalogue } from '../event-catalogue.ts'
+import type { CatalogueEntry, EventCatalogue } from '../events/event-catalogue.ts'
 
 const EventTypeView = Type.Object(
   {

@@ -7,11 +7,11 @@ import type { App } from '../../http/app.ts'
 import { defaultBodyLimit } from '../../http/body/reader.ts'
 import { compileValidator } from '../../http/schemas/schema-compilers.ts'
 import type { Database } from '../../storage/database.ts'
-import type { Announce, Emitted, Emitter } from '../emitter.ts'
-import { EmittedView, NewEventBody, NewEventsBody } from '../event-body.ts'
-import { emitNdjson } from '../ndjson-events.ts'
-import type { NewEvent } from '../event.ts'
-import { groupEmits } from '../commit-emits.ts'
+import type { Announce, Emitted, Emitter } from '../events/emitter.ts'
+import { EmittedView, NewEventBody, NewEventsBody } from '../events/event-body.ts'
+import { emitNdjson } from '../events/ndjson-events.ts'
+import type { NewEvent } from '../events/event.ts'
+import { groupEmits } from '../events/commit-emits.ts'
 
 export interface EventRouteParts {
   emitter: Emitter

@@ -3,9 +3,9 @@ import type { App } from '../../http/app.ts'
 import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { limitParameter } from '../../paging/parameters.ts'
-import { deliveryStatuses } from '../delivery-filter.ts'
-import type { Owner, Owners } from '../owners.ts'
-import type { SubscriberState } from '../subscriber-state.ts'
+import { deliveryStatuses } from '../deliveries/delivery-filter.ts'
+import type { Owner, Owners } from '../subscribers/owners.ts'
+import type { SubscriberState } from '../subscribers/subscriber-state.ts'
 
 export interface OwnerRouteParts {
   owners: Owners

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { App } from '../../http/app.ts'
-import type { Subscribers } from '../subscribers.ts'
+import type { Subscribers } from '../subscribers/subscribers.ts'
 import { receiversFor } from '../verification/receivers.ts'
 import type { Area } from './area.ts'
 import { readSubscriberId } from './subscribers.ts'

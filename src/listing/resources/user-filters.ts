@@ -1,4 +1,4 @@
-import type { AdminRule } from '../../accounts/roles.ts'
+import type { AdminRule } from '../../accounts/users/roles.ts'
 import type { KeyValue } from '../../paging/cursor-values.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import { isStorableText } from '../../storage/text.ts'

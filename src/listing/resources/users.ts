@@ -1,4 +1,4 @@
-import type { AdminRule } from '../../accounts/roles.ts'
+import type { AdminRule } from '../../accounts/users/roles.ts'
 import { completeList } from '../declaration.ts'
 import type { Item } from '../items.ts'
 import type { ListDeclaration } from '../list.ts'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { Type, type TSchema } from 'typebox'
-import { auditOrigin, createRecordAudit } from '../../accounts/audit.ts'
+import { auditOrigin, createRecordAudit } from '../../accounts/audit/audit.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { newId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'

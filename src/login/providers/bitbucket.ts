@@ -1,4 +1,4 @@
-import { isObject } from '../profile.ts'
+import { isObject } from '../provider-client/profile.ts'
 import type { Preset } from './preset.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { isObject } from '../profile.ts'
+import { isObject } from '../provider-client/profile.ts'
 import type { Preset } from './preset.ts'
 
 /** Plain OAuth 2.0. The profile is fetched by POST without a body; the name is an object. */

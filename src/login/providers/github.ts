@@ -1,4 +1,4 @@
-import { isObject, UnusableProfile } from '../profile.ts'
+import { isObject, UnusableProfile } from '../provider-client/profile.ts'
 import type { GroupSource, Preset } from './preset.ts'
 
 const site = 'https://github.com'

@@ -1,5 +1,5 @@
 import { list } from '../../config/readers.ts'
-import type { ProfileDocument } from '../profile.ts'
+import type { ProfileDocument } from '../provider-client/profile.ts'
 import type { Preset } from './preset.ts'
 
 /** The tenant that holds personal accounts (outlook.com, live.com). */

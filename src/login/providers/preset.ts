@@ -1,5 +1,5 @@
 import type { TokenAuth } from '../../config/providers.ts'
-import type { ProfileDocument, RawProfile } from '../profile.ts'
+import type { ProfileDocument, RawProfile } from '../provider-client/profile.ts'
 
 /** Fetches another document of the provider's API with the user's access token; `undefined` unless the status is 200. */
 export type ReadMore = (url: string) => Promise<unknown>

@@ -1,6 +1,6 @@
 import type { ProviderSettings } from '../../config/providers.ts'
-import { faultOfDomains, type Admission } from '../admission.ts'
-import { defaultClaim, maxGroupCharacters, type GroupMapping } from '../groups.ts'
+import { faultOfDomains, type Admission } from '../provider-client/admission.ts'
+import { defaultClaim, maxGroupCharacters, type GroupMapping } from '../provider-client/groups.ts'
 import type { Quirks } from './preset.ts'
 
 const maxClaimCharacters = 200

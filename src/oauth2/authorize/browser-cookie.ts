@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { HostCookie } from '../../accounts/host-cookie.ts'
+import { HostCookie } from '../../accounts/sessions/host-cookie.ts'
 import { parkedLifetime } from './authorization-requests.ts'
 
 /**

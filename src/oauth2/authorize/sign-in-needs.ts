@@ -1,4 +1,4 @@
-import type { Session } from '../../accounts/session-lookup.ts'
+import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import type { AuthorizationRequest } from './request-parameters.ts'
 
 /** What a sign-in has to do before the app gets a code. */

@@ -1,5 +1,5 @@
 import type { JWK } from 'jose'
-import type { AppRights } from '../../accounts/access-tokens.ts'
+import type { AppRights } from '../../accounts/tokens/access-tokens.ts'
 import { hashToken } from '../../crypto/tokens.ts'
 import { identityScopes, type Client, type SigningAlgorithm } from './client.ts'
 

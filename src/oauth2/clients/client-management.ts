@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditOrigin, RecordAudit } from '../../accounts/audit.ts'
+import type { AuditEntry, AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import { isScope } from '../../http/access/scopes.ts'
 import type { Clock } from '../../runtime/clock.ts'

@@ -1,4 +1,4 @@
-import { recordLogouts } from '../../accounts/apps-of-sessions.ts'
+import { recordLogouts } from '../../accounts/sessions/apps-of-sessions.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { Client } from './client.ts'
 

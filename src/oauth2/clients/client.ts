@@ -1,5 +1,5 @@
 import type { JWK } from 'jose'
-import type { AppRights } from '../../accounts/access-tokens.ts'
+import type { AppRights } from '../../accounts/tokens/access-tokens.ts'
 
 export const signingAlgorithms = ['ES256', 'RS256', 'EdDSA'] as const
 export type SigningAlgorithm = (typeof signingAlgorithms)[number]

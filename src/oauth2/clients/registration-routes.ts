@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
-import { auditOrigin } from '../../accounts/audit.ts'
+import { auditOrigin } from '../../accounts/audit/audit.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { auditOrigin } from '../../accounts/audit.ts'
+import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { signedIn } from '../../accounts/routes.ts'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'

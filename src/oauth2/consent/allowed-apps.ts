@@ -1,5 +1,5 @@
-import type { AuditOrigin, RecordAudit } from '../../accounts/audit.ts'
-import type { RefreshTokens } from '../../accounts/refresh-tokens.ts'
+import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
+import type { RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Clients } from '../clients/clients.ts'
 import type { Consents } from './consents.ts'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import type { Session } from '../../accounts/session-lookup.ts'
-import type { Users } from '../../accounts/users.ts'
+import type { Session } from '../../accounts/sessions/session-lookup.ts'
+import type { Users } from '../../accounts/users/users.ts'
 import type { Queryable } from '../../storage/database.ts'
 import type { AuthorizationRequest } from '../authorize/request-parameters.ts'
 import type { Client } from '../clients/client.ts'

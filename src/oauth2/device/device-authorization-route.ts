@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { auditOrigin } from '../../accounts/audit.ts'
+import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { acceptForms } from '../../accounts/routes.ts'
 import type { App } from '../../http/app.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'

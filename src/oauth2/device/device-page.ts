@@ -1,4 +1,4 @@
-import { deviceName } from '../../accounts/device-name.ts'
+import { deviceName } from '../../accounts/sessions/device-name.ts'
 import type { Site } from '../../http/pages/brand.ts'
 import { escapeHtml, narrowPage } from '../../http/pages/html.ts'
 import type { Client } from '../clients/client.ts'

@@ -1,4 +1,4 @@
-import { byService, type RecordAudit } from '../../accounts/audit.ts'
+import { byService, type RecordAudit } from '../../accounts/audit/audit.ts'
 import { createGuardedFetch, type GuardedFetch } from '../../network/guarded-fetch.ts'
 import { createOutboundAgent } from '../../network/outbound-agent.ts'
 import { periodicWorker } from '../../runtime/periodic-worker.ts'

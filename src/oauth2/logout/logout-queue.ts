@@ -16,7 +16,7 @@ const claimTime = 60_000
 /** Milliseconds from each failed attempt to the next: five attempts within a quarter of an hour. */
 const delays = [15_000, 60_000, 180_000, 600_000] as const
 
-/** The notices of ended sign-ins that wait in the database. accounts/apps-of-sessions.ts inserts them. */
+/** The notices of ended sign-ins that wait in the database. accounts/sessions/apps-of-sessions.ts inserts them. */
 export class LogoutQueue {
   readonly #database: Database
   readonly #clock: Clock

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { SigningKeys } from '../../accounts/signing-keys.ts'
+import type { SigningKeys } from '../../accounts/tokens/signing-keys.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { BackchannelLogoutsTable } from '../../storage/tables.ts'
 import type { Client } from '../clients/client.ts'

@@ -1,5 +1,5 @@
-import type { AuditOrigin } from '../../accounts/audit.ts'
-import type { Family, InvalidGrant, RefreshTokens } from '../../accounts/refresh-tokens.ts'
+import type { AuditOrigin } from '../../accounts/audit/audit.ts'
+import type { Family, InvalidGrant, RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
 import type { Client } from '../clients/client.ts'
 import { isPublic } from '../clients/client.ts'
 import { RefusedClient } from '../clients/refused-client.ts'

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { auditOrigin, type Audit } from '../../accounts/audit.ts'
-import type { RefreshTokens } from '../../accounts/refresh-tokens.ts'
+import { auditOrigin, type Audit } from '../../accounts/audit/audit.ts'
+import type { RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { acceptForms } from '../../accounts/routes.ts'
 import type { App } from '../../http/app.ts'

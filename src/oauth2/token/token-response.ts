@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import type { AccessTokens } from '../../accounts/access-tokens.ts'
+import type { AccessTokens } from '../../accounts/tokens/access-tokens.ts'
 import type { Client } from '../clients/client.ts'
 import type { Granted } from './grants.ts'
 import type { IdTokens } from './id-tokens.ts'

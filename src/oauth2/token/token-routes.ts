@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { auditOrigin, type Audit } from '../../accounts/audit.ts'
+import { auditOrigin, type Audit } from '../../accounts/audit/audit.ts'
 import { acceptForms } from '../../accounts/routes.ts'
 import { hashToken } from '../../crypto/tokens.ts'
 import type { App } from '../../http/app.ts'

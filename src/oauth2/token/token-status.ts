@@ -1,5 +1,5 @@
-import type { AccessTokens, AccessTokenClaims } from '../../accounts/access-tokens.ts'
-import type { DescribedToken, RefreshTokens } from '../../accounts/refresh-tokens.ts'
+import type { AccessTokens, AccessTokenClaims } from '../../accounts/tokens/access-tokens.ts'
+import type { DescribedToken, RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
 import { Problem } from '../../errors.ts'
 
 /** The three parts of a signed JWT; the first one is JSON and therefore begins with `{"`. */

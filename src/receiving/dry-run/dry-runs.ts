@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { AuditOrigin, RecordAudit } from '../../accounts/audit.ts'
+import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { auditOrigin } from '../../accounts/audit.ts'
+import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { readEventNumber } from '../../events/event-number.ts'
 import type { App } from '../../http/app.ts'
 import { nullable } from '../../http/schemas/schemas.ts'

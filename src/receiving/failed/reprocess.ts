@@ -1,4 +1,4 @@
-import type { AuditOrigin, RecordAudit } from '../../accounts/audit.ts'
+import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { beginJob } from '../../events/jobs/job.ts'
 import { JobWorker, type JobStep, type JobWorkerParts } from '../../events/jobs/worker.ts'

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { auditOrigin, type AuditOrigin, type RecordAudit } from '../../accounts/audit.ts'
-import type { AuditAction } from '../../accounts/audit-actions.ts'
+import { auditOrigin, type AuditOrigin, type RecordAudit } from '../../accounts/audit/audit.ts'
+import type { AuditAction } from '../../accounts/audit/audit-actions.ts'
 import { Problem } from '../../errors.ts'
 import { JobView, viewJob } from '../../events/jobs/job.ts'
 import type { App } from '../../http/app.ts'

@@ -1,4 +1,4 @@
-import { readSubjectNames } from '../../accounts/subject-names.ts'
+import { readSubjectNames } from '../../accounts/audit/subject-names.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import type { Database } from '../../storage/database.ts'

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { auditOrigin, type AuditOrigin, type RecordAudit } from '../../accounts/audit.ts'
+import { auditOrigin, type AuditOrigin, type RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { DateTime, nullable } from '../../http/schemas/schemas.ts'

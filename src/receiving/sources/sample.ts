@@ -1,4 +1,4 @@
-import type { AuditOrigin, RecordAudit } from '../../accounts/audit.ts'
+import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import { newId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import { sleep, type Clock } from '../../runtime/clock.ts'

@@ -6,11 +6,11 @@ export interface AuditLogTable {
   seq: Generated<number>
   id: string
   created_at: number
-  /** A name of accounts/audit-actions.ts. */
+  /** A name of accounts/audit/audit-actions.ts. */
   action: string
   /** The user whose account it is about. */
   user_id: string | null
-  /** See AuditOrigin.actor in accounts/audit.ts; null if unknown. */
+  /** See AuditOrigin.actor in accounts/audit/audit.ts; null if unknown. */
   actor: string | null
   session_id: string | null
   provider: string | null

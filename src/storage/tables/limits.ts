@@ -1,4 +1,4 @@
-/** The use of a limit that holds for all processes together. See emitting/allowances.ts. */
+/** The use of a limit that holds for all processes together. See emitting/deliveries/allowances.ts. */
 export interface AllowancesTable {
   /** The kind of limit and its holder. */
   key: string

@@ -1,5 +1,5 @@
-import type { Destination } from '../../../src/emitting/destinations.ts'
-import { Dispatcher } from '../../../src/emitting/dispatcher.ts'
+import type { Destination } from '../../../src/emitting/dispatch/destinations.ts'
+import { Dispatcher } from '../../../src/emitting/dispatch/dispatcher.ts'
 import { Claimer } from '../../../src/storage/postgres/session/claimer.ts'
 import { LocalSignals } from '../../../src/storage/signals.ts'
 import type { Log } from '../../../src/telemetry/log.ts'

@@ -1,4 +1,4 @@
-import type { Attempt, AttemptResult } from '../../../src/emitting/attempt.ts'
+import type { Attempt, AttemptResult } from '../../../src/emitting/attempt/attempt.ts'
 import { NotSent } from '../../../src/network/exchange.ts'
 import type { VirtualProcess } from '../receiving/virtual-time.ts'
 import type { World } from './world.ts'

@@ -1,0 +1,32 @@
+import { printable } from '../../telemetry/printable.ts'
+import type { AuditRow } from './audit-log.ts'
+
+/** An entry in the API for admins. */
+export function presentEntry(row: AuditRow) {
+  return {
+    id: row.id,
+    at: new Date(row.created_at).toISOString(),
+    action: row.action,
+    userId: row.user_id,
+    actor: row.actor,
+    sessionId: row.session_id,
+    provider: row.provider,
+    providerId: row.provider_id,
+    target: row.target,
+    code: row.code,
+    supportId: row.support_id,
+    address: row.address,
+    userAgent: row.user_agent,
+    detail: row.detail === null ? null : (JSON.parse(row.detail) as Record<string, unknown>),
+  }
+}
+
+/** The same with `seq`, the position in an export. */
+export function exportEntry(row: AuditRow) {
+  return { seq: row.seq, ...presentEntry(row) }
+}
+
+/** An entry as one line of NDJSON. Terminal control characters are escaped, so that it can be printed. */
+export function entryLine(row: AuditRow): string {
+  return `${printable(JSON.stringify(exportEntry(row)))}\n`
+}

@@ -1,0 +1,114 @@
+import { sql, type Selectable } from 'kysely'
+import { Problem } from '../../errors.ts'
+import type { Cursors, CursorScope } from '../../paging/cursor.ts'
+import type { PageOfRows } from '../../paging/page.ts'
+import { readTimeParameter } from '../../paging/time-parameter.ts'
+import type { Database } from '../../storage/database.ts'
+import type { AuditLogTable } from '../../storage/tables.ts'
+import { isStorableText } from '../../storage/text.ts'
+import { auditActions, isAuditAction, type AuditAction } from './audit-actions.ts'
+
+export type AuditRow = Selectable<AuditLogTable>
+
+/** Which entries to read. */
+export interface AuditFilter {
+  action?: AuditAction
+  /** The account that the entry is about. */
+  userId?: string
+  /** The actor, as `kind:id`. */
+  actor?: string
+  /** The other subject, as `kind:id`. */
+  target?: string
+  /** The address of the client. */
+  address?: string
+  provider?: string
+  /** True: only failures. False: only successes. */
+  failed?: boolean
+  /** At this time or later, in milliseconds since 1970. */
+  since?: number
+  /** Before this time. */
+  until?: number
+}
+
+export type AuditFilterTexts = { [K in keyof AuditFilter]?: string | undefined }
+
+const longestText = 256
+
+/** Parses the filters of a query string. Empty ones are ignored. @throws Problem `invalid-parameter` */
+export function parseAuditFilter(texts: AuditFilterTexts): AuditFilter {
+  const filter: AuditFilter = {}
+  const { action, failed, since, until } = texts
+  if (action) {
+    if (!isAuditAction(action))
+      throw invalid('action', `must be one of ${Object.keys(auditActions).join(', ')}`)
+    filter.action = action
+  }
+  for (const name of ['userId', 'actor', 'target', 'address', 'provider'] as const) {
+    const text = texts[name]
+    if (!text) continue
+    if (text.length > longestText || !isStorableText(text))
+      throw invalid(name, `must be storable text of at most ${longestText} characters`)
+    filter[name] = text
+  }
+  if (failed) {
+    if (failed !== 'true' && failed !== 'false') throw invalid('failed', 'takes true or false')
+    filter.failed = failed === 'true'
+  }
+  if (since) filter.since = readTimeParameter(since, 'since')
+  if (until) filter.until = readTimeParameter(until, 'until')
+  return filter
+}
+
+/** Pages of the audit log, newest first. */
+export class AuditLog {
+  readonly #database: Database
+  readonly #cursors: Cursors
+
+  constructor(database: Database, cursors: Cursors) {
+    this.#database = database
+    this.#cursors = cursors
+  }
+
+  /** @param limit entries at most. @throws Problem `invalid-cursor` */
+  async page(filter: AuditFilter, limit: number, cursor: string | undefined): Promise<PageOfRows<AuditRow>> {
+    const scope = scopeOf(filter)
+    let query = this.#database.reader.selectFrom('audit_log').selectAll()
+    if (filter.action) query = query.where('action', '=', filter.action)
+    if (filter.userId) query = query.where('user_id', '=', filter.userId)
+    if (filter.actor) query = query.where('actor', '=', filter.actor)
+    if (filter.target) query = query.where('target', '=', filter.target)
+    if (filter.address) query = query.where('address', '=', filter.address)
+    if (filter.provider) query = query.where('provider', '=', filter.provider)
+    if (filter.failed !== undefined) query = query.where('code', filter.failed ? 'is not' : 'is', null)
+    if (filter.since !== undefined) query = query.where('created_at', '>=', filter.since)
+    if (filter.until !== undefined) query = query.where('created_at', '<', filter.until)
+    if (cursor !== undefined) {
+      const [time, id] = this.#cursors.decode(scope, cursor)
+      query = query.where(sql<boolean>`(created_at, id) < (${time}, ${id})`)
+    }
+    const found = await query
+      .orderBy('created_at', 'desc')
+      .orderBy('id', 'desc')
+      .limit(limit + 1)
+      .execute()
+    return this.#cursors.page(scope, found, limit, ({ created_at, id }) => [created_at, id])
+  }
+}
+
+function scopeOf(filter: AuditFilter): CursorScope {
+  const { action, userId, actor, target, address, provider, failed, since, until } = filter
+  return {
+    list: 'audit',
+    keys: [
+      { name: 'at', type: 'integer' },
+      { name: 'id', type: 'text' },
+    ],
+    query: [action, userId, actor, target, address, provider, failed, since, until].map(
+      (value) => value ?? null,
+    ),
+  }
+}
+
+function invalid(parameter: string, rule: string): Problem {
+  return new Problem('invalid-parameter', { parameter, detail: `The parameter \`${parameter}\` ${rule}.` })
+}

@@ -1,0 +1,188 @@
+import { Type } from 'typebox'
+import { isId } from '../../crypto/ids.ts'
+import { Problem } from '../../errors.ts'
+import type { App } from '../../http/app.ts'
+import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
+import type { Database, Tx } from '../../storage/database.ts'
+import type { Administration } from '../users/administration.ts'
+import type { AppRights } from '../tokens/access-tokens.ts'
+import { auditOrigin, type Audit } from '../audit/audit.ts'
+import type { Device, Devices } from './devices.ts'
+import type { HostCookie } from './host-cookie.ts'
+import { signedIn } from '../routes.ts'
+
+type FindApp = (id: string) => Promise<Pick<AppRights, 'name'> | undefined>
+
+export interface DeviceRoutesParts {
+  administration: Administration
+  devices: Devices
+  database: Database
+  sessionCookie: HostCookie
+  audit: Audit
+  findApp: FindApp
+}
+
+const tags = ['sign-in']
+const noContent = { 204: Type.Null() }
+const UserParams = Type.Object({ id: Type.String() })
+
+const DeviceList = Type.Object({
+  data: Type.Array(
+    Type.Object({
+      id: Type.String({ description: 'The id of the session; it is not the token.' }),
+      kind: Type.Enum(['browser', 'app'], { description: 'A session of a browser, or the tokens of an app' }),
+      current: Type.Boolean({ description: 'Whether it is the session of this call.' }),
+      device: Type.String({ description: 'The browser and system, such as `Firefox on Linux`' }),
+      app: nullable(Type.String(), 'The client id of the app'),
+      appName: nullable(Type.String(), 'The name of the app; its client id if it is not registered any more'),
+      provider: Type.String({ description: 'The identity provider of the sign-in' }),
+      address: nullable(Type.String(), 'The address of the client at the sign-in'),
+      userAgent: nullable(Type.String(), 'The user agent at the sign-in'),
+      createdAt: DateTime,
+      lastSeenAt: DateTime,
+      expiresAt: DateTime,
+    }),
+  ),
+})
+
+/** /auth/sessions: the caller's own devices. */
+export function ownDeviceRoutes(scope: App, parts: DeviceRoutesParts): void {
+  const { devices, sessionCookie, audit, findApp } = parts
+  scope.get(
+    '/auth/sessions',
+    {
+      config: { access: 'user' },
+      schema: {
+        tags,
+        summary: 'My sessions in browsers and apps; an app sees only its own',
+        response: { 200: DeviceList },
+      },
+    },
+    async ({ principal }) => {
+      const { userId, sessionId, onlyApp } = signedIn({ principal })
+      return describe(await devices.list(userId, sessionId, onlyApp), findApp)
+    },
+  )
+  scope.delete(
+    '/auth/sessions',
+    {
+      config: { access: 'user' },
+      schema: {
+        tags,
+        summary: 'Sign out everywhere else: revokes my other sessions; an app revokes only its own',
+        response: noContent,
+      },
+    },
+    async (request, reply) => {
+      const { userId, sessionId, onlyApp } = signedIn(request)
+      const target = onlyApp === undefined ? undefined : `app:${onlyApp}`
+      const entry = { action: 'session.revoked', userId, target, ...auditOrigin(request) } as const
+      const record = (tx: Tx, count: number) =>
+        audit.record(tx, { ...entry, detail: { allOthers: true, count } })
+      await devices.revokeOthers(userId, sessionId, record, onlyApp)
+      return reply.code(204).send(null)
+    },
+  )
+  scope.delete(
+    '/auth/sessions/:id',
+    {
+      config: { access: 'user', sends: { sometimes: ['Set-Cookie'] } },
+      schema: {
+        tags,
+        summary: 'Revoke one of my sessions; an app can revoke only its own',
+        params: UserParams,
+        response: noContent,
+      },
+    },
+    async (request, reply) => {
+      const { userId, sessionId, onlyApp } = signedIn(request)
+      const { id } = request.params
+      const entry = { action: 'session.revoked', userId, target: `session:${id}` } as const
+      const record = (tx: Tx) => audit.record(tx, { ...entry, ...auditOrigin(request) })
+      if (!isId(id) || !(await devices.revoke(userId, id, record, onlyApp))) throw new Problem('not-found')
+      if (id === sessionId) sessionCookie.clear(reply)
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+/** /users/{id}/sessions: a user's devices, for admins. */
+export function userDeviceRoutes(scope: App, parts: DeviceRoutesParts): void {
+  const { devices, audit } = parts
+  scope.get(
+    '/users/:id/sessions',
+    {
+      config: { access: { scope: 'users:read' } },
+      schema: {
+        tags,
+        summary: "A user's sessions in browsers and apps",
+        params: UserParams,
+        response: { 200: DeviceList },
+      },
+    },
+    async ({ params: { id }, principal }) => {
+      if (!(await isUser(parts, id))) throw new Problem('not-found')
+      return describe(await devices.list(id, principal?.sessionId), parts.findApp)
+    },
+  )
+  scope.delete(
+    '/users/:id/sessions',
+    {
+      config: { access: { scope: 'users:write' } },
+      schema: {
+        tags,
+        summary: 'Revoke all sessions of a user, in browsers and apps; the user may sign in again',
+        params: UserParams,
+        response: noContent,
+      },
+    },
+    async (request, reply) => {
+      const userId = request.params.id
+      if (!(await isUser(parts, userId))) throw new Problem('not-found')
+      const entry = { action: 'session.revoked', userId, ...auditOrigin(request) } as const
+      await devices.revokeOthers(userId, undefined, (tx, count) =>
+        audit.record(tx, { ...entry, detail: { all: true, count } }),
+      )
+      return reply.code(204).send(null)
+    },
+  )
+  scope.delete(
+    '/users/:id/sessions/:sessionId',
+    {
+      config: { access: { scope: 'users:write' } },
+      schema: {
+        tags,
+        summary: 'Revoke one session of a user',
+        params: Type.Object({ id: Type.String(), sessionId: Type.String() }),
+        response: noContent,
+      },
+    },
+    async (request, reply) => {
+      const { id: userId, sessionId } = request.params
+      const entry = { action: 'session.revoked', userId, target: `session:${sessionId}` } as const
+      const record = (tx: Tx) => audit.record(tx, { ...entry, ...auditOrigin(request) })
+      if (!isId(userId) || !isId(sessionId) || !(await devices.revoke(userId, sessionId, record)))
+        throw new Problem('not-found')
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+async function describe(devices: readonly Device[], findApp: FindApp) {
+  const names = new Map<string, string>()
+  for (const id of new Set(devices.flatMap(({ app }) => app ?? [])))
+    names.set(id, (await findApp(id))?.name ?? id)
+  const data = devices.map(({ createdAt, lastSeenAt, expiresAt, ...device }) => ({
+    ...device,
+    appName: device.app === null ? null : (names.get(device.app) ?? null),
+    createdAt: isoTime(createdAt),
+    lastSeenAt: isoTime(lastSeenAt),
+    expiresAt: isoTime(expiresAt),
+  }))
+  return { data }
+}
+
+async function isUser({ administration, database }: DeviceRoutesParts, id: string): Promise<boolean> {
+  return isId(id) && (await administration.find(database.reader, id)) !== undefined
+}

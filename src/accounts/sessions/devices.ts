@@ -1,0 +1,105 @@
+import type { Database, Tx } from '../../storage/database.ts'
+import { deviceName } from './device-name.ts'
+import type { RefreshTokens } from '../tokens/refresh-tokens.ts'
+import type { ListedCredential } from '../tokens/credential-store.ts'
+import type { Sessions } from './sessions.ts'
+
+/** Devices in a list at most. */
+const longestList = 100
+
+/** A browser with a session, or an app with a token family. */
+export interface Device {
+  /** The id of the session or of the token family. */
+  id: string
+  kind: 'browser' | 'app'
+  current: boolean
+  /** Such as `Firefox on Linux`; for an app, the browser of the sign-in. */
+  device: string
+  /** The app's client id. */
+  app: string | null
+  provider: string
+  address: string | null
+  userAgent: string | null
+  createdAt: number
+  lastSeenAt: number
+  expiresAt: number
+}
+
+type RecordRevocation = (tx: Tx) => Promise<void>
+
+/** Limits a call to the token families of one app, by its client id; `undefined` means all of the user's devices. */
+type OnlyApp = string | undefined
+
+/** A user's browser sessions and token families of apps as one list. */
+export class Devices {
+  readonly #database: Database
+  readonly #sessions: Sessions
+  readonly #refreshTokens: RefreshTokens
+
+  constructor(database: Database, sessions: Sessions, refreshTokens: RefreshTokens) {
+    this.#database = database
+    this.#sessions = sessions
+    this.#refreshTokens = refreshTokens
+  }
+
+  /** The current device first, then the newest first; a hundred at most. */
+  async list(userId: string, currentId: string | undefined, onlyApp?: OnlyApp): Promise<Device[]> {
+    const [sessions, families] = await Promise.all([
+      onlyApp === undefined ? this.#sessions.list(userId, longestList) : [],
+      this.#refreshTokens.list(userId, longestList, { clientId: onlyApp }),
+    ])
+    const devices = [
+      ...sessions.map((row) => deviceOf(row, null, currentId)),
+      ...families.map((row) => deviceOf(row, row.client_id, currentId)),
+    ]
+    return devices
+      .toSorted((a, b) => Number(b.current) - Number(a.current) || b.createdAt - a.createdAt)
+      .slice(0, longestList)
+  }
+
+  /** Revokes one device and runs `record` in the same transaction. False when the user has no such device. */
+  async revoke(userId: string, id: string, record: RecordRevocation, onlyApp?: OnlyApp): Promise<boolean> {
+    return (
+      (onlyApp === undefined && (await this.#sessions.revoke(userId, id, record))) ||
+      (await this.#refreshTokens.revoke(userId, id, record, { clientId: onlyApp }))
+    )
+  }
+
+  /** Revokes all devices but the caller's. */
+  async revokeOthers(
+    userId: string,
+    currentId: string | undefined,
+    record: (tx: Tx, count: number) => Promise<void>,
+    onlyApp?: OnlyApp,
+  ): Promise<void> {
+    await this.#database.transaction(async (tx) => {
+      const count =
+        onlyApp === undefined
+          ? await this.revokeAll(tx, userId, currentId)
+          : await this.#refreshTokens.revokeAll(tx, userId, { exceptId: currentId, clientId: onlyApp })
+      await record(tx, count)
+    })
+  }
+
+  /** Revokes all of a user's devices but one, or those that signed in with one provider. Returns their number. */
+  async revokeAll(tx: Tx, userId: string, exceptId?: string, provider?: string): Promise<number> {
+    const sessions = await this.#sessions.revokeAll(tx, userId, { exceptId, provider })
+    return sessions + (await this.#refreshTokens.revokeAll(tx, userId, { exceptId, provider }))
+  }
+}
+
+function deviceOf(row: ListedCredential, app: string | null, currentId: string | undefined): Device {
+  return {
+    id: row.id,
+    kind: app === null ? 'browser' : 'app',
+    current: row.id === currentId,
+    device: deviceName(row.user_agent),
+    app,
+    provider: row.provider,
+    address: row.address,
+    userAgent: row.user_agent,
+    createdAt: row.created_at,
+    lastSeenAt: row.last_seen_at,
+    expiresAt: row.expires_at,
+  }
+}

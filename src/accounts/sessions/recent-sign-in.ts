@@ -1,0 +1,76 @@
+import type { FastifyRequest } from 'fastify'
+import type { Clock } from '../../runtime/clock.ts'
+import { Problem } from '../../errors.ts'
+import { RateLimiter } from '../../http/limits/rate-limiter.ts'
+import { auditOrigin, type Audit } from '../audit/audit.ts'
+import type { HostCookie } from './host-cookie.ts'
+import type { Session } from './session-lookup.ts'
+import type { Sessions } from './sessions.ts'
+
+/** Audit entries about one user in a minute at most: the owner of a cookie can repeat the call without bound. */
+const mostEntries = 10
+
+/** What proves a recent sign-in; see `RECENT_SIGN_IN_PROOF`. */
+export type RecentSignInProof = 'when-supported' | 'required'
+
+export interface RecentSignInParts {
+  sessions: Sessions
+  sessionCookie: HostCookie
+  audit: Audit
+  clock: Clock
+  /** Milliseconds since the authentication at most. */
+  within: number
+  /**
+   * `when-supported`: the time of the sign-in counts if the provider does not report when it authenticated the person.
+   * `required`: only an `auth_time` of the provider counts.
+   */
+  proof: RecentSignInProof
+}
+
+/**
+ * Requires a recent authentication before identities are linked or unlinked and before API keys are created, so that a
+ * stolen cookie is not enough to add or remove ways into the service. The time of the authentication at the provider counts, not that of the sign-in
+ * here: a provider signs a person in without authenticating when they have a session there.
+ */
+export class RecentSignIn {
+  readonly #parts: RecentSignInParts
+  readonly #limiter: RateLimiter
+
+  constructor(parts: RecentSignInParts) {
+    this.#parts = parts
+    this.#limiter = new RateLimiter(parts.clock)
+  }
+
+  /**
+   * Returns `undefined` if the sign-in is recent, otherwise a problem with the path for signing in again.
+   * @param action the action of the audit entry about a refusal.
+   */
+  async check(
+    request: FastifyRequest,
+    action: 'identity.link_failed' | 'identity.unlink_failed' | 'key.create_failed',
+    provider?: string,
+  ): Promise<Problem | undefined> {
+    const { sessions, sessionCookie, audit } = this.#parts
+    const token = sessionCookie.read(request)
+    const session = token === undefined ? undefined : await sessions.find(token)
+    if (session && this.#isRecent(session)) return undefined
+    const code = 'reauthentication-needed'
+    const { userId } = request.principal ?? {}
+    if (userId !== undefined && this.#limiter.take(userId, mostEntries).allowed)
+      await audit.note({ ...auditOrigin(request), action, userId, provider, code })
+    return new Problem(code, session && { detail: this.#instructionFor(session) })
+  }
+
+  #isRecent({ authenticatedAt, authenticationProof }: Session): boolean {
+    const { clock, within, proof } = this.#parts
+    const isProven =
+      authenticationProof === 'verified' || (authenticationProof === 'asserted' && proof === 'when-supported')
+    return isProven && authenticatedAt > clock.now() - within
+  }
+
+  #instructionFor({ provider, authenticationProof }: Session): string {
+    if (authenticationProof === 'asserted' && this.#parts.proof === 'required')
+      return `The provider ${provider} cannot prove when it authenticated you. Sign in with another one that can.`
+    return `Sign in again at /auth/${provider}?reauthenticate=true (with return_to, a path to go to afterwards).`
+  }
+}

@@ -1,0 +1,235 @@
+import type { Clock } from '../../runtime/clock.ts'
+import { newId } from '../../crypto/ids.ts'
+import { hashToken, newToken } from '../../crypto/tokens.ts'
+import type { Database, Tx } from '../../storage/database.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { RecordAudit } from '../audit/audit.ts'
+import type { Authentication } from './authentication.ts'
+import { endAppsOfSessions, moveAppsOfSession } from './apps-of-sessions.ts'
+import type { LastSeenWriter } from './last-seen-writer.ts'
+import {
+  deleteEndedCredentials,
+  revokeBeyondLimit,
+  revokeCredentials,
+  selectLiveCredentials,
+  type CredentialFilter,
+  type ListedCredential,
+} from '../tokens/credential-store.ts'
+import type { AdminRule } from '../users/roles.ts'
+import { bySessionToken, SessionLookup, type Session } from './session-lookup.ts'
+import { storableUserAgent } from './user-agent.ts'
+
+export interface SessionLimits {
+  /** Milliseconds without use after which a session expires. */
+  idle: number
+  /** Milliseconds after which it expires in any case. */
+  lifetime: number
+  /** Sessions of a user at most, and as many token families. The least recently used ones are revoked first. */
+  perUser: number
+}
+
+export function sessionLimits(settings: {
+  sessionIdle: number
+  sessionLifetime: number
+  sessionsPerUser: number
+}): SessionLimits {
+  const { sessionIdle: idle, sessionLifetime: lifetime, sessionsPerUser: perUser } = settings
+  return { idle, lifetime, perUser }
+}
+
+export interface NewSession {
+  userId: string
+  provider: string
+  address: string
+  userAgent: string | undefined
+  authentication: Authentication
+}
+
+/** For the session cookie; `maxAge` in seconds. */
+export interface SessionToken {
+  token: string
+  maxAge: number
+}
+
+export interface SessionsParts {
+  database: Database
+  clock: Clock
+  log: Log
+  limits: SessionLimits
+  admins: readonly AdminRule[]
+  record: RecordAudit
+  lastSeen: LastSeenWriter
+}
+
+/** Browser sessions: an opaque token in a cookie, and its hash in a row, so that a session can be revoked. */
+export class Sessions {
+  readonly #parts: SessionsParts
+  readonly #lookup: SessionLookup
+
+  constructor(parts: SessionsParts) {
+    this.#parts = parts
+    this.#lookup = new SessionLookup(parts.database, 'session', bySessionToken(parts.database, parts.admins))
+  }
+
+  /**
+   * Creates a session with a new token, and revokes the user's least recently used sessions beyond the limit.
+   * @param replaced the token of the browser's session until now, which ends
+   */
+  async create(
+    tx: Tx,
+    { userId, provider, address, userAgent, authentication }: NewSession,
+    replaced?: string,
+  ): Promise<SessionToken & { id: string }> {
+    const { clock, limits, record, lastSeen } = this.#parts
+    const now = clock.now()
+    const id = newId(now)
+    const token = newToken()
+    if (replaced !== undefined) await this.#replace(tx, replaced, { id, userId })
+    await tx
+      .insertInto('sessions')
+      .values({
+        id,
+        token_hash: hashToken(token),
+        user_id: userId,
+        provider,
+        address,
+        user_agent: storableUserAgent(userAgent),
+        created_at: now,
+        last_seen_at: now,
+        authenticated_at: authentication.at,
+        authentication_proof: authentication.proof,
+        acr: authentication.acr,
+        amr: authentication.amr,
+        expires_at: now + limits.lifetime,
+        revoked_at: null,
+      })
+      .execute()
+    const ended = await revokeBeyondLimit(tx, 'sessions', { userId, now, limit: limits.perUser })
+    if (ended.length > 0) {
+      await this.#afterEnd(tx, userId, ended)
+      const detail = { reason: 'limit', count: ended.length }
+      await record(tx, { action: 'session.revoked', userId, address, userAgent, detail })
+    }
+    lastSeen.updateUser(userId, now)
+    return { id, token, maxAge: Math.floor(limits.lifetime / 1000) }
+  }
+
+  /** The live session of a token; `undefined` when it is unknown, expired or revoked, or its user is blocked. */
+  async find(token: string): Promise<Session | undefined> {
+    return this.findBy(this.#lookup, token)
+  }
+
+  /** As `find`, by a token that `lookup` knows. */
+  async findBy<Found extends Session>(
+    lookup: SessionLookup<Found>,
+    token: string,
+  ): Promise<Found | undefined> {
+    return this.keptBy(lookup, token) ?? this.#use(await lookup.find(token))
+  }
+
+  /** As `findBy`, without waiting, if the session is kept in memory. */
+  keptBy<Found extends Session>(lookup: SessionLookup<Found>, token: string): Found | undefined {
+    return this.#use(lookup.kept(token))
+  }
+
+  /** As `find`, without waiting, if the session is kept in memory. */
+  kept(token: string): Session | undefined {
+    return this.keptBy(this.#lookup, token)
+  }
+
+  /** The era of sessions that `kept` finds: see `SessionLookup.era`. */
+  get era(): number | undefined {
+    return this.#lookup.era
+  }
+
+  /** Uses a session that was found in the present era. Answers false if it has expired since. */
+  use(session: Session): boolean {
+    const { clock, limits } = this.#parts
+    const now = clock.now()
+    if (session.expiresAt <= now || session.lastSeenAt <= now - limits.idle) return false
+    this.#parts.lastSeen.update(session, now)
+    return true
+  }
+
+  #use<Found extends Session>(session: Found | undefined): Found | undefined {
+    return session && this.use(session) ? session : undefined
+  }
+
+  /**
+   * Replaces the token of a live session. Called when the rights of the session change, so that an older copy of the
+   * token has no use. `undefined` when the session is revoked.
+   */
+  async renewToken(tx: Tx, id: string): Promise<SessionToken | undefined> {
+    const { database, clock } = this.#parts
+    const token = newToken()
+    const row = await tx
+      .updateTable('sessions')
+      .set({ token_hash: hashToken(token) })
+      .where('id', '=', id)
+      .where('revoked_at', 'is', null)
+      .returning(['user_id', 'expires_at'])
+      .executeTakeFirst()
+    if (!row) return undefined
+    // Those of other hosts are copies of the right to use the session too.
+    await tx.deleteFrom('host_sessions').where('session_id', '=', id).execute()
+    await database.revocations.announce(tx, row.user_id)
+    return { token, maxAge: Math.max(1, Math.floor((row.expires_at - clock.now()) / 1000)) }
+  }
+
+  /** The user's live sessions, newest first, `limit` at most. */
+  async list(userId: string, limit: number): Promise<ListedCredential[]> {
+    const { database, clock, limits } = this.#parts
+    const selection = { userId, now: clock.now(), idle: limits.idle, limit }
+    return selectLiveCredentials(database.reader, 'sessions', selection).execute()
+  }
+
+  /** Revokes one session and runs `record` in the same transaction. False when the user has no such session. */
+  async revoke(userId: string, id: string, record?: (tx: Tx) => Promise<void>): Promise<boolean> {
+    const { database, clock } = this.#parts
+    return database.transaction(async (tx) => {
+      const selection = { userId, now: clock.now(), filter: { id } }
+      const ended = await revokeCredentials(tx, 'sessions', selection)
+      if (ended.length === 0) return false
+      await this.#afterEnd(tx, userId, ended)
+      await record?.(tx)
+      return true
+    })
+  }
+
+  /** Revokes a user's sessions that match the filter. Returns their number. */
+  async revokeAll(tx: Tx, userId: string, filter: CredentialFilter = {}): Promise<number> {
+    const selection = { userId, now: this.#parts.clock.now(), filter }
+    const ended = await revokeCredentials(tx, 'sessions', selection)
+    await this.#afterEnd(tx, userId, ended)
+    return ended.length
+  }
+
+  /** Ends the session of a browser that signs in again. The same user stays signed in to the apps. */
+  async #replace(tx: Tx, token: string, next: { id: string; userId: string }): Promise<void> {
+    const old = await tx
+      .updateTable('sessions')
+      .set({ revoked_at: this.#parts.clock.now() })
+      .where('token_hash', '=', hashToken(token))
+      .where('revoked_at', 'is', null)
+      .returning(['id', 'user_id'])
+      .executeTakeFirst()
+    if (!old) return
+    if (old.user_id === next.userId)
+      await moveAppsOfSession(tx, { userId: next.userId, from: old.id, to: next.id })
+    await this.#afterEnd(tx, old.user_id, [old.id])
+  }
+
+  /** What the end of sessions by a revocation causes, in the same transaction. */
+  async #afterEnd(tx: Tx, userId: string, sessionIds: readonly string[]): Promise<void> {
+    const { database, clock } = this.#parts
+    await database.revocations.announce(tx, userId)
+    await endAppsOfSessions(tx, { userId, sessionIds, now: clock.now() })
+  }
+
+  async sweep(now: number): Promise<void> {
+    const { database, limits } = this.#parts
+    await database.transaction((tx) => deleteEndedCredentials(tx, 'sessions', { now, idle: limits.idle }), {
+      priority: 'work',
+    })
+  }
+}

@@ -1,0 +1,213 @@
+import { randomUUID } from 'node:crypto'
+import type { JWTPayload } from 'jose'
+import type { Clock } from '../../runtime/clock.ts'
+import { Problem } from '../../errors.ts'
+import { basePathOf } from '../../http/requests/base-path.ts'
+import type { Principal } from '../../http/access/principal.ts'
+import { isScope, type Scope } from '../../http/access/scopes.ts'
+import type { Queryable } from '../../storage/database.ts'
+import type { Family, LiveFamily, RefreshTokens } from './refresh-tokens.ts'
+import { stepUpPath, type SecondFactor } from '../sessions/second-factor.ts'
+import type { SigningKeys } from './signing-keys.ts'
+
+/** Seconds that an access token is valid, unless its client declares another time. */
+const defaultLifetime = 15 * 60
+
+const type = 'at+jwt'
+
+/** What the declaration of an app says about its access tokens. */
+export interface AppRights {
+  id: string
+  name?: string | undefined
+  /**
+   * Whether its access tokens have the admin role when an admin signs in with it. Default false: an app acts with the
+   * rights of a user, because an attacker who takes over the app has its tokens.
+   */
+  admin?: boolean | undefined
+  /**
+   * Whether its access tokens may list and revoke all sessions of their user and read the account's audit log: for an app
+   * that is the product's own account page. Default false: only the sessions of this app.
+   */
+  managesSessions?: boolean | undefined
+  /**
+   * The audience of its access tokens (the claim `aud`); default this service. This service accepts only tokens with its
+   * own audience.
+   */
+  audience?: string | readonly string[] | undefined
+  /** The scopes that it may ask for. Tokens with others, from before a change, do not have them any more. */
+  scopes?: readonly string[] | undefined
+  /** Whether the app belongs to the product. Default true. The tokens of other apps reach only what their scopes name. */
+  firstParty?: boolean | undefined
+  /** Seconds that its access tokens are valid, 60 to 3600. Default 900. */
+  accessTokenLifetime?: number | undefined
+}
+
+export interface AccessTokensParts {
+  keys: SigningKeys
+  refreshTokens: RefreshTokens
+  reader: Queryable
+  clock: Clock
+  baseUrl: () => string
+  /** The rights of an app; `undefined` for an unknown one. */
+  findApp: (id: string) => Promise<AppRights | undefined>
+  secondFactor: SecondFactor
+  /** Milliseconds without a refresh after which a token family expires. */
+  idle: number
+}
+
+/** What an access token is issued for: a token family, or an app without a user. */
+export interface AccessTokenGrant extends Omit<Family, 'familyId' | 'userId' | 'authenticatedAt'> {
+  /** The user, or the client id of an app without one. */
+  subject: string
+  familyId: string | undefined
+  authenticatedAt: number | undefined
+}
+
+/** The verified claims of an access token. */
+export interface AccessTokenClaims extends JWTPayload {
+  sub: string
+  client_id: string
+  /** The token family; missing in a token without a user. */
+  sid?: string
+  scope?: string
+}
+
+/**
+ * Access tokens for apps: short-lived JWTs (RFC 9068). Each use also reads the token family, so that revoking a family or
+ * blocking a user takes effect at once.
+ */
+export class AccessTokens {
+  readonly #parts: AccessTokensParts
+  /** Seconds. A token must not outlive its family. */
+  readonly #longestLifetime: number
+
+  constructor(parts: AccessTokensParts) {
+    this.#parts = parts
+    this.#longestLifetime = Math.max(1, Math.floor(parts.idle / 1000))
+  }
+
+  /** Signs a token. `expiresIn` is in seconds. */
+  async issue(grant: AccessTokenGrant): Promise<{ token: string; expiresIn: number }> {
+    const { clientId, familyId, authenticatedAt, scope, acr, amr } = grant
+    const app = await this.#parts.findApp(clientId)
+    const lifetime = Math.min(app?.accessTokenLifetime ?? defaultLifetime, this.#longestLifetime)
+    const now = Math.floor(this.#parts.clock.now() / 1000)
+    const audience = this.#audienceOf(grant, app)
+    const token = await this.#parts.keys.sign(
+      {
+        iss: this.#parts.baseUrl(),
+        aud: audience.length === 1 ? audience[0]! : audience,
+        sub: grant.subject,
+        jti: randomUUID(),
+        iat: now,
+        exp: now + lifetime,
+        client_id: clientId,
+        ...(familyId !== undefined && { sid: familyId }),
+        ...(authenticatedAt !== undefined && { auth_time: Math.floor(authenticatedAt / 1000) }),
+        ...(scope !== null && { scope }),
+        ...(scope !== null && acr !== null && { acr }),
+        ...(scope !== null && amr !== null && { amr: amr.split(' ') }),
+      },
+      { typ: type },
+    )
+    return { token, expiresIn: lifetime }
+  }
+
+  /**
+   * The APIs of a token: those that were asked for, or those of the app. The tokens of an app of somebody else name this
+   * service only with a scope of its API. With `openid`, a token is always good for the userinfo endpoint.
+   */
+  #audienceOf({ scope, resource }: AccessTokenGrant, app: AppRights | undefined): string[] {
+    const baseUrl = this.#parts.baseUrl()
+    const scopes = scope?.split(' ') ?? []
+    const audience = resource?.split(' ') ?? (app?.audience === undefined ? undefined : [app.audience].flat())
+    const reachesApi = scope === null || app?.firstParty !== false || scopes.some(isScope)
+    const names = audience ?? (reachesApi ? [baseUrl] : [])
+    const needsUserinfo = !names.includes(baseUrl) && (scopes.includes('openid') || names.length === 0)
+    return needsUserinfo ? [...names, this.userinfoAudience] : [...names]
+  }
+
+  /** The audience of tokens that only the userinfo endpoint accepts. */
+  get userinfoAudience(): string {
+    return `${this.#parts.baseUrl()}/oauth2/userinfo`
+  }
+
+  /** The principal of a token. @throws Problem `not-signed-in` when it is invalid, expired or revoked. */
+  async authenticate(token: string): Promise<Principal> {
+    const claims = await this.verify(token, [this.#parts.baseUrl()])
+    const app = await this.#parts.findApp(claims.client_id)
+    if (!app) throw invalid()
+    const allowed = new Set(app.scopes)
+    const scopes = claims.scope?.split(' ').filter((one): one is Scope => isScope(one) && allowed.has(one))
+    const live = await this.#findLive(claims)
+    if (!live) return { kind: 'token', role: 'user', clientId: app.id, scopes: scopes ?? [] }
+    return this.#principalOf(claims, live, { app, scopes })
+  }
+
+  #principalOf(
+    { sub, sid }: AccessTokenClaims,
+    live: LiveFamily,
+    { app, scopes }: { app: AppRights; scopes: Scope[] | undefined },
+  ): Principal {
+    const needsAdmin = app.admin === true || (scopes !== undefined && scopes.length > 0)
+    const wanted = needsAdmin ? live.role : 'user'
+    const lacksSecondFactor = this.#parts.secondFactor.isMissing(wanted, live)
+    const isAdmin = wanted === 'admin' && !lacksSecondFactor
+    return {
+      kind: 'token',
+      role: isAdmin && app.admin === true ? 'admin' : 'user',
+      userId: sub,
+      sessionId: sid!,
+      clientId: live.clientId,
+      // A scope delegates what the user may do, and only admins may do what the scopes name.
+      ...(scopes !== undefined && { scopes: isAdmin ? scopes : [] }),
+      ...(app.firstParty === false && { onlyScopes: true }),
+      ...(lacksSecondFactor && { stepUp: stepUpPath(basePathOf(this.#parts.baseUrl()), live.provider) }),
+      ...(app.managesSessions !== true && { onlyApp: live.clientId }),
+    }
+  }
+
+  /**
+   * The claims of a token for one of these audiences; without any, for whatever audience.
+   * @throws Problem `not-signed-in` when it is invalid, expired, or for others.
+   */
+  async verify(token: string, audience?: readonly string[]): Promise<AccessTokenClaims> {
+    const claims = await this.#parts.keys.verify(token, {
+      issuer: this.#parts.baseUrl(),
+      typ: type,
+      ...(audience && { audience: [...audience] }),
+    })
+    if (claims?.sub === undefined || typeof claims['client_id'] !== 'string') throw invalid()
+    return claims as AccessTokenClaims
+  }
+
+  /**
+   * The live token family of verified claims; `undefined` for a token without a user.
+   * @throws Problem `not-signed-in` when the family is revoked or expired
+   */
+  async #findLive({ sid, sub, client_id: clientId }: AccessTokenClaims): Promise<LiveFamily | undefined> {
+    if (sid === undefined && sub === clientId) return undefined
+    const live =
+      typeof sid === 'string'
+        ? await this.#parts.refreshTokens.findLive(this.#parts.reader, sid, sub)
+        : undefined
+    if (!live) throw invalid()
+    return live
+  }
+
+  /** Whether the sign-in that a token belongs to is still live. A token without a user lives until it expires. */
+  async isLive(claims: AccessTokenClaims): Promise<boolean> {
+    if (!(await this.#parts.findApp(claims.client_id))) return false
+    return this.#findLive(claims).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof Problem) return false
+        throw error
+      },
+    )
+  }
+}
+
+function invalid(): Problem {
+  return new Problem('not-signed-in', { detail: 'The access token is invalid, expired or revoked.' })
+}

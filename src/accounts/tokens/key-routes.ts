@@ -1,0 +1,172 @@
+import { Type, type Static } from 'typebox'
+import type { Clock } from '../../runtime/clock.ts'
+import { isId } from '../../crypto/ids.ts'
+import { Problem } from '../../errors.ts'
+import { scopes, type Scope } from '../../http/access/scopes.ts'
+import type { App } from '../../http/app.ts'
+import { DateTime, nullable, optionalText } from '../../http/schemas/schemas.ts'
+import type { Cursors } from '../../paging/cursor.ts'
+import { readLimit } from '../../paging/limit.ts'
+import { pageSchema, viewPage } from '../../paging/page.ts'
+import { limitParameter } from '../../paging/parameters.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
+import type { Database } from '../../storage/database.ts'
+import type { ApiKeys, KeyRow } from './api-keys.ts'
+import { auditOrigin } from '../audit/audit.ts'
+import type { RecentSignIn } from '../sessions/recent-sign-in.ts'
+import { readSubjectNames } from '../audit/subject-names.ts'
+
+export interface KeyRoutesParts {
+  keys: ApiKeys
+  database: Database
+  recentSignIn: RecentSignIn
+  clock: Clock
+  cursors: Cursors
+}
+
+const tags = ['sign-in']
+const access = { scope: 'admin' } as const
+const limits = { default: 20, max: 100 }
+
+const everyScope = Object.keys(scopes) as Scope[]
+const ScopeList = Type.Array(Type.Enum(everyScope), { minItems: 1, maxItems: everyScope.length })
+
+const Key = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    prefix: Type.String({ description: 'The first characters of the key' }),
+    scopes: Type.Array(Type.String()),
+    createdAt: DateTime,
+    createdBy: nullable(
+      Type.String(),
+      'Who created it: user:…, key:… or cli; null for keys of older versions',
+    ),
+    createdByName: nullable(Type.String(), 'The name of the user or key'),
+    expiresAt: nullable(DateTime),
+    lastUsedAt: nullable(DateTime, 'At most a minute behind'),
+    revokedAt: nullable(DateTime),
+  },
+  { additionalProperties: false },
+)
+const NewKey = Type.Object(
+  { ...Key.properties, key: Type.String({ description: 'The key itself. No other answer contains it.' }) },
+  { additionalProperties: false },
+)
+const Body = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 100, pattern: '\\S' }),
+    scopes: ScopeList,
+    expiresAt: Type.Optional(nullable(DateTime, 'Null or absent: never')),
+  },
+  { additionalProperties: false },
+)
+
+/** GET and POST /keys, DELETE /keys/{id}: API keys, for admins. */
+export function keyRoutes(app: App, parts: KeyRoutesParts): void {
+  listRoute(app, parts)
+  createRoute(app, parts)
+  revokeRoute(app, parts)
+}
+
+function listRoute(app: App, { keys, database, cursors }: KeyRoutesParts): void {
+  app.get(
+    '/keys',
+    {
+      config: { access },
+      schema: {
+        tags,
+        summary: 'API keys, newest first; revoked ones too',
+        querystring: Type.Object({
+          limit: limitParameter(limits),
+          cursor: optionalText('The nextCursor of the previous page'),
+        }),
+        response: { 200: pageSchema(Key) },
+      },
+    },
+    async ({ query }) => {
+      const page = await keys.page(cursors, readLimit(query.limit, limits), query.cursor)
+      const names = await readSubjectNames(
+        database,
+        page.rows.map((row) => row.created_by),
+      )
+      return viewPage(page, (row) => view(row, names))
+    },
+  )
+}
+
+function createRoute(app: App, { keys, database, recentSignIn, clock }: KeyRoutesParts): void {
+  app.post(
+    '/keys',
+    {
+      config: { access },
+      schema: {
+        tags,
+        summary: 'Create an API key; the answer is the only one that contains it',
+        description:
+          'An administrator in a browser needs a recent sign-in (`RECENT_SIGN_IN`). Access tokens of apps are refused.',
+        body: Body,
+        response: { 201: NewKey },
+      },
+    },
+    async (request, reply) => {
+      // A key outlives the session that creates it, so a stolen cookie must not be enough.
+      if (request.principal?.kind !== 'key') {
+        const problem = await recentSignIn.check(request, 'key.create_failed')
+        if (problem) throw problem
+      }
+      const { name, scopes: granted, expiresAt } = request.body
+      const end = readEnd(expiresAt ?? null, clock.now())
+      const origin = auditOrigin(request)
+      const { row, key } = await keys.create({ name: name.trim(), scopes: granted, expiresAt: end }, origin)
+      const names = await readSubjectNames(database, [row.created_by])
+      return reply.code(201).send({ ...view(row, names), key })
+    },
+  )
+}
+
+function revokeRoute(app: App, { keys }: KeyRoutesParts): void {
+  app.delete(
+    '/keys/:id',
+    {
+      config: { access },
+      schema: {
+        tags,
+        summary: 'Revoke an API key: it is refused from now on',
+        params: Type.Object({ id: Type.String() }),
+        response: { 204: Type.Null() },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      if (!isId(id) || !(await keys.revoke(id, auditOrigin(request))))
+        throw new Problem('not-found', { detail: 'There is no valid API key with this id.' })
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+/** @throws Problem `invalid-body` for a time that has passed */
+function readEnd(text: string | null, now: number): number | undefined {
+  if (text === null) return undefined
+  const end = Date.parse(text)
+  if (!(end > now))
+    throw new Problem('invalid-body', { detail: 'expiresAt must be in the future.', pointer: '/expiresAt' })
+  return end
+}
+
+function view(row: KeyRow, names: ReadonlyMap<string, string>): Static<typeof Key> {
+  const time = (value: number | null): string | null => (value === null ? null : isoTime(value))
+  return {
+    id: row.id,
+    name: row.name,
+    prefix: row.prefix,
+    scopes: row.scopes.split(' '),
+    createdAt: isoTime(row.created_at),
+    createdBy: row.created_by,
+    createdByName: names.get(row.created_by ?? '') ?? null,
+    expiresAt: time(row.expires_at),
+    lastUsedAt: time(row.last_used_at),
+    revokedAt: time(row.revoked_at),
+  }
+}

@@ -1,0 +1,66 @@
+import type { Tx } from '../../storage/database.ts'
+import type { IdentityKey } from './roles.ts'
+import type { User } from './users.ts'
+
+/** The events about accounts that `login.events` of the configuration can enable. */
+export const accountEventTypes = [
+  'user.created',
+  'user.signed_in',
+  'identity.linked',
+  'identity.unlinked',
+] as const
+
+export type AccountEventType = (typeof accountEventTypes)[number]
+
+/** All events, none, or the listed ones. */
+export type AccountEventChoice = boolean | readonly AccountEventType[]
+
+export function chosenAccountEvents(choice: AccountEventChoice): readonly AccountEventType[] {
+  return choice === true ? accountEventTypes : choice === false ? [] : choice
+}
+
+/** Emits events within a transaction; service.ts passes it in. */
+export type EmitEvents = (
+  tx: Tx,
+  events: readonly { type: string; data: unknown; id?: string | undefined; audience?: string | undefined }[],
+) => Promise<unknown>
+
+/**
+ * Emits the enabled events about accounts. They contain names and e-mail addresses and go to every subscriber without a type
+ * filter, so they are disabled by default. The audit log always has them.
+ */
+export class AccountEvents {
+  readonly #chosen: ReadonlySet<string>
+  readonly #emit: EmitEvents
+
+  constructor(choice: AccountEventChoice, emit: EmitEvents) {
+    this.#chosen = new Set(chosenAccountEvents(choice))
+    this.#emit = emit
+  }
+
+  wants(type: AccountEventType): boolean {
+    return this.#chosen.has(type)
+  }
+
+  /** Emits an event, if it is enabled. True: the caller has to wake the dispatcher after the commit. */
+  async emit(tx: Tx, type: AccountEventType, user: User, identity: IdentityKey): Promise<boolean> {
+    if (!this.wants(type)) return false
+    const { id, email, name, role } = user
+    const { provider, providerId } = identity
+    await this.#emit(tx, [
+      { type, data: { user: { id, email, name, role }, identity: { provider, providerId } } },
+    ])
+    return true
+  }
+}
+
+/** The errors in `login.events`, as messages for the operator. */
+export function validateAccountEvents(choice: AccountEventChoice): string[] {
+  if (typeof choice === 'boolean') return []
+  const known = new Set<string>(accountEventTypes)
+  return choice
+    .filter((type) => !known.has(type))
+    .map(
+      (type) => `login.events: ${JSON.stringify(type)} is not an event; use ${accountEventTypes.join(', ')}`,
+    )
+}

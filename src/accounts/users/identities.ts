@@ -1,0 +1,182 @@
+import { sql } from 'kysely'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Queryable, Tx } from '../../storage/database.ts'
+import type { IdentityKey } from './roles.ts'
+import { storedGroups } from './user-profile.ts'
+
+/** An identity as a provider asserts it. Only its key decides which account it is; the rest is for display and contact. */
+export interface ProviderIdentity extends IdentityKey {
+  /**
+   * `iss` of the id_token; for plain OAuth 2.0 the provider's issuer or origins. An identity stays bound to the issuer of its
+   * first sign-in. Null for an identity that was stored before issuers were.
+   */
+  issuer: string | null
+  email: string | null
+  emailVerified: boolean
+  name: string | null
+  /** An https or http address. */
+  picture: string | null
+  /** The person's groups at the provider, as `groupsClaim` of the provider names them; at most 200 of 255 characters. */
+  groups: readonly string[]
+  /** The configured group of these that makes the person an admin here; null for none. */
+  adminGroup: string | null
+}
+
+/** An identity is bound to another issuer than the current one: the provider's name is configured for another server now. */
+export class IssuerMismatch extends Error {
+  readonly userId: string
+
+  /** @param bound the issuer that the identity is bound to; @param found the issuer of this sign-in. */
+  constructor(userId: string, bound: string, found: string | null) {
+    super(`the identity is bound to the issuer ${bound}, but this sign-in comes from ${found ?? 'no issuer'}`)
+    this.userId = userId
+  }
+}
+
+/** An identity of a user, with the times of its first and last sign-in in milliseconds. */
+export interface StoredIdentity extends ProviderIdentity {
+  createdAt: number
+  lastUsedAt: number
+}
+
+export interface FoundUser {
+  userId: string
+  created: boolean
+  blocked: boolean
+}
+
+/** The rows of `identities`. */
+export class Identities {
+  readonly #clock: Clock
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** The user that an identity links to. */
+  async ownerOf(db: Queryable, { provider, providerId }: IdentityKey): Promise<string | undefined> {
+    const row = await db
+      .selectFrom('identities')
+      .select('user_id')
+      .where('provider', '=', provider)
+      .where('provider_id', '=', providerId)
+      .executeTakeFirst()
+    return row?.user_id
+  }
+
+  /** The user's identities, oldest first. */
+  async list(db: Queryable, userId: string): Promise<StoredIdentity[]> {
+    const rows = await db
+      .selectFrom('identities')
+      .selectAll()
+      .where('user_id', '=', userId)
+      .orderBy('created_at')
+      .orderBy('provider')
+      .orderBy('provider_id')
+      .limit(100)
+      .execute()
+    return rows.map((row) => ({
+      provider: row.provider,
+      providerId: row.provider_id,
+      email: row.email,
+      emailVerified: row.email_verified === 1,
+      issuer: row.issuer,
+      name: row.name,
+      picture: row.picture,
+      groups: storedGroups(row.groups),
+      adminGroup: row.admin_group,
+      createdAt: row.created_at,
+      lastUsedAt: row.last_used_at,
+    }))
+  }
+
+  /**
+   * Updates a known identity to the provider's current values. The user's own row stays as it is. An identity without an
+   * issuer is bound to this one. @throws IssuerMismatch when it is bound to another one.
+   */
+  async updateKnown(tx: Tx, identity: ProviderIdentity): Promise<FoundUser | undefined> {
+    const found = await this.#update(tx, identity)
+    if (found) return found
+    const bound = await tx
+      .selectFrom('identities')
+      .select(['user_id', 'issuer'])
+      .where('provider', '=', identity.provider)
+      .where('provider_id', '=', identity.providerId)
+      .executeTakeFirst()
+    if (!bound) return undefined
+    if (bound.issuer !== null && bound.issuer !== identity.issuer)
+      throw new IssuerMismatch(bound.user_id, bound.issuer, identity.issuer)
+    // On PostgreSQL each statement sees what was committed before it: another sign-in inserted the identity between the two.
+    return this.#update(tx, identity)
+  }
+
+  /** `undefined` when there is no such identity, or it is bound to another issuer. */
+  async #update(tx: Tx, identity: ProviderIdentity): Promise<FoundUser | undefined> {
+    const now = this.#clock.now()
+    const { name, ...asserted } = assertedColumns(identity)
+    // Apple sends the name only at the first sign-in.
+    const values = name === null ? asserted : { ...asserted, name }
+    const row = await tx
+      .updateTable('identities')
+      .set({
+        ...values,
+        last_used_at: now,
+        issuer: identity.issuer,
+        updated_at: changedAt(values, now),
+      })
+      .where('provider', '=', identity.provider)
+      .where('provider_id', '=', identity.providerId)
+      .where((eb) => eb.or([eb('issuer', 'is', null), eb('issuer', '=', identity.issuer)]))
+      .returning((eb) => [
+        'user_id',
+        eb
+          .selectFrom('users')
+          .select('blocked_at')
+          .whereRef('users.id', '=', 'identities.user_id')
+          .as('blocked_at'),
+      ])
+      .executeTakeFirst()
+    return row && { userId: row.user_id, created: false, blocked: row.blocked_at !== null }
+  }
+
+  /** False when the identity exists already. */
+  async insert(tx: Tx, userId: string, identity: ProviderIdentity): Promise<boolean> {
+    const now = this.#clock.now()
+    const inserted = await tx
+      .insertInto('identities')
+      .values({
+        provider: identity.provider,
+        provider_id: identity.providerId,
+        user_id: userId,
+        issuer: identity.issuer,
+        ...assertedColumns(identity),
+        created_at: now,
+        last_used_at: now,
+      })
+      .onConflict((conflict) => conflict.columns(['provider', 'provider_id']).doNothing())
+      .returning('user_id')
+      .executeTakeFirst()
+    return inserted !== undefined
+  }
+}
+
+/** The columns of `identities` that the provider asserts anew at each sign-in. */
+function assertedColumns(identity: ProviderIdentity) {
+  const { email, emailVerified, name, picture, groups, adminGroup } = identity
+  return {
+    email,
+    email_verified: emailVerified ? 1 : 0,
+    name,
+    picture,
+    groups: groups.length > 0 ? JSON.stringify(groups) : null,
+    admin_group: adminGroup,
+  }
+}
+
+/** `updated_at` of an identity: now when one of the columns gets another value. */
+function changedAt(values: Readonly<Record<string, string | number | null>>, now: number) {
+  const differences = Object.entries(values).map(
+    ([column, value]) => sql`${sql.ref(column)} is distinct from ${value}`,
+  )
+  return sql<number | null>`case when ${sql.join(differences, sql` or `)} then ${now} else updated_at end`
+}

@@ -1,0 +1,121 @@
+import type { Database, Tx } from '../../storage/database.ts'
+import type { AuditOrigin, RecordAudit } from '../audit/audit.ts'
+import type { Devices } from '../sessions/devices.ts'
+import { hasAdmin, lockAdmins } from './last-admin.ts'
+import type { AdminRule } from './roles.ts'
+import type { Sessions, SessionToken } from '../sessions/sessions.ts'
+import type { FoundUser, ProviderIdentity } from './identities.ts'
+import { lockUser, type Users } from './users.ts'
+
+export interface IdentityChange {
+  userId: string
+  /** The session that makes the change; it stays. */
+  sessionId: string
+  origin: AuditOrigin
+}
+
+/** A sign-in that may change the role by the groups of the identity. */
+export interface GroupChange {
+  identity: ProviderIdentity
+  origin: AuditOrigin
+  /** Whether the groups decide alone: a role that an admin assigned ends, too. */
+  exclusive: boolean
+}
+
+export interface RoleChangesParts {
+  database: Pick<Database, 'engine'>
+  users: Users
+  devices: Devices
+  sessions: Sessions
+  admins: readonly AdminRule[]
+  record: RecordAudit
+}
+
+/**
+ * Linking or unlinking an identity changes the user's role if the identity makes its user an admin, and so does a sign-in with
+ * other groups than before. As with every role change, credentials from before the change are revoked.
+ */
+export class RoleChanges {
+  readonly #parts: RoleChangesParts
+
+  constructor(parts: RoleChangesParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Runs `work`, which changes a user's identities. If the role changes, all other sessions and tokens of the user end,
+   * this session gets a new token (`renewed`), and the change is audited.
+   */
+  async apply<T>(
+    tx: Tx,
+    { userId, sessionId, origin }: IdentityChange,
+    work: () => Promise<T>,
+  ): Promise<{ result: T; renewed: SessionToken | undefined }> {
+    const { users, devices, sessions, record } = this.#parts
+    // Locked before the first read: of two concurrent changes the second one sees the first.
+    await lockUser(tx, userId)
+    const before = await users.find(tx, userId)
+    const reason = await users.adminReason(tx, userId)
+    const result = await work()
+    const after = await users.find(tx, userId)
+    if (!before || !after || before.role === after.role) return { result, renewed: undefined }
+    const by = reason ?? (await users.adminReason(tx, userId)) ?? null
+    const detail = { from: before.role, to: after.role, by }
+    const actor = `user:${userId}`
+    await record(tx, { ...origin, actor, action: 'user.role_changed', userId, detail })
+    await devices.revokeAll(tx, userId, sessionId)
+    return { result, renewed: await sessions.renewToken(tx, sessionId) }
+  }
+
+  /**
+   * Runs `work`, which finds or creates the user of an identity and stores its groups. If the role changes, all sessions and
+   * tokens of the user end, and the change is audited. Call it before the sign-in creates its own.
+   */
+  async atSignIn(
+    tx: Tx,
+    { identity, origin, exclusive }: GroupChange,
+    work: () => Promise<FoundUser>,
+  ): Promise<FoundUser> {
+    const { database, users, devices, admins, record } = this.#parts
+    const { provider, providerId } = identity
+    if (!exclusive && !admins.some((rule) => 'group' in rule && rule.provider === provider)) return work()
+    if (exclusive) await lockAdmins(database, tx)
+    const known = await users.ownerOf(tx, identity)
+    if (known !== undefined) await lockUser(tx, known)
+    const before = known === undefined ? undefined : await users.find(tx, known)
+    const found = await work()
+    // The identity came into being between the two: the other sign-in has recorded its role and begun its session.
+    if (known === undefined && !found.created) return found
+    const { userId } = found
+    if (exclusive && identity.adminGroup === null) await this.#endAssignedRole(tx, userId)
+    const [from, to] = [before?.role ?? 'user', (await users.find(tx, userId))?.role ?? 'user']
+    if (from === to) return found
+    const detail = {
+      from,
+      to,
+      by: 'groups',
+      ...(identity.adminGroup !== null && { group: identity.adminGroup }),
+    }
+    await record(tx, {
+      ...origin,
+      actor: 'service',
+      action: 'user.role_changed',
+      userId,
+      provider,
+      providerId,
+      detail,
+    })
+    await devices.revokeAll(tx, userId)
+    return found
+  }
+
+  /** The role of the row, unless it is that of the last admin. */
+  async #endAssignedRole(tx: Tx, userId: string): Promise<void> {
+    const setRole = (role: 'user' | 'admin') =>
+      tx.updateTable('users').set({ role }).where('id', '=', userId).execute()
+    const row = await lockUser(tx, userId)
+    if (row?.role !== 'admin') return
+    await setRole('user')
+    if (!(await hasAdmin(tx, this.#parts.admins))) await setRole('admin')
+  }
+}

@@ -1,0 +1,99 @@
+import { buildOnce } from '../../storage/built-once.ts'
+import type { Queryable } from '../../storage/database.ts'
+import type { IdentitiesTable, Role } from '../../storage/tables.ts'
+import { roleExpression, type AdminRule } from './roles.ts'
+
+/** A user with what the providers of the identities assert about the person. */
+export interface UserProfile {
+  id: string
+  role: Role
+  email: string | null
+  /** Only true if an identity of this user has this e-mail address and its provider asserts that the person owns it. */
+  emailVerified: boolean
+  name: string | null
+  /** Of the identity that `users.provider` names, else of the identity that was used last. */
+  picture: string | null
+  /** Of all identities, sorted and without duplicates; at most `maxGroups`. */
+  groups: readonly string[]
+  /** When one of the fields above last changed by a sign-in, in milliseconds. Changes of the role do not count. */
+  updatedAt: number
+}
+
+/** The most groups of a profile. */
+const maxGroups = 200
+
+/** The identities of one user that are read. */
+const maxIdentities = 100
+
+/** What the statement below returns for each identity of the user. */
+type ProfileRow = Pick<UserProfile, 'id' | 'role' | 'name'> & {
+  userEmail: string | null
+  userProvider: string
+  userProviderId: string
+  created_at: number
+} & { [Column in IdentityColumn]: IdentitiesTable[Column] | null }
+
+type IdentityColumn =
+  | 'provider'
+  | 'provider_id'
+  | 'email'
+  | 'email_verified'
+  | 'picture'
+  | 'groups'
+  | 'updated_at'
+
+/** Reads the profile of a user; `undefined` when there is none. */
+export function userProfileReader(
+  admins: readonly AdminRule[],
+): (db: Queryable, userId: string) => Promise<UserProfile | undefined> {
+  const statement = buildOnce((db, { userId }: { userId: string }) =>
+    db
+      .selectFrom('users')
+      .leftJoin('identities', 'identities.user_id', 'users.id')
+      .select([
+        'users.id as id',
+        'users.email as userEmail',
+        'users.name as name',
+        'users.created_at as created_at',
+      ])
+      .select(['users.provider as userProvider', 'users.provider_id as userProviderId'])
+      .select(roleExpression(admins).as('role'))
+      .select(['identities.provider as provider', 'identities.provider_id as provider_id'])
+      .select(['identities.email as email', 'identities.email_verified as email_verified'])
+      .select(['identities.picture as picture', 'identities.groups as groups'])
+      .select('identities.updated_at as updated_at')
+      .where('users.id', '=', userId)
+      .orderBy('identities.last_used_at', 'desc')
+      .limit(maxIdentities),
+  )
+  return async (db, userId) => profileOf((await db.executeQuery(statement(db, { userId }))).rows)
+}
+
+/** @param rows one for each identity, the one that was used last first */
+function profileOf(rows: readonly ProfileRow[]): UserProfile | undefined {
+  const [user] = rows
+  if (!user) return undefined
+  // A user without an identity has one row without them.
+  const identities = rows.filter(({ provider }) => provider !== null)
+  const { id, role, userEmail: email, name } = user
+  const first = identities.find(
+    (one) => one.provider === user.userProvider && one.provider_id === user.userProviderId,
+  )
+  const groups = new Set(identities.flatMap((one) => storedGroups(one.groups)))
+  return {
+    id,
+    role,
+    email,
+    emailVerified:
+      email !== null && identities.some((one) => one.email_verified === 1 && one.email === email),
+    name,
+    picture: first?.picture ?? identities.find((one) => one.picture !== null)?.picture ?? null,
+    groups: [...groups].toSorted().slice(0, maxGroups),
+    updatedAt: Math.max(user.created_at, ...identities.map((one) => one.updated_at ?? 0)),
+  }
+}
+
+/** The groups of a row of `identities`. */
+export function storedGroups(groups: string | null): string[] {
+  return groups === null ? [] : (JSON.parse(groups) as string[])
+}

@@ -1,0 +1,86 @@
+import { Type } from 'typebox'
+import { isId } from '../../crypto/ids.ts'
+import { Problem } from '../../errors.ts'
+import type { App } from '../../http/app.ts'
+import type { Administration } from './administration.ts'
+import { auditOrigin } from '../audit/audit.ts'
+import { DateTime, nullable, NullableText } from '../../http/schemas/schemas.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
+
+const Body = Type.Object(
+  {
+    blocked: Type.Optional(
+      Type.Boolean({ description: 'true: all sessions and tokens are revoked at once' }),
+    ),
+    role: Type.Optional(Type.Enum(['user', 'admin'])),
+  },
+  { additionalProperties: false, minProperties: 1 },
+)
+const Account = Type.Object({
+  id: Type.String(),
+  email: NullableText,
+  name: NullableText,
+  provider: Type.String(),
+  providerId: Type.String(),
+  role: Type.Enum(['user', 'admin']),
+  blockedAt: nullable(DateTime),
+  createdAt: DateTime,
+})
+
+/** PATCH and DELETE /users/{id}: blocking, roles and deletion, for admins. */
+export function userRoutes(scope: App, administration: Administration): void {
+  changeRoute(scope, administration)
+  deleteRoute(scope, administration)
+}
+
+function changeRoute(scope: App, administration: Administration): void {
+  scope.patch(
+    '/users/:id',
+    {
+      config: { access: { scope: 'users:write' } },
+      schema: {
+        tags: ['sign-in'],
+        summary: 'Block or unblock an account or change its role; revokes its sessions and tokens',
+        params: Type.Object({ id: Type.String() }),
+        body: Body,
+        response: { 200: Account },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      if (!isId(id)) throw new Problem('not-found')
+      if (request.principal?.userId === id)
+        throw new Problem('conflict', { detail: 'You cannot block your own account or change its role.' })
+      const account = await administration.change(id, request.body, auditOrigin(request))
+      if (!account) throw new Problem('not-found')
+      const { blockedAt, createdAt, lastSeenAt: _lastSeenAt, ...rest } = account
+      const blocked = blockedAt === null ? null : isoTime(blockedAt)
+      return reply.send({ ...rest, blockedAt: blocked, createdAt: isoTime(createdAt) })
+    },
+  )
+}
+
+function deleteRoute(scope: App, administration: Administration): void {
+  scope.delete(
+    '/users/:id',
+    {
+      config: { access: { scope: 'users:write' } },
+      schema: {
+        tags: ['sign-in'],
+        summary: 'Delete an account with its identities, sessions, consents and tokens',
+        description:
+          'Entries of the audit log stay until their retention. Events that name the person stay until theirs. The next sign-in with the same identity makes a new account.',
+        params: Type.Object({ id: Type.String() }),
+        response: { 204: Type.Null() },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      if (!isId(id)) throw new Problem('not-found')
+      if (request.principal?.userId === id)
+        throw new Problem('conflict', { detail: 'You cannot delete your own account.' })
+      if (!(await administration.delete(id, auditOrigin(request)))) throw new Problem('not-found')
+      return reply.code(204).send(null)
+    },
+  )
+}

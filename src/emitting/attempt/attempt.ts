@@ -1,0 +1,200 @@
+import type { Clock } from '../../runtime/clock.ts'
+import { version } from '../../http/schemas/openapi.ts'
+import { NotSent, type Outcome, type Phases } from '../../network/exchange.ts'
+import { redactedValue } from '../../telemetry/redaction.ts'
+import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
+import { readDirective, type Directive } from './directive.ts'
+import type { Agents } from './egress.ts'
+import {
+  failureOfError,
+  failureOfStatus,
+  failureOfTime,
+  withoutResolution,
+  type Failure,
+  type FailureKind,
+} from './failures.ts'
+import { httpSignatureHeaders } from './http-signature.ts'
+import { readRetryAfter } from '../../network/retry.ts'
+import { signatures, type SigningKey } from './signature.ts'
+import type { AttemptRecord, EventPayload } from '../store.ts'
+
+/** Bytes of a response that are read at most. Then the connection is closed. */
+export const responseLimit = 64 * 1024
+
+/** The parts of a subscriber's requests that do not change. */
+export interface Target {
+  origin: string
+  /** Including the query. */
+  path: string
+  headers: Readonly<Record<string, string>>
+  /** The headers as the delivery log shows them: JSON without its last brace. */
+  shown: string
+}
+
+export interface AttemptRequest {
+  target: Target
+  /** Whether the subscriber has an owner, who chose the address and sees the response. */
+  owned: boolean
+  event: EventPayload
+  keys: readonly SigningKey[]
+  /** Whether to add a signature by RFC 9421. */
+  httpSignature: boolean
+  /** Milliseconds for the whole exchange, from the connection to the last byte that is read. */
+  timeout: number
+  /** Asked just before the request is written. */
+  maySend: () => boolean
+}
+
+export interface AttemptResult extends AttemptRecord {
+  /** Milliseconds, from the Retry-After header. */
+  retryAfter?: number | undefined
+  /** From the `webhook-delivery` header. */
+  directive?: Directive | undefined
+}
+
+/**
+ * Makes one attempt. Rejects with the reason of `cut` if that aborts it, and with NotSent if `maySend` returns false; any behaviour
+ * of the subscriber is a result.
+ */
+export type Attempt = (request: AttemptRequest, cut: AbortBroadcast) => Promise<AttemptResult>
+
+/** The name under which the recorded request headers hold the address. No header can have it. */
+export const addressKey = ':url'
+
+/** The reason of an exchange that was aborted at its time-out. */
+class OutOfTime extends Error {}
+
+/** Redacts the values of custom headers in what is shown: they may be credentials. */
+export function targetOf(url: string, customHeaders: Readonly<Record<string, string>>): Target {
+  const { origin, pathname, search } = new URL(url)
+  const fixed = { 'content-type': 'application/json', 'user-agent': `Postern/${version}` }
+  const redacted = Object.fromEntries(Object.keys(customHeaders).map((name) => [name, redactedValue]))
+  return {
+    origin,
+    path: pathname + search,
+    headers: { ...customHeaders, ...fixed },
+    shown: JSON.stringify({ [addressKey]: url, ...fixed, ...redacted }).slice(0, -1),
+  }
+}
+
+export function createAttempt({ agents, clock }: { agents: Agents; clock: Clock }): Attempt {
+  return async ({ target, owned, event, keys, httpSignature, timeout, maySend }, cut) => {
+    const at = clock.now()
+    const { origin, path } = target
+    const timestamp = Math.floor(at / 1000)
+    const headers: Record<string, string> = {
+      ...target.headers,
+      'webhook-id': event.event_id,
+      'webhook-timestamp': String(timestamp),
+      'webhook-signature': signatures(keys, event.event_id, timestamp, event.payload),
+    }
+    let requestHeaders = describeRequest(target, event, timestamp)
+    if (httpSignature) {
+      const request = { method: 'POST', url: origin + path, headers, body: event.payload }
+      const signed = httpSignatureHeaders(keys, request, timestamp)
+      Object.assign(headers, signed)
+      const shown = JSON.stringify({ ...signed, signature: redactedValue })
+      requestHeaders = `${requestHeaders.slice(0, -1)},${shown.slice(1)}`
+    }
+    if (cut.reason) throw cut.reason
+    const exchange = (owned ? agents.owned : agents.ownerless).exchange({
+      origin,
+      path,
+      method: 'POST',
+      headers,
+      body: event.payload,
+      responseLimit,
+      maySend,
+    })
+    const unlisten = cut.onAbort((reason) => exchange.cut(reason))
+    const cancel = clock.after(timeout, () => exchange.cut(new OutOfTime()))
+    const outcome = await exchange.ended
+    cancel()
+    unlisten()
+    cut.rethrowReason(outcome.error)
+    if (outcome.error instanceof NotSent) throw outcome.error
+
+    const answer = outcome.headers ?? {}
+    const directive = readDirective(answer['webhook-delivery'])
+    const found = failureOf(outcome, timeout, directive)
+    const failure = owned && found ? withoutResolution(found, outcome) : found
+    return {
+      at,
+      durationMs: Math.max(0, Math.round(clock.now() - at)),
+      status: outcome.status,
+      error: failure?.message ?? null,
+      failure: failure?.kind ?? null,
+      phases: describePhases(outcome.phases),
+      requestHeaders,
+      responseHeaders: outcome.headers && describeResponse(outcome.headers),
+      responseBody: outcome.body,
+      retryAfter: readRetryAfter(first(answer['retry-after']), clock.now()),
+      directive,
+    }
+  }
+}
+
+/** The result of an attempt that cannot be made because the payload was removed. */
+export function withoutPayload(at: number): AttemptResult {
+  return notMade(at, 'payload-gone', 'the payload is no longer kept')
+}
+
+/** The result of an attempt that must not be made because the event is for another owner. */
+export function withheld(at: number): AttemptResult {
+  return notMade(at, 'other-audience', 'the event is not for the owner of this subscriber')
+}
+
+function notMade(at: number, failure: FailureKind, error: string): AttemptResult {
+  return {
+    at,
+    durationMs: 0,
+    status: null,
+    error,
+    failure,
+    phases: null,
+    requestHeaders: '{}',
+    responseHeaders: null,
+    responseBody: null,
+  }
+}
+
+function failureOf(outcome: Outcome, timeout: number, directive: Directive | undefined): Failure | undefined {
+  const { error, status, headers, step } = outcome
+  if (error instanceof OutOfTime) return failureOfTime(step, timeout)
+  if (error !== undefined) return failureOfError(outcome)
+  if (status === null) return undefined
+  const failure = failureOfStatus(status, first(headers?.['location']))
+  if (failure === undefined || directive === undefined) return failure
+  return {
+    kind: directive === 'disable' ? 'gone' : 'aborted',
+    message: `${failure.message} with webhook-delivery: ${directive}`,
+  }
+}
+
+/** JSON, with milliseconds rounded to tenths. */
+function describePhases(phases: Phases): string {
+  let json = `{"reused":${phases.reused}`
+  for (const name of ['dns', 'connect', 'tls', 'firstByte', 'total'] as const) {
+    const value = phases[name]
+    if (value !== undefined) json += `,"${name}":${Math.round(value * 10) / 10}`
+  }
+  return `${json}}`
+}
+
+/** Redacts the signatures: they stay valid for some minutes. */
+function describeRequest({ shown }: Target, { event_id }: EventPayload, timestamp: number): string {
+  return `${shown},"webhook-id":${JSON.stringify(event_id)},"webhook-timestamp":"${timestamp}","webhook-signature":"${redactedValue}"}`
+}
+
+function describeResponse(headers: NodeJS.Dict<string | string[]>): string {
+  const shown: Record<string, string> = {}
+  for (const name in headers) {
+    const value = headers[name] ?? ''
+    shown[name] = name === 'set-cookie' ? redactedValue : typeof value === 'string' ? value : value.join(', ')
+  }
+  return JSON.stringify(shown)
+}
+
+function first(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value
+}

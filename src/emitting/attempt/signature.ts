@@ -1,0 +1,108 @@
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  randomBytes,
+  sign,
+  type KeyObject,
+} from 'node:crypto'
+import type { HmacKey } from '../../crypto/hmac.ts'
+import { Problem } from '../../errors.ts'
+
+/** https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md, "Signature scheme". */
+const symmetricPrefix = 'whsec_'
+const publicPrefix = 'whpk_'
+const leastBytes = 16
+const mostBytes = 64
+
+/** A key that signs: HMAC-SHA256 (`v1`) or ed25519 (`v1a`). */
+export type SigningKey = { id: string } & ({ scheme: 'v1'; key: HmacKey } | { scheme: 'v1a'; key: KeyObject })
+
+/** 32 random bytes. */
+export function newSymmetricKey(): Buffer {
+  return randomBytes(32)
+}
+
+export function writeSymmetricKey(key: Uint8Array): string {
+  return symmetricPrefix + Buffer.from(key).toString('base64')
+}
+
+/**
+ * Reads a secret that a caller chose: `whsec_` (or `v1,whsec_`, or nothing) and base64 with or without padding.
+ * @throws Problem `invalid-body` that never repeats the secret.
+ */
+export function readSymmetricKey(text: string): Buffer {
+  const base64 = text
+    .trim()
+    .replace(/^v1,/, '')
+    .replace(/^whsec_/, '')
+  const valid = /^[A-Za-z0-9+/]+={0,2}$/.test(base64)
+  const key = valid ? Buffer.from(base64, 'base64') : Buffer.alloc(0)
+  // Encoding it again detects invalid lengths, which the decoder accepts.
+  if (
+    key.toString('base64').replaceAll('=', '') !== base64.replaceAll('=', '') ||
+    key.length < leastBytes ||
+    key.length > mostBytes
+  ) {
+    throw new Problem('invalid-body', {
+      detail: `The secret must be ${symmetricPrefix} followed by the base64 of ${leastBytes} to ${mostBytes} bytes.`,
+      pointer: '/secret',
+    })
+  }
+  return key
+}
+
+/** The seed of a new ed25519 key, 32 bytes. */
+export function newAsymmetricSeed(): Buffer {
+  const { privateKey } = generateKeyPairSync('ed25519')
+  return privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(-32)
+}
+
+/** DER before the seed of an ed25519 private key (RFC 8410, section 7). */
+const privateHead = Buffer.from('302e020100300506032b657004220420', 'hex')
+
+export function asymmetricKey(seed: Uint8Array): KeyObject {
+  return createPrivateKey({ key: Buffer.concat([privateHead, seed]), format: 'der', type: 'pkcs8' })
+}
+
+/** The public half, as subscribers get it: `whpk_` and base64. */
+export function writePublicKey(seed: Uint8Array): string {
+  return publicPrefix + publicBytes(seed).toString('base64')
+}
+
+/** The public half as a JSON Web Key (RFC 8037). */
+export function publicJwk(seed: Uint8Array, kid: string) {
+  return {
+    kty: 'OKP',
+    crv: 'Ed25519',
+    x: publicBytes(seed).toString('base64url'),
+    kid,
+    alg: 'Ed25519',
+    use: 'sig',
+  }
+}
+
+function publicBytes(seed: Uint8Array): Buffer {
+  return createPublicKey(asymmetricKey(seed)).export({ format: 'der', type: 'spki' }).subarray(-32)
+}
+
+/**
+ * The value of `webhook-signature`: one signature per key over `id.timestamp.body`, separated by spaces. The body's
+ * bytes are signed as they are.
+ * @param timestamp seconds since 1970
+ */
+export function signatures(
+  keys: readonly SigningKey[],
+  id: string,
+  timestamp: number,
+  body: Uint8Array,
+): string {
+  const head = `${id}.${timestamp}.`
+  return keys
+    .map(({ scheme, key }) =>
+      scheme === 'v1'
+        ? `v1,${key.digest(head, body).toString('base64')}`
+        : `v1a,${sign(null, Buffer.concat([Buffer.from(head), body]), key).toString('base64')}`,
+    )
+    .join(' ')
+}

@@ -1,0 +1,246 @@
+import { sql, type RawBuilder, type SqlBool } from 'kysely'
+import { Problem } from '../../errors.ts'
+import type { PageOfRows } from '../../paging/page.ts'
+import type { Cursors, CursorScope } from '../../paging/cursor.ts'
+import type { Database, Queryable } from '../../storage/database.ts'
+import { isOneOf } from '../../storage/one-of.ts'
+import type { AttemptsTable, DeliveryStatus, SigningScheme } from '../../storage/tables.ts'
+import { isForOwner, reaches, type Reach } from '../events/audience.ts'
+import type { KeyValue } from '../../paging/cursor-values.ts'
+import type { DeliveryFilter, DeliverySearch, ResponseClass } from './delivery-filter.ts'
+import { newest, sourceOf, type DeliverySource, type Place } from './delivery-sources.ts'
+
+/** The newest attempts that one response shows. Each can have 64 KiB. */
+const mostAttempts = 100
+
+/** Bytes of the payload that one response shows. */
+export const payloadShown = 64 * 1024
+
+export interface DeliveryEntry {
+  id: number
+  event: number
+  event_id: string
+  type: string
+  subscriber_id: string
+  status: DeliveryStatus
+  attempts: number
+  due_at: number
+  created_at: number
+  finished_at: number | null
+  /** Of the newest recorded attempt. */
+  last_status: number | null
+  last_error: string | null
+}
+
+/** An entry of the log of all subscribers. */
+export interface OwnedEntry extends DeliveryEntry {
+  url: string
+  owner: string | null
+}
+
+export interface DeliveryDetail {
+  entry: OwnedEntry
+  /** The signing setting of the subscriber now. */
+  signing: SigningScheme
+  /** The beginning of the body that is sent: `payloadShown` bytes. */
+  payload: Buffer
+  /** Bytes of the whole body. */
+  size: number
+  attempts: AttemptsTable[]
+}
+
+export interface DeliveryPage<Filter = DeliveryFilter> {
+  filter: Filter
+  limit: number
+  cursor: string | undefined
+}
+
+/** Deliveries that one statement examines: a few milliseconds on SQLite, whose reads block the event loop. */
+const chunk = 500
+/** Statements of one page. Then the page ends with fewer rows, and its cursor continues the search. */
+const mostChunks = 6
+
+/** Reads deliveries and their attempts. */
+export class DeliveryLog {
+  readonly #database: Database
+  readonly #cursors: Cursors
+
+  constructor(database: Database, cursors: Cursors) {
+    this.#database = database
+    this.#cursors = cursors
+  }
+
+  /**
+   * A subscriber's deliveries, newest first. Owners do not see deliveries of events that are not for them. Pages as `search`.
+   * @throws Problem `invalid-cursor`
+   */
+  list(
+    subscriberId: string,
+    reach: Reach,
+    { filter, limit, cursor }: DeliveryPage,
+  ): Promise<PageOfRows<OwnedEntry>> {
+    const { status = null, eventType = null, since = null, until = null } = filter
+    const query = [subscriberId, status, eventType, since, until]
+    return this.#find({ ...filter, subscriberId }, reach, { query, limit, cursor })
+  }
+
+  /**
+   * Deliveries of all subscribers, newest first; of one event type, by the age of their events. Each page examines a bounded number
+   * of deliveries. If few of them match, it has fewer rows, and its cursor continues the search.
+   * @throws Problem `invalid-cursor`
+   */
+  search({ filter, limit, cursor }: DeliveryPage<DeliverySearch>): Promise<PageOfRows<OwnedEntry>> {
+    const query = Object.entries(filter).toSorted(([a], [b]) => (a < b ? -1 : 1))
+    return this.#find(filter, 'all', { query, limit, cursor })
+  }
+
+  async #find(
+    filter: DeliverySearch,
+    reach: Reach,
+    { query, limit, cursor }: { query: unknown; limit: number; cursor: string | undefined },
+  ): Promise<PageOfRows<OwnedEntry>> {
+    const { reader: db, engine } = this.#database
+    const source = await sourceOf({ db, engine }, filter)
+    const scope = scopeOf(source, query)
+    let behind = cursor === undefined ? newest : readPlace(this.#cursors.decode(scope, cursor))
+    const found: Place[] = []
+    // Often the source itself selects all, so the first chunk is short.
+    let count = limit + 1
+    for (let chunks = 0; chunks < mostChunks; chunks += 1) {
+      const { places, last } = await source.read(behind, count)
+      found.push(...(await this.#matching(places, filter, reach)))
+      if (found.length > limit || last === undefined) {
+        const { rows, nextCursor } = this.#cursors.page(scope, found, limit, (one) => keysOf(source, one))
+        return { rows: await this.#entriesOf(rows), nextCursor }
+      }
+      behind = last
+      count = chunk
+    }
+    const nextCursor = this.#cursors.encode(scope, keysOf(source, behind))
+    return { rows: await this.#entriesOf(found), nextCursor }
+  }
+
+  /** Those of the deliveries that match the filter, in their order. Reads only the tables that the filter needs. */
+  async #matching(places: readonly Place[], filter: DeliverySearch, reach: Reach): Promise<Place[]> {
+    if (places.length === 0) return []
+    const { subscriberId, owner, status, eventType, since, until, responseClass } = filter
+    const conditions: RawBuilder<SqlBool>[] = []
+    if (reach !== 'all') conditions.push(isForOwner(reach.owner))
+    if (subscriberId !== undefined) conditions.push(sql`deliveries.subscriber_id = ${subscriberId}`)
+    if (owner !== undefined) conditions.push(belongsTo(owner))
+    if (status) conditions.push(sql`deliveries.status = ${status}`)
+    if (eventType)
+      conditions.push(sql`(select type from events where events.id = deliveries.event) = ${eventType}`)
+    if (since !== undefined) conditions.push(sql`deliveries.created_at >= ${since}`)
+    if (until !== undefined) conditions.push(sql`deliveries.created_at < ${until}`)
+    if (responseClass) conditions.push(answeredWith(responseClass))
+    if (conditions.length === 0) return [...places]
+    const rows = await this.#database.reader
+      .selectFrom('deliveries')
+      .select('id')
+      .where(
+        isOneOf(
+          this.#database.engine,
+          'deliveries.id',
+          places.map(({ id }) => id),
+        ),
+      )
+      .where(sql<SqlBool>`${sql.join(conditions, sql` and `)}`)
+      .execute()
+    const matching = new Set(rows.map(({ id }) => id))
+    return places.filter(({ id }) => matching.has(id))
+  }
+
+  /** In the order of the places. */
+  async #entriesOf(places: readonly Place[]): Promise<OwnedEntry[]> {
+    if (places.length === 0) return []
+    const ids = places.map(({ id }) => id)
+    const rows = await entries(this.#database.reader)
+      .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
+      .select(['subscribers.url', 'subscribers.owner'])
+      .where(isOneOf(this.#database.engine, 'deliveries.id', ids))
+      .execute()
+    const byId = new Map(rows.map((row) => [row.id, row]))
+    return ids.flatMap((id) => byId.get(id) ?? [])
+  }
+
+  /** One delivery with its newest attempts, in their order. @throws Problem `not-found`, also outside the caller's reach */
+  async get(id: number, reach: Reach): Promise<DeliveryDetail> {
+    const db = this.#database.reader
+    const found = await entries(db)
+      .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
+      .select(['subscribers.url', 'subscribers.owner', 'subscribers.signing'])
+      .select(sql<number>`octet_length(events.payload)`.as('size'))
+      .select(sql<Uint8Array>`substr(events.payload, 1, ${sql.lit(payloadShown)})`.as('payload'))
+      .where('deliveries.id', '=', id)
+      .$if(reach !== 'all', (own) => own.where(isForOwner((reach as { owner: string }).owner)))
+      .executeTakeFirst()
+    if (!found || !reaches(reach, found.owner))
+      throw new Problem('not-found', { detail: 'There is no such delivery.' })
+    const attempts = await db
+      .selectFrom('attempts')
+      .selectAll()
+      .where('delivery', '=', id)
+      .orderBy('number', 'desc')
+      .limit(mostAttempts)
+      .execute()
+    const { payload, size, signing, ...entry } = found
+    return { entry, signing, payload: Buffer.from(payload), size, attempts: attempts.toReversed() }
+  }
+}
+
+function entries(db: Queryable) {
+  return db
+    .selectFrom('deliveries')
+    .innerJoin('events', 'events.id', 'deliveries.event')
+    .leftJoin('attempts', (join) =>
+      join
+        .onRef('attempts.delivery', '=', 'deliveries.id')
+        .onRef('attempts.number', '=', 'deliveries.attempts'),
+    )
+    .select([
+      'deliveries.id',
+      'deliveries.event',
+      'events.event_id',
+      'events.type',
+      'deliveries.subscriber_id',
+      'deliveries.status',
+      'deliveries.attempts',
+      'deliveries.due_at',
+      'deliveries.created_at',
+      'deliveries.finished_at',
+      'attempts.status as last_status',
+      'attempts.error as last_error',
+    ])
+}
+
+function belongsTo(owner: string | null): RawBuilder<SqlBool> {
+  const own = sql`(select owner from subscribers where subscribers.id = deliveries.subscriber_id)`
+  return owner === null ? sql<SqlBool>`${own} is null` : sql<SqlBool>`${own} = ${owner}`
+}
+
+function answeredWith(responseClass: ResponseClass): RawBuilder<SqlBool> {
+  const of = sql`attempts.delivery = deliveries.id and attempts.number = deliveries.attempts`
+  if (responseClass === 'none')
+    return sql<SqlBool>`exists (select 1 from attempts where ${of} and status is null)`
+  const from = Number(responseClass[0]) * 100
+  return sql<SqlBool>`(select status from attempts where ${of}) between ${from} and ${from + 99}`
+}
+
+function scopeOf({ order }: DeliverySource, query: unknown): CursorScope {
+  const id = { name: 'id', type: 'integer' } as const
+  return {
+    list: 'deliveries',
+    keys: order === 'id' ? [id] : [{ name: 'event', type: 'integer' }, id],
+    query,
+  }
+}
+
+function keysOf({ order }: DeliverySource, { event, id }: Place): number[] {
+  return order === 'id' ? [id] : [event, id]
+}
+
+function readPlace(keys: readonly KeyValue[]): Place {
+  const [event, id] = keys.length === 1 ? [newest.event, keys[0]] : keys
+  return { event: event as number, id: id as number }
+}

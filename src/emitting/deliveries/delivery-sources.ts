@@ -1,0 +1,186 @@
+import { sql, type RawBuilder } from 'kysely'
+import type { Engine } from '../../storage/query-runner.ts'
+import type { Queryable } from '../../storage/database.ts'
+import type { DeliverySearch } from './delivery-filter.ts'
+import { laneReader, type Lane, type OpenStatus } from './delivery-lanes.ts'
+import { LaneMerge } from './delivery-merge.ts'
+import { idAtTime } from '../../events/time-bounds.ts'
+
+/** A place in the order of a source: the delivery's id, and the event's number if the order is that of events. */
+export interface Place {
+  event: number
+  id: number
+}
+
+/** Part of what a source contains. `last`: the source goes on behind this place; `undefined` at its end. */
+export interface Chunk {
+  places: Place[]
+  last: Place | undefined
+}
+
+/** Deliveries in index order, newest first. The caller checks all conditions. */
+export interface DeliverySource {
+  /** The order: ids, or events and the ids within them. */
+  order: 'id' | 'event'
+  /** At most `count` deliveries behind a place. The first call may name any place, later ones the last one of the call before. */
+  read(behind: Place, count: number): Promise<Chunk>
+}
+
+export interface SourceParts {
+  db: Queryable
+  engine: Engine
+}
+
+/** Before the newest delivery. */
+export const newest: Place = { event: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER }
+/** Without a success, so that an index has them. */
+const openStatuses = ['pending', 'dead', 'cancelled'] as const
+/** The most subscribers of an owner whose deliveries are searched: the newest ones. */
+const mostSubscribers = 1_000
+/** The most events that one statement examines. */
+const eventsPerChunk = 500
+
+/** Chooses the index that excludes most. */
+export async function sourceOf(parts: SourceParts, search: DeliverySearch): Promise<DeliverySource> {
+  const { eventId, eventType, subscriberId, owner } = search
+  if (eventId !== undefined) return ofEvent(parts, eventId)
+  const statuses = openStatusesOf(search)
+  if (eventType !== undefined && subscriberId === undefined && owner === undefined && !statuses)
+    return ofType(parts, eventType, search)
+  const subscriberIds =
+    subscriberId === undefined ? owner && (await subscribersOf(parts.db, owner)) : [subscriberId]
+  const ofEach: Lane[] = subscriberIds ? subscriberIds.map((id) => ({ subscriberId: id })) : [{}]
+  const lanes = statuses ? statuses.flatMap((status) => ofEach.map((one) => ({ ...one, status }))) : ofEach
+  return byId(parts, lanes, await bounds(parts.db, 'deliveries', search))
+}
+
+/** The statuses without `delivered` that a search is limited to; `undefined` if it is not. A success has a response 2xx. */
+function openStatusesOf({ status, responseClass }: DeliverySearch): OpenStatus[] | undefined {
+  if (status !== undefined) return status === 'delivered' ? undefined : [status]
+  return responseClass === undefined || responseClass === '2xx' ? undefined : [...openStatuses]
+}
+
+async function subscribersOf(db: Queryable, owner: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('subscribers')
+    .select('id')
+    .where('owner', '=', owner)
+    .orderBy('id', 'desc')
+    .limit(mostSubscribers)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+interface Bounds {
+  /** The lowest id, and the id behind the highest. */
+  low: number
+  high: number
+}
+
+/** Ids outside of which the time of the search certainly does not lie; see `idAtTime`. */
+async function bounds(
+  db: Queryable,
+  table: 'deliveries' | 'events',
+  { since, until }: DeliverySearch,
+): Promise<Bounds> {
+  const low = since === undefined ? 0 : (await idAtTime(db, table, since)) - outOfOrder
+  const high = until === undefined ? Number.MAX_SAFE_INTEGER : (await idAtTime(db, table, until)) + outOfOrder
+  return { low, high }
+}
+
+/** Rows that can be out of the order of time near one of its moments, because transactions overlap. */
+const outOfOrder = 500
+
+function byId(parts: SourceParts, lanes: readonly Lane[], { low, high }: Bounds): DeliverySource {
+  let merge: LaneMerge | undefined
+  return {
+    order: 'id',
+    async read({ id }, count) {
+      // Later calls go on where the last one ended.
+      merge ??= new LaneMerge(laneReader(parts.db, parts.engine), lanes, {
+        from: low,
+        before: Math.min(id, high),
+      })
+      const { ids, more } = await merge.next(count)
+      const places = ids.map((one): Place => ({ event: 0, id: one }))
+      return { places, last: more ? places.at(-1) : undefined }
+    },
+  }
+}
+
+/** All deliveries of one event: one for each subscriber that it went to. */
+function ofEvent({ db }: SourceParts, eventId: string): DeliverySource {
+  return {
+    order: 'id',
+    async read({ id }, count) {
+      const places = await db
+        .selectFrom('idempotency_keys as k')
+        .innerJoin('deliveries as d', 'd.event', 'k.event')
+        .select(['d.id', 'd.event'])
+        .where('k.event_id', '=', eventId)
+        .where('d.id', '<', id)
+        .orderBy('d.id', 'desc')
+        .limit(count)
+        .execute()
+      return { places, last: places.length < count ? undefined : places.at(-1) }
+    },
+  }
+}
+
+/** The deliveries of the newest events of a type. */
+async function ofType(
+  { db, engine }: SourceParts,
+  type: string,
+  search: DeliverySearch,
+): Promise<DeliverySource> {
+  const { low, high } = await bounds(db, 'events', search)
+  return {
+    order: 'event',
+    async read(behind, count) {
+      const from = Math.min(behind.event, high)
+      const events = await run<{ id: number }>(db, eventsOfType[engine](type, { from, low }))
+      if (events.length === 0) return { places: [], last: undefined }
+      const places = await deliveriesOf(db, { events: events.map(({ id }) => id), behind, count })
+      if (places.length === count) return { places, last: places.at(-1) }
+      const last = events.length < eventsPerChunk ? undefined : { event: events.at(-1)!.id, id: 0 }
+      return { places, last }
+    },
+  }
+}
+
+const eventsOfType = {
+  sqlite: (type: string, { from, low }: { from: number; low: number }) =>
+    sql<{ id: number }>`select id from events indexed by events_emitted_by_type
+      where direction = 'emitted' and type = ${type} and id <= ${from} and id >= ${low}
+      order by id desc limit ${sql.lit(eventsPerChunk)}`,
+  postgres: (type: string, { from, low }: { from: number; low: number }) =>
+    sql<{ id: number }>`select id from events where direction = 'emitted'
+      and (type, id) <= (${type}::text, ${from}::bigint) and (type, id) >= (${type}::text, ${low}::bigint)
+      order by type desc, id desc limit ${sql.lit(eventsPerChunk)}`,
+}
+
+/** In steps, because one event can have a delivery for each of thousands of subscribers. */
+async function deliveriesOf(
+  db: Queryable,
+  { events, behind, count }: { events: readonly number[]; behind: Place; count: number },
+): Promise<Place[]> {
+  const places: Place[] = []
+  for (let step = 1, from = 0; from < events.length && places.length < count; from += step, step *= 4) {
+    const some = events.slice(from, from + step)
+    const found = await db
+      .selectFrom('deliveries')
+      .select(['id', 'event'])
+      .where('event', 'in', some)
+      .where((eb) => eb.or([eb('event', '<', behind.event), eb('id', '<', behind.id)]))
+      .orderBy('event', 'desc')
+      .orderBy('id', 'desc')
+      .limit(count - places.length)
+      .execute()
+    places.push(...found)
+  }
+  return places
+}
+
+async function run<Row>(db: Queryable, query: RawBuilder<Row>): Promise<Row[]> {
+  return (await query.execute(db)).rows
+}

@@ -1,0 +1,104 @@
+import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { Problem } from '../../errors.ts'
+import type { Cursors, CursorScope } from '../../paging/cursor.ts'
+import type { PageOfRows } from '../../paging/page.ts'
+import type { Database, Tx } from '../../storage/database.ts'
+import type { JobsTable } from '../../storage/tables.ts'
+import type { Reach } from '../events/audience.ts'
+
+/** Which jobs to list. */
+export interface JobFilter {
+  kinds: readonly JobsTable['kind'][]
+  status?: JobsTable['status'] | undefined
+}
+
+/** Reads and cancels jobs. */
+export class Jobs {
+  readonly #database: Database
+  readonly #clock: Clock
+  readonly #record: RecordAudit
+
+  constructor(database: Database, clock: Clock, record: RecordAudit) {
+    this.#database = database
+    this.#clock = clock
+    this.#record = record
+  }
+
+  /** @throws Problem `not-found`, also outside the caller's reach */
+  async get(id: string, reach: Reach): Promise<JobsTable> {
+    const row = await this.#database.reader
+      .selectFrom('jobs')
+      .selectAll()
+      .where('id', '=', id)
+      .$if(reach !== 'all', (all) =>
+        all.where('subscriber_id', 'in', (eb) =>
+          eb
+            .selectFrom('subscribers')
+            .select('id')
+            .where('owner', '=', (reach as { owner: string }).owner),
+        ),
+      )
+      .executeTakeFirst()
+    if (!row) throw new Problem('not-found', { detail: 'There is no such job.' })
+    return row
+  }
+
+  /** A page of jobs of all subscribers and of received events, newest first. @throws Problem `invalid-cursor` */
+  async page(
+    cursors: Cursors,
+    { kinds, status }: JobFilter,
+    limit: number,
+    cursor: string | undefined,
+  ): Promise<PageOfRows<JobsTable>> {
+    const query = [kinds, status ?? null]
+    const scope: CursorScope = { list: 'jobs', keys: [{ name: 'id', type: 'text' }], query }
+    const before = cursor === undefined ? undefined : String(cursors.decode(scope, cursor)[0])
+    const found = await this.#database.reader
+      .selectFrom('jobs')
+      .selectAll()
+      .where('kind', 'in', [...kinds])
+      .$if(status !== undefined, (all) => all.where('status', '=', status!))
+      .$if(before !== undefined, (all) => all.where('id', '<', before!))
+      .orderBy('id', 'desc')
+      .limit(limit + 1)
+      .execute()
+    return cursors.page(scope, found, limit, ({ id }) => [id])
+  }
+
+  /** The newest twenty jobs of a subscriber. */
+  list(subscriberId: string): Promise<JobsTable[]> {
+    return this.#database.reader
+      .selectFrom('jobs')
+      .selectAll()
+      .where('subscriber_id', '=', subscriberId)
+      .orderBy('id', 'desc')
+      .limit(20)
+      .execute()
+  }
+
+  /** Cancels a job after its current step. A finished job does not change. @throws Problem `not-found` */
+  async cancel(id: string, reach: Reach, origin: AuditOrigin): Promise<JobsTable> {
+    await this.get(id, reach)
+    const now = this.#clock.now()
+    await this.#database.transaction((tx) => cancelJobs(tx, [id], { now, record: this.#record, origin }))
+    return this.get(id, reach)
+  }
+}
+
+/** Cancels those of the jobs that are running, and records them in the audit log. */
+export async function cancelJobs(
+  tx: Tx,
+  ids: readonly string[],
+  { now, record, origin }: { now: number; record: RecordAudit; origin: AuditOrigin },
+): Promise<void> {
+  const cancelled = await tx
+    .updateTable('jobs')
+    .set({ status: 'cancelled', updated_at: now })
+    .where('id', 'in', [...ids])
+    .where('status', '=', 'running')
+    .returning(['id', 'kind', 'done', 'total'])
+    .execute()
+  for (const { id, ...detail } of cancelled)
+    await record(tx, { action: 'job.cancelled', target: `job:${id}`, detail, ...origin })
+}

@@ -1,0 +1,244 @@
+import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
+import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { Problem } from '../../errors.ts'
+import { beginJob } from '../../events/jobs/job.ts'
+import type { JobStep } from '../../events/jobs/worker.ts'
+import type { Database, Queryable, Tx } from '../../storage/database.ts'
+import type { JobsTable, Tables } from '../../storage/tables.ts'
+import { holderOf, takeAllowance } from './allowances.ts'
+import { isFor, isForItsOwner, reaches, type Reach } from '../events/audience.ts'
+import type { DeliveryFilter } from './delivery-filter.ts'
+import { lockOwner } from '../subscribers/owner-lock.ts'
+
+/** The most bulk replays that run at a time: for all subscribers of an owner, or for one without an owner. */
+const mostRunning = 5
+
+/** The deliveries of a replay job. It does not include those that are created later. */
+interface ReplayFilter extends DeliveryFilter {
+  /** The highest id of a delivery that belongs to it. */
+  upTo: number
+}
+
+export interface BulkReplay {
+  filter: DeliveryFilter
+  /** Deliveries per second; `null` for no limit. */
+  rate: number | null
+  /** The command line starts one job for each subscriber, so it has no limit of jobs. */
+  caller: Reach | 'command-line'
+}
+
+/** Sends finished deliveries again: the same delivery with the same event id. */
+export class Replay {
+  readonly #database: Database
+  readonly #clock: Clock
+  readonly #record: RecordAudit
+
+  constructor(database: Database, clock: Clock, record: RecordAudit) {
+    this.#database = database
+    this.#clock = clock
+    this.#record = record
+  }
+
+  /**
+   * Makes one delivery due now. A finished delivery starts its schedule again. A delivery that waits for a retry gets that
+   * attempt now and continues its schedule. A delivery with an attempt in flight depends on the outcome of that attempt.
+   * Deliveries of a paused subscriber are sent when it is resumed.
+   * @throws Problem `not-found`; `conflict` when its subscriber is disabled; `too-many-requests` for an owner
+   */
+  async one(id: number, reach: Reach, origin: AuditOrigin): Promise<void> {
+    const now = this.#clock.now()
+    await this.#database.transaction(async (tx) => {
+      const row = await tx
+        .selectFrom('deliveries')
+        .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
+        .leftJoin('idempotency_keys', 'idempotency_keys.event', 'deliveries.event')
+        .select([
+          'subscribers.status',
+          'subscribers.owner',
+          'subscribers.id as subscriberId',
+          'idempotency_keys.audience',
+        ])
+        .where('deliveries.id', '=', id)
+        .executeTakeFirst()
+      const foreign = row && row.owner !== null && !isFor(row.audience, row.owner, false)
+      if (!row || !reaches(reach, row.owner) || (foreign && reach !== 'all'))
+        throw new Problem('not-found', { detail: 'There is no such delivery.' })
+      if (foreign)
+        throw new Problem('conflict', { detail: 'The event is not for the owner of this subscriber.' })
+      if (row.status === 'disabled')
+        throw new Problem('conflict', {
+          detail: 'The subscriber is disabled: set its status to active first.',
+        })
+      if (reach !== 'all')
+        await takeAllowance(this.#database.engine, tx, {
+          kind: 'replay',
+          holder: holderOf({ id: '', ...reach }),
+          now,
+        })
+      await endWait(tx, [id], now)
+      await reopen(tx, [id], now)
+      await this.#record(tx, {
+        action: 'delivery.replayed',
+        target: `delivery:${id}`,
+        detail: { subscriber: row.subscriberId },
+        ...origin,
+      })
+    })
+    this.#database.signal('deliveries')
+  }
+
+  /** The number of deliveries that a bulk replay would send. */
+  async count(subscriberId: string, filter: DeliveryFilter): Promise<number> {
+    return (await measure(this.#database.reader, subscriberId, filter, this.#clock.now())).total
+  }
+
+  /**
+   * Starts a bulk replay, which a worker performs in steps. If a job with the same filter runs, returns that job: a repeated
+   * call sends nothing twice.
+   * @throws Problem `conflict` when too many run; `too-many-requests` for an owner
+   */
+  async begin(
+    subscriberId: string,
+    { filter, rate, caller }: BulkReplay,
+    origin: AuditOrigin,
+  ): Promise<JobsTable> {
+    const now = this.#clock.now()
+    const job = await this.#database.transaction(async (tx) => {
+      const running = await this.#running(tx, subscriberId)
+      const same = running.find(
+        (job) => job.subscriber_id === subscriberId && isSame(JSON.parse(job.filter) as ReplayFilter, filter),
+      )
+      if (same) return same
+      if (caller !== 'command-line' && running.length >= mostRunning)
+        throw new Problem('conflict', {
+          detail: `At most ${mostRunning} bulk replays run at a time: wait for one to end, or cancel one.`,
+        })
+      if (typeof caller === 'object')
+        await takeAllowance(this.#database.engine, tx, {
+          kind: 'bulk-replay',
+          holder: holderOf({ id: subscriberId, ...caller }),
+          now,
+        })
+      const { total, upTo } = await measure(tx, subscriberId, filter, now)
+      const kept: ReplayFilter = { ...filter, upTo }
+      const begun = await beginJob(tx, { kind: 'replay', subscriberId, filter: kept, total, rate }, now)
+      await this.#record(tx, {
+        action: 'replay.started',
+        target: `job:${begun.id}`,
+        detail: { subscriber: subscriberId, status: filter.status ?? 'dead', total },
+        ...origin,
+      })
+      return begun
+    })
+    this.#database.signal('jobs')
+    return job
+  }
+
+  /** Returns the running jobs of the subscriber and of the others of its owner. Locks, so that two calls cannot both start a job. */
+  async #running(tx: Tx, subscriberId: string): Promise<JobsTable[]> {
+    const { engine } = this.#database
+    const ownerOf = tx.selectFrom('subscribers').select('owner').where('id', '=', subscriberId)
+    const row = await (engine === 'postgres' ? ownerOf.forNoKeyUpdate() : ownerOf).executeTakeFirst()
+    const owner = row?.owner ?? null
+    if (owner !== null) await lockOwner(engine, tx, owner)
+    const running = tx.selectFrom('jobs').selectAll('jobs').where('jobs.status', '=', 'running')
+    if (owner === null) return running.where('jobs.subscriber_id', '=', subscriberId).execute()
+    return running
+      .innerJoin('subscribers', 'subscribers.id', 'jobs.subscriber_id')
+      .where('subscribers.owner', '=', owner)
+      .execute()
+  }
+}
+
+function isSame(kept: ReplayFilter, asked: DeliveryFilter): boolean {
+  return (
+    (kept.status ?? 'dead') === (asked.status ?? 'dead') &&
+    kept.eventType === asked.eventType &&
+    kept.since === asked.since &&
+    kept.until === asked.until
+  )
+}
+
+async function measure(
+  db: Queryable,
+  subscriberId: string,
+  filter: DeliveryFilter,
+  now: number,
+): Promise<{ total: number; upTo: number }> {
+  const row = await db
+    .selectFrom('deliveries')
+    .innerJoin('events', 'events.id', 'deliveries.event')
+    .select((eb) => [
+      eb.fn.countAll<number>().as('total'),
+      eb.fn.max<number | null>('deliveries.id').as('upTo'),
+    ])
+    .where((eb) => replayable(eb, subscriberId, filter, now))
+    .executeTakeFirstOrThrow()
+  return { total: row.total, upTo: row.upTo ?? 0 }
+}
+
+/** Deliveries that the filter selects; without a status, dead ones. Pending ones only if they wait for a later attempt. */
+function replayable(
+  eb: ExpressionBuilder<Tables, 'deliveries' | 'events'>,
+  subscriberId: string,
+  { status = 'dead', eventType, since, until }: DeliveryFilter,
+  now: number,
+): Expression<SqlBool> {
+  const conditions = [
+    eb('deliveries.subscriber_id', '=', subscriberId),
+    eb('deliveries.status', '=', status),
+    isForItsOwner,
+  ]
+  if (status === 'pending') conditions.push(eb('deliveries.due_at', '>', now))
+  if (eventType) conditions.push(eb('events.type', '=', eventType))
+  if (since !== undefined) conditions.push(eb('deliveries.created_at', '>=', since))
+  if (until !== undefined) conditions.push(eb('deliveries.created_at', '<', until))
+  return eb.and(conditions)
+}
+
+/** Makes finished deliveries due now and starts their schedules again. */
+async function reopen(tx: Tx, ids: readonly number[], now: number): Promise<void> {
+  if (ids.length === 0) return
+  await tx
+    .updateTable('deliveries')
+    .set({
+      status: 'pending',
+      attempts_before: sql<number>`attempts`,
+      due_at: now,
+      finished_at: null,
+    })
+    .where('id', 'in', [...ids])
+    .where('status', '!=', 'pending')
+    .execute()
+}
+
+/** Makes waiting deliveries due now. The number of attempts that they have left does not change. */
+async function endWait(tx: Tx, ids: readonly number[], now: number): Promise<void> {
+  if (ids.length === 0) return
+  await tx
+    .updateTable('deliveries')
+    .set({ due_at: now })
+    .where('id', 'in', [...ids])
+    .where('status', '=', 'pending')
+    .where('due_at', '>', now)
+    .execute()
+}
+
+/** Makes the next deliveries of a bulk replay due. */
+export async function replayStep(tx: Tx, job: JobsTable, limit: number, now: number): Promise<JobStep> {
+  const { upTo, ...filter } = JSON.parse(job.filter) as ReplayFilter
+  const rows = await tx
+    .selectFrom('deliveries')
+    .innerJoin('events', 'events.id', 'deliveries.event')
+    .select('deliveries.id')
+    .where((eb) => replayable(eb, job.subscriber_id!, filter, now))
+    .where('deliveries.id', '>', job.position)
+    .where('deliveries.id', '<=', upTo)
+    .orderBy('deliveries.id')
+    .limit(limit)
+    .execute()
+  const ids = rows.map(({ id }) => id)
+  await (filter.status === 'pending' ? endWait : reopen)(tx, ids, now)
+  return { count: ids.length, last: ids.at(-1) }
+}

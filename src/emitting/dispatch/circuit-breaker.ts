@@ -1,0 +1,81 @@
+import type { Random } from '../../runtime/clock.ts'
+
+/** The breaker opens after this many failures in a row, over at least this many milliseconds. */
+const failureThreshold = 10
+const failingThreshold = 30_000
+/** Milliseconds between probes: the first pause, doubled by every failed probe up to the longest. */
+const firstPause = 5_000
+const longestPause = 60_000
+/** Each pause varies by ±20 %, so that many subscribers behind one broken gateway are not probed at the same moment. */
+const jitter = 0.2
+
+/**
+ * Holds deliveries back while a subscriber is down, so that they wait instead of using up their attempts. While the breaker is
+ * open, one delivery at a time is sent as a probe. The first success closes it.
+ */
+export class CircuitBreaker {
+  readonly #random: Random
+  #failures = 0
+  #failingSince = 0
+  /** Milliseconds until the next probe; 0 while the breaker is closed. */
+  #pause = 0
+  #probeAt = 0
+  #probing = false
+
+  constructor(random: Random) {
+    this.#random = random
+  }
+
+  get open(): boolean {
+    return this.#pause > 0
+  }
+
+  /** Whether no failure followed the last success. */
+  get healthy(): boolean {
+    return this.#failures === 0
+  }
+
+  /** How many attempts may start: any number while the breaker is closed; else one probe when its time has come. */
+  capacity(now: number): number {
+    if (!this.open) return Number.POSITIVE_INFINITY
+    return !this.#probing && now >= this.#probeAt ? 1 : 0
+  }
+
+  /** Milliseconds until the next probe; `undefined` while the breaker is closed or a probe is in flight. */
+  waitTime(now: number): number | undefined {
+    return this.open && !this.#probing ? Math.max(0, this.#probeAt - now) : undefined
+  }
+
+  started(): void {
+    this.#probing = this.open
+  }
+
+  /** Records a response that shows that the subscriber is up; refusals such as 400 count as well. */
+  succeeded(): void {
+    this.#failures = 0
+    this.#pause = 0
+    this.#probing = false
+  }
+
+  failed(now: number): void {
+    if (this.#failures === 0) this.#failingSince = now
+    this.#failures += 1
+    if (this.open) {
+      // An attempt that started before the breaker opened is not a probe.
+      if (this.#probing) this.#holdFor(Math.min(longestPause, this.#pause * 2), now)
+    } else if (this.#failures >= failureThreshold && now - this.#failingSince >= failingThreshold) {
+      this.#holdFor(firstPause, now)
+    }
+  }
+
+  /** Records an attempt that this process aborted, which tells nothing about the subscriber. */
+  aborted(): void {
+    this.#probing = false
+  }
+
+  #holdFor(pause: number, now: number): void {
+    this.#pause = pause
+    this.#probing = false
+    this.#probeAt = now + pause * (1 - jitter + 2 * jitter * this.#random())
+  }
+}

@@ -1,0 +1,168 @@
+import { sleep, type Clock, type Scheduler } from '../../runtime/clock.ts'
+import type { Database, Tx } from '../../storage/database.ts'
+import { GroupCommit } from '../../storage/group-commit.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { Completion, DeliveryStore } from '../store.ts'
+
+/** Completions of one commit. Those with side effects take more statements and hold locks. */
+const batchSize = 500
+const batchSizeWithEffects = 50
+/** A commit begins in the next turn of the event loop. The dispatcher bounds the waiting completions. */
+const limits = { enough: 1, waiting: Infinity }
+/** Milliseconds until a failed write is tried again. */
+const retryPause = 500
+
+/** An event about a delivery or a subscriber, for the operational subscribers. */
+export interface OperationalEvent {
+  type: string
+  data: object
+}
+
+/** What must be committed together with a completion. */
+export interface SideEffects {
+  /** Returns the events to publish. Runs concurrently with the side effects of the same commit. */
+  apply(tx: Tx): Promise<readonly OperationalEvent[]>
+  onCommitted(): void
+}
+
+interface WithEffects {
+  readonly completion: Completion
+  readonly effects: SideEffects
+}
+
+export interface CompletionsParts {
+  store: Pick<DeliveryStore, 'complete' | 'completeWithin'>
+  database: Pick<Database, 'transaction'>
+  /** Emits events in the transaction of the side effects that caused them. */
+  publish: (tx: Tx, events: readonly OperationalEvent[]) => Promise<void>
+  /** Called after each commit: fewer completions are unrecorded now. */
+  onRecorded?: () => void
+  clock: Clock
+  scheduler?: Scheduler
+  log: Log
+}
+
+/**
+ * Records the ends of attempts by group commit. Completions with side effects have commits of their own, so that the others need not
+ * wait for them. A commit that fails is repeated until `abandon`; then its deliveries are attempted once more.
+ */
+export class Completions {
+  readonly #parts: CompletionsParts
+  readonly #plain: GroupCommit<Completion, void>
+  readonly #withEffects: GroupCommit<WithEffects, void>
+  readonly #abandoned = new AbortController()
+  #unrecorded = 0
+  #failingSince: number | undefined
+
+  constructor(parts: CompletionsParts) {
+    this.#parts = parts
+    const { scheduler } = parts
+    this.#plain = new GroupCommit({
+      commit: (batch) => this.#record(batch),
+      limits: { ...limits, batch: batchSize },
+      scheduler,
+    })
+    this.#withEffects = new GroupCommit({
+      commit: (batch) => this.#recordWithEffects(batch),
+      limits: { ...limits, batch: batchSizeWithEffects },
+      scheduler,
+    })
+  }
+
+  /** Completions that are not committed yet. */
+  get unrecorded(): number {
+    return this.#unrecorded
+  }
+
+  /** Milliseconds for which all commits have failed. */
+  get failingFor(): number {
+    return this.#failingSince === undefined ? 0 : Math.max(0, this.#parts.clock.now() - this.#failingSince)
+  }
+
+  /** Resolves when the completion is durable or abandoned. */
+  async add(completion: Completion, effects?: SideEffects): Promise<void> {
+    this.#unrecorded += 1
+    await (effects ? this.#addWithEffects(completion, effects) : this.#plain.add(completion))
+    this.#unrecorded -= 1
+    this.#parts.onRecorded?.()
+  }
+
+  /** Ends the repetition of failed commits. */
+  abandon(): void {
+    this.#abandoned.abort()
+  }
+
+  async #addWithEffects(completion: Completion, effects: SideEffects): Promise<void> {
+    try {
+      await this.#withEffects.add({ completion, effects })
+    } catch (error) {
+      // The attempt was made and must be recorded even if its side effects fail.
+      const deliveryId = completion.delivery.id
+      this.#parts.log.error({ err: error, deliveryId }, 'the side effects of an attempt failed')
+      await this.#plain.add(completion)
+    }
+  }
+
+  async #record(batch: readonly Completion[]): Promise<void[]> {
+    await this.#repeat(batch.length, () => this.#parts.store.complete(batch))
+    return Array<void>(batch.length)
+  }
+
+  /** @throws errors other than StorageUnavailable: the side effects of one completion may have caused them */
+  async #recordWithEffects(batch: readonly WithEffects[]): Promise<void[]> {
+    const { database } = this.#parts
+    const isRecorded = await this.#repeat(
+      batch.length,
+      () => database.transaction((tx) => this.#applyEffects(tx, batch), { priority: 'work' }),
+      (error) => error instanceof StorageUnavailable,
+    )
+    return batch.map(({ effects }) => {
+      if (isRecorded) effects.onCommitted()
+    })
+  }
+
+  async #applyEffects(tx: Tx, batch: readonly WithEffects[]): Promise<void> {
+    const { store, publish } = this.#parts
+    const recorded = await store.completeWithin(
+      tx,
+      batch.map(({ completion }) => completion),
+    )
+    // An attempt that was recorded before has no side effects again.
+    const applied = batch
+      .filter(({ completion }) => recorded.has(completion.delivery.id))
+      .map(async ({ effects }) => effects.apply(tx))
+    // The statements are sent together. All must have ended before a rollback.
+    await Promise.allSettled(applied)
+    await publish(tx, (await Promise.all(applied)).flat())
+  }
+
+  /**
+   * Repeats a commit until it succeeds, or until `abandon`. Returns whether it succeeded.
+   * @throws errors that a repetition cannot fix
+   */
+  async #repeat(
+    deliveries: number,
+    commit: () => Promise<void>,
+    mayPass: (error: unknown) => boolean = () => true,
+  ): Promise<boolean> {
+    for (;;) {
+      try {
+        await commit()
+        this.#failingSince = undefined
+        return true
+      } catch (error) {
+        if (!mayPass(error)) throw error
+        this.#failingSince ??= this.#parts.clock.now()
+        const { aborted } = this.#abandoned.signal
+        this.#parts.log.error(
+          { err: error, deliveries },
+          aborted ? 'attempts could not be recorded' : 'attempts could not be recorded; trying again',
+        )
+        if (aborted) return false
+        // `abandon` ends the sleep; then one last try follows.
+        await sleep(this.#parts.clock, retryPause, this.#abandoned.signal).catch(() => undefined)
+      }
+    }
+  }
+}

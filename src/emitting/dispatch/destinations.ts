@@ -1,0 +1,109 @@
+import type { Database } from '../../storage/database.ts'
+import type { Keyring } from '../../crypto/keyring.ts'
+import { sealedColumns } from '../../crypto/sealed-columns.ts'
+import type { SubscribersTable } from '../../storage/tables.ts'
+import { targetOf, type Target } from '../attempt/attempt.ts'
+import type { LiveKey, SubscriberSecrets } from '../subscribers/secrets.ts'
+import { schemesOf } from '../subscribers/secrets.ts'
+import type { SigningKey } from '../attempt/signature.ts'
+
+/** The settings of a subscriber that the dispatcher needs, with decrypted secrets and headers. */
+export interface Destination {
+  id: string
+  url: string
+  timeout: number
+  /** The most attempts in flight. */
+  concurrency: number
+  /** Attempts per second; `undefined` for no limit. */
+  rate: number | undefined
+  ordered: boolean
+  /** Milliseconds before each attempt. */
+  schedule: readonly number[]
+  target: Target
+  /** Whether requests get a signature by RFC 9421 as well. */
+  httpSignature: boolean
+  owner: string | null
+  /** Whether it gets operational events. Its own deliveries cause none. */
+  operational: boolean
+  /** Since when its deliveries fail, and when the warning was emitted; milliseconds since 1970. */
+  failingSince: number | null
+  warnedAt: number | null
+  /** Returns the keys that sign at a time, in milliseconds since 1970. */
+  keysAt(now: number): SigningKey[]
+}
+
+export const defaultConcurrency = 10
+const most = 10_000
+
+export interface DestinationsParts {
+  database: Database
+  keyring: Keyring
+  secrets: SubscriberSecrets
+  defaults: { timeout: number; schedule: readonly number[] }
+}
+
+/**
+ * A cache of destinations. An entry is valid while `updated_at` is the same: every change of a subscriber or of its secrets
+ * increases that column.
+ */
+export class Destinations {
+  readonly #parts: DestinationsParts
+  readonly #kept = new Map<string, { updatedAt: number; destination: Destination }>()
+
+  constructor(parts: DestinationsParts) {
+    this.#parts = parts
+    parts.database.onSetBack(() => this.#kept.clear())
+  }
+
+  async open(row: SubscribersTable): Promise<Destination> {
+    const kept = this.#kept.get(row.id)
+    if (kept?.updatedAt === row.updated_at) return kept.destination
+    const { database, keyring, secrets, defaults } = this.#parts
+    const keys = await secrets.load(database.reader, row.id, schemesOf(row.signing))
+    const destination: Destination = {
+      id: row.id,
+      url: row.url,
+      timeout: row.timeout_ms ?? defaults.timeout,
+      concurrency: row.ordered === 1 ? 1 : (row.concurrency ?? defaultConcurrency),
+      rate: row.rate_limit ?? undefined,
+      ordered: row.ordered === 1,
+      schedule:
+        row.retry_schedule === null ? defaults.schedule : (JSON.parse(row.retry_schedule) as number[]),
+      target: targetOf(row.url, openHeaders(keyring, row)),
+      httpSignature: row.http_signature === 1,
+      owner: row.owner,
+      operational: row.operational === 1,
+      failingSince: row.failing_since,
+      warnedAt: row.warned_at,
+      keysAt: (now) => keys.filter((key) => signsAt(key, now)).map(({ signing }) => signing),
+    }
+    if (this.#kept.size >= most) this.#kept.clear()
+    this.#kept.set(row.id, { updatedAt: row.updated_at, destination })
+    return destination
+  }
+}
+
+function signsAt({ expiresAt }: LiveKey, now: number): boolean {
+  return expiresAt === null || expiresAt > now
+}
+
+/** Custom headers are encrypted in the database, because they may contain credentials. */
+export function openHeaders(
+  keyring: Keyring,
+  row: Pick<SubscribersTable, 'id' | 'headers'>,
+): Record<string, string> {
+  if (!row.headers) return {}
+  return JSON.parse(
+    keyring.open(row.headers, sealedColumns.subscriberHeaders.context(row)).toString(),
+  ) as Record<string, string>
+}
+
+export function sealHeaders(
+  keyring: Keyring,
+  id: string,
+  headers: Readonly<Record<string, string>>,
+): Buffer | null {
+  return Object.keys(headers).length === 0
+    ? null
+    : keyring.seal(JSON.stringify(headers), sealedColumns.subscriberHeaders.context({ id }))
+}

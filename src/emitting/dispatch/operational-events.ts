@@ -1,0 +1,229 @@
+import { sql } from 'kysely'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Database, Tx } from '../../storage/database.ts'
+import type { SubscribersTable } from '../../storage/tables.ts'
+import type { AttemptOutcome } from '../attempt/attempt-outcome.ts'
+import type { AttemptResult } from '../attempt/attempt.ts'
+import type { OperationalEvent, SideEffects } from './completions.ts'
+import { holds, type Condition } from '../subscribers/conditions.ts'
+import type { Destination } from './destinations.ts'
+import { consequenceOf, disablesAt, reasonOfFailing, type DisablingPolicy } from './disabling.ts'
+import type { Emitter } from '../events/emitter.ts'
+import { matchesType } from '../events/event-types.ts'
+import type { ClaimedDelivery, EventPayload } from '../store.ts'
+
+/** Failed attempts of one delivery after which its subscriber counts as failing: by default five minutes after the first. */
+export const failingAfter = 3
+
+export interface OperationalEventsParts {
+  database: Database
+  emitter: Pick<Emitter, 'emitEachTo'>
+  clock: Clock
+  disabling: DisablingPolicy
+  /**
+   * Disables a subscriber if it is active and its address is still this one, and publishes that.
+   * @param failing whether it must also still be failing
+   */
+  disable: (
+    tx: Tx,
+    subscriber: { id: string; url: string },
+    reason: string,
+    failing: boolean,
+  ) => Promise<void>
+  /** Called when a side effect that may have changed the subscriber is committed. */
+  changed: (subscriberId: string) => void
+}
+
+export interface FinishedAttempt {
+  delivery: ClaimedDelivery
+  destination: Destination
+  event: EventPayload
+  outcome: AttemptOutcome
+  result: AttemptResult
+}
+
+/** One side effect of an attempt. Returns the event to publish, if there is one. */
+type SideEffect = (tx: Tx) => OperationalEvent | Promise<OperationalEvent | void> | undefined
+
+/**
+ * The side effects of attempts on their subscribers: marks them as failing or recovered, warns before it disables them, disables
+ * them, and publishes events about all this to the subscribers that admins marked as operational. Attempts to those have none of
+ * these events, so that no event causes another one. `delivery.failing` is published once until a delivery succeeds again.
+ */
+export class OperationalEvents {
+  readonly #parts: OperationalEventsParts
+
+  constructor(parts: OperationalEventsParts) {
+    this.#parts = parts
+  }
+
+  /** The side effects, to be applied in the transaction that records the attempt; `undefined` if there are none, as usual. */
+  sideEffects(attempt: FinishedAttempt): SideEffects | undefined {
+    const effects = this.#effectsOf(attempt)
+    if (effects === undefined) return undefined
+    const { changed, database } = this.#parts
+    return {
+      async apply(tx) {
+        const events: OperationalEvent[] = []
+        for (const effect of effects) {
+          const event = await effect(tx)
+          if (event) events.push(event)
+        }
+        return events
+      },
+      onCommitted() {
+        changed(attempt.destination.id)
+        database.signal('deliveries')
+      },
+    }
+  }
+
+  /** In the order in which they are applied. */
+  #effectsOf(attempt: FinishedAttempt): SideEffect[] | undefined {
+    const { destination, outcome } = attempt
+    const effects: SideEffect[] = []
+    if (!destination.operational) {
+      if (outcome.kind === 'delivered') this.#addRecovery(effects, attempt)
+      else if (attempt.result.failure !== 'aborted') this.#addFailure(effects, attempt)
+      if (outcome.kind === 'dead')
+        effects.push(() => ({ type: 'delivery.dead', data: descriptionOf(attempt) }))
+    }
+    if (outcome.kind !== 'retry' && outcome.disable !== undefined) {
+      const reason = outcome.disable
+      effects.push((tx) => this.#parts.disable(tx, destination, reason, false))
+    }
+    return effects.length === 0 ? undefined : effects
+  }
+
+  #addRecovery(effects: SideEffect[], attempt: FinishedAttempt): void {
+    if (attempt.destination.failingSince !== null) effects.push((tx) => this.#markRecovered(tx, attempt))
+  }
+
+  #addFailure(effects: SideEffect[], attempt: FinishedAttempt): void {
+    const { delivery, destination, outcome } = attempt
+    const { clock, disabling, disable } = this.#parts
+    const { failingSince } = destination
+    if (failingSince === null && (outcome.kind === 'dead' || delivery.begun >= failingAfter))
+      effects.push((tx) => this.#markFailing(tx, attempt))
+    const consequence = consequenceOf(destination, disabling, clock.now())
+    if (consequence === 'warn') effects.push((tx) => this.#warn(tx, attempt))
+    if (consequence === 'disable')
+      effects.push((tx) => disable(tx, destination, reasonOfFailing(failingSince!), true))
+  }
+
+  /** Publishes that a subscriber was disabled, in the transaction that does it. Then the caller wakes the dispatcher. */
+  async publishDisabled(tx: Tx, row: SubscribersTable): Promise<void> {
+    if (row.operational === 1) return
+    const data = { subscriber: subscriberOf(row), reason: row.disabled_reason }
+    await this.publish(tx, [{ type: 'subscriber.disabled', data }])
+  }
+
+  async #markFailing(tx: Tx, attempt: FinishedAttempt): Promise<OperationalEvent | undefined> {
+    const { destination, outcome } = attempt
+    const columns = { failing_since: this.#parts.clock.now() }
+    const changed = await this.#updateIf(tx, destination.id, columns, 'failing_since is null')
+    // A dead delivery has an event of its own.
+    if (!changed || outcome.kind === 'dead') return undefined
+    return { type: 'delivery.failing', data: descriptionOf(attempt) }
+  }
+
+  async #markRecovered(tx: Tx, attempt: FinishedAttempt): Promise<OperationalEvent | undefined> {
+    const columns = { failing_since: null, warned_at: null }
+    const changed = await this.#updateIf(tx, attempt.destination.id, columns, 'failing_since is not null')
+    return changed ? { type: 'delivery.recovered', data: descriptionOf(attempt) } : undefined
+  }
+
+  async #warn(tx: Tx, attempt: FinishedAttempt): Promise<OperationalEvent | undefined> {
+    const { clock, disabling } = this.#parts
+    const { id, failingSince } = attempt.destination
+    const warnedAt = clock.now()
+    if (!(await this.#updateIf(tx, id, { warned_at: warnedAt }, 'warned_at is null'))) return undefined
+    const at = disablesAt({ failingSince, warnedAt }, disabling)
+    const data = {
+      ...descriptionOf(attempt),
+      failingSince: new Date(failingSince!).toISOString(),
+      disablesAt: new Date(at!).toISOString(),
+    }
+    return { type: 'subscriber.disabling', data }
+  }
+
+  /**
+   * Updates a subscriber under a condition and returns whether it held: of several deliveries and processes that find the same,
+   * one publishes it.
+   */
+  async #updateIf(
+    tx: Tx,
+    id: string,
+    columns: Partial<Pick<SubscribersTable, 'failing_since' | 'warned_at'>>,
+    condition: 'failing_since is null' | 'failing_since is not null' | 'warned_at is null',
+  ): Promise<boolean> {
+    const now = this.#parts.clock.now()
+    const row = await tx
+      .updateTable('subscribers')
+      .set({
+        ...columns,
+        // `Destinations` caches by this column, so each change must increase it.
+        updated_at: sql<number>`case when updated_at >= ${now} then updated_at + 1 else ${now} end`,
+      })
+      .where('id', '=', id)
+      .where(sql<boolean>`${sql.raw(condition)}`)
+      .returning('id')
+      .executeTakeFirst()
+    return row !== undefined
+  }
+
+  /**
+   * Emits events to the operational subscribers that asked for them. An event without such a subscriber is not recorded. The
+   * number of statements does not depend on the number of events.
+   */
+  async publish(tx: Tx, events: readonly OperationalEvent[]): Promise<void> {
+    if (events.length === 0) return
+    const subscribers = await this.#operationalSubscribers(tx)
+    const addressed = events.map(({ type, data }) => ({
+      event: { type, data },
+      subscriberIds: subscribers
+        .filter(({ eventTypes, conditions }) => matchesType(eventTypes, type) && holds(conditions, data))
+        .map(({ id }) => id),
+    }))
+    await this.#parts.emitter.emitEachTo(
+      tx,
+      addressed.filter(({ subscriberIds }) => subscriberIds.length > 0),
+    )
+  }
+
+  async #operationalSubscribers(tx: Tx) {
+    const rows = await tx
+      .selectFrom('subscribers')
+      .select(['id', 'event_types', 'conditions'])
+      .where('operational', '=', 1)
+      .where('status', 'in', ['active', 'paused'])
+      .orderBy('id')
+      // No subscriber may be removed before its deliveries are inserted.
+      .$if(this.#parts.database.engine === 'postgres', (locking) => locking.forKeyShare())
+      .execute()
+    return rows.map(({ id, event_types, conditions }) => ({
+      id,
+      eventTypes: JSON.parse(event_types) as string[],
+      conditions: conditions === null ? [] : (JSON.parse(conditions) as Condition[]),
+    }))
+  }
+}
+
+function descriptionOf({ delivery, destination, event, result }: FinishedAttempt) {
+  return {
+    subscriber: subscriberOf(destination),
+    delivery: {
+      id: delivery.id,
+      event: delivery.event,
+      eventId: event.event_id,
+      eventType: event.type,
+      attempts: delivery.begun,
+      status: result.status,
+      error: result.error,
+    },
+  }
+}
+
+function subscriberOf({ id, url, owner }: Pick<SubscribersTable, 'id' | 'url' | 'owner'>) {
+  return { id, url, owner }
+}

@@ -1,0 +1,67 @@
+import type { ClaimedDelivery, DeliveryStore, EventPayload } from '../store.ts'
+
+/** Bytes. Larger payloads are read just before the attempt, because thousands of deliveries may wait in memory. */
+export const longestKept = 8 * 1024
+/** Cached payloads. An event often goes to several subscribers. */
+const most = 500
+
+/** The event of a delivery. */
+type EventOf = Pick<ClaimedDelivery, 'event' | 'nonce'>
+
+/**
+ * Reads payloads and caches the last small ones. The key is the nonce of the event: after a restore of the database, the same
+ * number can stand for another event. So a payload that was read by number is used only if its nonce matches the delivery.
+ */
+export class Payloads {
+  readonly #store: Pick<DeliveryStore, 'readPayloads'>
+  /** By nonce. Events of older versions have none: their payloads are read each time. */
+  readonly #kept = new Map<number, EventPayload>()
+
+  constructor(store: Pick<DeliveryStore, 'readPayloads'>) {
+    this.#store = store
+  }
+
+  /** Reads the small payloads for these deliveries. For a delivery without one here, call `one`. */
+  async small(deliveries: readonly EventOf[]): Promise<(delivery: EventOf) => EventPayload | undefined> {
+    const kept = new Map<number | null, EventPayload>()
+    const missing: EventOf[] = []
+    for (const delivery of deliveries) {
+      const payload = this.#find(delivery)
+      if (payload) kept.set(delivery.nonce, payload)
+      else missing.push(delivery)
+    }
+    const read = missing.length > 0 ? await this.#read(missing, longestKept) : undefined
+    for (const payload of read?.values() ?? []) this.keep(payload)
+    return (delivery) => kept.get(delivery.nonce) ?? matching(delivery, read?.get(delivery.event))
+  }
+
+  /** Reads a payload of any size; `undefined` if it was removed, or if the number stands for another event now. */
+  async one(delivery: EventOf): Promise<EventPayload | undefined> {
+    return this.#find(delivery) ?? matching(delivery, (await this.#read([delivery])).get(delivery.event))
+  }
+
+  keep(payload: EventPayload): void {
+    if (payload.nonce === null || payload.payload.length > longestKept || this.#kept.has(payload.nonce))
+      return
+    this.#kept.set(payload.nonce, payload)
+    if (this.#kept.size <= most) return
+    const [oldest] = this.#kept.keys()
+    this.#kept.delete(oldest!)
+  }
+
+  forgetAll(): void {
+    this.#kept.clear()
+  }
+
+  #find({ nonce }: Pick<EventOf, 'nonce'>): EventPayload | undefined {
+    return nonce === null ? undefined : this.#kept.get(nonce)
+  }
+
+  #read(deliveries: readonly EventOf[], longest?: number): Promise<Map<number, EventPayload>> {
+    return this.#store.readPayloads([...new Set(deliveries.map(({ event }) => event))], longest)
+  }
+}
+
+function matching({ nonce }: EventOf, payload: EventPayload | undefined): EventPayload | undefined {
+  return payload?.nonce === nonce ? payload : undefined
+}

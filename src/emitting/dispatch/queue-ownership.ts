@@ -1,0 +1,266 @@
+import type { Clock, Random } from '../../runtime/clock.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { DeliveryStore } from '../store.ts'
+import { SubscriberQueue } from './subscriber-queue.ts'
+
+/** The most queues that one process owns. Beyond that, queues are released in turn. */
+const maxQueues = 512
+/** The most pages of subscribers that one scan reads. */
+const pagesPerScan = 25
+/** Milliseconds without work after which a queue is released. */
+const idleTimeout = 60_000
+/** Milliseconds that a queue stays here while other subscribers wait for a free place. */
+const turnLength = 1_000
+/** Milliseconds for which a queue that another process owned is not claimed again. Then that process may have released it. */
+const foreignFor = 1_000
+/** Milliseconds between two scans while there is other work. */
+const scanPause = 20
+
+export interface QueueOwnershipParts {
+  store: DeliveryStore
+  /** The queues that this process owns, by subscriber. This class adds and removes them. */
+  queues: Map<string, SubscriberQueue>
+  clock: Clock
+  random: Random
+  log: Log
+  /** Reads deliveries into an owned queue. */
+  refill: (queue: SubscriberQueue) => void
+  /** Whether deliveries are about to be read into the queue. */
+  isRefilling: (queue: SubscriberQueue) => boolean
+  /** Removes the waiting deliveries of a queue from memory. */
+  discard: (queue: SubscriberQueue) => void
+  cancelRefills: () => void
+  /** Whether any delivery is in memory. */
+  hasWork: () => boolean
+  /** Tells the process that owns a subscriber's queue that it has new deliveries. */
+  notifyOwner: (subscriberId: string) => void
+  /** Called when this process lost all its queues: other processes may own them. */
+  onLost: () => void
+  /** Called when the lease is proved valid again. */
+  onRegained: () => void
+  /** Called after each page of a scan. */
+  onProgress?: () => void
+}
+
+/**
+ * Decides which subscriber queues this process owns. A scan claims the queues of subscribers with due deliveries and releases
+ * queues that are idle. When more subscribers have work than fit, queues take turns.
+ */
+export class QueueOwnership {
+  readonly #parts: QueueOwnershipParts
+  /** Subscribers without a queue here that have due deliveries. The next scan claims them first. */
+  readonly #markedDue = new Set<string>()
+  /** Those of them with new deliveries: if another process owns the queue, it must be notified. */
+  readonly #ownerToNotify = new Set<string>()
+  /** Subscribers whose queue another process owned, with the time at which this was found. */
+  readonly #foreign = new Map<string, number>()
+  #generation = 0
+  #sessionAcquired = false
+  #scanning: Promise<void> | undefined
+  #scanAgain = false
+  /** Whether the next run looks for all due subscribers, or claims only those in `#markedDue`. */
+  #scanAll = true
+  /** Where the next scan continues: the last subscriber that was looked at. */
+  #cursor = ''
+  /** Whether subscribers wait because this process owns the maximum number of queues. */
+  #crowded = false
+  /** Counts how often all queues were dropped. */
+  #epoch = 0
+  #stopped = false
+
+  constructor(parts: QueueOwnershipParts) {
+    this.#parts = parts
+  }
+
+  /** Increases with each queue that this process claims. */
+  get generation(): number {
+    return this.#generation
+  }
+
+  /** Starts a scan for due subscribers, or schedules one after the current scan. */
+  scan(): void {
+    this.#scanAll = true
+    this.#startScan()
+  }
+
+  #startScan(): void {
+    if (this.#stopped) return
+    if (this.#scanning) {
+      this.#scanAgain = true
+      return
+    }
+    this.#scanAgain = false
+    this.#scanning = this.#runScan().finally(() => {
+      this.#scanning = undefined
+      if (!this.#scanAgain) return
+      // A busy process is asked to scan all the time; the pause limits the scans.
+      if (this.#parts.hasWork()) this.#parts.clock.after(scanPause, () => this.#startScan())
+      else this.#startScan()
+    })
+  }
+
+  /** The subscriber may have due deliveries: refills its queue, or lets the next scan claim it. */
+  markDue(subscriberId: string): void {
+    const queue = this.#parts.queues.get(subscriberId)
+    if (queue) {
+      queue.firstAttempts.mayHaveMore = queue.retries.mayHaveMore = true
+      this.#parts.refill(queue)
+    } else {
+      this.#markedDue.add(subscriberId)
+      this.#startScan()
+    }
+  }
+
+  /** A subscriber without a queue here has new deliveries: claims the queue, or notifies the process that owns it. */
+  claimOrNotify(subscriberId: string, now: number): void {
+    const foundAt = this.#foreign.get(subscriberId)
+    if (foundAt !== undefined && Math.abs(now - foundAt) < foreignFor)
+      return this.#parts.notifyOwner(subscriberId)
+    this.#ownerToNotify.add(subscriberId)
+    this.markDue(subscriberId)
+  }
+
+  /** A queue has nothing left in memory: it may make room for a subscriber that waits. */
+  queueEmptied(): void {
+    if (this.#crowded) this.scan()
+  }
+
+  /** Drops all queues without releasing them. Attempts in flight continue. */
+  dropAll(): void {
+    const { queues, discard, cancelRefills } = this.#parts
+    this.#epoch += 1
+    for (const queue of queues.values()) discard(queue)
+    queues.clear()
+    cancelRefills()
+  }
+
+  /** Ends after the current scan. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await this.#scanning
+  }
+
+  async #runScan(): Promise<void> {
+    try {
+      await this.#acquireSession()
+      await this.#releaseIdle()
+      const scanAll = this.#scanAll
+      this.#scanAll = false
+      await this.#claimMarked()
+      if (scanAll) await this.#claimDue()
+    } catch (error) {
+      // The database may be unavailable: the next scan tries again.
+      this.#parts.log.error({ err: error }, 'the scan for due deliveries failed')
+    }
+  }
+
+  async #acquireSession(): Promise<void> {
+    if (this.#sessionAcquired) return
+    const { store, onLost, onRegained: regained } = this.#parts
+    const lost = (): void => {
+      this.dropAll()
+      onLost()
+      this.scan()
+    }
+    await store.acquireSession({ lost, freed: () => this.scan(), regained })
+    this.#sessionAcquired = true
+  }
+
+  async #claimMarked(): Promise<void> {
+    const subscriberIds = [...this.#markedDue]
+    this.#markedDue.clear()
+    if (subscriberIds.length === 0) return
+    await this.#claim(subscriberIds)
+    this.#notifyOwners(subscriberIds)
+  }
+
+  /** Visits all due subscribers once, starting where the last scan ended. */
+  async #claimDue(): Promise<void> {
+    const { store, clock, queues, onProgress } = this.#parts
+    const start = this.#cursor
+    let wrapped = start === ''
+    for (let page = 0; page < pagesPerScan && !this.#stopped; page += 1) {
+      const { ids, next } = await store.subscribersDue(clock.now(), this.#cursor)
+      for (const id of ids) if (queues.has(id)) this.markDue(id)
+      const claimedAll = await this.#claim(ids.filter((id) => !queues.has(id)))
+      onProgress?.()
+      if (!claimedAll) return
+      this.#cursor = next ?? ''
+      if (next === undefined && wrapped) return
+      if (next === undefined) wrapped = true
+      else if (wrapped && start !== '' && next >= start) return
+    }
+  }
+
+  /** Notifies the processes that own these queues, after this process failed to claim them. */
+  #notifyOwners(subscriberIds: readonly string[]): void {
+    const now = this.#parts.clock.now()
+    for (const [id, foundAt] of this.#foreign)
+      if (Math.abs(now - foundAt) >= foreignFor) this.#foreign.delete(id)
+    for (const id of subscriberIds) {
+      const hasNews = this.#ownerToNotify.delete(id)
+      if (this.#parts.queues.has(id)) continue
+      this.#foreign.set(id, now)
+      if (hasNews) this.#parts.notifyOwner(id)
+    }
+  }
+
+  /** Returns false when this process has no place for all of them. */
+  async #claim(subscriberIds: readonly string[]): Promise<boolean> {
+    const { store, queues, clock, random, refill } = this.#parts
+    const fitting = subscriberIds.slice(0, Math.max(0, maxQueues - queues.size))
+    if (fitting.length > 0) {
+      const epoch = this.#epoch
+      const claimed = await store.claim(fitting)
+      // The lease ended meanwhile: other processes may own these queues now.
+      if (epoch !== this.#epoch) return false
+      for (const id of claimed) {
+        if (queues.has(id)) continue
+        this.#generation += 1
+        const queue = new SubscriberQueue(id, this.#generation, clock.now(), random)
+        queues.set(id, queue)
+        refill(queue)
+      }
+    }
+    this.#crowded = fitting.length < subscriberIds.length
+    if (this.#crowded) this.#makeRoom()
+    return !this.#crowded
+  }
+
+  /** Releases idle queues if there are any; else drains the queues that had their turn. */
+  #makeRoom(): void {
+    const { clock, queues, discard } = this.#parts
+    const now = clock.now()
+    for (const queue of queues.values()) if (this.#isIdle(queue) && queue.releasable) return this.scan()
+    for (const queue of queues.values())
+      if (now - queue.createdAt >= turnLength) {
+        queue.draining = true
+        discard(queue)
+      }
+  }
+
+  /** Releases the queues with nothing in flight that are drained, that have no active subscriber, or that were not used lately. */
+  async #releaseIdle(): Promise<void> {
+    const { clock, queues, store } = this.#parts
+    const now = clock.now()
+    const released: string[] = []
+    for (const queue of queues.values()) {
+      if (!this.#isIdle(queue) || !(queue.draining || this.#isUnneeded(queue, now))) continue
+      queues.delete(queue.id)
+      released.push(queue.id)
+    }
+    if (released.length > 0) await store.release(released)
+  }
+
+  #isUnneeded(queue: SubscriberQueue, now: number): boolean {
+    // A new queue starts with one attempt: releasing this one early would break the rate limit.
+    if (!this.#crowded && queue.mustWaitForRate(now)) return false
+    const inactive = !queue.destination && !queue.stale
+    const unused = queue.releasable && (this.#crowded || now - queue.lastUsedAt >= idleTimeout)
+    return inactive || unused
+  }
+
+  #isIdle(queue: SubscriberQueue): boolean {
+    return queue.inMemory === 0 && queue.inFlight === 0 && !this.#parts.isRefilling(queue)
+  }
+}

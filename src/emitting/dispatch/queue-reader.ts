@@ -1,0 +1,221 @@
+import type { Clock } from '../../runtime/clock.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { Destinations } from './destinations.ts'
+import { Payloads } from './payloads.ts'
+import { prefetchLimit, queuesToRead, readRequests } from './prefetch-plan.ts'
+import { startPosition, type ClaimedDelivery, type DeliveryStore, type ReadRequest } from '../store.ts'
+import type { QueuedDelivery, SubscriberQueue } from './subscriber-queue.ts'
+
+/** Milliseconds until a destination is read again. This bounds how long an unreported change goes unnoticed. */
+export const destinationMaxAge = 1_000
+
+export interface QueueReaderParts {
+  store: DeliveryStore
+  destinations: Pick<Destinations, 'open'>
+  /** The queues that this process owns, by subscriber. */
+  queues: ReadonlyMap<string, SubscriberQueue>
+  clock: Clock
+  log: Log
+  /** Called when a queue has deliveries that may start. */
+  onFilled: (queue: SubscriberQueue) => void
+  /** Called when a queue has no delivery in memory any more. */
+  onEmptied: () => void
+}
+
+/**
+ * Reads due deliveries into the queues of this process, many queues with one statement. Each queue continues behind the last
+ * delivery that it read, so the cost of a read does not depend on how many deliveries wait.
+ */
+export class QueueReader {
+  readonly #parts: QueueReaderParts
+  readonly #refillRequests = new Set<SubscriberQueue>()
+  /** Deliveries that wait, are in flight or are being recorded. Until they are recorded, a read can return them again. */
+  readonly #inMemory = new Map<number, SubscriberQueue>()
+  /** Deliveries that ended during a read, whose snapshot may still show them as pending. */
+  readonly #endedDuringRead: number[] = []
+  readonly payloads: Payloads
+  #reading: Promise<void> | undefined
+  #stopped = false
+
+  constructor(parts: QueueReaderParts) {
+    this.#parts = parts
+    this.payloads = new Payloads(parts.store)
+  }
+
+  get hasWork(): boolean {
+    return this.#inMemory.size > 0
+  }
+
+  isRefilling(queue: SubscriberQueue): boolean {
+    return this.#refillRequests.has(queue)
+  }
+
+  /** Requests more deliveries for a queue. Requests of one turn of the event loop share a read. */
+  requestRefill(queue: SubscriberQueue): void {
+    if (this.#stopped) return
+    this.#refillRequests.add(queue)
+    this.#reading ??= this.#readAll().finally(() => {
+      this.#reading = undefined
+      this.#forgetEnded()
+      const [next] = this.#refillRequests
+      if (next) this.requestRefill(next)
+    })
+  }
+
+  cancelRequests(): void {
+    this.#refillRequests.clear()
+  }
+
+  /** Adds deliveries that are not in memory yet to a buffer of the queue. */
+  hold(queue: SubscriberQueue, deliveries: readonly QueuedDelivery[], buffer: QueuedDelivery[]): void {
+    for (const queued of deliveries) {
+      this.#inMemory.set(queued.delivery.id, queue)
+      queue.inMemory += 1
+      queue.highestId = Math.max(queue.highestId, queued.delivery.id)
+      buffer.push(queued)
+    }
+    if (deliveries.length > 0) queue.lastUsedAt = this.#parts.clock.now()
+  }
+
+  /** Called when the delivery is recorded, or this process gave it up: from now on only the table has its state. */
+  forget(id: number): void {
+    if (this.#reading) this.#endedDuringRead.push(id)
+    else this.#forgetNow(id)
+  }
+
+  /** Removes the waiting deliveries of a queue from memory. */
+  discard(queue: SubscriberQueue): void {
+    for (const { delivery } of queue.firstAttempts.clear()) this.forget(delivery.id)
+    for (const { delivery } of queue.retries.clear()) this.forget(delivery.id)
+  }
+
+  /** Starts no further read. */
+  stop(): void {
+    this.#stopped = true
+  }
+
+  /** Resolves when the current read has ended. */
+  async idle(): Promise<void> {
+    await this.#reading
+  }
+
+  async #readAll(): Promise<void> {
+    // Requests that come in this same turn of the event loop join this read.
+    await Promise.resolve()
+    const { queues } = this.#parts
+    try {
+      while (this.#refillRequests.size > 0 && !this.#stopped) {
+        const some = queuesToRead(this.#refillRequests, queues)
+        for (const queue of some) this.#refillRequests.delete(queue)
+        await this.#refreshDestinations(some)
+        await this.#readDeliveries(some.filter((queue) => this.#isOwned(queue) && queue.destination))
+        this.#forgetEnded()
+      }
+    } catch (error) {
+      // The next scan requests a refill again.
+      this.#parts.log.error({ err: error }, 'due deliveries could not be read')
+      this.#refillRequests.clear()
+    }
+  }
+
+  /** Reads the destinations again that are stale or too old. */
+  async #refreshDestinations(queues: readonly SubscriberQueue[]): Promise<void> {
+    const { store, clock } = this.#parts
+    const now = clock.now()
+    const outdated = queues.filter(
+      (queue) => queue.stale || !queue.destination || now - queue.destinationReadAt >= destinationMaxAge,
+    )
+    if (outdated.length === 0) return
+    const changeCounts = new Map(outdated.map((queue) => [queue, queue.changeCount]))
+    const rows = await store.activeSubscribers(outdated.map(({ id }) => id)).catch((error: unknown) => {
+      for (const queue of outdated) queue.stale = true
+      throw error
+    })
+    const rowOf = new Map(rows.map((row) => [row.id, row]))
+    await Promise.all(
+      outdated.map(async (queue) => {
+        queue.destinationReadAt = now
+        const orderedBefore = queue.destination?.ordered
+        queue.destination = await this.#open(rowOf.get(queue.id))
+        // The subscriber changed again during the read: the destination must be read once more.
+        queue.stale = queue.changeCount !== changeCounts.get(queue)
+        const orderChanged = orderedBefore !== undefined && orderedBefore !== queue.destination?.ordered
+        if (!queue.destination || orderChanged) this.discard(queue)
+        if (queue.waiting > 0) this.#parts.onFilled(queue)
+      }),
+    )
+  }
+
+  async #open(row: Parameters<Destinations['open']>[0] | undefined) {
+    if (!row) return undefined
+    try {
+      return await this.#parts.destinations.open(row)
+    } catch (error) {
+      // One secret that cannot be decrypted, for example after the loss of a master key, must not stop the other subscribers.
+      this.#parts.log.error(
+        { err: error, subscriberId: row.id },
+        'the secrets of a subscriber could not be decrypted',
+      )
+      return undefined
+    }
+  }
+
+  async #readDeliveries(queues: readonly SubscriberQueue[]): Promise<void> {
+    const { store, clock } = this.#parts
+    const now = clock.now()
+    const limit = (queue: SubscriberQueue): number => prefetchLimit(queue, this.#parts.queues.size)
+    const requests = queues.flatMap((queue) => readRequests(queue, now, limit(queue)))
+    if (requests.length === 0) return
+    const rows = await store.readDue(requests, now)
+    const rowsOf = Map.groupBy(rows, ({ subscriberId }) => subscriberId)
+    const payloadOf = await this.payloads.small(rows.filter(({ id }) => !this.#inMemory.has(id)))
+    const queueOf = new Map(queues.map((queue) => [queue.id, queue]))
+    for (const request of requests) {
+      const queue = queueOf.get(request.subscriberId)!
+      if (queue.draining || this.#stopped || !this.#isOwned(queue)) continue
+      this.#fill(queue, request, rowsOf.get(queue.id) ?? [], payloadOf)
+    }
+  }
+
+  /** @param rows of all requests for the queue */
+  #fill(
+    queue: SubscriberQueue,
+    request: ReadRequest,
+    rows: readonly ClaimedDelivery[],
+    payloadOf: (delivery: ClaimedDelivery) => QueuedDelivery['payload'],
+  ): void {
+    const found = rows.filter(({ number }) => request.ordered || request.retries === number > 1)
+    const buffer = !request.ordered && request.retries ? queue.retries : queue.firstAttempts
+    if (request.ordered) buffer.mayHaveMore = false
+    else {
+      buffer.mayHaveMore = found.length === request.count
+      buffer.position = buffer.mayHaveMore ? found.at(-1)! : startPosition
+    }
+    const unseen = found.filter(({ id }) => !this.#inMemory.has(id))
+    this.hold(
+      queue,
+      unseen.map((delivery) => ({ delivery, payload: payloadOf(delivery) })),
+      buffer.waiting,
+    )
+    if (queue.waiting > 0) this.#parts.onFilled(queue)
+    // Everything found is in memory already: read on behind it.
+    if (buffer.mayHaveMore && unseen.length === 0) this.requestRefill(queue)
+  }
+
+  /** False for a queue that was released or dropped, even if its subscriber has a new queue here. */
+  #isOwned(queue: SubscriberQueue): boolean {
+    return this.#parts.queues.get(queue.id) === queue
+  }
+
+  #forgetEnded(): void {
+    for (const id of this.#endedDuringRead.splice(0)) this.#forgetNow(id)
+  }
+
+  #forgetNow(id: number): void {
+    const queue = this.#inMemory.get(id)
+    if (!queue) return
+    this.#inMemory.delete(id)
+    queue.inMemory -= 1
+    if (queue.inMemory === 0) this.#parts.onEmptied()
+  }
+}

@@ -1,0 +1,96 @@
+import type { EventTypeDeclaration } from '../config.ts'
+import { testEventType } from './test-events.ts'
+
+const text = { type: 'string' }
+const time = { type: 'string', format: 'date-time' }
+const count = { type: 'integer', minimum: 1 }
+
+/** An object with exactly these properties. */
+const exactly = (properties: Record<string, object>): object => ({
+  type: 'object',
+  required: Object.keys(properties),
+  properties,
+  additionalProperties: false,
+})
+
+const subscriberSchema = exactly({ id: text, url: text, owner: { type: ['string', 'null'] } })
+const deliverySchema = exactly({
+  id: count,
+  event: count,
+  eventId: text,
+  eventType: text,
+  attempts: count,
+  status: { type: ['integer', 'null'] },
+  error: { type: ['string', 'null'] },
+})
+const aboutDelivery = exactly({ subscriber: subscriberSchema, delivery: deliverySchema })
+
+const subscriber = {
+  id: '0197d2a4-5b1c-7000-9c3e-2f6a1b0c4d5e',
+  url: 'https://shop.example.com/hooks',
+  owner: 'acme',
+}
+const delivery = {
+  id: 17,
+  event: 42,
+  eventId: 'order-1-shipped',
+  eventType: 'order.shipped',
+  attempts: 3,
+  status: 503,
+  error: 'answered 503',
+}
+
+/** The types of events that the service emits itself. All but the test events go to operational subscribers. */
+export const builtInTypes = {
+  [testEventType]: {
+    description:
+      'Sent on request to one subscriber, to test that it is reachable and verifies the signature.',
+    schema: exactly({ message: text, subscriberId: text }),
+    samples: [
+      {
+        message: 'A test event: if its signature verifies, everything is set up.',
+        subscriberId: subscriber.id,
+      },
+    ],
+  },
+  'subscriber.disabled': {
+    description:
+      'A subscriber was disabled: by a call, by its owner, by its response (410 Gone or `webhook-delivery: disable`), or because all attempts failed for a week (EMIT_DISABLE_AFTER_DAYS).',
+    schema: exactly({ subscriber: subscriberSchema, reason: text }),
+    samples: [{ subscriber, reason: 'The subscriber answered 410 Gone.' }],
+  },
+  'subscriber.disabling': {
+    description: 'A subscriber will be disabled, unless a delivery succeeds before.',
+    schema: exactly({
+      subscriber: subscriberSchema,
+      delivery: deliverySchema,
+      failingSince: time,
+      disablesAt: time,
+    }),
+    samples: [
+      {
+        subscriber,
+        delivery,
+        failingSince: '2026-03-01T09:00:00.000Z',
+        disablesAt: '2026-03-08T09:00:00.000Z',
+      },
+    ],
+  },
+  'delivery.failing': {
+    description:
+      'A delivery failed for the third time. Emitted once for a subscriber, until a delivery to it succeeds again.',
+    schema: aboutDelivery,
+    samples: [{ subscriber, delivery }],
+  },
+  'delivery.recovered': {
+    description:
+      'A delivery succeeded to a subscriber that had failed (`delivery.failing`, `delivery.dead`).',
+    schema: aboutDelivery,
+    samples: [{ subscriber, delivery: { ...delivery, attempts: 4, status: 204, error: null } }],
+  },
+  'delivery.dead': {
+    description: 'A delivery was dead-lettered after its last attempt. It is stored and can be replayed.',
+    schema: aboutDelivery,
+    samples: [{ subscriber, delivery: { ...delivery, attempts: 10 } }],
+  },
+} as const satisfies Record<string, EventTypeDeclaration>

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Problem } from '../../errors.ts'
+import type { Database } from '../../storage/database.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
+import type { PendingResults } from './emitter.ts'
+import { groupEmits } from './commit-emits.ts'
+import type { NewEvent } from './event.ts'
+
+/** Emits over a database that records the events of each commit. An event of the type `wrong` is refused, one of `fatal` fails. */
+function grouped(commitError?: Error) {
+  const commits: unknown[][] = []
+  const announced: number[] = []
+  const emitEach = async (
+    _tx: unknown,
+    _last: unknown,
+    events: readonly NewEvent[],
+  ): Promise<PendingResults> => {
+    commits.push(events.map(({ data }) => data))
+    if (commitError) throw commitError
+    if (events.some(({ type }) => type === 'fatal')) throw new Error('a constraint')
+    const results = events.map(({ type, data }) =>
+      type === 'wrong'
+        ? new Problem('invalid-body')
+        : { id: Number(data), eventId: `e-${String(data)}`, committed: [] },
+    )
+    return { results: Promise.resolve(results) }
+  }
+  const database = { engine: 'sqlite', transaction: (work: (tx: unknown) => unknown) => work({}) }
+  const emits = groupEmits({
+    database: database as unknown as Database,
+    emitter: { emitEach },
+    announce: (emitted) => void announced.push(...emitted.map(({ id }) => id)),
+  })
+  return { commits, announced, emit: (data: number, type = 'a') => emits.add({ type, data }) }
+}
+
+test('events of one turn of the event loop share a commit', async () => {
+  const { commits, announced, emit } = grouped()
+  const emitted = await Promise.all([emit(0), emit(1), emit(2)])
+  assert.deepEqual(
+    emitted.map(({ eventId }) => eventId),
+    ['e-0', 'e-1', 'e-2'],
+  )
+  assert.deepEqual([commits, announced], [[[0, 1, 2]], [0, 1, 2]])
+})
+
+test('an event that is refused, or that makes the commit fail, does not affect the others', async () => {
+  const { announced, emit } = grouped()
+  const results = await Promise.allSettled([emit(0, 'fatal'), emit(1, 'wrong'), emit(2)])
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ['rejected', 'rejected', 'fulfilled'],
+  )
+  assert.deepEqual(announced, [2])
+})
+
+test('an unavailable database fails for all events, without a retry', async () => {
+  const { commits, emit } = grouped(new StorageUnavailable(new Error('away')))
+  const results = await Promise.allSettled([emit(0), emit(1)])
+  assert.ok(results.every(({ status }) => status === 'rejected'))
+  assert.equal(commits.length, 1)
+})

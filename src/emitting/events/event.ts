@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto'
+import { newId, newNonce } from '../../crypto/ids.ts'
+import { Problem } from '../../errors.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
+import { everybody, ownerPattern } from './audience.ts'
+import { canonicalJson } from '../../json/canonical.ts'
+
+/** An event as a caller emits it. */
+export interface NewEvent {
+  type: string
+  /** Any JSON value. Numbers may be JSON.rawJSON, which is sent as it is written. */
+  data: unknown
+  /** Makes the call idempotent. Default: a new id. */
+  id?: string | undefined
+  /** The owner whose subscribers get it, or `*` for all subscribers. Default: subscribers without an owner. */
+  audience?: string | undefined
+}
+
+/** Letters, digits and `. _ - : /`, 1 to 256 of them. */
+export const eventTypePattern = '^[A-Za-z0-9._:/-]{1,256}$'
+/**
+ * Visible ASCII without a full stop, 1 to 256 characters: it is sent as a header. What is signed is `id.timestamp.body`
+ * (Standard Webhooks), so with a full stop in the id one signature would hold for two readings: `b.1700000000` is also
+ * the id `b` with that time, which a stock verifier accepts.
+ */
+export const eventIdPattern = '^[!-\\-/-~]{1,256}$'
+
+const type = new RegExp(eventTypePattern)
+const id = new RegExp(eventIdPattern)
+const owner = new RegExp(ownerPattern)
+
+export interface PreparedEvent {
+  eventId: string
+  type: string
+  audience: string | null
+  /** The data as JSON, as it is in the payload. */
+  data: string
+  /** The bytes that are signed and sent to every subscriber. */
+  payload: Buffer
+  /** SHA-256 of type, data (in any order of keys) and audience: what the caller chose. */
+  digest: Buffer
+  /** Distinguishes it from all other events, even if one gets the same number after a restore of the database. */
+  nonce: number
+}
+
+/**
+ * Validates an event and writes its payload: `{"id","type","timestamp","data"}`.
+ * @throws Problem `invalid-body` if the type, the id, the audience or the data does not have the documented form.
+ */
+export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
+  if (!type.test(event.type)) throw invalid('type', 'must be 1 to 256 letters, digits or . _ - : /')
+  if (event.id !== undefined && !id.test(event.id))
+    throw invalid('id', 'must be 1 to 256 visible ASCII characters without a full stop')
+  if (event.audience !== undefined && event.audience !== everybody && !owner.test(event.audience))
+    throw invalid('audience', 'must be 1 to 256 visible ASCII characters, or `*` for everybody')
+  const { data, canonical } = writeJson(event.data)
+  const eventId = event.id ?? `msg_${newId(now).replaceAll('-', '')}`
+  const head = JSON.stringify({ id: eventId, type: event.type, timestamp: isoTime(now) })
+  // Canonical JSON has no line breaks, so data cannot imitate an audience.
+  const decided = [event.type, canonical, ...(event.audience === undefined ? [] : [event.audience])]
+  return {
+    eventId,
+    type: event.type,
+    audience: event.audience ?? null,
+    data,
+    payload: Buffer.from(`${head.slice(0, -1)},"data":${data}}`),
+    digest: createHash('sha256').update(decided.join('\n')).digest(),
+    nonce: newNonce(),
+  }
+}
+
+/** Fails for cycles, bigints and values that are nested too deeply. */
+function writeJson(value: unknown): { data: string; canonical: string } {
+  try {
+    const data = JSON.stringify(value) as string | undefined
+    if (data !== undefined) return { data, canonical: canonicalJson(data) }
+  } catch (error) {
+    throw invalid('data', `cannot be written as JSON: ${(error as Error).message.split('\n', 1)[0]}`)
+  }
+  throw invalid('data', 'is required; it may be any JSON value')
+}
+
+function invalid(field: string, rule: string): Problem {
+  return new Problem('invalid-body', { detail: `The event's ${field} ${rule}.`, pointer: `/${field}` })
+}

@@ -1,0 +1,167 @@
+import type { Readable } from 'node:stream'
+import type { Clock } from '../../runtime/clock.ts'
+import { Problem } from '../../errors.ts'
+import type { BodyBudget } from '../../http/body/budget.ts'
+import { CountedBody } from '../../http/body/counted-body.ts'
+import { compileValidator } from '../../http/schemas/schema-compilers.ts'
+import { toProblem } from '../../http/responses/problem-details.ts'
+import { commitEmits, type CommitEmitsParts } from './commit-emits.ts'
+import { NewEventBody, type LineAnswer } from './event-body.ts'
+import type { NewEvent } from './event.ts'
+import { NdjsonSplitter, type Line } from './ndjson-splitter.ts'
+import { parseLossless } from '../../json/lossless.ts'
+
+/** The most lines of one transaction. */
+const mostLines = 500
+/**
+ * The most milliseconds of one call: less than the server's request time-out, so that the client gets a response instead of a broken
+ * connection.
+ */
+const longestCall = 25_000
+
+export interface NdjsonEventsParts extends CommitEmitsParts {
+  clock: Clock
+  budget: BodyBudget
+  /** The network of the client. */
+  network: () => string
+  /** Bytes of one line. */
+  lineLimit: number
+}
+
+/** Accounts for the incomplete line. Has no minimum rate, because the client may have to wait for the database. */
+class OpenLine extends CountedBody {
+  readonly lines: NdjsonSplitter
+  readonly #network: () => string
+  dropped = false
+
+  constructor(lines: NdjsonSplitter, network: () => string) {
+    super()
+    this.lines = lines
+    this.#network = network
+  }
+
+  override network(): string {
+    return this.#network()
+  }
+
+  override endInterval(): boolean {
+    return false
+  }
+
+  override isSlow(): boolean {
+    return false
+  }
+
+  override drop(): void {
+    this.dropped = true
+    this.lines.discard()
+  }
+}
+
+/**
+ * Emits the events of an NDJSON body as they arrive and yields the responses, one or more lines at a time. The response to a line
+ * follows the commit of its event. With back pressure: while the client reads no responses, its body is not read.
+ */
+export async function* emitNdjson(body: Readable, parts: NdjsonEventsParts): AsyncGenerator<string> {
+  const { budget, lineLimit, clock } = parts
+  const lines = new NdjsonSplitter(lineLimit)
+  const line = new OpenLine(lines, parts.network)
+  if (!budget.begin(line, 0))
+    throw new Problem('overloaded', { retryAfter: 1, detail: 'Too many bodies are being read.' })
+  const until = clock.now() + longestCall
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      const complete = line.dropped ? [] : lines.push(chunk)
+      const more = Math.max(0, lines.held - line.held)
+      if (line.dropped || !budget.take(line, more)) {
+        yield write(refusal(lines.number + 1, 'overloaded', 'Too many large bodies are being read.'))
+        return
+      }
+      budget.progressed(line)
+      for (let from = 0; from < complete.length; from += mostLines) {
+        const { answers, over } = await emitLines(complete.slice(from, from + mostLines), parts)
+        yield write(...answers)
+        if (over) return
+      }
+      if (clock.now() >= until) {
+        const detail = `A call may take ${longestCall / 1000} s: send this line and those behind it in another call.`
+        yield write(refusal(lines.number + 1, 'request-timeout', detail))
+        return
+      }
+    }
+    const last = lines.end()
+    if (line.dropped)
+      yield write(refusal(lines.number, 'overloaded', 'Too many large bodies are being read.'))
+    else if (last) yield write(...(await emitLines([last], parts)).answers)
+  } finally {
+    budget.end(line)
+  }
+}
+
+/** @returns `over` if the database is unavailable; the remaining lines are then not processed */
+async function emitLines(
+  lines: readonly Line[],
+  parts: NdjsonEventsParts,
+): Promise<{ answers: LineAnswer[]; over: boolean }> {
+  const read = lines.map(({ bytes }) => readLine(bytes, parts.lineLimit))
+  const events = read.filter((event): event is NewEvent => !(event instanceof Problem))
+  let results: IterableIterator<Problem | { id: number; eventId: string }>
+  let over = false
+  try {
+    results = (await commitEmits(parts, events)).values()
+  } catch (error) {
+    const problem = toProblem(error)
+    // An unexpected error ends the response and is logged like any other.
+    if (problem.code === 'internal') throw error
+    results = events.map(() => problem).values()
+    over = true
+  }
+  const answers = read.map((event, index): LineAnswer => {
+    const { number: line } = lines[index]!
+    if (event instanceof Problem) return answerTo(line, event)
+    const result = results.next().value!
+    if (result instanceof Problem) return answerTo(line, result)
+    const { id, eventId } = result
+    return { line, status: 202, id, eventId, type: event.type }
+  })
+  return { answers, over }
+}
+
+type Check = (value: unknown) => { error?: readonly { instancePath?: string; message?: string }[] }
+let check: Check | undefined
+
+function readLine(bytes: Buffer | undefined, limit: number): NewEvent | Problem {
+  if (bytes === undefined)
+    return new Problem('body-too-large', { detail: `A line may have at most ${limit} bytes.` })
+  try {
+    const event = parseLossless(bytes)
+    check ??= compileValidator({
+      schema: NewEventBody,
+      method: 'POST',
+      url: '/events',
+      httpPart: 'body',
+    }) as unknown as Check
+    const { error } = check(event)
+    if (!error) return event as NewEvent
+    const { instancePath: pointer = '', message } = error[0] ?? {}
+    return new Problem('invalid-body', {
+      detail: `${pointer || 'The line'} ${message ?? 'is not of the documented form'}.`,
+      pointer,
+    })
+  } catch (error) {
+    if (error instanceof Problem) return error
+    throw error
+  }
+}
+
+function answerTo(line: number, { status, code, extras }: Problem): LineAnswer {
+  return { line, status, code, detail: extras.detail, pointer: extras.pointer || undefined }
+}
+
+function refusal(line: number, code: 'overloaded' | 'request-timeout', detail: string): LineAnswer {
+  return answerTo(line, new Problem(code, { detail }))
+}
+
+function write(...answers: LineAnswer[]): string {
+  return answers.map((answer) => `${JSON.stringify(answer)}\n`).join('')
+}

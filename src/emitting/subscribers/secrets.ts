@@ -1,0 +1,185 @@
+import type { Keyring } from '../../crypto/keyring.ts'
+import { sealedColumns } from '../../crypto/sealed-columns.ts'
+import { HmacKey } from '../../crypto/hmac.ts'
+import { newId } from '../../crypto/ids.ts'
+import type { Queryable, Tx } from '../../storage/database.ts'
+import type { SigningScheme, SubscriberSecretsTable } from '../../storage/tables.ts'
+import {
+  asymmetricKey,
+  newAsymmetricSeed,
+  newSymmetricKey,
+  publicJwk,
+  readSymmetricKey,
+  writePublicKey,
+  writeSymmetricKey,
+  type SigningKey,
+} from '../attempt/signature.ts'
+
+type Scheme = SubscriberSecretsTable['scheme']
+const contextOf = sealedColumns.subscriberSecret.context
+
+/** The most keys of one scheme that sign at the same time. A further rotation removes the oldest. */
+const mostKeys = 10
+
+export interface LiveKey {
+  signing: SigningKey
+  /** Milliseconds since 1970; null for the newest key of a scheme. */
+  expiresAt: number | null
+  createdAt: number
+}
+
+/** New keys, which are shown once. */
+export interface ShownKeys {
+  secret?: string
+  publicKey?: string
+}
+
+/** The public facts about a signing key. Times in milliseconds since 1970. */
+export interface KeyDescription {
+  id: string
+  scheme: Scheme
+  createdAt: number
+  /** Null for the newest key of a scheme. */
+  expiresAt: number | null
+  publicKey: string | null
+}
+
+export interface SecretRotation {
+  schemes: readonly Scheme[]
+  now: number
+  /** Milliseconds for which the older keys sign as well. */
+  overlap: number
+  /** A symmetric secret chosen by the caller. */
+  given?: string | undefined
+}
+
+/** The signing keys of subscribers: encrypted in the database, shown once. */
+export class SubscriberSecrets {
+  readonly #keyring: Keyring
+
+  constructor(keyring: Keyring) {
+    this.#keyring = keyring
+  }
+
+  /** Creates new keys of the schemes. */
+  async rotate(
+    tx: Tx,
+    subscriberId: string,
+    { schemes, now, overlap, given }: SecretRotation,
+  ): Promise<ShownKeys> {
+    const shown: ShownKeys = {}
+    for (const scheme of schemes) {
+      const older = await tx
+        .selectFrom('subscriber_secrets')
+        .select(['id', 'expires_at'])
+        .where('subscriber_id', '=', subscriberId)
+        .where('scheme', '=', scheme)
+        .orderBy('id', 'desc')
+        .execute()
+      const end = now + overlap
+      for (const [age, { id, expires_at }] of older.entries()) {
+        const over = (expires_at ?? end) <= now || overlap === 0 || age >= mostKeys - 1
+        if (over) await tx.deleteFrom('subscriber_secrets').where('id', '=', id).execute()
+        else if (expires_at === null || expires_at > end)
+          await tx.updateTable('subscriber_secrets').set({ expires_at: end }).where('id', '=', id).execute()
+      }
+      Object.assign(shown, await this.#add(tx, subscriberId, { scheme, now, given }))
+    }
+    return shown
+  }
+
+  /** Creates keys for those schemes that have none. */
+  async ensure(tx: Tx, subscriberId: string, schemes: readonly Scheme[], now: number): Promise<ShownKeys> {
+    const rows = await tx
+      .selectFrom('subscriber_secrets')
+      .select('scheme')
+      .where('subscriber_id', '=', subscriberId)
+      .where('expires_at', 'is', null)
+      .execute()
+    const shown: ShownKeys = {}
+    for (const scheme of schemes) {
+      if (!rows.some((row) => row.scheme === scheme))
+        Object.assign(shown, await this.#add(tx, subscriberId, { scheme, now }))
+    }
+    return shown
+  }
+
+  /** The keys of the schemes, newest first, including expired ones: the signer checks the time. */
+  async load(db: Queryable, subscriberId: string, schemes: readonly Scheme[]): Promise<LiveKey[]> {
+    const rows = await this.#rows(db, subscriberId, schemes)
+    return rows.map((row) => {
+      const bytes = this.#open(row)
+      const signing: SigningKey =
+        row.scheme === 'v1'
+          ? { id: row.id, scheme: 'v1', key: new HmacKey('sha256', bytes) }
+          : { id: row.id, scheme: 'v1a', key: asymmetricKey(bytes) }
+      return { signing, expiresAt: row.expires_at, createdAt: row.created_at }
+    })
+  }
+
+  /** Public facts about the keys that sign now, newest first. */
+  async describe(db: Queryable, subscriberId: string, now: number): Promise<KeyDescription[]> {
+    const rows = await this.#rows(db, subscriberId, ['v1', 'v1a'])
+    return rows
+      .filter(({ expires_at }) => expires_at === null || expires_at > now)
+      .map((row) => ({
+        id: row.id,
+        scheme: row.scheme,
+        createdAt: row.created_at,
+        expiresAt: row.expires_at,
+        publicKey: row.scheme === 'v1a' ? writePublicKey(this.#open(row)) : null,
+      }))
+  }
+
+  /** The public halves of the ed25519 keys that sign now, newest first, as JSON Web Keys. */
+  async published(db: Queryable, subscriberId: string, now: number): Promise<ReturnType<typeof publicJwk>[]> {
+    const rows = await this.#rows(db, subscriberId, ['v1a'])
+    return rows
+      .filter(({ expires_at }) => expires_at === null || expires_at > now)
+      .map((row) => publicJwk(this.#open(row), row.id))
+  }
+
+  async #add(
+    tx: Tx,
+    subscriberId: string,
+    { scheme, now, given }: { scheme: Scheme; now: number; given?: string | undefined },
+  ): Promise<ShownKeys> {
+    const id = newId(now)
+    const bytes =
+      scheme === 'v1a'
+        ? newAsymmetricSeed()
+        : given === undefined
+          ? newSymmetricKey()
+          : readSymmetricKey(given)
+    await tx
+      .insertInto('subscriber_secrets')
+      .values({
+        id,
+        subscriber_id: subscriberId,
+        scheme,
+        secret: this.#keyring.seal(bytes, contextOf({ id })),
+        created_at: now,
+        expires_at: null,
+      })
+      .execute()
+    return scheme === 'v1' ? { secret: writeSymmetricKey(bytes) } : { publicKey: writePublicKey(bytes) }
+  }
+
+  #rows(db: Queryable, subscriberId: string, schemes: readonly Scheme[]): Promise<SubscriberSecretsTable[]> {
+    return db
+      .selectFrom('subscriber_secrets')
+      .selectAll()
+      .where('subscriber_id', '=', subscriberId)
+      .where('scheme', 'in', [...schemes])
+      .orderBy('id', 'desc')
+      .execute()
+  }
+
+  #open(row: SubscriberSecretsTable): Buffer {
+    return this.#keyring.open(row.secret, contextOf(row))
+  }
+}
+
+export function schemesOf(signing: SigningScheme): Scheme[] {
+  return signing === 'both' ? ['v1', 'v1a'] : [signing]
+}

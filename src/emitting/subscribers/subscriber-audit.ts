@@ -1,0 +1,78 @@
+import type { AuditEntry, AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
+import type { Tx } from '../../storage/database.ts'
+import type { SubscribersTable } from '../../storage/tables.ts'
+
+/** Columns by their names in the API. Encrypted headers differ after each write, so headers that are sent again count as changed. */
+const settings: Partial<Record<keyof SubscribersTable, string>> = {
+  url: 'url',
+  description: 'description',
+  event_types: 'eventTypes',
+  retry_schedule: 'retrySchedule',
+  timeout_ms: 'timeoutSeconds',
+  rate_limit: 'rateLimit',
+  concurrency: 'concurrency',
+  headers: 'headers',
+  ordered: 'ordered',
+  signing: 'signing',
+  owner: 'owner',
+  conditions: 'conditions',
+  http_signature: 'httpSignature',
+  operational: 'operational',
+}
+
+const statusActions = {
+  active: 'subscriber.resumed',
+  paused: 'subscriber.paused',
+  disabled: 'subscriber.disabled',
+} as const
+
+export function subscriberTarget(id: string): string {
+  return `subscriber:${id}`
+}
+
+/** The address and owner of a subscriber. Only the origin of the URL: path and query often contain credentials. */
+export function describeSubscriber({ url, owner }: SubscribersTable): AuditEntry['detail'] {
+  return { origin: new URL(url).origin, owner }
+}
+
+/** Records a change of a subscriber: one entry for the status, one for all other settings. Records nothing if nothing changed. */
+export async function recordChange(
+  record: RecordAudit,
+  tx: Tx,
+  { before, after }: { before: SubscribersTable; after: SubscribersTable },
+  origin: AuditOrigin,
+): Promise<void> {
+  const target = subscriberTarget(after.id)
+  if (before.status !== after.status)
+    await record(tx, {
+      action: statusActions[after.status],
+      target,
+      detail: { from: before.status, to: after.status },
+      ...origin,
+    })
+  const changed = changedSettings(before, after)
+  if (changed.length === 0) return
+  await record(tx, {
+    action: 'subscriber.changed',
+    target,
+    detail: {
+      changed: changed.join(','),
+      ...(changed.includes('url') && {
+        oldOrigin: new URL(before.url).origin,
+        newOrigin: new URL(after.url).origin,
+      }),
+      ...(changed.includes('owner') && { oldOwner: before.owner, newOwner: after.owner }),
+    },
+    ...origin,
+  })
+}
+
+function changedSettings(before: SubscribersTable, after: SubscribersTable): string[] {
+  const columns = Object.keys(settings) as (keyof SubscribersTable)[]
+  return columns.filter((column) => !isSame(before[column], after[column])).map((column) => settings[column]!)
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  if (one instanceof Uint8Array && other instanceof Uint8Array) return Buffer.compare(one, other) === 0
+  return one === other
+}

@@ -1,0 +1,144 @@
+import { Type, type Static } from 'typebox'
+import { ownerPattern } from '../events/audience.ts'
+import {
+  conditionOperators,
+  longestPath,
+  longestValue,
+  mostConditions,
+  mostListed,
+  pointerPattern,
+} from './conditions.ts'
+import { eventTypesPattern } from '../events/event-types.ts'
+import type { SubscriberChange } from './subscribers.ts'
+
+/** Excludes U+0000 and lone surrogates, which databases cannot store; see listing/writing/fields.ts. */
+const Description = Type.String({ maxLength: 1000, pattern: '^[^\\u0000\\ud800-\\udfff]*$' })
+const orDefault = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T, description: string) =>
+  Type.Optional(Type.Union([schema, Type.Null()], { description }))
+
+const Value = Type.Union([
+  Type.String({ maxLength: longestValue, pattern: '^[^\\u0000\\ud800-\\udfff]*$' }),
+  Type.Number(),
+  Type.Boolean(),
+  Type.Null(),
+])
+const ConditionBody = Type.Object(
+  {
+    path: Type.String({
+      maxLength: longestPath,
+      pattern: pointerPattern,
+      description: 'A JSON pointer into the data: `/order/total`',
+    }),
+    op: Type.Enum(conditionOperators),
+    value: Type.Optional(
+      Type.Union([Value, Type.Array(Value, { minItems: 1, maxItems: mostListed })], {
+        description: 'A list for `in`, true or false for `exists`, otherwise one value',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+/** Settings that owners may change: none lets a subscriber use more resources than others. */
+const ownSettings = {
+  description: orDefault(Description, 'A note'),
+  eventTypes: Type.Optional(
+    Type.Array(Type.String({ pattern: eventTypesPattern }), {
+      minItems: 1,
+      maxItems: 100,
+      description: 'Event types; `*` matches all, `order.*` all that begin with `order.`. Default: all.',
+    }),
+  ),
+  conditions: orDefault(
+    Type.Array(ConditionBody, { maxItems: mostConditions }),
+    'Conditions on an event’s data; all must hold for the event to be sent',
+  ),
+  headers: orDefault(
+    Type.Record(Type.String({ maxLength: 128 }), Type.String({ maxLength: 4096 })),
+    'Additional headers. `[redacted]` keeps the stored value.',
+  ),
+  ordered: Type.Optional(
+    Type.Boolean({
+      description: 'Send one delivery at a time, in the order of emission; a failed one delays the others',
+    }),
+  ),
+  signing: Type.Optional(
+    Type.Union([Type.Literal('v1'), Type.Literal('v1a'), Type.Literal('both')], {
+      description: 'v1: HMAC-SHA256. v1a: ed25519.',
+    }),
+  ),
+  httpSignature: Type.Optional(
+    Type.Boolean({ description: 'Sign by RFC 9421 (HTTP Message Signatures) as well, with the same keys' }),
+  ),
+  rateLimit: orDefault(Type.Number({ minimum: 0.01, maximum: 10_000 }), 'Attempts per second'),
+}
+
+const settings = {
+  ...ownSettings,
+  retrySchedule: orDefault(
+    Type.Array(Type.Number({ minimum: 0, maximum: 2_592_000 }), { minItems: 1, maxItems: 50 }),
+    'Seconds before each attempt, the first included',
+  ),
+  timeout: orDefault(
+    Type.Number({ minimum: 0.1, maximum: 300 }),
+    'Seconds for one attempt, including the body of the response',
+  ),
+  concurrency: orDefault(Type.Integer({ minimum: 1, maximum: 100 }), 'Attempts at the same time'),
+  owner: orDefault(
+    Type.String({ pattern: ownerPattern }),
+    'The tenant or user who owns the subscriber: it only gets events for this audience',
+  ),
+  operational: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether it only gets the events about deliveries and subscribers (`delivery.dead`, `subscriber.disabled`, …)',
+    }),
+  ),
+}
+
+const Url = Type.String({
+  minLength: 1,
+  maxLength: 2048,
+  description: 'https; http with ALLOW_PRIVATE_NETWORK only',
+})
+export const Secret = Type.Optional(
+  Type.String({
+    maxLength: 256,
+    description: 'Your own secret: whsec_ and the base64 of 16 to 64 bytes. Default: a new secret.',
+  }),
+)
+
+const sendTest = Type.Optional(
+  Type.Boolean({
+    description: 'Send a signed test event at once; `testDeliveryId` identifies its delivery',
+  }),
+)
+const status = Type.Optional(
+  Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')], {
+    description:
+      'Events that are emitted while it is paused wait; events that are emitted while it is disabled are not delivered',
+  }),
+)
+const closed = { additionalProperties: false }
+
+export const NewSubscriberBody = Type.Object({ url: Url, secret: Secret, sendTest, ...settings }, closed)
+export const SubscriberChangeBody = Type.Object({ url: Type.Optional(Url), status, ...settings }, closed)
+
+/** The body for owners in the portal. */
+export const OwnNewSubscriberBody = Type.Object(
+  { url: Url, secret: Secret, sendTest, ...ownSettings },
+  closed,
+)
+export const OwnSubscriberChangeBody = Type.Object(
+  { url: Type.Optional(Url), status, ...ownSettings },
+  closed,
+)
+
+/** Converts the units of the API (seconds) to internal ones (milliseconds). */
+export function readSettings(body: Static<typeof SubscriberChangeBody>): SubscriberChange {
+  return {
+    ...body,
+    retrySchedule: body.retrySchedule?.map((seconds) => Math.round(seconds * 1000)) ?? body.retrySchedule,
+    timeout: typeof body.timeout === 'number' ? Math.round(body.timeout * 1000) : body.timeout,
+  }
+}

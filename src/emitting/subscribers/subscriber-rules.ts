@@ -1,0 +1,74 @@
+import type { Database, Tx } from '../../storage/database.ts'
+import type { SubscribersTable, SubscriberStatus } from '../../storage/tables.ts'
+import { Problem } from '../../errors.ts'
+import type { Reach } from '../events/audience.ts'
+import { lockOwner } from './owner-lock.ts'
+
+/** The `disabled_reason` of a subscriber that an admin disabled. Its owner cannot enable it. */
+export const disabledByAdmin = 'Disabled by a call of the API.'
+/** The same for one that its owner disabled. */
+export const disabledByOwner = 'Disabled by its owner.'
+/** Subscribers that an owner can register in the portal. */
+const mostPerOwner = 100
+
+/** Operational events are about all subscribers, so a subscriber with an owner must not get them. @throws Problem `invalid-body` */
+export function checkAssignment({ owner, operational }: SubscribersTable): void {
+  if (owner !== null && operational === 1)
+    throw new Problem('invalid-body', {
+      detail: 'A subscriber with an owner cannot be operational.',
+      pointer: '/operational',
+    })
+}
+
+/**
+ * The owner of a subscriber never changes, because its deliveries, headers and secrets belong to that owner. The same owner
+ * again is accepted.
+ * @throws Problem `conflict`
+ */
+export function refuseOtherOwner({ owner }: SubscribersTable, given: string | null | undefined): void {
+  if (given === undefined || given === owner) return
+  throw new Problem('conflict', {
+    detail: 'The owner of a subscriber is fixed: register a new subscriber for the other owner.',
+    pointer: '/owner',
+  })
+}
+
+/**
+ * The stored headers that remain after a change of the URL. They may contain credentials for the old server, so another origin
+ * (scheme, host, port) gets none of them.
+ */
+export function headersThatStay(
+  before: string,
+  after: string | undefined,
+  headers: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  return after === undefined || new URL(before).origin === new URL(after).origin ? headers : {}
+}
+
+/** @throws Problem `forbidden` */
+export function statusColumns(
+  before: SubscribersTable,
+  status: SubscriberStatus | undefined,
+  reach: Reach,
+): Partial<SubscribersTable> {
+  if (status === undefined) return {}
+  const byOwner = reach !== 'all'
+  if (byOwner && before.status === 'disabled' && before.disabled_reason === disabledByAdmin)
+    throw new Problem('forbidden', { detail: 'An admin disabled this subscriber, and can enable it again.' })
+  const reason = byOwner ? disabledByOwner : disabledByAdmin
+  // The cause of the failures may be gone: a new failure is published again.
+  const health = before.status === status ? {} : { failing_since: null, warned_at: null }
+  return { status, disabled_reason: status === 'disabled' ? reason : null, ...health }
+}
+
+/** @throws Problem `conflict` */
+export async function refuseTooMany(engine: Database['engine'], tx: Tx, owner: string): Promise<void> {
+  await lockOwner(engine, tx, owner)
+  const { count } = await tx
+    .selectFrom('subscribers')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('owner', '=', owner)
+    .executeTakeFirstOrThrow()
+  if (count >= mostPerOwner)
+    throw new Problem('conflict', { detail: `At most ${mostPerOwner} subscribers can be registered.` })
+}

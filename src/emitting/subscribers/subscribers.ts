@@ -1,0 +1,367 @@
+import { sql } from 'kysely'
+import { byService, type AuditOrigin, type RecordAudit } from '../../accounts/audit/audit.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { newId } from '../../crypto/ids.ts'
+import type { Keyring } from '../../crypto/keyring.ts'
+import { Problem } from '../../errors.ts'
+import { faultOfDestination } from '../../network/destination.ts'
+import type { Egress } from '../../network/egress.ts'
+import type { Cursors, CursorScope } from '../../paging/cursor.ts'
+import type { PageOfRows } from '../../paging/page.ts'
+import type { Database, Queryable, Tx } from '../../storage/database.ts'
+import type { SigningScheme, SubscribersTable, SubscriberStatus } from '../../storage/tables.ts'
+import { reaches, type Reach } from '../events/audience.ts'
+import { checkConditions, type Condition } from './conditions.ts'
+import { readCustomHeaders } from './custom-headers.ts'
+import { openHeaders, sealHeaders } from '../dispatch/destinations.ts'
+import { isInState, lastDayBegins, type SubscriberState } from './subscriber-state.ts'
+import { describeSubscriber, recordChange, subscriberTarget } from './subscriber-audit.ts'
+import { schemesOf, type ShownKeys, type SubscriberSecrets } from './secrets.ts'
+import {
+  checkAssignment,
+  headersThatStay,
+  refuseOtherOwner,
+  refuseTooMany,
+  statusColumns,
+} from './subscriber-rules.ts'
+
+/** Settings of a subscriber. `null` selects the default of the service. Times in milliseconds. */
+export interface SubscriberSettings {
+  url: string
+  description: string | null
+  eventTypes: readonly string[]
+  conditions: readonly Condition[] | null
+  retrySchedule: readonly number[] | null
+  timeout: number | null
+  rateLimit: number | null
+  concurrency: number | null
+  headers: Readonly<Record<string, string>> | null
+  ordered: boolean
+  signing: SigningScheme
+  httpSignature: boolean
+}
+
+/** Settings that only admins can change. */
+export interface Assignment {
+  owner: string | null
+  operational: boolean
+}
+
+export type Given<T> = { [K in keyof T]?: T[K] | undefined }
+export type NewSubscriber = Given<SubscriberSettings & Assignment> & {
+  url: string
+  /** A symmetric secret chosen by the caller. */
+  secret?: string | undefined
+  /** Default: a new one. */
+  id?: string
+}
+export type SubscriberChange = Given<SubscriberSettings & Assignment> & {
+  status?: SubscriberStatus | undefined
+}
+
+export interface SubscriberFilter {
+  /** `undefined`: of all; `null`: those without an owner. */
+  owner?: string | null | undefined
+  state?: SubscriberState | undefined
+  /** A part of the address, in any case. */
+  url?: string | undefined
+}
+
+export interface SubscribersParts {
+  database: Database
+  keyring: Keyring
+  secrets: SubscriberSecrets
+  cursors: Cursors
+  clock: Clock
+  record: RecordAudit
+  /** The address checks for this owner; null for subscribers without an owner. */
+  egressOf: (owner: string | null) => Egress
+  /** Called in the transaction that disables a subscriber. */
+  publishDisabled: (tx: Tx, row: SubscribersTable) => Promise<void>
+  /** Subscribers whose last attempts are not counted in the table yet. */
+  unwritten: () => readonly string[]
+  /** Called after the commit of a change, so that this process applies it at once. */
+  changed: (id: string) => void
+}
+
+/** Registers and changes the subscribers of emitted webhooks. */
+export class Subscribers {
+  readonly #parts: SubscribersParts
+
+  constructor(parts: SubscribersParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Registers a subscriber. Returns its new keys, which are never shown again.
+   * @throws Problem `invalid-body`, also for a forbidden address; `conflict` if an owner has too many
+   */
+  async create(
+    given: NewSubscriber,
+    reach: Reach,
+    origin: AuditOrigin,
+  ): Promise<{ row: SubscribersTable; keys: ShownKeys }> {
+    const { database, secrets, clock } = this.#parts
+    const now = clock.now()
+    const id = given.id ?? newId(now)
+    const owner = reach === 'all' ? (given.owner ?? null) : reach.owner
+    const row: SubscribersTable = {
+      id,
+      description: null,
+      event_types: '["*"]',
+      status: 'active',
+      disabled_reason: null,
+      retry_schedule: null,
+      timeout_ms: null,
+      rate_limit: null,
+      concurrency: null,
+      headers: null,
+      ordered: 0,
+      signing: 'v1',
+      http_signature: 0,
+      operational: 0,
+      failing_since: null,
+      warned_at: null,
+      conditions: null,
+      created_at: now,
+      updated_at: now,
+      ...this.#columns(id, given, {}),
+      url: this.#checkUrl(given.url, owner),
+      owner,
+    }
+    checkAssignment(row)
+    return database.transaction(async (tx) => {
+      if (reach !== 'all') await refuseTooMany(database.engine, tx, reach.owner)
+      await tx.insertInto('subscribers').values(row).execute()
+      const target = subscriberTarget(id)
+      await this.#parts.record(tx, {
+        action: 'subscriber.created',
+        target,
+        detail: describeSubscriber(row),
+        ...origin,
+      })
+      const rotation = { schemes: schemesOf(row.signing), now, overlap: 0, given: given.secret }
+      return { row, keys: await secrets.rotate(tx, id, rotation) }
+    })
+  }
+
+  /** @throws Problem `not-found`, also outside the caller's reach */
+  async get(
+    id: string,
+    reach: Reach,
+    db: Queryable = this.#parts.database.reader,
+  ): Promise<SubscribersTable> {
+    const row = await db.selectFrom('subscribers').selectAll().where('id', '=', id).executeTakeFirst()
+    if (!row || !reaches(reach, row.owner))
+      throw new Problem('not-found', { detail: 'There is no such subscriber.' })
+    return row
+  }
+
+  /** Newest first. */
+  async list(
+    { owner, state, url }: SubscriberFilter,
+    limit: number,
+    cursor: string | undefined,
+  ): Promise<PageOfRows<SubscribersTable>> {
+    const { database, cursors, clock, unwritten } = this.#parts
+    const scope: CursorScope = {
+      list: 'subscribers',
+      keys: [{ name: 'id', type: 'text' }],
+      query: {
+        ...(owner !== undefined && { owner }),
+        ...(state !== undefined && { state }),
+        ...(url !== undefined && { url }),
+      },
+    }
+    let query = database.reader
+      .selectFrom('subscribers')
+      .selectAll()
+      .$if(owner !== undefined, (all) => all.where('owner', owner === null ? 'is' : '=', owner!))
+      .orderBy('id', 'desc')
+      .limit(limit + 1)
+    if (state !== undefined)
+      query = query.where(isInState(state, { since: lastDayBegins(clock.now()), unwritten: unwritten() }))
+    if (url !== undefined)
+      query = query.where(sql<boolean>`lower(url) like ${`%${escapeLike(url.toLowerCase())}%`} escape '!'`)
+    if (cursor !== undefined) query = query.where('id', '<', cursors.decode(scope, cursor)[0] as string)
+    return cursors.page(scope, await query.execute(), limit, ({ id }) => [id])
+  }
+
+  /**
+   * Changes the given settings. A resumed subscriber gets the deliveries that waited for it. Stored headers are removed if the
+   * origin of the address changes, unless they are sent again.
+   * @throws Problem as `create`, and `not-found`; `conflict` for another owner; `forbidden` for an owner who resumes what
+   * an admin disabled
+   */
+  async change(
+    id: string,
+    given: SubscriberChange,
+    reach: Reach,
+    origin: AuditOrigin,
+  ): Promise<{ row: SubscribersTable; keys: ShownKeys }> {
+    const { database, secrets, clock, keyring } = this.#parts
+    const result = await database.transaction(async (tx) => {
+      const before = await this.#lock(tx, id, reach)
+      refuseOtherOwner(before, given.owner)
+      const url = given.url === undefined ? undefined : this.#checkUrl(given.url, before.owner)
+      const stored = openHeaders(keyring, before)
+      const kept = headersThatStay(before.url, url, stored)
+      // Removes stored headers together with the origin that they were for.
+      const headers = given.headers === undefined && kept !== stored ? null : given.headers
+      const columns = this.#columns(id, { ...given, url, headers }, kept)
+      const row = await this.#update(tx, id, { ...columns, ...statusColumns(before, given.status, reach) })
+      checkAssignment(row)
+      await recordChange(this.#parts.record, tx, { before, after: row }, origin)
+      if (row.status === 'disabled' && before.status !== 'disabled')
+        await this.#parts.publishDisabled(tx, row)
+      return { row, keys: await secrets.ensure(tx, id, schemesOf(row.signing), clock.now()) }
+    })
+    this.#changed(id)
+    database.signal('deliveries')
+    return result
+  }
+
+  /** Removes it with its secrets and its delivery log. @throws Problem `not-found` */
+  async remove(id: string, reach: Reach, origin: AuditOrigin): Promise<void> {
+    await this.#parts.database.transaction(async (tx) => {
+      const row = await this.#lock(tx, id, reach)
+      const deliveries = tx.selectFrom('deliveries').select('id').where('subscriber_id', '=', id)
+      await tx.deleteFrom('attempts').where('delivery', 'in', deliveries).execute()
+      await tx.deleteFrom('subscribers').where('id', '=', id).execute()
+      const target = subscriberTarget(id)
+      await this.#parts.record(tx, {
+        action: 'subscriber.deleted',
+        target,
+        detail: describeSubscriber(row),
+        ...origin,
+      })
+    })
+    this.#changed(id)
+  }
+
+  /**
+   * Creates new keys. The old keys sign as well for `overlap` milliseconds.
+   * @throws Problem `not-found`; `invalid-body` for an invalid secret
+   */
+  async rotate(
+    id: string,
+    reach: Reach,
+    { overlap, secret }: { overlap: number; secret: string | undefined },
+    origin: AuditOrigin,
+  ): Promise<ShownKeys> {
+    const { database, secrets, clock } = this.#parts
+    const shown = await database.transaction(async (tx) => {
+      await this.#lock(tx, id, reach)
+      const row = await this.#update(tx, id, {})
+      await this.#parts.record(tx, {
+        action: 'subscriber.secret_rotated',
+        target: subscriberTarget(id),
+        detail: { overlapSeconds: overlap / 1000, chosen: secret !== undefined },
+        ...origin,
+      })
+      const schemes = schemesOf(row.signing)
+      return secrets.rotate(tx, id, { schemes, now: clock.now(), overlap, given: secret })
+    })
+    this.#changed(id)
+    return shown
+  }
+
+  /** Disables a subscriber on behalf of the service, if it is active and has that address, and with `failing` if it still fails. */
+  async disable(
+    tx: Tx,
+    { id, url }: Pick<SubscribersTable, 'id' | 'url'>,
+    reason: string,
+    failing: boolean,
+  ): Promise<void> {
+    const row = await tx
+      .updateTable('subscribers')
+      .set({ status: 'disabled', disabled_reason: reason, updated_at: this.#later() })
+      .where('id', '=', id)
+      .where('url', '=', url)
+      .where('status', '=', 'active')
+      .$if(failing, (still) => still.where('failing_since', 'is not', null))
+      .returningAll()
+      .executeTakeFirst()
+    if (!row) return
+    await this.#parts.record(tx, {
+      action: 'subscriber.disabled',
+      target: subscriberTarget(id),
+      detail: { from: 'active', to: 'disabled', cause: failing ? 'failing' : 'asked by the subscriber' },
+      ...byService,
+    })
+    await this.#parts.publishDisabled(tx, row)
+  }
+
+  /** Lets the owner of its queue read the subscriber again. If it was resumed, a process claims the queue. */
+  #changed(id: string): void {
+    this.#parts.changed(id)
+    this.#parts.database.tell('subscriber', id)
+  }
+
+  async #lock(tx: Tx, id: string, reach: Reach): Promise<SubscribersTable> {
+    if (this.#parts.database.engine === 'sqlite') return this.get(id, reach, tx)
+    await tx.selectFrom('subscribers').select('id').where('id', '=', id).forNoKeyUpdate().execute()
+    return this.get(id, reach, tx)
+  }
+
+  #update(tx: Tx, id: string, columns: Partial<SubscribersTable>): Promise<SubscribersTable> {
+    return tx
+      .updateTable('subscribers')
+      .set({ ...columns, updated_at: this.#later() })
+      .where('id', '=', id)
+      .returningAll()
+      .executeTakeFirstOrThrow()
+  }
+
+  /** Increases even within a millisecond, because `Destinations` caches by this column. */
+  #later() {
+    const now = this.#parts.clock.now()
+    return sql<number>`case when updated_at >= ${now} then updated_at + 1 else ${now} end`
+  }
+
+  /** Validates the given settings and returns their columns. For the address see `#checkUrl`. */
+  #columns(
+    id: string,
+    given: SubscriberChange,
+    headersBefore: Readonly<Record<string, string>>,
+  ): Partial<SubscribersTable> {
+    const columns: Partial<SubscribersTable> = {}
+    if (given.url !== undefined) columns.url = given.url
+    if (given.description !== undefined) columns.description = given.description
+    if (given.eventTypes !== undefined) columns.event_types = JSON.stringify([...new Set(given.eventTypes)])
+    if (given.retrySchedule !== undefined)
+      columns.retry_schedule = given.retrySchedule && JSON.stringify(given.retrySchedule)
+    if (given.timeout !== undefined) columns.timeout_ms = given.timeout
+    if (given.rateLimit !== undefined) columns.rate_limit = given.rateLimit
+    if (given.concurrency !== undefined) columns.concurrency = given.concurrency
+    if (given.headers !== undefined)
+      columns.headers = sealHeaders(
+        this.#parts.keyring,
+        id,
+        readCustomHeaders(given.headers ?? {}, headersBefore),
+      )
+    if (given.ordered !== undefined) columns.ordered = given.ordered ? 1 : 0
+    if (given.signing !== undefined) columns.signing = given.signing
+    if (given.httpSignature !== undefined) columns.http_signature = given.httpSignature ? 1 : 0
+    if (given.conditions !== undefined) columns.conditions = writeConditions(given.conditions)
+    if (given.operational !== undefined) columns.operational = given.operational ? 1 : 0
+    return columns
+  }
+
+  #checkUrl(url: string, owner: string | null): string {
+    const fault = faultOfDestination(url, this.#parts.egressOf(owner))
+    if (fault) throw new Problem('invalid-body', { detail: fault, pointer: '/url' })
+    // Stored as given, unless it contains characters that must be encoded.
+    return /^[!-~]+$/.test(url) ? url : new URL(url).href
+  }
+}
+
+function escapeLike(text: string): string {
+  return text.replace(/[!%_]/g, '!$&')
+}
+
+function writeConditions(conditions: readonly Condition[] | null): string | null {
+  if (conditions === null || conditions.length === 0) return null
+  checkConditions(conditions)
+  return JSON.stringify(conditions)
+}

@@ -1,0 +1,71 @@
+import type { FastifyRequest } from 'fastify'
+import { auditOrigin, type Audit } from '../../accounts/audit/audit.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
+import { describeCause, type SignInFailure } from './failures.ts'
+import type { ProviderClient } from '../provider-client/provider-client.ts'
+import { defaultTarget } from './return-to.ts'
+import type { RefusalMessages } from './refusal-messages.ts'
+
+export interface FailedSignInsParts {
+  audit: Audit
+  refusals: RefusalMessages
+  baseUrl: () => string
+  /** Counts how sign-ins end: `ok`, or the code of the failure. */
+  count: (provider: string, outcome: string) => void
+}
+
+export interface FailedSignIn {
+  providerClient: ProviderClient
+  failure: SignInFailure
+  /** The user who was linking an identity; `undefined` for a sign-in. */
+  linkingUserId: string | undefined
+}
+
+/** Counts, logs and audits a failed sign-in or a failed link. */
+export async function recordFailure(
+  { count, audit }: FailedSignInsParts,
+  request: FastifyRequest,
+  { providerClient, failure, linkingUserId }: FailedSignIn,
+): Promise<void> {
+  const provider = providerClient.provider.name
+  const { code, details, cause } = failure
+  count(provider, code)
+  const line = { provider, failure: code, causes: describeCause(cause) }
+  const storageFailed = cause instanceof StorageUnavailable
+  const isServiceFault = code === 'hook-failed' || (code === 'unavailable' && !storageFailed)
+  if (isServiceFault) request.log.error({ ...line, err: cause }, 'sign-in failed')
+  else request.log.warn(line, 'sign-in failed')
+  // The audit log is in the database that does not answer.
+  if (storageFailed) return
+  await audit.note({
+    ...auditOrigin(request),
+    action: linkingUserId === undefined ? 'sign_in.failed' : 'identity.link_failed',
+    actor: linkingUserId === undefined ? undefined : `user:${linkingUserId}`,
+    userId: linkingUserId ?? details.userId,
+    provider,
+    providerId: details.providerId,
+    code,
+  })
+}
+
+/**
+ * The path of /login with the code, the support id and a hook's message.
+ * @param returnTo where the next attempt leads; left out for the dashboard
+ */
+export function failurePath(
+  { refusals, baseUrl }: FailedSignInsParts,
+  request: FastifyRequest,
+  { provider }: ProviderClient,
+  { code, details: { message } }: SignInFailure,
+  returnTo: string | undefined,
+): string {
+  const signed = message ? refusals.sign(request.id, message) : {}
+  const query = new URLSearchParams({
+    error: code,
+    id: request.id,
+    provider: provider.name,
+    ...signed,
+    ...(returnTo !== undefined && returnTo !== defaultTarget(baseUrl()) && { return_to: returnTo }),
+  })
+  return `${request.server.basePath}/login?${query.toString()}`
+}

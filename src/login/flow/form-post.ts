@@ -1,0 +1,77 @@
+import { Type } from 'typebox'
+import { acceptForms } from '../../accounts/routes.ts'
+import { Problem } from '../../errors.ts'
+import type { App } from '../../http/app.ts'
+import { isObject } from '../provider-client/profile.ts'
+import { findProvider, limitPerIp, ProviderParams } from './route-shared.ts'
+import type { ProviderClient } from '../provider-client/provider-client.ts'
+
+const bodyLimit = 16 * 1024
+/** Characters. Codes and states are far shorter. */
+const maxCharacters = 4096
+const longestName = 200
+
+const Field = (description: string) => Type.Optional(Type.String({ maxLength: maxCharacters, description }))
+
+/**
+ * POST /auth/{provider}/callback, for providers that answer with a form (Apple; OAuth 2.0 Form Post Response Mode). The
+ * POST comes from another site, so the browser does not send the flow cookie (SameSite=Lax). This route checks only the
+ * form of the parameters and redirects to the same path as a GET, which carries the cookie.
+ */
+export async function formPostRoute(app: App, providers: ReadonlyMap<string, ProviderClient>): Promise<void> {
+  await app.register(async (routes: App) => {
+    acceptForms(routes, bodyLimit)
+    routes.post(
+      '/auth/:provider/callback',
+      {
+        config: { access: 'public', rateLimit: limitPerIp },
+        schema: {
+          tags: ['sign-in'],
+          summary: 'The response of a provider that posts a form: redirects to the same path as a GET',
+          params: ProviderParams,
+          body: Type.Object({
+            state: Type.String({
+              pattern: '^[A-Za-z0-9_-]{43}$',
+              description: 'The state of the authorization request',
+            }),
+            code: Field('The authorization code'),
+            error: Field('The error code, instead of a code'),
+            iss: Field('RFC 9207'),
+            user: Field('JSON with the name, from Apple at the first sign-in'),
+          }),
+          response: { 303: Type.Null() },
+        },
+      },
+      async ({ params: { provider }, body }, reply) => {
+        const providerClient = findProvider(providers, provider)
+        if (providerClient.provider.quirks.formPost !== true)
+          throw new Problem('not-found', {
+            detail: 'This provider responds with a redirect, not with a form.',
+          })
+        const { state, code, error, iss, user } = body
+        const name = nameIn(user)
+        const answer = Object.entries({ state, code, error, iss, name })
+        const given = answer.filter((field): field is [string, string] => field[1] !== undefined)
+        const query = new URLSearchParams(given).toString()
+        return reply.redirect(`${app.basePath}/auth/${encodeURIComponent(provider)}/callback?${query}`, 303)
+      },
+    )
+  })
+}
+
+/** https://developer.apple.com/documentation/signinwithapple/configuring-your-webpage-for-sign-in-with-apple */
+function nameIn(user: string | undefined): string | undefined {
+  if (user === undefined) return undefined
+  let document: unknown
+  try {
+    document = JSON.parse(user)
+  } catch {
+    // The name is optional: the sign-in continues without it.
+    return undefined
+  }
+  const name = isObject(document) && isObject(document['name']) ? document['name'] : {}
+  const parts = [name['firstName'], name['lastName']].filter(
+    (part) => typeof part === 'string' && part !== '',
+  )
+  return parts.join(' ').trim().slice(0, longestName).toWellFormed() || undefined
+}

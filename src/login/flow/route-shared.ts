@@ -1,0 +1,58 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { Problem } from '../../errors.ts'
+import { optionalText } from '../../http/schemas/schemas.ts'
+import { DiscoveryFailed } from '../provider-client/discovery.ts'
+import { failurePath, recordFailure, type FailedSignInsParts } from './failed-sign-ins.ts'
+import { SignInFailure } from './failures.ts'
+import type { FlowCookie } from './flow-cookie.ts'
+import type { Flows, Intent } from './flows.ts'
+import type { ProviderClient } from '../provider-client/provider-client.ts'
+import { providerErrorCode } from '../provider-client/provider-errors.ts'
+
+export interface StartParts extends FailedSignInsParts {
+  providers: ReadonlyMap<string, ProviderClient>
+  flows: Flows
+  flowCookie: FlowCookie
+  baseUrl: () => string
+}
+
+export const ProviderParams = Type.Object({ provider: Type.String() })
+export const ReturnTo = optionalText('A path of this service to go to afterwards; default /dashboard')
+/** Calls of one IP address to one of these routes in a minute. */
+export const limitPerIp = { max: 300, sharedByProcesses: true } as const
+
+/** @throws Problem `unknown-provider` */
+export function findProvider(providers: ReadonlyMap<string, ProviderClient>, name: string): ProviderClient {
+  const providerClient = providers.get(name)
+  if (!providerClient) throw new Problem('unknown-provider')
+  return providerClient
+}
+
+/**
+ * Starts a flow and gives the address at the provider. When the provider cannot be discovered, a browser is redirected to
+ * /login and the result is `undefined`.
+ * @throws Problem `provider-unavailable` for callers that do not accept HTML.
+ */
+export async function startFlow(
+  parts: StartParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { providerClient, intent }: { providerClient: ProviderClient; intent: Intent },
+): Promise<URL | undefined> {
+  const browser = parts.flowCookie.ensure(request, reply)
+  try {
+    const { url, state } = await parts.flows.start(providerClient, browser, intent)
+    parts.flowCookie.bind(request, reply, state, browser)
+    return url
+  } catch (error) {
+    if (!(error instanceof DiscoveryFailed)) throw error
+    const failure = new SignInFailure(providerErrorCode(error), error)
+    const linkingUserId = intent.purpose === 'link' ? intent.userId : undefined
+    await recordFailure(parts, request, { providerClient, failure, linkingUserId })
+    if (request.headers.accept?.includes('text/html') !== true)
+      throw new Problem('provider-unavailable', { retryAfter: 10 })
+    void reply.redirect(failurePath(parts, request, providerClient, failure, intent.returnTo), 303)
+    return undefined
+  }
+}

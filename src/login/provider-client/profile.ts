@@ -1,0 +1,117 @@
+import type { ProviderIdentity } from '../../accounts/users/identities.ts'
+import { isStorableText, storableText } from '../../storage/text.ts'
+
+/** The fields of a profile before validation by `toIdentity`. */
+export interface RawProfile {
+  id: unknown
+  name: unknown
+  email: unknown
+  emailVerified: unknown
+  /** Default: `pictureIn` of the profile. */
+  picture?: unknown
+}
+
+const maxPictureCharacters = 2_000
+const maxEmailCharacters = 320
+
+export type ProfileDocument = Record<string, unknown>
+
+/** The profile has no usable id. */
+export class UnusableProfile extends Error {}
+
+/** An e-mail address and whether the same document calls it verified. */
+type Email = Pick<RawProfile, 'email' | 'emailVerified'>
+
+/**
+ * The profile of a provider without a preset: `id`, `displayName`, `emails[0].value`, or the OpenID claims `sub`,
+ * `name`, `email` (https://openid.net/specs/openid-connect-core-1_0.html#StandardClaims).
+ */
+export function readStandardProfile(document: ProfileDocument): RawProfile {
+  return {
+    id: document['id'] ?? document['sub'],
+    name: document['displayName'] ?? document['name'],
+    ...emailIn(document),
+  }
+}
+
+/**
+ * Merges the claims of the id_token with the userinfo response. Both may contain an e-mail address: `email_verified` is taken
+ * from the document that the address comes from, since the addresses may differ.
+ */
+export function mergeProfiles(claims: ProfileDocument, userinfo: ProfileDocument): ProfileDocument {
+  const emailSource = typeof userinfo['email'] === 'string' ? userinfo : claims
+  const { email: _email, email_verified: _verified, ...joined } = { ...claims, ...userinfo }
+  for (const name of ['email', 'email_verified']) if (name in emailSource) joined[name] = emailSource[name]
+  return joined
+}
+
+function emailIn({ emails, email, email_verified: emailVerified }: ProfileDocument): Email {
+  const first: unknown = Array.isArray(emails) ? emails[0] : undefined
+  const listed = isObject(first) ? first['value'] : first
+  if (listed === undefined || listed === null) return { email, emailVerified }
+  const verified = isObject(first) ? first['verified'] : undefined
+  return { email: listed, emailVerified: verified ?? (listed === email ? emailVerified : undefined) }
+}
+
+/** @throws UnusableProfile when the id is neither a text of 1 to 255 characters nor a number. */
+export function toIdentity(
+  provider: string,
+  raw: RawProfile,
+): Omit<ProviderIdentity, 'issuer' | 'groups' | 'adminGroup'> {
+  const id = typeof raw.id === 'number' ? String(raw.id) : raw.id
+  if (typeof id !== 'string' || id.length === 0 || id.length > 255 || !isStorableText(id)) {
+    throw new UnusableProfile('the profile has no usable id')
+  }
+  const email = emailAddress(raw.email)
+  return {
+    provider,
+    providerId: id,
+    email,
+    // Some providers send a string. Every other value means not verified.
+    emailVerified: email !== null && (raw.emailVerified === true || raw.emailVerified === 'true'),
+    name: text(raw.name, 200),
+    picture: pictureAddress(raw.picture),
+  }
+}
+
+/**
+ * The picture in a profile: the OpenID claim `picture`, `avatar_url` of GitHub, GitLab and others, or `picture.data.url` of
+ * Facebook.
+ */
+export function pictureIn({ picture, avatar_url: avatar }: ProfileDocument): unknown {
+  if (!isObject(picture)) return picture ?? avatar
+  return isObject(picture['data']) ? picture['data']['url'] : undefined
+}
+
+/** Other schemes (`javascript:`, `data:`) are dropped, since applications show the picture. */
+function pictureAddress(value: unknown): string | null {
+  if (typeof value !== 'string' || value.length > maxPictureCharacters || !URL.canParse(value)) return null
+  const { protocol, href } = new URL(value)
+  return /^https?:$/.test(protocol) && href.length <= maxPictureCharacters ? href : null
+}
+
+/** Parses JSON. An integer beyond the safe range becomes a string of its digits, so that different ids stay different. */
+export function parseProfile(json: string): ProfileDocument {
+  const document: unknown = JSON.parse(json, (_key, value: unknown, context?: { source?: string }) =>
+    typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? '')
+      ? context?.source
+      : value,
+  )
+  if (!isObject(document)) throw new UnusableProfile('the profile is not an object')
+  return document
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Unchanged or not at all: a cut address, or one without a character, is that of somebody else. */
+function emailAddress(value: unknown): string | null {
+  const address = typeof value === 'string' ? value.trim() : ''
+  return address !== '' && address.length <= maxEmailCharacters && isStorableText(address) ? address : null
+}
+
+function text(value: unknown, maxCharacters: number): string | null {
+  if (typeof value !== 'string') return null
+  return storableText(storableText(value).trim(), maxCharacters) || null
+}

@@ -1,0 +1,176 @@
+import type { AuthorizationCodeGrantChecks } from 'openid-client'
+import type { Authentication } from '../../accounts/sessions/authentication.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { parseAuthentication } from './authentication-claims.ts'
+import { authorizationParameters, type AuthorizationRequest } from '../flow/authorization-request.ts'
+import { checkDiscoveredIssuer, checkKnownIssuer, type ResponseOrigin } from '../flow/response-issuer.ts'
+import { issuedTokens, type IssuedTokens } from './issued-tokens.ts'
+import type { VerifiedIdentity } from './verified-identity.ts'
+import { mergeProfiles, parseProfile, type ProfileDocument } from './profile.ts'
+import { endSessionAddress, type EndSessionRequest } from './end-session.ts'
+import { DiscoveryFailed } from './discovery.ts'
+import { AccountNotAdmitted, ProfileRefused } from './provider-errors.ts'
+import { ProviderApi } from './provider-api.ts'
+import { readIdentity } from './read-identity.ts'
+import { ProviderServerCache, type ProviderServer } from './provider-server.ts'
+import type { OAuthProvider, OpenIdProvider, ResolvedProvider } from '../providers/resolved-provider.ts'
+import { exchangeForIdToken } from './code-exchange.ts'
+import type { ProviderFetch } from './provider-fetch.ts'
+
+export interface CodeToExchange {
+  /** The redirect URI of the request, with the code and state of the response. */
+  url: URL
+  state: string
+  verifier: string | undefined
+  nonce: string | undefined
+  /** When the provider was asked to reauthenticate the person, in milliseconds. */
+  reauthenticationAskedAt?: number | undefined
+  /** The name in the response itself: Apple's only. */
+  givenName?: string | undefined
+}
+
+export interface ProviderClientParts {
+  provider: ResolvedProvider
+  fetch: ProviderFetch
+  allowPrivateNetwork: boolean
+  clock: Clock
+  /** Seconds for one request to the provider. Default 5. */
+  timeout?: number
+}
+
+type ReadIdentity = Omit<VerifiedIdentity, 'exclusiveRoles' | 'updateProfile'>
+
+/** The client of one identity provider. It loads openid-client at the first sign-in. */
+export class ProviderClient {
+  readonly provider: ResolvedProvider
+  readonly #servers: ProviderServerCache
+  readonly #clock: Clock
+
+  constructor({ timeout = 5, ...parts }: ProviderClientParts) {
+    this.provider = parts.provider
+    this.#clock = parts.clock
+    this.#servers = new ProviderServerCache({ ...parts, timeout })
+  }
+
+  /** The URL that the browser is redirected to. @throws DiscoveryFailed */
+  async authorizationUrl(request: AuthorizationRequest): Promise<URL> {
+    const { buildAuthorizationUrl } = await import('openid-client')
+    const { configuration, metadata } = await this.#servers.current()
+    const supportedPrompts = metadata['prompt_values_supported']
+    const parameters = authorizationParameters(this.provider, { ...request, supportedPrompts })
+    try {
+      return buildAuthorizationUrl(configuration, parameters)
+    } catch (error) {
+      // The document has no usable authorization endpoint.
+      throw new DiscoveryFailed(error)
+    }
+  }
+
+  /**
+   * Checks the issuer of an authorization response (RFC 9207), before its other parameters are used.
+   * @throws when the response is from another provider, or discovery fails.
+   */
+  async checkIssuer(response: ResponseOrigin): Promise<void> {
+    if (this.provider.kind === 'oauth') return checkKnownIssuer(this.provider, response)
+    const { metadata } = await this.#servers.current()
+    checkDiscoveredIssuer(this.provider, metadata, response)
+  }
+
+  /**
+   * Exchanges the code of a response whose issuer was checked, verifies the tokens and reads the profile.
+   * @throws when a check fails; `providerErrorCode` gives the failure code of the error.
+   */
+  async identity(response: CodeToExchange): Promise<VerifiedIdentity> {
+    const server = await this.#servers.current()
+    const { provider } = this
+    const verified =
+      provider.kind === 'openid'
+        ? await this.#openIdIdentity(provider, server, response)
+        : await this.#oauthIdentity(provider, server, response)
+    const { groups, updateProfile } = provider
+    return { ...verified, exclusiveRoles: groups.exclusive, updateProfile }
+  }
+
+  /**
+   * Where a browser ends its session at the provider; `undefined` if this is not configured (`<NAME>_END_SESSION`), the provider
+   * has no such address, or discovery fails: a sign-out here does not depend on the provider.
+   */
+  async endSessionUrl(request: EndSessionRequest): Promise<URL | undefined> {
+    const { provider } = this
+    if (!provider.endSession || provider.kind === 'oauth') return undefined
+    const server = await this.#servers.current().catch(() => undefined)
+    return server && endSessionAddress(provider, server.metadata, request)
+  }
+
+  /** Exchanges a refresh token (RFC 6749, section 6). @throws errors of openid-client and fetch. */
+  async refresh(refreshToken: string): Promise<IssuedTokens> {
+    const { refreshTokenGrant } = await import('openid-client')
+    const { configuration } = await this.#servers.current()
+    return issuedTokens(await refreshTokenGrant(configuration, refreshToken))
+  }
+
+  async #openIdIdentity(
+    provider: OpenIdProvider,
+    server: ProviderServer,
+    response: CodeToExchange,
+  ): Promise<ReadIdentity> {
+    const { fetchUserInfo } = await import('openid-client')
+    const { quirks, presetSetting } = provider
+    const { tokens, configuration } = await exchangeForIdToken(this.#servers, {
+      server,
+      url: response.url,
+      checks: { ...checksOf(response), idTokenExpected: true },
+      expectedTokenIssuer: quirks.expectedTokenIssuer,
+    })
+    const claims = tokens.claims()
+    if (!claims) throw new Error('the token response has no id_token')
+    if (quirks.admits?.(claims, presetSetting, server.metadata.issuer) === false)
+      throw new AccountNotAdmitted('the account is not of the configured organization, tenant or workspace')
+    const discovered = quirks.userinfo === false ? undefined : server.metadata.userinfo_endpoint
+    const profileUrl = provider.profileUrl ?? discovered
+    const userinfo =
+      profileUrl === undefined ? {} : await fetchUserInfo(configuration, tokens.access_token, claims.sub)
+    const document = mergeProfiles(claims, userinfo)
+    const source = { claims, document, profileUrl: profileUrl ?? '', givenName: response.givenName }
+    const api = new ProviderApi(configuration, tokens.access_token)
+    const identity = await readIdentity(provider, source, api)
+    const authentication = this.#authentication(claims, response)
+    return { identity, authentication, profile: document, tokens: issuedTokens(tokens) }
+  }
+
+  async #oauthIdentity(
+    provider: OAuthProvider,
+    { configuration }: ProviderServer,
+    response: CodeToExchange,
+  ): Promise<ReadIdentity> {
+    const { authorizationCodeGrant } = await import('openid-client')
+    const tokens = await authorizationCodeGrant(configuration, new URL(response.url), checksOf(response))
+    const token = tokens.access_token
+    const { method = 'GET', query = {} } =
+      provider.quirks.profileRequest?.(token, provider.clientSecret) ?? {}
+    const address = new URL(provider.profileUrl)
+    for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value)
+    const api = new ProviderApi(configuration, token)
+    const answer = await api.fetch(address, method)
+    if (answer.status !== 200) throw new ProfileRefused(answer.status)
+    const document = parseProfile(await answer.text())
+    const source = { claims: {}, document, profileUrl: provider.profileUrl, givenName: response.givenName }
+    const identity = await readIdentity(provider, source, api)
+    const authentication = this.#authentication({}, response)
+    return { identity, authentication, profile: document, tokens: issuedTokens(tokens) }
+  }
+
+  #authentication(claims: ProfileDocument, { reauthenticationAskedAt }: CodeToExchange): Authentication {
+    const { provesAuthentication: provable } = this.provider
+    const now = this.#clock.now()
+    return parseAuthentication(claims, { now, provable, askedAt: reauthenticationAskedAt })
+  }
+}
+
+function checksOf({ state, nonce, verifier }: CodeToExchange): AuthorizationCodeGrantChecks {
+  return {
+    expectedState: state,
+    ...(nonce !== undefined && { expectedNonce: nonce }),
+    ...(verifier !== undefined && { pkceCodeVerifier: verifier }),
+  }
+}

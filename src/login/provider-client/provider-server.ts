@@ -1,0 +1,140 @@
+import type { Configuration, ExportedJWKSCache, ServerMetadata } from 'openid-client'
+import type { Clock } from '../../runtime/clock.ts'
+import { clientAuthentication } from './client-authentication.ts'
+import { configuredMetadata, discover, DiscoveryFailed } from './discovery.ts'
+import { asCustomFetch, withProviderHeaders, type ProviderFetch } from './provider-fetch.ts'
+import type { OpenIdProvider, ResolvedProvider } from '../providers/resolved-provider.ts'
+import { TokenResponseCache } from './token-response-cache.ts'
+
+/** Milliseconds after a failed discovery without a further attempt. */
+const failureCacheTime = 5_000
+/** Milliseconds after which a discovery document is read again. */
+const cacheTime = 3_600_000
+/** The same when this read failed: the old document stays in use. */
+const staleCacheTime = 60_000
+
+/** The metadata of a provider's authorization server, and openid-client's configuration for it. */
+export interface ProviderServer {
+  metadata: ServerMetadata
+  configuration: Configuration
+}
+
+export interface ProviderServerParts {
+  provider: ResolvedProvider
+  fetch: ProviderFetch
+  allowPrivateNetwork: boolean
+  clock: Clock
+  /** Seconds for one request to the provider. */
+  timeout: number
+}
+
+/** Discovers the endpoints and keys of a provider at the first sign-in, and caches them. */
+export class ProviderServerCache {
+  readonly #parts: ProviderServerParts
+  readonly #fetch: ProviderFetch
+  #current: ProviderServer | undefined
+  #freshUntil = 0
+  #reading: Promise<ProviderServer> | undefined
+  #failed: { error: unknown; until: number } | undefined
+
+  constructor(parts: ProviderServerParts) {
+    this.#parts = parts
+    this.#fetch = withProviderHeaders(parts.provider, parts.fetch)
+  }
+
+  /** The current metadata. @throws DiscoveryFailed, which is cached for a few seconds. */
+  async current(): Promise<ProviderServer> {
+    const { clock } = this.#parts
+    const cached = this.#current
+    const now = clock.now()
+    if (cached && now < this.#freshUntil) return cached
+    if (this.#failed && now < this.#failed.until) throw this.#failed.error
+    this.#reading ??= this.#read().finally(() => (this.#reading = undefined))
+    try {
+      return await this.#reading
+    } catch (error) {
+      if (cached) {
+        this.#freshUntil = clock.now() + staleCacheTime
+        return cached
+      }
+      this.#failed = { error, until: clock.now() + failureCacheTime }
+      throw error
+    }
+  }
+
+  /** The same server with another issuer and the cached keys. */
+  async withIssuer({ metadata, configuration }: ProviderServer, issuer: string): Promise<ProviderServer> {
+    const { getJwksCache } = await import('openid-client')
+    const other = await this.#server({ ...metadata, issuer })
+    await shareKeys(getJwksCache(configuration), other)
+    return other
+  }
+
+  /** The same server without cached keys, so that they are fetched again. Discards the shared ones, too. */
+  async refetchKeys({ metadata }: ProviderServer): Promise<ProviderServer> {
+    const renewed = await this.#server(metadata)
+    const shared = this.#current
+    if (shared) this.#current = await this.#server(shared.metadata)
+    return renewed
+  }
+
+  /** Shares the keys that this server fetched with later sign-ins. */
+  async shareKeysOf({ configuration }: ProviderServer): Promise<void> {
+    const { getJwksCache } = await import('openid-client')
+    if (this.#current) await shareKeys(getJwksCache(configuration), this.#current)
+  }
+
+  async #read(): Promise<ProviderServer> {
+    const { provider, clock, timeout } = this.#parts
+    const configured = configuredMetadata(provider)
+    const options = { fetch: this.#fetch, timeout, insecure: this.#insecure }
+    const discovered = async () =>
+      discover(provider as OpenIdProvider, options).catch((error: unknown) => {
+        throw new DiscoveryFailed(error)
+      })
+    const server = await this.#server(configured ?? (await discovered()))
+    this.#current = server
+    this.#freshUntil = configured ? Number.POSITIVE_INFINITY : clock.now() + cacheTime
+    this.#failed = undefined
+    return server
+  }
+
+  async #server(metadata: ServerMetadata): Promise<ProviderServer> {
+    const client = await import('openid-client')
+    const { provider, clock, timeout } = this.#parts
+    const configuration = new client.Configuration(
+      // response-issuer.ts checks the `iss` of the response, once. The library would check it again with each issuer that the
+      // id_token is verified with.
+      { ...metadata, authorization_response_iss_parameter_supported: false },
+      provider.clientId,
+      {},
+      await clientAuthentication(provider, metadata, clock, configuredMetadata(provider) === undefined),
+    )
+    const { token_endpoint: tokenUrl } = metadata
+    const openid = provider.kind === 'openid'
+    const fetch =
+      tokenUrl === undefined
+        ? this.#fetch
+        : TokenResponseCache.wrapFetch(this.#fetch, tokenUrl, { idToken: openid })
+    configuration[client.customFetch] = asCustomFetch(fetch)
+    configuration.timeout = timeout
+    if (this.#insecure) client.allowInsecureRequests(configuration)
+    if (openid) client.enableNonRepudiationChecks(configuration)
+    return { metadata, configuration }
+  }
+
+  get #insecure(): boolean {
+    const { provider, allowPrivateNetwork } = this.#parts
+    const addresses = [provider.authUrl, provider.tokenUrl, provider.profileUrl]
+    if (provider.kind === 'openid') addresses.push(provider.issuer, provider.jwksUrl)
+    return allowPrivateNetwork && addresses.some((address) => address?.startsWith('http:'))
+  }
+}
+
+async function shareKeys(
+  keys: ExportedJWKSCache | undefined,
+  { configuration }: ProviderServer,
+): Promise<void> {
+  const { setJwksCache } = await import('openid-client')
+  if (keys) setJwksCache(configuration, keys)
+}
