@@ -24,8 +24,8 @@ const both = ['sqlite', 'postgres'] as const
 export const bareRequests = 60_000
 
 /**
- * Connections that keep the bare server busy and not ours (whoever waits for a disk has, of 64 requests that are under way, few to read
- * meanwhile), and so many that both are.
+ * Two numbers of connections. `few` keep the bare server busy, but not ours: while it waits for the disk, few of 64 open requests are left to
+ * read. `many` keep both busy.
  */
 export const few = 64
 const many = 256

@@ -49,7 +49,7 @@ const insert = `insert into attempt_log (event_id, subscriber, number, at, durat
 type Row = (string | number | Uint8Array | null)[]
 export type Write = (row: Row) => Promise<unknown>
 
-/** What is needed of a client of PostgreSQL, whoever brings it. */
+/** The part of a PostgreSQL client that is used here, so that each library may pass its own. */
 export interface Queries {
   query(query: { name: string; text: string; values: unknown[] }): Promise<unknown>
 }

@@ -8,9 +8,9 @@ const taken = 450 * 1024 * 1024
 const piece = Buffer.alloc(1024 * 1024, 1)
 
 /**
- * Takes memory from the host of a virtual machine, and gives it back to the kernel, which has it for what is written next. A machine that
- * hands free memory back (https://docs.kernel.org/mm/free_page_reporting.html) gets it again page by page: measured on one, 10 µs for
- * every 4 KiB, which whoever writes a file would pay, and who writes none would not. Elsewhere it is a tenth of a second.
+ * Takes memory from the host of a virtual machine and gives it back to the kernel, which uses it for the next writes. A machine that returns free
+ * memory to its host (https://docs.kernel.org/mm/free_page_reporting.html) gets it again page by page: 10 µs for every 4 KiB, measured on
+ * one. Only the variants that write files would pay for that. On other machines this call takes a tenth of a second.
  */
 export async function takeHostMemory(): Promise<void> {
   const name = join(diskFolder(), `postern-bench-${randomBytes(6).toString('hex')}`)

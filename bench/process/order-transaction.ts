@@ -8,7 +8,7 @@ const mark =
   'insert into processed_events (event_id, processed_at) values ($1, $2) on conflict (event_id) do nothing'
 const insert = 'insert into orders (event_id, number, customer, currency) values ($1, $2, $3, $4)'
 
-/** What is needed of a client of PostgreSQL, whoever brings it. */
+/** The part of a PostgreSQL client that is used here, so that each library may pass its own. */
 export interface Queries {
   query(query: { name?: string; text: string; values?: unknown[] }): Promise<{ rowCount: number | null }>
 }

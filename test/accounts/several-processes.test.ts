@@ -49,7 +49,7 @@ describe('two services on one PostgreSQL', { skip: !postgres }, () => {
     path = '/auth/session',
     method = 'GET',
   ): Promise<Response> => service.fetch(path, { method, headers: { cookie: `postern_session=${token}` } })
-  /** Asks both often enough that whoever keeps sessions keeps this one. */
+  /** Asks both processes so often that a process with a cache of sessions has this one in it. */
   async function warm(token: string): Promise<void> {
     for (let time = 0; time < 5; time += 1)
       for (const service of [first, second]) assert.equal((await ask(service, token)).status, 200)

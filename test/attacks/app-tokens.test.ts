@@ -1,4 +1,4 @@
-// Whoever gets hold of an app's access token has that app, and not the account: other devices are none of its business.
+// A stolen access token of an app gives the rights of that app, not those of the account: it neither shows nor ends other devices.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'

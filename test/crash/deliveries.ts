@@ -162,7 +162,7 @@ async function check(
         if (status !== 204 || !next) return false
         return !killedAt.some((kill) => kill >= at - seenLate && kill <= next.at)
       })
-      // An answer that came too late, as on a machine that stalls, is none.
+      // An answer that came too late, as on a machine that stalls, does not count.
       const excused = row.unanswered ?? 0
       assert.ok(
         unexplained.length <= excused,

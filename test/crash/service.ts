@@ -7,5 +7,5 @@ import { receiving } from './handlers.ts'
 const configuration = readEnvironment(process.env)
 const service = await startService({ configuration, log: createLog('fatal'), config: { receiving } })
 process.send?.({ baseUrl: service.baseUrl })
-// Whoever was to kill it is gone.
+// The parent, which would kill it, has ended.
 process.once('disconnect', () => process.exit())

@@ -190,7 +190,7 @@ onEachEngine('completions', (engine) => {
       },
       onCommitted: () => undefined,
     }
-    // In no transaction: on SQLite there is one at a time, whoever waits in it.
+    // Outside a transaction: SQLite has one at a time, and this one would wait for it.
     const beside = new Completions({
       store: { ...store, completeWithin: async () => new Set([slow.id, next.id]) },
       database: { transaction: (work) => work(undefined as unknown as Tx, async () => ({ rows: [] })) },

@@ -139,7 +139,7 @@ test(
         const pending = await other.call(`/subscribers/${id}/deliveries?status=pending`)
         return ((await pending.json()) as { data: unknown[] }).data.length === 0
       }, 'everything is delivered')
-      // Whoever woke has found out what became of its lanes when it gets others.
+      // The process that woke gets other queues only after it has noticed the loss of its own.
       other.child.kill('SIGKILL')
       assert.equal((await sleeper.call('/events', { type: 'a', data: 'last', id: 'last' })).status, 202)
       await until(

@@ -31,7 +31,7 @@ const oddNumbers = [
   '-',
 ]
 
-/** JSON, as a text, since much of it is none that could be parsed; nested up to `depth`. */
+/** A text that is JSON or nearly so, because much of it must fail to parse; nested up to `depth`. */
 export function jsonText(chance: Chance, depth = 3): string {
   const kind = chance.below(depth > 0 ? 9 : 6)
   if (kind === 0) return chance.pick(['true', 'false', 'null', 'undefined', 'tru'])

@@ -1,4 +1,4 @@
-// What every answer has, whoever writes it: the framework, the fast way of webhooks, or the server for what is no request.
+// Headers of every answer: those of the framework, of the raw webhook routes, and of the server for input that is not a request.
 import assert from 'node:assert/strict'
 import { connect, type AddressInfo } from 'node:net'
 import { STATUS_CODES } from 'node:http'

@@ -96,7 +96,7 @@ onEachEngine('lists against their tables', (engine) => {
       assert.match((await faults(() => answer))[0] ?? '', /^the function `where` must return/)
     for (const answer of [{}, false, Object.assign(Object.create(null) as object, { owner: 'ada' })])
       assert.deepEqual(await faults(() => answer), [])
-    // It may know its callers, of whom this one is none.
+    // The function may throw for a caller that it does not know, such as the one of this check.
     assert.deepEqual(await faults(() => assert.fail()), [])
   })
 

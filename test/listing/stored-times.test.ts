@@ -1,4 +1,4 @@
-// Tables of users write times in their own way, and SQLite has no type for them: whoever asks need not know how.
+// Programs store times in SQLite in different forms, because it has no type for them. A client of a list sees one form.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'

@@ -63,7 +63,7 @@ onEachEngine('the last admin', (engine) => {
         patchAs(browsers[1]!, pair[0]!, json),
       ])
       assert.equal(answers.filter(({ status }) => status === 200).length, 1)
-      // Whoever came second was either signed out already, or is told why.
+      // The second of them was signed out already, or its answer says why it is refused.
       for (const { status } of answers) assert.ok([200, 401, 409].includes(status), String(status))
       assert.equal((await admins()).length, 1)
     })

@@ -93,7 +93,7 @@ describe('connections of a process', { skip: !postgres }, () => {
       working = false
       await watched
     })
-    /** Whoever finds no connection in time asks again: this is about how many there are. */
+    /** Repeats a call that found no free connection in time: this test counts connections, not refusals. */
     const until = (expected: number, call: () => Promise<Response>): Promise<unknown> =>
       eventually(async () => {
         const { status } = await call()

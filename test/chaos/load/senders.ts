@@ -26,7 +26,7 @@ const keys = ['a', 'b', 'c', 'd']
 
 /** Sends signed webhooks and emits events, each again and again until it is acknowledged. */
 export class Senders {
-  /** Answers by their status; 0 is none at all. */
+  /** Answers by their status; 0 counts requests without an answer. */
   readonly answers = new Map<number, number>()
   readonly #parts: SendersParts
   readonly #running: Promise<void>[]

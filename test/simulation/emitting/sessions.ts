@@ -66,7 +66,7 @@ export class Sessions {
     // It has noticed, and has another number by now, which is its own also while a session is made anew for it.
     for (const [number, other] of this.locks)
       if (!dead.includes(number) && other.process === process && tables.dispatchers.has(number)) return
-    // Whoever sleeps cannot end what it has under way.
+    // A suspended process cannot end its attempts.
     const awake = process.alive && process.suspendedUntil < time.now - 50
     for (const call of receivers.calls)
       if (call.process === process && call.endedAt === undefined) {

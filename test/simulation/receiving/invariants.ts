@@ -122,7 +122,7 @@ export class Invariants {
         this.#fail(`${row.event_id} has failed after ${row.failures} of ${this.#attempts} attempts`)
       if (row.status === 'processed' && row.failures >= this.#attempts)
         this.#fail(`${row.event_id} was processed after ${row.failures} failures`)
-      // What fails although nothing went wrong around it fails by itself, whoever hangs in a transaction meanwhile.
+      // In calm weather an event fails by its own attempts only, even while other handlers hang in their transactions.
       const own = task.bad + (task.careless && engine === 'postgres' ? 1 : 0)
       if (calm && row.status === 'failed' && own < this.#attempts)
         this.#fail(`${row.event_id} (${task.type}) has failed, with ${own} bad attempts`)

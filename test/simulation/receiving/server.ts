@@ -184,7 +184,7 @@ export class Session {
     return answer!
   }
 
-  /** Tries again after the end of whoever is in the way. */
+  /** Tries again after the end of the transaction that blocks it. */
   async #whenFree(
     transaction: StoredTransaction,
     attempt: () => StoredTransaction | undefined,
