@@ -1,5 +1,5 @@
 // Blocks of data, of other programs' configuration and of other languages can be parsed. Programs in TypeScript are compiled by
-// documented-programs.test.ts. A block that shows a part of a file that cannot be parsed alone says so: ```json part
+// documented-programs.test.ts and documented-frameworks.test.ts. A block that shows a part of a file that cannot be parsed alone says so: ```json part
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -77,7 +77,6 @@ const languages: Record<string, (block: Block) => string | undefined> = {
   yaml: ({ text }) => yaml.parseAllDocuments(text).flatMap(({ errors }) => errors)[0]?.message,
   toml: ({ text }) => parse(() => toml.parse(text)),
   js: ({ text }) => check('program.mjs', text, process.execPath, '--check'),
-  typescript: ({ text }) => parse(() => stripTypeScriptTypes(text)),
   python: ({ text }) =>
     check('program.py', text, 'python3', '-c', 'import ast,sys; ast.parse(open(sys.argv[1]).read())'),
   go: ({ text }) =>
@@ -91,7 +90,6 @@ const languages: Record<string, (block: Block) => string | undefined> = {
   // As systemd reads it.
   ini: ({ text }) => text.split('\n').find((line) => !/^(?:\[\w+\]|\w+=.*|[#;].*|\s*)$/.test(line)),
   html: ({ text }) => markupFaultOf(text),
-  svelte: ({ text }) => markupFaultOf(text),
   vue: ({ text }) => markupFaultOf(text),
 }
 const aliases: Record<string, string> = {
@@ -173,8 +171,8 @@ test('an indented block that looks like a program can be parsed, as a whole or a
 })
 
 test('each block names a language that is checked here, or elsewhere', () => {
-  // ts: documented-programs. console: documented-output. mermaid: the build of the site. sql: documented-sql, and the tutorial's own test.
-  const elsewhere = new Set(['', 'ts', 'tsx', 'console', 'mermaid', 'sql', 'text'])
+  // ts: documented-programs. typescript, tsx, svelte: documented-frameworks. console: documented-output. mermaid: the build of the site. sql: documented-sql, and the tutorial's own test.
+  const elsewhere = new Set(['', 'ts', 'typescript', 'tsx', 'svelte', 'console', 'mermaid', 'sql', 'text'])
   // The receivers that the service shows, which its own tests run.
   const receivers = new Set(['java', 'csharp', 'rust'])
   const known = ({ language, page }: Block) =>
