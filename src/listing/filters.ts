@@ -1,42 +1,17 @@
 import type { KeyValue } from '../paging/cursor-values.ts'
-import type { Engine } from '../storage/query-runner.ts'
 import { isStorableText } from '../storage/text.ts'
 import { fieldTypes } from './field-types.ts'
-import { fieldOf, type Field, type Filter, type ListDeclaration } from './list.ts'
+import {
+  fieldOf,
+  type AppliedFilter,
+  type Field,
+  type Filter,
+  type KindRules,
+  type ListDeclaration,
+} from './list.ts'
 import { readSearch, searchCondition } from './search.ts'
 import type { ValuePosition } from './value-position.ts'
 import type { FilterKind } from './config.ts'
-
-/** A filter with its values in one query. */
-export interface AppliedFilter {
-  filter: Filter
-  /** The values of its placeholders, in order; empty for a condition without placeholders. */
-  values: readonly KeyValue[]
-  /** Names the condition where the filter has several forms, such as a number of values. */
-  variant: string
-}
-
-/** The effect of a parameter: a condition with these values, or `all` or `none` when all rows or no row can pass. */
-type FilterEffect = { values: readonly KeyValue[]; variant?: string } | 'all' | 'none'
-
-export interface ConditionParts {
-  /** The quoted column. */
-  column: string
-  /** Returns the placeholder of the next value, converted to the field's type. */
-  value: () => string
-  /** Returns the bare placeholder of the next value. */
-  plain: () => string
-  engine: Engine
-  list: ListDeclaration
-  applied: AppliedFilter
-}
-
-/** What a filter does: how its text is read, and its condition. */
-export interface KindRules {
-  /** Reads the text of the query string. An invalid text is not an error: it has no effect, or no row passes. */
-  read(text: string, field: Field): FilterEffect
-  sql(parts: ConditionParts): string
-}
 
 /** Values in one parameter at most; further ones are ignored. */
 export const maxFilterValues = 50

@@ -1,4 +1,5 @@
-import type { KindRules } from './filters.ts'
+import type { KeyValue } from '../paging/cursor-values.ts'
+import type { Engine } from '../storage/query-runner.ts'
 import type { Scope } from '../http/access/scopes.ts'
 import type { TimeForm } from './stored-times.ts'
 import type { ExpandOptions, FieldOptions, FilterOptions, ListOptions, RowAccess } from './config.ts'
@@ -19,6 +20,37 @@ export interface Filter extends FilterOptions {
   description: string
   /** For lists of the service: replaces those of the kind, which then only describes the parameter. */
   rules?: KindRules
+}
+
+/** A filter with its values in one query. */
+export interface AppliedFilter {
+  filter: Filter
+  /** The values of its placeholders, in order; empty for a condition without placeholders. */
+  values: readonly KeyValue[]
+  /** Names the condition where the filter has several forms, such as a number of values. */
+  variant: string
+}
+
+/** The effect of a parameter: a condition with these values, or `all` or `none` when all rows or no row can pass. */
+type FilterEffect = { values: readonly KeyValue[]; variant?: string } | 'all' | 'none'
+
+export interface ConditionParts {
+  /** The quoted column. */
+  column: string
+  /** Returns the placeholder of the next value, converted to the field's type. */
+  value: () => string
+  /** Returns the bare placeholder of the next value. */
+  plain: () => string
+  engine: Engine
+  list: ListDeclaration
+  applied: AppliedFilter
+}
+
+/** What a filter does: how its text is read, and its condition. */
+export interface KindRules {
+  /** Reads the text of the query string. An invalid text is not an error: it has no effect, or no row passes. */
+  read(text: string, field: Field): FilterEffect
+  sql(parts: ConditionParts): string
 }
 
 /** An expansion, complete. */

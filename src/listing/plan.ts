@@ -1,8 +1,15 @@
 import { hash } from 'node:crypto'
 import type { Engine } from '../storage/query-runner.ts'
 import { fieldTypes } from './field-types.ts'
-import { rulesOf, type AppliedFilter } from './filters.ts'
-import { fieldOf, shownFields, type Field, type ListDeclaration, type SortKey } from './list.ts'
+import { rulesOf } from './filters.ts'
+import {
+  fieldOf,
+  shownFields,
+  type Field,
+  type ListDeclaration,
+  type SortKey,
+  type AppliedFilter,
+} from './list.ts'
 import { internalName } from './names.ts'
 import { quote, quoteTable } from '../storage/sql-names.ts'
 import { rangesAfter, type Range } from './ranges.ts'

@@ -2,8 +2,14 @@ import type { CursorScope } from '../paging/cursor.ts'
 import type { CursorKey, KeyValue } from '../paging/cursor-values.ts'
 import { readLimit } from '../paging/limit.ts'
 import { fieldTypes } from './field-types.ts'
-import { readFilters, type AppliedFilter } from './filters.ts'
-import { shownFields, type Expansion, type ListDeclaration, type SortKey } from './list.ts'
+import { readFilters } from './filters.ts'
+import {
+  shownFields,
+  type Expansion,
+  type ListDeclaration,
+  type SortKey,
+  type AppliedFilter,
+} from './list.ts'
 import { readOrder, writeOrder } from './order.ts'
 import { readRowAccess } from './row-access.ts'
 import type { Caller } from './config.ts'

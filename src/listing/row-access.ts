@@ -1,7 +1,7 @@
 import type { KeyValue } from '../paging/cursor-values.ts'
 import { isStorableText } from '../storage/text.ts'
-import { oneOf, type AppliedFilter, type QueryFilters } from './filters.ts'
-import { fieldOf, type Filter, type ListDeclaration } from './list.ts'
+import { oneOf, type QueryFilters } from './filters.ts'
+import { fieldOf, type Filter, type ListDeclaration, type AppliedFilter } from './list.ts'
 import type { Caller, ConditionValue } from './config.ts'
 
 const none: QueryFilters = { applied: [], empty: true, fingerprint: [['none']] }

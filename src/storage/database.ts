@@ -5,7 +5,7 @@ import type { Moment } from './moment.ts'
 import type { RowsStatement, RowValue } from './postgres/driver/queries.ts'
 import type { SessionCheck } from './postgres/driver/session-client.ts'
 import type { SharedSession } from './postgres/session/shared-session.ts'
-import type { SqliteConnection } from './sqlite/connection.ts'
+import type { SqliteConnection, WriteSession } from './sqlite/connection.ts'
 import type { Repeated } from './sqlite/writer-thread.ts'
 import type { Tables } from './tables.ts'
 
@@ -178,13 +178,6 @@ interface CommonDatabase {
   /** @throws StorageUnavailable if the database cannot be written */
   ping(): Promise<void>
   close(): Promise<void>
-}
-
-/** Records the writes of a transaction on SQLite (https://www.sqlite.org/sessionintro.html). */
-export interface WriteSession {
-  /** The changes since the session was opened, as a changeset. */
-  changeset(): Uint8Array
-  close(): void
 }
 
 export interface SqliteDatabase extends CommonDatabase {

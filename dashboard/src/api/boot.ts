@@ -1,6 +1,6 @@
-import type { AnswerOf, Calls } from 'postern-client/api'
+import type { AnswerOf } from './answers.ts'
 
-export type Session = AnswerOf<Calls['GET /auth/session']>
+export type Session = AnswerOf<'GET /auth/session'>
 
 /** What the service writes into the page, so that the first view needs no call to learn it. */
 export interface Boot {

@@ -1,5 +1,5 @@
 import { useEffect, useSyncExternalStore } from 'react'
-import type { AnswerOf, Calls } from 'postern-client/api'
+import type { RowOf } from './answers.ts'
 import { addressOf } from './client.ts'
 import { queryClient } from './queries.ts'
 
@@ -7,7 +7,7 @@ import { queryClient } from './queries.ts'
 export type Connection = 'closed' | 'open' | 'lost'
 
 /** An event as `GET /events` shows it. */
-export type LiveEvent = AnswerOf<Calls['GET /events']>['data'][number]
+export type LiveEvent = RowOf<'GET /events'>
 
 /** Milliseconds before the first attempt to connect again; each further one waits twice as long. */
 const firstWait = 1_000

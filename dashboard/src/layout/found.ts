@@ -1,4 +1,4 @@
-import type { AnswerOf, Calls } from 'postern-client/api'
+import type { RowOf } from '../api/answers.ts'
 import { adminPlaces } from './navigation.ts'
 
 /** An entry of the palette: a page, or something that was found. */
@@ -12,7 +12,7 @@ export interface Entry {
   to: string
 }
 
-type Found = AnswerOf<Calls['GET /search']>['data'][number]
+type Found = RowOf<'GET /search'>
 
 const kinds: Record<Found['kind'], [group: string, address: (id: string) => string]> = {
   event: ['Events', (id) => `/events/${id}`],

@@ -1,4 +1,5 @@
-import { createClient, PosternError, type Client, type Calls, type AnswerOf } from 'postern-client/api'
+import { createClient, PosternError, type Client } from 'postern-client/api'
+import type { AnswerOf, RowOf } from '../api/answers.ts'
 import { boot } from '../api/boot.ts'
 
 /** Whether another page shows this one in a frame. Cookies are then neither sent nor read: docs/adr/0048. */
@@ -13,12 +14,12 @@ export const api: Client = createClient({
   ...(embedded && { fetch: (address, init) => fetch(address, { ...init, credentials: 'omit' }) }),
 })
 
-export type Session = Pick<AnswerOf<Calls['POST /portal/session']>, 'owner' | 'expiresAt'>
-export type Subscriber = AnswerOf<Calls['GET /portal/subscribers']>['data'][number]
-export type SubscriberDetail = AnswerOf<Calls['GET /portal/subscribers/{id}']>
-export type EventType = AnswerOf<Calls['GET /event-types']>['data'][number]
-export type Delivery = AnswerOf<Calls['GET /portal/subscribers/{id}/deliveries']>['data'][number]
-export type DeliveryDetail = AnswerOf<Calls['GET /portal/deliveries/{id}']>
+export type Session = Pick<AnswerOf<'POST /portal/session'>, 'owner' | 'expiresAt'>
+export type Subscriber = RowOf<'GET /portal/subscribers'>
+export type SubscriberDetail = AnswerOf<'GET /portal/subscribers/{id}'>
+export type EventType = RowOf<'GET /event-types'>
+export type Delivery = RowOf<'GET /portal/subscribers/{id}/deliveries'>
+export type DeliveryDetail = AnswerOf<'GET /portal/deliveries/{id}'>
 
 /** Takes the token of the link out of the address, before anything else can read it there. */
 export function takeLink(): string | undefined {

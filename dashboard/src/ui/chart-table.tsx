@@ -1,6 +1,15 @@
 import { useState } from 'react'
-import type { ChartLine } from './chart.tsx'
+import type { ChartColor } from './chart-colors.ts'
 import { Time } from './time.tsx'
+
+export interface ChartLine {
+  label: string
+  color: Exclude<ChartColor, 'line' | 'ink'>
+  /** One value for each time; null if nothing was measured then. */
+  values: readonly (number | null)[]
+  /** Whether the area below it is tinted. */
+  filled?: boolean
+}
 
 /** What a chart shows, as a table: for screen readers, for keyboards, and for exact values. Made when it is opened. */
 export function ChartTable({

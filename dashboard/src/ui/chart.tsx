@@ -2,17 +2,8 @@ import { useEffect, useRef, useState } from 'react'
 import UPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { colorOf, useThemeVersion, type ChartColor } from './chart-colors.ts'
-import { ChartTable } from './chart-table.tsx'
+import { ChartTable, type ChartLine } from './chart-table.tsx'
 import { formatTime } from './time.tsx'
-
-export interface ChartLine {
-  label: string
-  color: Exclude<ChartColor, 'line' | 'ink'>
-  /** One value for each time; null if nothing was measured then. */
-  values: readonly (number | null)[]
-  /** Whether the area below it is tinted. */
-  filled?: boolean
-}
 
 export interface ChartProps {
   /** What it shows, such as "Webhooks received". */

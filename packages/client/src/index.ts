@@ -8,7 +8,8 @@ export type { Fetch, HeaderSource } from './http.ts'
 export type { Client, ClientOptions } from './api/client.ts'
 export type { Calls } from './api/calls.ts'
 export type { Session, Sessions, User, UserDemands } from './session/sessions.ts'
-export type { AccessTokenClaims, TokenDemands, Verifier, VerifierOptions } from './tokens/verifier.ts'
+export type { AccessTokenClaims } from './tokens/claims.ts'
+export type { TokenDemands, Verifier, VerifierOptions } from './tokens/verifier.ts'
 export { verifyWebhook, type WebhookEvent, type WebhookOptions } from './webhooks.ts'
 
 export type PosternOptions = ClientOptions & {

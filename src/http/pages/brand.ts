@@ -4,20 +4,7 @@ import { ConfigurationError } from '../../config/environment.ts'
 import type { Settings } from '../../config/settings.ts'
 import type { App } from '../app.ts'
 import { brandShades } from './brand-color.ts'
-import { escapeHtml } from './html.ts'
-
-/** What the pages of one installation have in common. */
-export interface Site {
-  basePath: string
-  /** The name of the service. Escaped. */
-  name: string
-  /** The same as it was given. */
-  plainName: string
-  /** The path of the logo. */
-  logo: string
-  /** Whether `/assets/brand.css` has colours. */
-  colored: boolean
-}
+import { escapeHtml, type Site } from './html.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {

@@ -2,8 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { codeFolder } from '../../code-folder.ts'
 import type { App } from '../app.ts'
-import type { Site } from './brand.ts'
-import { brandLink, narrowPage } from './html.ts'
+import { brandLink, narrowPage, type Site } from './html.ts'
 import { StaticFolder } from './static-folder.ts'
 
 /** Where the pages of dashboard/ are built to: in the package below dist, in a checkout below dashboard. */

@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { problems, type Problem } from '../../errors.ts'
-import type { Site } from './brand.ts'
-import { escapeHtml, narrowPage } from './html.ts'
+import { escapeHtml, narrowPage, type Site } from './html.ts'
 import { signInPath } from './sign-in-path.ts'
 
 /** Whether an answer is for a person: browsers name HTML when they navigate. Scripts and programs accept everything or JSON. */

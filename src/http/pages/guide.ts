@@ -4,8 +4,7 @@ import { dirname, join } from 'node:path'
 import { codeFolder } from '../../code-folder.ts'
 import type { Access } from '../access/principal.ts'
 import type { App } from '../app.ts'
-import type { Site } from './brand.ts'
-import { narrowPage } from './html.ts'
+import { narrowPage, type Site } from './html.ts'
 import { StaticFolder } from './static-folder.ts'
 
 /** Where the site of docs/ is built to: in the package below dist, in a checkout below site. */

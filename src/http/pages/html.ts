@@ -1,6 +1,17 @@
 // Common parts of the pages. The Content-Security-Policy forbids inline scripts and styles.
 
-import type { Site } from './brand.ts'
+/** What the pages of one installation have in common. */
+export interface Site {
+  basePath: string
+  /** The name of the service. Escaped. */
+  name: string
+  /** The same as it was given. */
+  plainName: string
+  /** The path of the logo. */
+  logo: string
+  /** Whether `/assets/brand.css` has colours. */
+  colored: boolean
+}
 
 const entities: Record<string, string> = {
   '&': '&amp;',

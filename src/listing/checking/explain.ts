@@ -1,7 +1,6 @@
 import type { Database, PostgresDatabase, SqliteDatabase } from '../../storage/database.ts'
 import { planEach, planOne } from '../expansion-plan.ts'
-import type { AppliedFilter } from '../filters.ts'
-import { fieldOf, type ListDeclaration } from '../list.ts'
+import { fieldOf, type ListDeclaration, type AppliedFilter } from '../list.ts'
 import { planPage, type Plan } from '../plan.ts'
 import { declaredQueries, type DeclaredQuery } from './declared-queries.ts'
 import { rowAccessColumns } from './sample-caller.ts'

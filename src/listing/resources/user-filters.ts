@@ -2,8 +2,7 @@ import type { AdminRule } from '../../accounts/users/roles.ts'
 import type { KeyValue } from '../../paging/cursor-values.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import { isStorableText } from '../../storage/text.ts'
-import type { KindRules } from '../filters.ts'
-import type { Filter } from '../list.ts'
+import type { Filter, KindRules } from '../list.ts'
 
 /** Users that a search finds at most by each of e-mail address, name and id, so that a short text costs no more than a long one. */
 const mostFound = 1_000

@@ -1,5 +1,4 @@
-import type { Site } from '../../http/pages/brand.ts'
-import { escapeHtml, narrowPage } from '../../http/pages/html.ts'
+import { escapeHtml, narrowPage, type Site } from '../../http/pages/html.ts'
 import type { ReturnAddress } from './request-parameters.ts'
 
 /** The parameters of an answer at the redirect URI. */

@@ -1,5 +1,4 @@
-import type { Site } from '../../http/pages/brand.ts'
-import { escapeHtml, narrowPage } from '../../http/pages/html.ts'
+import { escapeHtml, narrowPage, type Site } from '../../http/pages/html.ts'
 import type { Client } from '../clients/client.ts'
 import { describeScope } from './scope-descriptions.ts'
 

@@ -1,6 +1,5 @@
 import { deviceName } from '../../accounts/sessions/device-name.ts'
-import type { Site } from '../../http/pages/brand.ts'
-import { escapeHtml, narrowPage } from '../../http/pages/html.ts'
+import { escapeHtml, narrowPage, type Site } from '../../http/pages/html.ts'
 import type { Client } from '../clients/client.ts'
 import { hiddenFields, scopeList } from '../consent/consent-page.ts'
 import type { PendingDevice } from './device-codes.ts'

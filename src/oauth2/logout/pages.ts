@@ -1,5 +1,4 @@
-import type { Site } from '../../http/pages/brand.ts'
-import { escapeHtml, narrowPage } from '../../http/pages/html.ts'
+import { escapeHtml, narrowPage, type Site } from '../../http/pages/html.ts'
 import { hiddenFields } from '../consent/consent-page.ts'
 
 /** Asks before a sign-out that an app did not prove to be its own. */

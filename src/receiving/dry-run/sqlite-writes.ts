@@ -1,4 +1,5 @@
-import type { SqliteDatabase, WriteSession } from '../../storage/database.ts'
+import type { SqliteDatabase } from '../../storage/database.ts'
+import type { WriteSession } from '../../storage/sqlite/connection.ts'
 import { readChangeset, type ChangedRow } from './changeset.ts'
 import { showValue, WriteList, type Row, type WriteRecorder, type WrittenRow } from './writes.ts'
 

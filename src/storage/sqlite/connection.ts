@@ -1,5 +1,4 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import type { WriteSession } from '../database.ts'
 import { translateError } from '../unavailable.ts'
 import { FileInPlace } from './file-in-place.ts'
 import { createPrivately } from './file-modes.ts'
@@ -22,6 +21,13 @@ export interface ConnectionOptions {
   cache?: number
   /** Size of the log, in pages of 4 KiB, from which on a commit writes it back. */
   logPages?: number
+}
+
+/** Records the writes of a transaction on SQLite (https://www.sqlite.org/sessionintro.html). */
+export interface WriteSession {
+  /** The changes since the session was opened, as a changeset. */
+  changeset(): Uint8Array
+  close(): void
 }
 
 /**

@@ -1,8 +1,8 @@
-import type { AnswerOf, Calls } from 'postern-client/api'
+import type { RowOf } from '../../api/answers.ts'
 import { Badge, DataTable, Empty, Time, type Column } from '../../ui/index.ts'
 
 /** An entry of the audit log; for administrators with the names of those who acted. */
-type Entry = AnswerOf<Calls['GET /auth/audit']>['data'][number] & {
+type Entry = RowOf<'GET /auth/audit'> & {
   byMe?: boolean
   actor?: string | null
   actorName?: string | null

@@ -1,8 +1,8 @@
 import { Link } from '@tanstack/react-router'
-import type { AnswerOf, Calls } from 'postern-client/api'
+import type { RowOf } from '../../api/answers.ts'
 import { Ago, Button, DataTable, Empty, Time, type Column } from '../../ui/index.ts'
 
-export type AllowedApp = AnswerOf<Calls['GET /auth/apps']>['data'][number]
+export type AllowedApp = RowOf<'GET /auth/apps'>
 
 /** The apps that a user allowed or is signed in to. `linked` leads to the pages of the apps, for administrators. */
 export function AppsTable({

@@ -1,7 +1,7 @@
-import type { AnswerOf, Calls } from 'postern-client/api'
+import type { RowOf } from '../../api/answers.ts'
 import { Ago, Badge, Button, DataTable, Empty, Time, type Column } from '../../ui/index.ts'
 
-export type Device = AnswerOf<Calls['GET /auth/sessions']>['data'][number]
+export type Device = RowOf<'GET /auth/sessions'>
 
 /** A device as people know it: `Firefox on Linux`, or the name of the app. */
 export const nameOfDevice = ({ appName, device }: Device): string =>

@@ -1,7 +1,7 @@
-import type { AnswerOf, Calls } from 'postern-client/api'
+import type { RowOf } from '../../api/answers.ts'
 import { Ago, Badge, Button, DataTable, Empty, Time, type Column } from '../../ui/index.ts'
 
-export type Identity = AnswerOf<Calls['GET /auth/identities']>['data'][number]
+export type Identity = RowOf<'GET /auth/identities'>
 
 /** Tells two identities of one provider apart. */
 export const nameOfIdentity = ({ name, email, providerId }: Identity): string => name ?? email ?? providerId

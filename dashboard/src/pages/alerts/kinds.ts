@@ -1,7 +1,7 @@
-import type { Calls } from 'postern-client/api'
+import type { RowOf } from '../../api/answers.ts'
 
-export type Destination = Calls['GET /alerts']['answer']['data'][number]
-export type Sending = Calls['GET /alerts/{id}/sendings']['answer']['data'][number]
+export type Destination = RowOf<'GET /alerts'>
+export type Sending = RowOf<'GET /alerts/{id}/sendings'>
 export type Kind = Destination['kind']
 export type ConditionKind = NonNullable<Destination['conditions']>[number]
 

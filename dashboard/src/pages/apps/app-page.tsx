@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import type { AnswerOf, Calls } from 'postern-client/api'
 import { addressOf, api, isProblem } from '../../api/client.ts'
 import { NotFoundPage } from '../../layout/faults.tsx'
 import {
@@ -19,8 +18,6 @@ import { AppSecrets } from './app-secrets.tsx'
 import { AppSettings } from './app-settings.tsx'
 import { AppSignIns } from './app-sign-ins.tsx'
 import { DeleteApp } from './delete-app.tsx'
-
-export type AppDetail = AnswerOf<Calls['GET /clients/{id}']>
 
 const route = getRouteApi('/apps/$id')
 

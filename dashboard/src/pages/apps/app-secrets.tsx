@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { AnswerOf, Calls } from 'postern-client/api'
+import type { AnswerOf, AppDetail } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   Button,
@@ -14,11 +14,10 @@ import {
   useConfirm,
   type Column,
 } from '../../ui/index.ts'
-import type { AppDetail } from './app-page.tsx'
 import { ShownSecret } from './shown-secret.tsx'
 
 type Secret = AppDetail['secrets'][number]
-type NewSecret = AnswerOf<Calls['POST /clients/{id}/secrets']>
+type NewSecret = AnswerOf<'POST /clients/{id}/secrets'>
 
 /** Up to two secrets at a time, so that one can be replaced without an outage. */
 export function AppSecrets({ app }: { app: AppDetail }) {

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import type { Calls } from 'postern-client/api'
 import type { FormEvent } from 'react'
+import type { AppDetail, BodyOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   Button,
@@ -12,10 +12,9 @@ import {
   TextField,
   toast,
 } from '../../ui/index.ts'
-import type { AppDetail } from './app-page.tsx'
 import { linesOf, secondsOf, textOf } from './lines.ts'
 
-type Change = Calls['PATCH /clients/{id}']['body']
+type Change = BodyOf<'PATCH /clients/{id}'>
 
 const flags = [
   ['firstParty', 'It belongs to this product', 'Users are not asked for consent.'],

@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import type { AnswerOf, Calls } from 'postern-client/api'
+import type { AppDetail, RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   Ago,
@@ -14,9 +14,8 @@ import {
   useConfirm,
   type Column,
 } from '../../ui/index.ts'
-import type { AppDetail } from './app-page.tsx'
 
-type SignIn = AnswerOf<Calls['GET /clients/{id}/sign-ins']>['data'][number]
+type SignIn = RowOf<'GET /clients/{id}/sign-ins'>
 
 const nameOf = ({ name, email, userId }: SignIn): string => name ?? email ?? userId
 

@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
-import type { AnswerOf, Calls } from 'postern-client/api'
+import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   Badge,
@@ -16,7 +16,7 @@ import {
 } from '../../ui/index.ts'
 import { NewAppDialog } from './new-app.tsx'
 
-export type App = AnswerOf<Calls['GET /clients']>['data'][number]
+export type App = RowOf<'GET /clients'>
 
 const route = getRouteApi('/apps')
 

@@ -1,9 +1,9 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Trash2 } from 'lucide-react'
+import type { AppDetail } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import { Button, ProblemNotice, toast, useConfirm } from '../../ui/index.ts'
-import type { AppDetail } from './app-page.tsx'
 
 export function DeleteApp({ app: { id, name } }: { app: AppDetail }) {
   const ask = useConfirm()

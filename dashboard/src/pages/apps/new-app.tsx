@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import type { AnswerOf, Calls } from 'postern-client/api'
 import type { FormEvent } from 'react'
+import type { AnswerOf, BodyOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   Button,
@@ -16,7 +16,7 @@ import {
 import { linesOf, textOf } from './lines.ts'
 import { ShownSecret } from './shown-secret.tsx'
 
-type Created = AnswerOf<Calls['POST /clients']>
+type Created = AnswerOf<'POST /clients'>
 
 const kinds = [
   { value: 'confidential', label: 'Web application with a server: it keeps a secret' },
@@ -27,7 +27,7 @@ const kinds = [
 export function NewAppDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
   const client = useQueryClient()
   const create = useMutation({
-    mutationFn: (body: Calls['POST /clients']['body']) => api.post('/clients', { body }),
+    mutationFn: (body: BodyOf<'POST /clients'>) => api.post('/clients', { body }),
     onSuccess: () => client.invalidateQueries({ queryKey: ['apps'] }),
   })
   const close = (): void => {
@@ -59,7 +59,7 @@ function NewAppForm({
   error: unknown
   busy: boolean
   onCancel: () => void
-  onCreate: (body: Calls['POST /clients']['body']) => void
+  onCreate: (body: BodyOf<'POST /clients'>) => void
 }) {
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault()

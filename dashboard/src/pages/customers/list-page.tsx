@@ -1,6 +1,6 @@
 import { Link, getRouteApi } from '@tanstack/react-router'
-import type { Calls, RowOf } from 'postern-client/api'
 import { useState, type FormEvent } from 'react'
+import type { RowOf } from '../../api/answers.ts'
 import { addressOf, api } from '../../api/client.ts'
 import {
   Ago,
@@ -18,7 +18,7 @@ import {
 import { linkLook } from '../deliveries/delivery-table.tsx'
 import { usePages } from '../deliveries/use-pages.ts'
 
-export type Owner = RowOf<Calls['GET /owners']>
+export type Owner = RowOf<'GET /owners'>
 
 const route = getRouteApi('/customers')
 const stateOrder = ['failing', 'disabled', 'paused', 'idle', 'active'] as const

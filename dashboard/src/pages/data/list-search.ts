@@ -1,5 +1,3 @@
-import type { ListDescription } from './lists.ts'
-
 type Value = string | number | boolean
 
 /** What a person chose, in the address: filters as `f.PARAMETER`, so that none has the name of another choice. */
@@ -47,15 +45,4 @@ export function rowQuery(search: ListSearch): Record<string, string> {
     ...(sort !== undefined && { sort }),
     ...(expand !== undefined && { expand }),
   }
-}
-
-/** The direction in which a list is sorted by a field. */
-export function directionOf(
-  list: ListDescription,
-  search: ListSearch,
-  field: string,
-): 'asc' | 'desc' | undefined {
-  const [first] = search.sort?.split(',') ?? list.order
-  if (first === field) return 'asc'
-  return first === `-${field}` ? 'desc' : undefined
 }

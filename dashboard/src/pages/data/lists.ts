@@ -1,9 +1,9 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import type { AnswerOf, Calls } from 'postern-client/api'
+import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import { rowQuery, type ListSearch } from './list-search.ts'
 
-export type ListDescription = AnswerOf<Calls['GET /lists']>['data'][number]
+export type ListDescription = RowOf<'GET /lists'>
 export type ListField = ListDescription['fields'][number]
 export type ListFilter = ListDescription['filters'][number]
 
@@ -62,4 +62,15 @@ export function useNumberedRows(list: ListDescription, search: ListSearch) {
       }),
     placeholderData: keepPreviousData,
   })
+}
+
+/** The direction in which a list is sorted by a field. */
+export function directionOf(
+  list: ListDescription,
+  search: ListSearch,
+  field: string,
+): 'asc' | 'desc' | undefined {
+  const [first] = search.sort?.split(',') ?? list.order
+  if (first === field) return 'asc'
+  return first === `-${field}` ? 'desc' : undefined
 }

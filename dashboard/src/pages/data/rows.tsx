@@ -9,8 +9,8 @@ import {
   type Column,
 } from '../../ui/index.ts'
 import { cellOf, isNumber } from './cells.tsx'
-import { directionOf, filtersOf, type ListSearch } from './list-search.ts'
-import { useCursorRows, useNumberedRows, type ListDescription, type Row } from './lists.ts'
+import { filtersOf, type ListSearch } from './list-search.ts'
+import { directionOf, useCursorRows, useNumberedRows, type ListDescription, type Row } from './lists.ts'
 import { RowDrawer } from './row-drawer.tsx'
 
 export interface RowsProps {

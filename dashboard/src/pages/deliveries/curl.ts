@@ -1,6 +1,6 @@
-import type { AnswerOf, Calls } from 'postern-client/api'
+import type { AnswerOf } from '../../api/answers.ts'
 
-export type DeliveryDetail = AnswerOf<Calls['GET /deliveries/{id}']>
+export type DeliveryDetail = AnswerOf<'GET /deliveries/{id}'>
 export type Attempt = DeliveryDetail['attempts'][number]
 
 const computed = new Set([

@@ -1,11 +1,11 @@
 import { Link } from '@tanstack/react-router'
-import type { Calls, RowOf } from 'postern-client/api'
 import type { ReactNode } from 'react'
+import type { RowOf } from '../../api/answers.ts'
 import { DataTable, Status, Time, type Column } from '../../ui/index.ts'
 import { SearchOn } from './search-on.tsx'
 import type { usePages } from './use-pages.ts'
 
-export type Delivery = RowOf<Calls['GET /deliveries']>
+export type Delivery = RowOf<'GET /deliveries'>
 
 export const linkLook = 'text-accent underline underline-offset-2'
 

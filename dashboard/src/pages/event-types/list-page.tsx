@@ -1,5 +1,5 @@
 import { Link, getRouteApi } from '@tanstack/react-router'
-import type { Calls, RowOf } from 'postern-client/api'
+import type { RowOf } from '../../api/answers.ts'
 import { useState, type FormEvent } from 'react'
 import {
   Badge,
@@ -15,7 +15,7 @@ import {
 import { linkLook } from '../deliveries/delivery-table.tsx'
 import { useEventTypes } from '../subscribers/event-type-field.tsx'
 
-export type EventType = RowOf<Calls['GET /event-types']>
+export type EventType = RowOf<'GET /event-types'>
 
 const route = getRouteApi('/event-types')
 
@@ -46,6 +46,7 @@ const columns: readonly Column<EventType>[] = [
 ]
 
 const example = `import { defineConfig } from 'postern'
+import type { RowOf } from '../../api/answers.ts'
 
 export default defineConfig({
   emitting: {

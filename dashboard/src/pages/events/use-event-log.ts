@@ -1,11 +1,11 @@
 import { useInfiniteQuery, useQueryClient, type InfiniteData } from '@tanstack/react-query'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
-import type { AnswerOf, Calls } from 'postern-client/api'
+import type { AnswerOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import { useLiveEvents, type LiveEvent } from '../../api/live.ts'
 import { matchesFilter, type Chosen } from './filter.ts'
 
-type LogPage = AnswerOf<Calls['GET /events']>
+type LogPage = AnswerOf<'GET /events'>
 type Pages = InfiniteData<LogPage>
 
 /** Pages that are read one after the other while they have no rows: each looks through a part of the log. */

@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
-import { errorOfResponse, type AnswerOf, type Calls } from 'postern-client/api'
+import { errorOfResponse } from 'postern-client/api'
+import type { AnswerOf } from '../../api/answers.ts'
 import { addressOf } from '../../api/client.ts'
 
-export type EventDetail = AnswerOf<Calls['GET /events/{id}']>
+export type EventDetail = AnswerOf<'GET /events/{id}'>
 
 export interface LoadedEvent {
   event: EventDetail

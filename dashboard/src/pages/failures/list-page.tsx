@@ -1,6 +1,6 @@
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import type { AnswerOf } from '../../api/answers.ts'
+import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   Ago,
@@ -17,7 +17,7 @@ import {
 } from '../../ui/index.ts'
 import { Hours } from './hours.tsx'
 
-export type Group = AnswerOf<'GET /failures'>['data'][number]
+export type Group = RowOf<'GET /failures'>
 
 const route = getRouteApi('/failures')
 const states = ['open', 'acknowledged', 'snoozed', 'resolved', 'all'] as const

@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
 import { FlaskConical } from 'lucide-react'
-import type { AnswerOf } from '../../api/answers.ts'
+import type { DryRun } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   Button,
@@ -14,8 +14,6 @@ import {
 } from '../../ui/index.ts'
 import { ErrorText } from '../failures/error-text.tsx'
 import { WrittenTables } from './written-tables.tsx'
-
-export type DryRun = AnswerOf<'POST /events/{id}/dry-run'>
 
 /** Runs the handlers of an event in a transaction that is rolled back, and shows what they would have done. */
 export function DryRunPanel({ eventId }: { eventId: number | string }) {

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Pause, Play } from 'lucide-react'
-import type { AnswerOf } from '../../api/answers.ts'
+import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   Button,
@@ -19,7 +19,7 @@ import {
   type Column,
 } from '../../ui/index.ts'
 
-type Handler = AnswerOf<'GET /handlers'>['data'][number]
+type Handler = RowOf<'GET /handlers'>
 
 const example = `handlers: {
   'order.*': async (event, { tx }) => { … },

@@ -1,4 +1,4 @@
-import type { DryRun } from './dry-run-panel.tsx'
+import type { DryRun } from '../../api/answers.ts'
 
 type Table = DryRun['tables'][number]
 type Row = Table['rows'][number]

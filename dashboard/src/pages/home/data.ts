@@ -1,11 +1,11 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import type { AnswerOf, Calls } from 'postern-client/api'
+import type { AnswerOf, RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import type { Range } from '../../layout/time-range.ts'
 
-export type History = AnswerOf<Calls['GET /metrics/history']>
+export type History = AnswerOf<'GET /metrics/history'>
 export type Series = NonNullable<History['series']['webhooks']>
-export type Matter = AnswerOf<Calls['GET /attention']>['data'][number]
+export type Matter = RowOf<'GET /attention'>
 
 /** What happened within the range. Followed while the page is visible. */
 export const useHistory = (range: Range) =>

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import type { AnswerOf, Calls } from 'postern-client/api'
+import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   Button,
@@ -18,7 +18,7 @@ import {
 } from '../../ui/index.ts'
 import { ProviderSignIns } from './sign-ins.tsx'
 
-type Provider = AnswerOf<Calls['GET /providers']>['data'][number]
+type Provider = RowOf<'GET /providers'>
 
 const settings = `GITHUB_CLIENT_ID=…
 GITHUB_CLIENT_SECRET=…`

@@ -1,7 +1,7 @@
-import type { AnswerOf, Calls } from 'postern-client/api'
+import type { RowOf } from '../../api/answers.ts'
 import { Badge, formatPercent } from '../../ui/index.ts'
 
-type SignIns = AnswerOf<Calls['GET /providers']>['data'][number]['signIns']
+type SignIns = RowOf<'GET /providers'>['signIns']
 type Counts = SignIns['day']
 
 /** How many sign-ins succeeded lately. */

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import type { AnswerOf } from '../../api/answers.ts'
+import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   Ago,
@@ -14,7 +14,7 @@ import {
   type Column,
 } from '../../ui/index.ts'
 
-type Source = AnswerOf<'GET /sources'>['data'][number]
+type Source = RowOf<'GET /sources'>
 
 const columns: Column<Source>[] = [
   {

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
+import type { Source } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import { CodeBlock, Empty, formatNumber, ProblemNotice, Section, Time } from '../../ui/index.ts'
-import type { Source } from './source-page.tsx'
 
 /** Why webhooks were refused, in words, and the latest of them. */
 export function RefusedTab({ source }: { source: Source }) {

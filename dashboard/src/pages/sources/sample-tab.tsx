@@ -1,9 +1,9 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
+import type { Source } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import { Button, Empty, Notice, ProblemNotice, Section, TextArea, TextField } from '../../ui/index.ts'
 import { EventLink } from '../failures/event-link.tsx'
-import type { Source } from './source-page.tsx'
 
 /** Signs a sample with the secret of the source, and shows the event that it became. */
 export function SampleTab({ source }: { source: Source }) {

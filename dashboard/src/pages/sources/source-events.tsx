@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
-import type { AnswerOf } from '../../api/answers.ts'
+import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import { DataTable, Empty, ProblemNotice, Section, Status, Time, type Column } from '../../ui/index.ts'
 import { EventLink } from '../failures/event-link.tsx'
 
-type Event = AnswerOf<'GET /events'>['data'][number]
+type Event = RowOf<'GET /events'>
 
 const columns: Column<Event>[] = [
   { key: 'event', header: 'Event', cell: ({ id, eventId }) => <EventLink id={id}>{eventId}</EventLink> },

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import type { AnswerOf } from '../../api/answers.ts'
+import type { Source } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   Ago,
@@ -18,8 +18,6 @@ import {
 import { RefusedTab } from './refused-tab.tsx'
 import { SampleTab } from './sample-tab.tsx'
 import { SourceEvents } from './source-events.tsx'
-
-export type Source = AnswerOf<'GET /sources/{name}'>
 
 const route = getRouteApi('/sources/$name')
 

@@ -1,7 +1,7 @@
-import type { AnswerOf, Calls } from 'postern-client/api'
+import type { AnswerOf } from '../../api/answers.ts'
 import { formatDuration, formatNumber, formatPercent, formatTime } from '../../ui/index.ts'
 
-export type Health = AnswerOf<Calls['GET /subscribers/{id}/health']>
+export type Health = AnswerOf<'GET /subscribers/{id}/health'>
 
 const hour = 3_600_000
 const [barWidth, gap, height] = [10, 2, 64]

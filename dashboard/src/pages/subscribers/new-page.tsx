@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import type { AnswerOf, Calls } from 'postern-client/api'
 import { useState, type FormEvent } from 'react'
+import type { AnswerOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   Button,
@@ -88,7 +88,7 @@ export function NewPage() {
   )
 }
 
-function Added({ subscriber }: { subscriber: AnswerOf<Calls['POST /subscribers']> }) {
+function Added({ subscriber }: { subscriber: AnswerOf<'POST /subscribers'> }) {
   const { id, url, testDeliveryId } = subscriber
   return (
     <Page title="The subscriber was added" description={url}>

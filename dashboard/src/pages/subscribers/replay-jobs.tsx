@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import type { Calls, RowOf } from 'postern-client/api'
+import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   DataTable,
@@ -14,7 +14,7 @@ import {
   type Column,
 } from '../../ui/index.ts'
 
-type Job = RowOf<Calls['GET /subscribers/{id}/jobs']>
+type Job = RowOf<'GET /subscribers/{id}/jobs'>
 
 const columns: readonly Column<Job>[] = [
   { key: 'status', header: 'Status', width: '8rem', cell: ({ status }) => <Status value={status} /> },

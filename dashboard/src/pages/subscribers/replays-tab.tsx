@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import type { Calls } from 'postern-client/api'
 import { useState } from 'react'
+import type { BodyOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   Button,
@@ -13,7 +13,7 @@ import {
 } from '../../ui/index.ts'
 import { ReplayJobs } from './replay-jobs.tsx'
 
-type Filter = NonNullable<Calls['POST /subscribers/{id}/replay']['body']>
+type Filter = NonNullable<BodyOf<'POST /subscribers/{id}/replay'>>
 
 const which = [
   { value: 'dead', label: 'Dead: given up' },

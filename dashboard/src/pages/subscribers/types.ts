@@ -1,8 +1,8 @@
-import type { AnswerOf, Calls, RowOf } from 'postern-client/api'
+import type { AnswerOf, BodyOf, RowOf } from '../../api/answers.ts'
 
-export type SubscriberRow = RowOf<Calls['GET /subscribers']>
-export type Subscriber = AnswerOf<Calls['GET /subscribers/{id}']>
-export type SubscriberChange = Calls['PATCH /subscribers/{id}']['body']
+export type SubscriberRow = RowOf<'GET /subscribers'>
+export type Subscriber = AnswerOf<'GET /subscribers/{id}'>
+export type SubscriberChange = BodyOf<'PATCH /subscribers/{id}'>
 export type Condition = Subscriber['conditions'][number]
 
 /** What each state means, in a sentence. */

@@ -1,8 +1,8 @@
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { Download } from 'lucide-react'
-import type { Calls } from 'postern-client/api'
 import { useRef, useState } from 'react'
+import type { RowOf } from '../../api/answers.ts'
 import { addressOf, api } from '../../api/client.ts'
 import { ranges, startOf, useRange } from '../../layout/time-range.ts'
 import {
@@ -25,7 +25,7 @@ import { auditCsv, download, mostExported } from './audit-export.ts'
 import { AuditFilters } from './audit-filters.tsx'
 import { auditQuery, type AuditSearch } from './audit-query.ts'
 
-type Entry = Calls['GET /audit']['answer']['data'][number]
+type Entry = RowOf<'GET /audit'>
 
 const route = getRouteApi('/system/audit')
 

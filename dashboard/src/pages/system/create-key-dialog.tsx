@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import type { Calls } from 'postern-client/api'
 import { useState, type FormEvent } from 'react'
+import type { AnswerOf } from '../../api/answers.ts'
 import { addressOf, api } from '../../api/client.ts'
 import {
   Button,
@@ -16,7 +16,7 @@ import {
 } from '../../ui/index.ts'
 import { scopeNames, scopes, wide, type Scope } from './scopes.ts'
 
-type NewKey = Calls['POST /keys']['answer']
+type NewKey = AnswerOf<'POST /keys'>
 
 const day = 86_400_000
 const ends = [

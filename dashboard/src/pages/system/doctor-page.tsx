@@ -1,12 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { CircleAlert, CircleCheck, TriangleAlert } from 'lucide-react'
-import type { Calls } from 'postern-client/api'
 import { useEffect, useRef, useState } from 'react'
+import type { AnswerOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import { Button, Empty, Notice, Page, ProblemNotice, Progress, Section, Time } from '../../ui/index.ts'
 import { SystemLinks } from './system-links.tsx'
 
-type Finding = Calls['GET /diagnostics']['answer']['findings'][number]
+type Finding = AnswerOf<'GET /diagnostics'>['findings'][number]
 
 interface Run {
   state: 'running' | 'done' | 'stopped'

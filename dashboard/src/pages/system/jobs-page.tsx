@@ -1,6 +1,6 @@
 import { keepPreviousData, useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import type { Calls } from 'postern-client/api'
+import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   Button,
@@ -19,7 +19,7 @@ import {
 } from '../../ui/index.ts'
 import { SystemLinks } from './system-links.tsx'
 
-type Job = Calls['GET /jobs']['answer']['data'][number]
+type Job = RowOf<'GET /jobs'>
 
 const route = getRouteApi('/system/jobs')
 const kinds = [

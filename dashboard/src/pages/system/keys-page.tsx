@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { Plus } from 'lucide-react'
-import type { Calls } from 'postern-client/api'
 import { useState } from 'react'
+import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   Ago,
@@ -21,7 +21,7 @@ import {
 import { CreateKeyDialog } from './create-key-dialog.tsx'
 import { wide } from './scopes.ts'
 
-type Key = Calls['GET /keys']['answer']['data'][number]
+type Key = RowOf<'GET /keys'>
 
 const week = 7 * 86_400_000
 

@@ -1,10 +1,10 @@
 import { Link } from '@tanstack/react-router'
-import type { Calls } from 'postern-client/api'
 import type { ReactNode } from 'react'
+import type { AnswerOf } from '../../api/answers.ts'
 import { useRates } from './use-rates.ts'
 import { Fact, Facts, formatDuration, formatNumber, Section, Status } from '../../ui/index.ts'
 
-export type Queues = Calls['GET /queues']['answer']
+export type Queues = AnswerOf<'GET /queues'>
 type Count = Queues['receiving']['waiting']
 
 /** `10,000+` for a number that is counted no further. */

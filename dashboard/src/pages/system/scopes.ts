@@ -1,6 +1,6 @@
-import type { Calls } from 'postern-client/api'
+import type { BodyOf } from '../../api/answers.ts'
 
-export type Scope = Calls['POST /keys']['body']['scopes'][number]
+export type Scope = BodyOf<'POST /keys'>['scopes'][number]
 
 /** Each scope with what it allows, in the order of the form. */
 export const scopes: Record<Scope, string> = {

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import type { Calls } from 'postern-client/api'
+import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   Badge,
@@ -15,7 +15,7 @@ import {
 } from '../../ui/index.ts'
 import { SystemLinks } from './system-links.tsx'
 
-type Setting = Calls['GET /settings']['answer']['data'][number]
+type Setting = RowOf<'GET /settings'>
 
 const route = getRouteApi('/system/settings')
 const origins = [

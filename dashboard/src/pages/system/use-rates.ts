@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
-import type { AnswerOf, Calls } from 'postern-client/api'
+import type { AnswerOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import { formatNumber } from '../../ui/index.ts'
 
-type History = AnswerOf<Calls['GET /metrics/history']>
+type History = AnswerOf<'GET /metrics/history'>
 
 /** Whole minutes that the rates are the mean of. */
 const minutes = 10

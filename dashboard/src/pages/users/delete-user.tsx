@@ -1,9 +1,9 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Trash2 } from 'lucide-react'
+import type { UserDetail } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import { Button, ProblemNotice, toast, useConfirm } from '../../ui/index.ts'
-import type { UserDetail } from './user-page.tsx'
 
 export function DeleteUser({ user }: { user: UserDetail }) {
   const ask = useConfirm()

@@ -1,10 +1,10 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Ban, CircleCheck, LogOut, UserCog } from 'lucide-react'
+import type { UserDetail } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import { useSession } from '../../api/session.ts'
 import { Button, ProblemNotice, toast, useConfirm } from '../../ui/index.ts'
 import { DeleteUser } from './delete-user.tsx'
-import type { UserDetail } from './user-page.tsx'
 
 const devicesOf = ({ counts }: UserDetail): string => {
   const count = counts.browsers + counts.apps

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import type { AnswerOf, Calls } from 'postern-client/api'
+import type { UserDetail } from '../../api/answers.ts'
 import { api, isProblem } from '../../api/client.ts'
 import { NotFoundPage } from '../../layout/faults.tsx'
 import {
@@ -18,8 +18,6 @@ import {
 } from '../../ui/index.ts'
 import { UserActions } from './user-actions.tsx'
 import { UserActivity, UserApps, UserDevices, UserIdentities } from './user-tabs.tsx'
-
-export type UserDetail = AnswerOf<Calls['GET /users/{id}']>
 
 const route = getRouteApi('/users/$id')
 

@@ -1,11 +1,11 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import type { UserDetail } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import { ProblemNotice, Section, toast, useConfirm } from '../../ui/index.ts'
 import { ActivityTable } from '../account/activity-table.tsx'
 import { AppsTable } from '../account/apps-table.tsx'
 import { DevicesTable, nameOfDevice, type Device } from '../account/devices-table.tsx'
 import { IdentitiesTable } from '../account/identities-table.tsx'
-import type { UserDetail } from './user-page.tsx'
 
 /** Browsers and apps in which the user is signed in. Each can be ended. */
 export function UserDevices({ user: { id, name, email } }: { user: UserDetail }) {

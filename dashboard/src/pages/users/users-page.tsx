@@ -1,7 +1,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { Download } from 'lucide-react'
-import type { AnswerOf, Calls } from 'postern-client/api'
+import type { RowOf } from '../../api/answers.ts'
 import { addressOf, api } from '../../api/client.ts'
 import {
   Ago,
@@ -17,7 +17,7 @@ import {
 import { UserFilterBar } from './filter-bar.tsx'
 import { userFilters, type UserSearch } from './filters.ts'
 
-type User = AnswerOf<Calls['GET /users']>['data'][number]
+type User = RowOf<'GET /users'>
 
 const route = getRouteApi('/users')
 const limit = 50

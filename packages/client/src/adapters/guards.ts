@@ -1,7 +1,8 @@
 import { errorOf, PosternError } from '../errors.ts'
 import { headerOf, type HeaderSource } from '../http.ts'
 import type { Session, Sessions, UserDemands } from '../session/sessions.ts'
-import type { AccessTokenClaims, TokenDemands, Verifier } from '../tokens/verifier.ts'
+import type { AccessTokenClaims } from '../tokens/claims.ts'
+import type { TokenDemands, Verifier } from '../tokens/verifier.ts'
 
 /** What a request must have, and what is then known of it. */
 export type Guard<T> = (request: HeaderSource) => Promise<T>

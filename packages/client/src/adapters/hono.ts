@@ -1,5 +1,6 @@
 import type { Session, Sessions, UserDemands } from '../session/sessions.ts'
-import type { AccessTokenClaims, TokenDemands, Verifier } from '../tokens/verifier.ts'
+import type { AccessTokenClaims } from '../tokens/claims.ts'
+import type { TokenDemands, Verifier } from '../tokens/verifier.ts'
 import { refusalResponse, tokenGuard, userGuard, type Guard } from './guards.ts'
 
 interface Context<Name extends string, T> {

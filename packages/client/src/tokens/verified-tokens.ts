@@ -1,4 +1,4 @@
-import type { AccessTokenClaims } from './verifier.ts'
+import type { AccessTokenClaims } from './claims.ts'
 
 /**
  * Tokens whose signature was verified, so that the next request with the same token costs no verification. Bounded: the least

@@ -1,27 +1,10 @@
 import { errorOf, errorOfResponse, type PosternError } from '../errors.ts'
 import { addressOf, readObject, send, type Fetch } from '../http.ts'
+import type { AccessTokenClaims } from './claims.ts'
 import { bytesOfBase64url, bytesOfText, objectOfPart } from './encoding.ts'
 import { KeySet } from './key-set.ts'
 import { scopesOf } from './scopes.ts'
 import { VerifiedTokens } from './verified-tokens.ts'
-
-/** The claims of an access token (RFC 9068, section 2.2). Frozen: one object is given to all requests with the token. */
-export interface AccessTokenClaims {
-  readonly iss: string
-  /** The user's id; of a token without a user, the client's. */
-  readonly sub: string
-  readonly aud: string | readonly string[]
-  /** Seconds since 1970. */
-  readonly exp: number
-  readonly iat: number
-  readonly jti: string
-  readonly client_id: string
-  readonly scope?: string
-  readonly auth_time?: number
-  /** The session: it can be ended at the service. */
-  readonly sid?: string
-  readonly [claim: string]: unknown
-}
 
 export interface VerifierOptions {
   /** The address of the service, exactly as it is in `iss`. */
