@@ -1,14 +1,15 @@
 // node:test's spec output without its summary per process, and a tally of the leaf tests for test/run.ts.
 import { appendFileSync } from 'node:fs'
-import { relative } from 'node:path'
+import { relative, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { spec } from 'node:test/reporters'
 import type { TestEvent } from 'node:test/reporters'
 import { inspect } from 'node:util'
-import { recordCpuTime, recordCurrentTest, recordFailure } from './results.ts'
+import { cpuSeconds, recordCurrentTest, recordFailure, recordTime } from './results.ts'
 
 const tally = process.env['TEST_TALLY_FILE']
-if (tally !== undefined) process.once('exit', () => recordCpuTime(tally))
+/** The processor time of this process when the last outermost test ended. */
+let cpuBefore = 0
 
 /** One character per event: p passed, f failed, s skipped or to do, > a test began, . a group ended. */
 function record(mark: string): void {
@@ -24,6 +25,15 @@ function failed(names: readonly string[], file: string | undefined, details: obj
     name: names.join(' › '),
     error: inspect(error?.cause ?? error),
   })
+}
+
+/** An outermost test or group has ended. */
+function timed(file: string | undefined, milliseconds: number, tests: boolean): void {
+  if (tally === undefined || file === undefined) return
+  const cpu = cpuSeconds()
+  const wallSeconds = milliseconds / 1000
+  recordTime(tally, { file: relative(process.cwd(), file), wallSeconds, cpuSeconds: cpu - cpuBefore, tests })
+  cpuBefore = cpu
 }
 
 export default async function* report(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
@@ -43,7 +53,9 @@ async function* tallied(source: AsyncIterable<TestEvent>): AsyncGenerator<TestEv
     if (event.type === 'test:start') names[event.data.nesting] = event.data.name
     if (event.type === 'test:pass' || event.type === 'test:fail') {
       const { nesting, details, skip, todo } = event.data
-      const isLeaf = details.type !== 'suite' && previous <= nesting
+      // Node.js reports a file without tests as a test of the file's name.
+      const isFile = nesting === 0 && event.data.file === resolve(event.data.name)
+      const isLeaf = details.type !== 'suite' && previous <= nesting && !isFile
       const failure = event.type === 'test:fail' && failureType(details) !== 'subtestsFailed'
       const ignored = (skip !== undefined && skip !== false) || (todo !== undefined && todo !== false)
       // The tests of a group that is skipped are not reported.
@@ -53,6 +65,7 @@ async function* tallied(source: AsyncIterable<TestEvent>): AsyncGenerator<TestEv
         failed([...names.slice(0, nesting), event.data.name], event.data.file, details)
       } else record(isLeaf && event.type === 'test:pass' ? 'p' : '.')
       previous = nesting
+      if (nesting === 0) timed(event.data.file, details.duration_ms, !isFile)
     }
     // "ℹ tests 3, suites 1, ..." of every single process would drown the results; the totals come once, at the end.
     if (event.type === 'test:diagnostic' && event.data.nesting === 0 && SUMMARY.test(event.data.message))

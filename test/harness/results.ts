@@ -10,16 +10,18 @@ export interface Failure {
   error: string
 }
 
-/** What one process of tests took. */
-export interface ProcessTime {
-  files: readonly string[]
+/** What the tests of one file took. */
+export interface FileTime {
+  file: string
   wallSeconds: number
-  /** User and system time of the process and the children that it has waited for; undefined if it was killed. */
-  cpuSeconds: number | undefined
+  /** User and system time of the process and of the children that it has waited for. */
+  cpuSeconds: number
+  /** Whether the file has tests. */
+  tests: boolean
 }
 
 const MAX_LINES = 60
-const SLOWEST = 10
+const SLOWEST = 20
 /** Linux counts the times of /proc in hundredths of a second, on all platforms of Node.js. */
 const TICKS = 100
 
@@ -47,14 +49,19 @@ export function readCurrentTest(tallyFile: string): string {
   return existsSync(file) ? readFileSync(file, 'utf8') : 'the start'
 }
 
-/** Writes this process's time into a file. To be called as late as possible. */
-export function recordCpuTime(tallyFile: string): void {
+/** User and system time of this process and of the children that it has waited for, in seconds. */
+export function cpuSeconds(): number {
   const { user, system } = process.cpuUsage()
-  appendFileSync(`${tallyFile}.cpu`, String((user + system) / 1e6 + childrenSeconds()))
+  return (user + system) / 1e6 + childrenSeconds()
+}
+
+/** Appends what a test without a group, or an outermost group, took. */
+export function recordTime(tallyFile: string, time: FileTime): void {
+  appendFileSync(`${tallyFile}.times`, `${JSON.stringify(time)}\n`)
 }
 
 /** User and system time of the children that this process has waited for, in seconds; 0 where the platform does not tell. */
-export function childrenSeconds(): number {
+function childrenSeconds(): number {
   if (process.platform !== 'linux') return 0
   const stat = readFileSync('/proc/self/stat', 'utf8')
   // The name of the command, in brackets, may contain blanks. After it, cutime and cstime are fields 13 and 14.
@@ -62,10 +69,22 @@ export function childrenSeconds(): number {
   return (Number(fields[13]) + Number(fields[14])) / TICKS
 }
 
-/** The time that a process recorded, in seconds, or undefined if it was killed before. */
-export function readCpuTime(tallyFile: string): number | undefined {
-  const file = `${tallyFile}.cpu`
-  return existsSync(file) ? Number(readFileSync(file, 'utf8')) : undefined
+/** The times that a process recorded, summed up for each file. */
+export function readTimes(tallyFile: string): FileTime[] {
+  const path = `${tallyFile}.times`
+  if (!existsSync(path)) return []
+  const times = new Map<string, FileTime>()
+  for (const line of readFileSync(path, 'utf8').split('\n').slice(0, -1)) {
+    const time = JSON.parse(line) as FileTime
+    const sum = times.get(time.file)
+    if (sum === undefined) times.set(time.file, time)
+    else {
+      sum.wallSeconds += time.wallSeconds
+      sum.cpuSeconds += time.cpuSeconds
+      sum.tests ||= time.tests
+    }
+  }
+  return [...times.values()]
 }
 
 /** All failures, so that the end of a log says what failed. */
@@ -87,14 +106,13 @@ export function lastLines(output: string): string {
   return output.trimEnd().split('\n').slice(-MAX_LINES).join('\n')
 }
 
-/** The processes that took most wall time, and the sums of all. */
-export function describeSlowest(times: readonly ProcessTime[]): string {
-  const label = ({ files }: ProcessTime) => (files.length > 1 ? 'unit tests' : files.join())
-  const row = (wall: number, cpu: number | undefined, name: string) =>
-    `${wall.toFixed(1).padStart(8)} ${(cpu?.toFixed(1) ?? '-').padStart(8)}  ${name}\n`
+/** The files that took most wall time, and the sums of all. The first file of a process includes the time to load the service. */
+export function describeSlowest(times: readonly FileTime[]): string {
+  const row = (wall: number, cpu: number, name: string) =>
+    `${wall.toFixed(1).padStart(8)} ${cpu.toFixed(1).padStart(8)}  ${name}\n`
   const slowest = times.toSorted((a, b) => b.wallSeconds - a.wallSeconds).slice(0, SLOWEST)
-  const rows = slowest.map((time) => row(time.wallSeconds, time.cpuSeconds, label(time)))
+  const rows = slowest.map((time) => row(time.wallSeconds, time.cpuSeconds, time.file))
   const wall = times.reduce((sum, { wallSeconds }) => sum + wallSeconds, 0)
-  const cpu = times.reduce((sum, { cpuSeconds = 0 }) => sum + cpuSeconds, 0)
-  return `\nSlowest:\n  wall s    CPU s\n${rows.join('')}${row(wall, cpu, `all ${times.length} processes`)}`
+  const cpu = times.reduce((sum, time) => sum + time.cpuSeconds, 0)
+  return `\nSlowest:\n  wall s    CPU s\n${rows.join('')}${row(wall, cpu, `all ${times.length} files`)}`
 }

@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { join, relative } from 'node:path'
+import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
-import { describeFailures, describeSlowest, readCpuTime, readFailures } from '../harness/results.ts'
+import { batchesOf } from '../harness/batches.ts'
+import { describeFailures, describeSlowest, readFailures, readTimes } from '../harness/results.ts'
+import { runProcess } from '../harness/test-process.ts'
 
 const suite = `
 import { describe, test } from 'node:test'
@@ -39,7 +41,9 @@ test('the end of a run names each failed test with its groups, and shows its err
     shown,
     /^\nFailed:\n\n✖ lists\.test\.mjs: lists › pages › has a cursor\n {4}Error: no cursor\n {8}at /,
   )
-  assert.ok(readCpuTime(tallyFile)! > 0)
+  const [time] = readTimes(tallyFile)
+  assert.equal(time?.file, 'lists.test.mjs')
+  assert.ok(time.cpuSeconds > 0)
 })
 
 test('a long error is cut', () => {
@@ -50,11 +54,62 @@ test('a long error is cut', () => {
 
 test('the slowest files come first, with their times and the sums of all', () => {
   const shown = describeSlowest([
-    { files: ['a.test.ts'], wallSeconds: 1, cpuSeconds: 0.5 },
-    { files: ['b.test.ts'], wallSeconds: 20, cpuSeconds: undefined },
+    { file: 'a.test.ts', wallSeconds: 1, cpuSeconds: 0.5, tests: true },
+    { file: 'b.test.ts', wallSeconds: 20, cpuSeconds: 2, tests: true },
   ])
   assert.match(
     shown,
-    / 20\.0 +- {2}b\.test\.ts\n +1\.0 +0\.5 {2}a\.test\.ts\n +21\.0 +0\.5 {2}all 2 processes\n$/,
+    / 20\.0 +2\.0 {2}b\.test\.ts\n +1\.0 +0\.5 {2}a\.test\.ts\n +21\.0 +2\.5 {2}all 2 files\n$/,
   )
+})
+
+test('files of one folder share processes, and those that load the machine begin first, each alone', () => {
+  const http = Array.from({ length: 9 }, (_, index) => `test/http/${index}.test.ts`)
+  const batches = batchesOf(['test/attacks/a.test.ts', 'test/chaos/chaos.test.ts', ...http])
+  assert.deepEqual(batches, [
+    ['test/chaos/chaos.test.ts'],
+    ['test/attacks/a.test.ts'],
+    http.slice(0, 8),
+    http.slice(8),
+  ])
+})
+
+describe('a process of tests', () => {
+  const run = async (files: Record<string, string>) => {
+    for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content)
+    const paths = Object.keys(files).map((name) => relative(process.cwd(), join(folder, name)))
+    const tallyFile = join(folder, `process-${Object.keys(files).join()}`)
+    return runProcess({
+      name: 'a',
+      files: paths,
+      tallyFile,
+      nodeOptions: [],
+      package: undefined,
+      stream: false,
+    })
+  }
+  const passing = `import { test } from 'node:test'\ntest('passes', () => {})`
+
+  test('counts the tests of all its files', async () => {
+    const { passed, failed, times } = await run({ '1.test.mjs': passing, '2.test.mjs': suite })
+    assert.deepEqual([passed, failed, times.length], [2, 1, 2])
+  })
+
+  test('fails when a file has no test', async () => {
+    const { passed, failed, failures } = await run({ '1.test.mjs': passing, '3.test.mjs': '' })
+    assert.deepEqual([passed, failed], [1, 1])
+    assert.match(failures[0]!.name, /^no test ran in .*3\.test\.mjs$/)
+  })
+
+  test('fails when a test ends the process, and names it', async () => {
+    const exits = `import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+test('exits', async () => {
+  await setTimeout(100)
+  process.exit(0)
+})`
+    const { failed, failures } = await run({ '4.test.mjs': exits, '5.test.mjs': passing })
+    assert.equal(failed, 1)
+    assert.equal(failures[0]!.name, 'ended with 0, during "exits"')
+  })
 })

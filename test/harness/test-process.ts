@@ -1,0 +1,149 @@
+// One process of tests: starts it, watches that it goes on, and reads what its tests recorded.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  lastLines,
+  readCurrentTest,
+  readFailures,
+  readTimes,
+  type Failure,
+  type FileTime,
+} from './results.ts'
+
+/** Milliseconds. For a test that hangs, and for no other: a machine that shares its cores takes twenty times as long for a test. */
+const TEST_TIMEOUT = 600_000
+/** A process without any progress for longer than a test may last is stuck in a loop that no timer interrupts. */
+const STUCK_AFTER = TEST_TIMEOUT + 30_000
+/** All tests have ended and the process stays: a server, a pool or a timer was left open. */
+const LEFT_OPEN_AFTER = 120_000
+
+const root = join(import.meta.dirname, '..', '..')
+
+export interface Counts {
+  passed: number
+  failed: number
+  skipped: number
+}
+
+export interface Outcome extends Counts {
+  failures: Failure[]
+  times: FileTime[]
+}
+
+export interface ProcessOptions {
+  /** What to call the files in messages. */
+  name: string
+  files: readonly string[]
+  /** A path that the process may use, with endings of its own. */
+  tallyFile: string
+  /** Options of node. */
+  nodeOptions: readonly string[]
+  /** The folder of the installed package, if the tests are to use that. */
+  package: string | undefined
+  /** Prints the output as it comes, not at the end. */
+  stream: boolean
+}
+
+const running = new Set<ChildProcess>()
+
+/** Ends all processes of tests. */
+export function stopProcesses(signal: NodeJS.Signals): void {
+  for (const child of running) child.kill(signal)
+}
+
+/** Runs the files in one process, one after the other. */
+export async function runProcess(options: ProcessOptions): Promise<Outcome> {
+  const { name, files, tallyFile, stream } = options
+  writeFileSync(tallyFile, '')
+  const began = performance.now()
+  const child = start(options)
+  running.add(child)
+  const output: Buffer[] = []
+  for (const source of [child.stdout!, child.stderr!]) {
+    source.on('data', (chunk: Buffer) => {
+      output.push(chunk)
+      if (stream) process.stdout.write(chunk)
+    })
+  }
+  const { code, reason } = await ending(child, tallyFile)
+  running.delete(child)
+  if (!stream) {
+    process.stdout.write(`\n${name} (${((performance.now() - began) / 1000).toFixed(1)} s)\n`)
+    for (const chunk of output) process.stdout.write(chunk)
+  }
+
+  const { begun, ended, ...counts } = readTally(tallyFile)
+  const outcome = { ...counts, failures: readFailures(tallyFile), times: readTimes(tallyFile) }
+  const missing = files.filter((file) => !outcome.times.some((time) => time.file === file && time.tests))
+  // Some files have no test on one of the engines, or of a name.
+  const partial =
+    'TEST_ENGINE' in process.env || options.nodeOptions.some((it) => it.startsWith('--test-name'))
+  let fault = reason
+  if (code !== 0 && outcome.failed === 0) fault ||= `ended with ${code}`
+  // A call of process.exit leaves the other tests out, and may even look like a success.
+  if (begun > ended) fault = `${fault || `ended with ${code}`}, during "${readCurrentTest(tallyFile)}"`
+  else if (missing.length > 0 && (!partial || outcome.times.length === 0))
+    fault ||= `no test ran in ${missing.join(', ')}`
+  if (fault) {
+    outcome.failed++
+    process.stdout.write(`✖ ${name}: ${fault}\n`)
+    const error = lastLines(Buffer.concat(output).toString())
+    outcome.failures.push({ file: name, name: fault, error })
+  }
+  return outcome
+}
+
+function start({ files, tallyFile, nodeOptions, package: installed }: ProcessOptions): ChildProcess {
+  const options = [
+    ...(installed === undefined ? [] : ['--import', join(import.meta.dirname, 'use-package.ts')]),
+    '--test',
+    '--test-isolation=none',
+    `--test-timeout=${TEST_TIMEOUT}`,
+    `--test-reporter=${join(import.meta.dirname, 'reporter.ts')}`,
+    ...nodeOptions,
+  ]
+  return spawn(process.execPath, [...options, ...files], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      ...process.env,
+      TEST_TALLY_FILE: tallyFile,
+      ...(installed !== undefined && { POSTERN_PACKAGE: installed }),
+      ...(process.stdout.isTTY ? { FORCE_COLOR: '1' } : {}),
+    },
+  })
+}
+
+/** Waits for the end of a process, and kills it when it makes no progress; `reason` is empty if it ended by itself. */
+async function ending(
+  child: ChildProcess,
+  tallyFile: string,
+): Promise<{ code: number | NodeJS.Signals | null; reason: string }> {
+  let reason = ''
+  const watch = setInterval(() => {
+    const idle = Date.now() - statSync(tallyFile).mtimeMs
+    const { begun, ended } = readTally(tallyFile)
+    const limit = begun > 0 && begun === ended ? LEFT_OPEN_AFTER : STUCK_AFTER
+    if (idle < limit) return
+    const what = limit === STUCK_AFTER ? 'no progress' : 'all tests have ended, but something was left open'
+    reason = `killed after ${limit / 1000} s: ${what}`
+    child.kill('SIGKILL')
+  }, 1000)
+  const code = await new Promise<number | NodeJS.Signals | null>((done) => {
+    child.once('error', (error) => {
+      reason = error.message
+      done(1)
+    })
+    child.once('close', (exitCode, signal) => done(exitCode ?? signal))
+  })
+  clearInterval(watch)
+  return { code, reason }
+}
+
+function readTally(file: string): Counts & { begun: number; ended: number } {
+  const marks = readFileSync(file, 'utf8')
+  const count = (mark: string) => marks.split(mark).length - 1
+  const [begun, passed, failed, skipped] = [count('>'), count('p'), count('f'), count('s')]
+  return { begun, passed, failed, skipped, ended: passed + failed + skipped + count('.') }
+}
