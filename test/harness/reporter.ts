@@ -5,13 +5,13 @@ import { Readable } from 'node:stream'
 import { spec } from 'node:test/reporters'
 import type { TestEvent } from 'node:test/reporters'
 import { inspect } from 'node:util'
-import { cpuSeconds, recordCurrentTest, recordFailure, recordTime } from './results.ts'
+import { cpuSeconds, recordCurrentTest, recordEmpty, recordFailure, recordTime } from './results.ts'
 
 const tally = process.env['TEST_TALLY_FILE']
 /** The processor time of this process when the last outermost test ended. */
 let cpuBefore = 0
 
-/** One character per event: p passed, f failed, s skipped or to do, > a test began, . a group ended. */
+/** One character per event: p passed, f failed, s skipped or to do, > a test began, . a group ended, e all have ended. */
 function record(mark: string): void {
   if (tally) appendFileSync(tally, mark)
 }
@@ -27,24 +27,27 @@ function failed(names: readonly string[], file: string | undefined, details: obj
   })
 }
 
-/** An outermost test or group has ended. */
-function timed(file: string | undefined, milliseconds: number, tests: boolean): void {
-  if (tally === undefined || file === undefined) return
+/** An outermost test or group of a file has ended. */
+function timed(file: string, milliseconds: number): void {
+  if (tally === undefined) return
   const cpu = cpuSeconds()
   const wallSeconds = milliseconds / 1000
-  recordTime(tally, { file: relative(process.cwd(), file), wallSeconds, cpuSeconds: cpu - cpuBefore, tests })
+  recordTime(tally, { file: relative(process.cwd(), file), wallSeconds, cpuSeconds: cpu - cpuBefore })
   cpuBefore = cpu
 }
 
 export default async function* report(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const output = Readable.from(tallied(source)).pipe(new spec())
   yield* output as AsyncIterable<string>
+  record('e')
 }
 
 async function* tallied(source: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
   // The deepest nesting reported since the last event at a level: a test that follows its own subtests is no leaf.
   let previous = 0
   const names: string[] = []
+  // A group that a function of the harness declares is of the file that has its tests.
+  let file: string | undefined
   for await (const event of source) {
     if (event.type === 'test:dequeue') {
       record('>')
@@ -65,7 +68,12 @@ async function* tallied(source: AsyncIterable<TestEvent>): AsyncGenerator<TestEv
         failed([...names.slice(0, nesting), event.data.name], event.data.file, details)
       } else record(isLeaf && event.type === 'test:pass' ? 'p' : '.')
       previous = nesting
-      if (nesting === 0) timed(event.data.file, details.duration_ms, !isFile)
+      if (event.data.file?.includes('.test.')) file = event.data.file
+      if (nesting === 0 && file !== undefined) {
+        if (isFile && tally) recordEmpty(tally, relative(process.cwd(), file))
+        timed(file, details.duration_ms)
+        file = undefined
+      }
     }
     // "ℹ tests 3, suites 1, ..." of every single process would drown the results; the totals come once, at the end.
     if (event.type === 'test:diagnostic' && event.data.nesting === 0 && SUMMARY.test(event.data.message))

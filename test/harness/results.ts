@@ -16,8 +16,6 @@ export interface FileTime {
   wallSeconds: number
   /** User and system time of the process and of the children that it has waited for. */
   cpuSeconds: number
-  /** Whether the file has tests. */
-  tests: boolean
 }
 
 const MAX_LINES = 60
@@ -69,6 +67,17 @@ function childrenSeconds(): number {
   return (Number(fields[13]) + Number(fields[14])) / TICKS
 }
 
+/** Appends the name of a file that has no test. */
+export function recordEmpty(tallyFile: string, file: string): void {
+  appendFileSync(`${tallyFile}.empty`, `${file}\n`)
+}
+
+/** The files that have no test. */
+export function readEmpty(tallyFile: string): string[] {
+  const path = `${tallyFile}.empty`
+  return existsSync(path) ? readFileSync(path, 'utf8').split('\n').slice(0, -1) : []
+}
+
 /** The times that a process recorded, summed up for each file. */
 export function readTimes(tallyFile: string): FileTime[] {
   const path = `${tallyFile}.times`
@@ -81,7 +90,6 @@ export function readTimes(tallyFile: string): FileTime[] {
     else {
       sum.wallSeconds += time.wallSeconds
       sum.cpuSeconds += time.cpuSeconds
-      sum.tests ||= time.tests
     }
   }
   return [...times.values()]

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import {
   lastLines,
   readCurrentTest,
+  readEmpty,
   readFailures,
   readTimes,
   type Failure,
@@ -54,7 +55,7 @@ export function stopProcesses(signal: NodeJS.Signals): void {
 
 /** Runs the files in one process, one after the other. */
 export async function runProcess(options: ProcessOptions): Promise<Outcome> {
-  const { name, files, tallyFile, stream } = options
+  const { name, tallyFile, nodeOptions, stream } = options
   writeFileSync(tallyFile, '')
   const began = performance.now()
   const child = start(options)
@@ -73,18 +74,18 @@ export async function runProcess(options: ProcessOptions): Promise<Outcome> {
     for (const chunk of output) process.stdout.write(chunk)
   }
 
-  const { begun, ended, ...counts } = readTally(tallyFile)
+  const { begun, ended, complete, ...counts } = readTally(tallyFile)
   const outcome = { ...counts, failures: readFailures(tallyFile), times: readTimes(tallyFile) }
-  const missing = files.filter((file) => !outcome.times.some((time) => time.file === file && time.tests))
-  // Some files have no test on one of the engines, or of a name.
-  const partial =
-    'TEST_ENGINE' in process.env || options.nodeOptions.some((it) => it.startsWith('--test-name'))
   let fault = reason
   if (code !== 0 && outcome.failed === 0) fault ||= `ended with ${code}`
   // A call of process.exit leaves the other tests out, and may even look like a success.
-  if (begun > ended) fault = `${fault || `ended with ${code}`}, during "${readCurrentTest(tallyFile)}"`
-  else if (missing.length > 0 && (!partial || outcome.times.length === 0))
-    fault ||= `no test ran in ${missing.join(', ')}`
+  if (!complete) fault ||= `ended with ${code} before all tests had run`
+  if (begun > ended) fault += `, during "${readCurrentTest(tallyFile)}"`
+  const empty = readEmpty(tallyFile)
+  // Some files have no test on one of the engines, or of a name.
+  const partial =
+    'TEST_ENGINE' in process.env || nodeOptions.some((option) => option.startsWith('--test-name'))
+  if (empty.length > 0 && !partial) fault ||= `no test ran in ${empty.join(', ')}`
   if (fault) {
     outcome.failed++
     process.stdout.write(`✖ ${name}: ${fault}\n`)
@@ -141,9 +142,16 @@ async function ending(
   return { code, reason }
 }
 
-function readTally(file: string): Counts & { begun: number; ended: number } {
+function readTally(file: string): Counts & { begun: number; ended: number; complete: boolean } {
   const marks = readFileSync(file, 'utf8')
   const count = (mark: string) => marks.split(mark).length - 1
   const [begun, passed, failed, skipped] = [count('>'), count('p'), count('f'), count('s')]
-  return { begun, passed, failed, skipped, ended: passed + failed + skipped + count('.') }
+  return {
+    begun,
+    passed,
+    failed,
+    skipped,
+    ended: passed + failed + skipped + count('.'),
+    complete: marks.endsWith('e'),
+  }
 }

@@ -54,8 +54,8 @@ test('a long error is cut', () => {
 
 test('the slowest files come first, with their times and the sums of all', () => {
   const shown = describeSlowest([
-    { file: 'a.test.ts', wallSeconds: 1, cpuSeconds: 0.5, tests: true },
-    { file: 'b.test.ts', wallSeconds: 20, cpuSeconds: 2, tests: true },
+    { file: 'a.test.ts', wallSeconds: 1, cpuSeconds: 0.5 },
+    { file: 'b.test.ts', wallSeconds: 20, cpuSeconds: 2 },
   ])
   assert.match(
     shown,
@@ -110,6 +110,6 @@ test('exits', async () => {
 })`
     const { failed, failures } = await run({ '4.test.mjs': exits, '5.test.mjs': passing })
     assert.equal(failed, 1)
-    assert.equal(failures[0]!.name, 'ended with 0, during "exits"')
+    assert.equal(failures[0]!.name, 'ended with 0 before all tests had run, during "exits"')
   })
 })
