@@ -6,7 +6,7 @@ const day = 86_400_000
 const notice = 14 * day
 
 /** API keys that expire within two weeks. */
-export async function expiringKeys({ reader }: Database, now: number): Promise<Attention[]> {
+export async function expiringKeys({ readerAside: reader }: Database, now: number): Promise<Attention[]> {
   const keys = await reader
     .selectFrom('api_keys')
     .select(['id', 'name', 'expires_at'])

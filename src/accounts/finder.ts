@@ -5,7 +5,7 @@ import type { Database } from '../storage/database.ts'
 import type { ApiKeys } from './tokens/api-keys.ts'
 
 /** Finds people by their id, or the beginning of their e-mail address or name, and one device by its id. */
-export function userFinder({ reader, engine }: Database): Finder {
+export function userFinder({ readerAside: reader, engine }: Database): Finder {
   const collation = engine === 'postgres' ? sql` collate "C"` : sql``
   const beginning = async (column: 'email' | 'name', text: string) => {
     const low = sql`lower(${sql.ref(column)})${collation}`

@@ -8,7 +8,10 @@ const hour = 3_600_000
 const notice = 3 * hour
 
 /** Subscribers that fail, that were disabled because they failed, and those with an older secret that ends soon. */
-export async function emittingAttention({ reader }: Database, now: number): Promise<Attention[]> {
+export async function emittingAttention(
+  { readerAside: reader }: Database,
+  now: number,
+): Promise<Attention[]> {
   const failing = await reader
     .selectFrom('subscribers')
     .select(['id', 'url', 'description', 'owner', 'failing_since'])

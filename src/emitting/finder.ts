@@ -6,7 +6,7 @@ import type { EventCatalogue } from './events/event-catalogue.ts'
 const mostSearched = 2_000
 
 /** Finds subscribers by id, host, owner or description, their owners, deliveries by number, and declared event types. */
-export function emittingFinder({ reader }: Database, catalogue: EventCatalogue): Finder {
+export function emittingFinder({ readerAside: reader }: Database, catalogue: EventCatalogue): Finder {
   return {
     scope: 'subscribers:read',
     async find(text) {

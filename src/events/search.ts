@@ -1,4 +1,3 @@
-import { setImmediate as turnOfTheLoop } from 'node:timers/promises'
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import type { Database } from '../storage/database.ts'
 import { translateError } from '../storage/unavailable.ts'
@@ -24,7 +23,7 @@ export interface FoundPage {
   nextCursor: number | null
 }
 
-/** Rows that one statement examines: a few milliseconds on SQLite, whose reads block the event loop. */
+/** Rows that one statement examines: a few milliseconds, so that others have their turn. */
 const chunk = 1_000
 /** Statements of one page, and milliseconds. Then the page ends with fewer rows, and its cursor continues the search. */
 const mostChunks = 50
@@ -106,8 +105,6 @@ async function walk(
     if (rows.length > limit) return { rows, through: rows.at(-1)!.id }
     if (end === undefined) return { rows, through: undefined }
     position = end
-    // Others have their turn between two statements of SQLite's.
-    await turnOfTheLoop()
   }
   return { rows, through: position }
 }
@@ -163,9 +160,8 @@ function select(
 
 /** On PostgreSQL on the primary: the locks that the horizon is read from cannot be seen on a standby. */
 async function run<Row>(database: Database, query: RawBuilder<unknown>): Promise<Row[]> {
-  const { sql: text, parameters } = query.compile(database.reader)
-  if (database.engine === 'sqlite')
-    return database.readConnection.all<Row & object>(text, parameters as number[])
+  if (database.engine === 'sqlite') return (await query.execute(database.readerAside)).rows as Row[]
+  const { sql: text, parameters } = query.compile(database.readerAside)
   try {
     return await database.lists(async () => (await database.pool.query(text, [...parameters])).rows as Row[])
   } catch (error) {

@@ -42,13 +42,13 @@ export class ProviderStore {
 
   /** Users whose first identity is of this provider. */
   async users(provider: string): Promise<number> {
-    const some = this.#database.reader
+    const some = this.#database.readerAside
       .selectFrom('users')
       .select('id')
       .where('provider', '=', provider)
       .limit(countAtMost)
       .as('some')
-    const { count } = await this.#database.reader
+    const { count } = await this.#database.readerAside
       .selectFrom(some)
       .select((eb) => eb.fn.countAll<number>().as('count'))
       .executeTakeFirstOrThrow()
@@ -57,7 +57,7 @@ export class ProviderStore {
 
   /** The newest entry of a check; `undefined` without one. */
   async lastCheck(provider: string): Promise<LastCheck | undefined> {
-    const row = await this.#database.reader
+    const row = await this.#database.readerAside
       .selectFrom('audit_log')
       .select(['created_at', 'detail'])
       .where('provider', '=', provider)
@@ -72,7 +72,7 @@ export class ProviderStore {
   }
 
   async #count(provider: string, action: CountedAction, now: number): Promise<{ day: number; week: number }> {
-    const newest = this.#database.reader
+    const newest = this.#database.readerAside
       .selectFrom('audit_log')
       .select('created_at')
       .where('provider', '=', provider)
@@ -81,7 +81,7 @@ export class ProviderStore {
       .orderBy('created_at', 'desc')
       .limit(countAtMost)
       .as('newest')
-    const counts = await this.#database.reader
+    const counts = await this.#database.readerAside
       .selectFrom(newest)
       .select((eb) => [
         eb.fn.countAll<number>().as('week'),

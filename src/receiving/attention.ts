@@ -17,7 +17,7 @@ interface Failing {
 
 /** Handlers whose events failed within the last day and were not processed since. */
 export async function failingHandlers(
-  { reader }: Database,
+  { readerAside: reader }: Database,
   planOf: PlanOf,
   now: number,
 ): Promise<Attention[]> {

@@ -141,6 +141,11 @@ interface CommonDatabase {
   /** Reads only. On SQLite it has its own connection, which writers never block. */
   readonly reader: Queryable
   /**
+   * As `reader`, for reads that may take milliseconds, such as those of pages. On SQLite they run in a thread of their own, one after
+   * the other, so that acknowledgements do not wait for them.
+   */
+  readonly readerAside: Queryable
+  /**
    * Runs `work` in a transaction that commits when it resolves and rolls back when it throws.
    * @throws StorageUnavailable; if the database became unavailable during the commit, it is unknown whether the commit is durable.
    * Callers make a repetition harmless by unique keys and claims.

@@ -58,7 +58,7 @@ export async function countQueues(database: Database, now: number): Promise<Queu
   }
 }
 
-async function one({ reader }: Database, query: RawBuilder<Row>): Promise<Row> {
+async function one({ readerAside: reader }: Database, query: RawBuilder<Row>): Promise<Row> {
   const { rows } = await query.execute(reader)
   return rows[0]!
 }

@@ -36,7 +36,7 @@ export async function readDatabaseSize(database: Database): Promise<DatabaseSize
 
 /** The number of rows of each table, largest first, without reading the rows. */
 export async function readTableSizes(database: Database): Promise<TableSize[]> {
-  const tables = database.engine === 'sqlite' ? tablesOfFile(database) : await tablesOfServer(database)
+  const tables = database.engine === 'sqlite' ? await tablesOfFile(database) : await tablesOfServer(database)
   return tables.toSorted((one, other) => other.rows - one.rows || (one.name < other.name ? -1 : 1))
 }
 
@@ -53,21 +53,25 @@ function sizeOfFile({ file, readConnection }: SqliteDatabase): DatabaseSize {
   }
 }
 
-function tablesOfFile({ readConnection }: SqliteDatabase): TableSize[] {
-  const tables = readConnection.all<{ name: string; wr: number }>(
-    `select name, wr from pragma_table_list where schema = 'main' and type = 'table' and name not like 'sqlite%'`,
-  )
-  return tables.map(({ name, wr }) => {
-    const table = `"${name.replaceAll('"', '""')}"`
-    // Each of the two reads one row.
-    const statement =
+async function tablesOfFile({ readerAside: reader }: SqliteDatabase): Promise<TableSize[]> {
+  const { rows: tables } = await sql<{ name: string; wr: number }>`
+    select name, wr from pragma_table_list
+    where schema = 'main' and type = 'table' and name not like 'sqlite%'`.execute(reader)
+  const sizes = tables.map(async ({ name, wr }): Promise<TableSize> => {
+    const table = sql.table(name)
+    // Each of the two subqueries of the second one reads one row.
+    const { rows } = await (
       wr === 1
-        ? `select count(*) as rows from (select 1 from ${table} limit ${mostCounted + 1})`
-        : `select coalesce((select max(rowid) from ${table}) - (select min(rowid) from ${table}) + 1, 0) as rows`
-    const rows = readConnection.get<{ rows: number }>(statement)?.rows ?? 0
-    const isEstimate = wr === 1 ? rows > mostCounted : rows > 1
-    return { name, rows, isEstimate, bytes: null }
+        ? sql<{
+            rows: number
+          }>`select count(*) as rows from (select 1 from ${table} limit ${mostCounted + 1})`
+        : sql<{ rows: number }>`
+            select coalesce((select max(rowid) from ${table}) - (select min(rowid) from ${table}) + 1, 0) as rows`
+    ).execute(reader)
+    const count = rows[0]?.rows ?? 0
+    return { name, rows: count, isEstimate: wr === 1 ? count > mostCounted : count > 1, bytes: null }
   })
+  return Promise.all(sizes)
 }
 
 async function tablesOfServer({ reader }: Database): Promise<TableSize[]> {

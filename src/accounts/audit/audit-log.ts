@@ -72,7 +72,7 @@ export class AuditLog {
   /** @param limit entries at most. @throws Problem `invalid-cursor` */
   async page(filter: AuditFilter, limit: number, cursor: string | undefined): Promise<PageOfRows<AuditRow>> {
     const scope = scopeOf(filter)
-    let query = this.#database.reader.selectFrom('audit_log').selectAll()
+    let query = this.#database.readerAside.selectFrom('audit_log').selectAll()
     if (filter.action) query = query.where('action', '=', filter.action)
     if (filter.userId) query = query.where('user_id', '=', filter.userId)
     if (filter.actor) query = query.where('actor', '=', filter.actor)

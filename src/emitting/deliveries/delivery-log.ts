@@ -55,7 +55,7 @@ export interface DeliveryPage<Filter = DeliveryFilter> {
   cursor: string | undefined
 }
 
-/** Deliveries that one statement examines: a few milliseconds on SQLite, whose reads block the event loop. */
+/** Deliveries that one statement examines: a few milliseconds. */
 const chunk = 500
 /** Statements of one page. Then the page ends with fewer rows, and its cursor continues the search. */
 const mostChunks = 6
@@ -99,7 +99,7 @@ export class DeliveryLog {
     reach: Reach,
     { query, limit, cursor }: { query: unknown; limit: number; cursor: string | undefined },
   ): Promise<PageOfRows<OwnedEntry>> {
-    const { reader: db, engine } = this.#database
+    const { readerAside: db, engine } = this.#database
     const source = await sourceOf({ db, engine }, filter)
     const scope = scopeOf(source, query)
     let behind = cursor === undefined ? newest : readPlace(this.#cursors.decode(scope, cursor))
@@ -135,7 +135,7 @@ export class DeliveryLog {
     if (until !== undefined) conditions.push(sql`deliveries.created_at < ${until}`)
     if (responseClass) conditions.push(answeredWith(responseClass))
     if (conditions.length === 0) return [...places]
-    const rows = await this.#database.reader
+    const rows = await this.#database.readerAside
       .selectFrom('deliveries')
       .select('id')
       .where(
@@ -155,7 +155,7 @@ export class DeliveryLog {
   async #entriesOf(places: readonly Place[]): Promise<OwnedEntry[]> {
     if (places.length === 0) return []
     const ids = places.map(({ id }) => id)
-    const rows = await entries(this.#database.reader)
+    const rows = await entries(this.#database.readerAside)
       .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
       .select(['subscribers.url', 'subscribers.owner'])
       .where(isOneOf(this.#database.engine, 'deliveries.id', ids))
@@ -166,7 +166,7 @@ export class DeliveryLog {
 
   /** One delivery with its newest attempts, in their order. @throws Problem `not-found`, also outside the caller's reach */
   async get(id: number, reach: Reach): Promise<DeliveryDetail> {
-    const db = this.#database.reader
+    const db = this.#database.readerAside
     const found = await entries(db)
       .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
       .select(['subscribers.url', 'subscribers.owner', 'subscribers.signing'])

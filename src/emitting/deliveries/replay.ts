@@ -90,7 +90,7 @@ export class Replay {
 
   /** The number of deliveries that a bulk replay would send. */
   async count(subscriberId: string, filter: DeliveryFilter): Promise<number> {
-    return (await measure(this.#database.reader, subscriberId, filter, this.#clock.now())).total
+    return (await measure(this.#database.readerAside, subscriberId, filter, this.#clock.now())).total
   }
 
   /**

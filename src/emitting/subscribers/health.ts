@@ -77,7 +77,7 @@ export class Health {
   /** Their sums since an hour. The rows have no hour and no class, and a subscriber can have several. */
   totals(subscriberIds: readonly string[], since: number): Promise<SubscriberHoursTable[]> {
     const until = Number.MAX_SAFE_INTEGER
-    const { reader, engine } = this.#parts.database
+    const { readerAside: reader, engine } = this.#parts.database
     if (engine === 'postgres')
       return this.#read(subscriberIds, since, until, async () => {
         // For each of them by its index: of many at once, the planner would read the hours of all.
@@ -127,7 +127,7 @@ export class Health {
   }
 
   #written(subscriberIds: readonly string[], since: number, until: number): Promise<SubscriberHoursTable[]> {
-    return this.#parts.database.reader
+    return this.#parts.database.readerAside
       .selectFrom('subscriber_hours')
       .selectAll()
       .where('subscriber_id', 'in', [...subscriberIds])
@@ -204,7 +204,7 @@ export class Health {
     this.#sweptAt = now
     try {
       while (!this.#stopped) {
-        const old = await database.reader
+        const old = await database.readerAside
           .selectFrom('subscriber_hours')
           .select(['subscriber_id', 'hour'])
           .where('hour', '<', now - kept)

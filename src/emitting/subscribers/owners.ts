@@ -60,7 +60,7 @@ export class Owners {
       keys: [{ name: 'owner', type: 'text' }],
       query: text === undefined ? {} : { text },
     }
-    let query = database.reader
+    let query = database.readerAside
       .selectFrom('subscribers')
       .select('owner')
       .where('owner', 'is not', null)
@@ -123,7 +123,7 @@ export class Owners {
   }
 
   async #subscribersOf(owner: string): Promise<OwnSubscriber[]> {
-    const rows = await this.#parts.database.reader
+    const rows = await this.#parts.database.readerAside
       .selectFrom('subscribers')
       .select(['id', 'status', 'failing_since'])
       .where('owner', '=', owner)
@@ -136,7 +136,7 @@ export class Owners {
   /** The newest delivery of each subscriber: one seek of an index for each. */
   async #lastDeliveries(ids: readonly string[]): Promise<Map<string, NonNullable<Owner['lastDelivery']>>> {
     if (ids.length === 0) return new Map()
-    const rows = await this.#parts.database.reader
+    const rows = await this.#parts.database.readerAside
       .selectFrom('subscribers as s')
       .innerJoin('deliveries as d', (join) =>
         join.on(
@@ -157,7 +157,7 @@ export class Owners {
     owners: readonly string[],
     now: number,
   ): Promise<Map<string, number>> {
-    const rows = await this.#parts.database.reader
+    const rows = await this.#parts.database.readerAside
       .selectFrom(table)
       .select(['owner', (eb) => eb.fn.max<number>('expires_at').as('end')])
       .where('owner', 'in', [...owners])

@@ -173,7 +173,7 @@ export class Subscribers {
         ...(url !== undefined && { url }),
       },
     }
-    let query = database.reader
+    let query = database.readerAside
       .selectFrom('subscribers')
       .selectAll()
       .$if(owner !== undefined, (all) => all.where('owner', owner === null ? 'is' : '=', owner!))

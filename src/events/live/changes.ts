@@ -57,7 +57,7 @@ export class ChangeWatch {
 
   /** @throws StorageUnavailable */
   async look(): Promise<Changes> {
-    const { rows } = await recent.execute(this.#database.reader)
+    const { rows } = await recent.execute(this.#database.readerAside)
     const before = this.#before
     const now = new Map<string, string>()
     const changes: Changes = { topics: new Set(), events: [] }

@@ -49,7 +49,7 @@ export class ClientSignIns {
     await clients.get(clientId)
     const scope = scopeOf(clientId)
     const now = clock.now()
-    let query = database.reader
+    let query = database.readerAside
       .selectFrom('token_families as family')
       .innerJoin('users', 'users.id', 'family.user_id')
       .select(['family.id', 'family.user_id as userId', 'family.provider', 'family.address', 'family.scope'])

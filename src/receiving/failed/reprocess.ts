@@ -47,7 +47,7 @@ export class Reprocessing {
 
   /** The number of events that a job would reprocess. */
   async count(filter: FailedFilter): Promise<number> {
-    return (await measure(this.#database.reader, this.#database.engine, filter)).total
+    return (await measure(this.#database.readerAside, this.#database.engine, filter)).total
   }
 
   /** Creates a job. A worker carries it out in steps. */

@@ -82,12 +82,12 @@ const isWaitingOrFailed = sql<SqlBool>`(event_queue.status = 'failed' or (event_
 
 /** Returns failed events with their last failure, newest first. @param before only events below this number */
 export function listFailed(
-  { reader, engine }: Pick<Database, 'reader' | 'engine'>,
+  { readerAside, engine }: Pick<Database, 'readerAside' | 'engine'>,
   filter: FailedFilter,
   before: number | undefined,
   limit: number,
 ) {
-  return failedEvents(reader, engine, filter)
+  return failedEvents(readerAside, engine, filter)
     .$if(before !== undefined, (rows) => rows.where('event_queue.event', '<', before!))
     .select([
       'event_queue.event',

@@ -128,13 +128,13 @@ function listRoute(app: App, { database, cursors, clock }: FailureRouteParts): v
       }
       const before = query.cursor === undefined ? undefined : cursors.decode(scope, query.cursor)
       const now = clock.now()
-      const rows = await listGroups(database.reader, filter, now, {
+      const rows = await listGroups(database.readerAside, filter, now, {
         ...(before && { before: before as unknown as readonly [number, string] }),
         limit: limit + 1,
       })
       const page = cursors.page(scope, rows, limit, ({ last_at, id }) => [last_at, id])
       const ids = page.rows.map(({ id }) => id)
-      const hours = await readHours(database.reader, ids, now - shown.list)
+      const hours = await readHours(database.readerAside, ids, now - shown.list)
       return viewPage(page, (row) => viewGroup(row, hours.get(row.id)))
     },
   )
@@ -149,7 +149,7 @@ function detailRoute(app: App, parts: FailureRouteParts): void {
     },
     async ({ params: { id } }) => {
       const { database, clock } = parts
-      const { reader } = database
+      const { readerAside: reader } = database
       const row = await findGroup(parts, id)
       const hours = await readHours(reader, [id], clock.now() - shown.one)
       const sample = await readSample(reader, id)
@@ -269,12 +269,12 @@ async function setState(
     if (changed.numUpdatedRows === 0n) throw notFound()
     await record(tx, { action, target: `failure:${id}`, ...origin })
   })
-  const hours = await readHours(database.reader, [id], clock.now() - shown.list)
+  const hours = await readHours(database.readerAside, [id], clock.now() - shown.list)
   return viewGroup(await findGroup(parts, id), hours.get(id))
 }
 
 async function findGroup({ database, clock }: FailureRouteParts, id: string): Promise<CountedGroup> {
-  const [row] = await listGroups(database.reader, { id }, clock.now(), { limit: 1 })
+  const [row] = await listGroups(database.readerAside, { id }, clock.now(), { limit: 1 })
   if (!row) throw notFound()
   return row
 }

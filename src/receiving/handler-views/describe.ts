@@ -39,7 +39,7 @@ interface Backlog {
 /** Describes all handlers, or one. */
 export async function describeHandlers(parts: HandlerViewParts, id?: string) {
   const { database, clock, entries } = parts
-  const { reader } = database
+  const { readerAside: reader } = database
   const now = clock.now()
   const filter = { since: now - day, ...(id !== undefined && { name: id }) }
   const [paused, activities, backlogs] = await Promise.all([
@@ -122,7 +122,7 @@ async function readBacklogs(
   { database, store, planOf }: HandlerViewParts,
   now: number,
 ): Promise<Map<string, Backlog>> {
-  const { reader } = database
+  const { readerAside: reader } = database
   const backlogs = new Map<string, Backlog>()
   const each = ({ source, type }: Kind, add: (backlog: Backlog) => void): void => {
     for (const { id } of planOf(source, type).handlers) {

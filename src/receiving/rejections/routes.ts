@@ -94,7 +94,7 @@ function listRoute(app: App, { database, cursors }: RejectedRouteParts): void {
         keys: [{ name: 'id', type: 'integer' }],
         query: [source ?? null, reason ?? null],
       }
-      let query = database.reader.selectFrom('rejected_webhooks').selectAll()
+      let query = database.readerAside.selectFrom('rejected_webhooks').selectAll()
       if (source) query = query.where('source', '=', source)
       if (reason) query = query.where('reason', '=', reason)
       if (cursor !== undefined) query = query.where('id', '<', cursors.decode(scope, cursor)[0] as number)
@@ -123,7 +123,7 @@ function detailRoute(app: App, { database }: RejectedRouteParts): void {
       },
     },
     async ({ params }) => {
-      const row = await database.reader
+      const row = await database.readerAside
         .selectFrom('rejected_webhooks')
         .selectAll()
         .where('id', '=', readEventNumber(params.id))
@@ -151,7 +151,7 @@ function countsRoute(app: App, { database }: RejectedRouteParts): void {
   )
 }
 
-async function describeCounts({ reader }: Database) {
+async function describeCounts({ readerAside: reader }: Database) {
   const rows = await reader
     .selectFrom('rejected_counts')
     .select((eb) => [

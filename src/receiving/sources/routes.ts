@@ -107,7 +107,7 @@ function listRoute(app: App, parts: SourceRouteParts): void {
     },
     async () => {
       const { database, clock, sources } = parts
-      const activities = await readActivity(database.reader, 'source', { since: clock.now() - day })
+      const activities = await readActivity(database.readerAside, 'source', { since: clock.now() - day })
       return {
         data: Array.from(sources, ([name, scheme]) => viewSource(parts, name, scheme, activities.get(name))),
       }
@@ -125,7 +125,10 @@ function detailRoute(app: App, parts: SourceRouteParts): void {
     async ({ params: { name } }) => {
       const scheme = find(parts, name)
       const { database, clock } = parts
-      const activities = await readActivity(database.reader, 'source', { since: clock.now() - day, name })
+      const activities = await readActivity(database.readerAside, 'source', {
+        since: clock.now() - day,
+        name,
+      })
       const activity = activities.get(name)
       return {
         ...viewSource(parts, name, scheme, activity),

@@ -75,6 +75,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     rows: (statement, client) =>
       client ? queryRows(client, statement) : lists.run(() => queryRows(pool, statement)),
     reader: autocommitting,
+    readerAside: autocommitting,
     single: (statement) => statement(autocommitting),
     insertTogether: async (inserts) => void (await run(pool, joinInserts(inserts))),
     ...transactionsOf(pool, revocations),

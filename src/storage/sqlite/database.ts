@@ -23,6 +23,7 @@ import { execute } from './execute.ts'
 import { WriteGate } from './gate.ts'
 import { claimFile } from './owner.ts'
 import { buffersOf, packRows } from './packed-rows.ts'
+import { openReaderAside } from './reader-aside.ts'
 import { ThreadClient } from './thread-client.ts'
 import { SqliteTransaction } from './transaction.ts'
 import type { Repeated, WriterTasks } from './writer-thread.ts'
@@ -61,6 +62,7 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
   }
   const { reading, gate } = connections
   const writer = openWriter(file)
+  const aside = openReaderAside(file)
   let owned: (() => void) | undefined
   return {
     engine: 'sqlite',
@@ -68,6 +70,7 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
     readConnection: reading,
     dataVersion: dataVersionOf(connections),
     reader: kyselyOver('sqlite', async (query) => execute(reading, query)),
+    readerAside: aside.reader,
     ...batchesOf(connections, writer),
     own() {
       owned ??= claimFile(file)
@@ -85,7 +88,7 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
     async close() {
       // Takes the right to write and keeps it: a present writer ends first, and no other begins.
       await gate.acquire('acknowledge')
-      await Promise.all([writer.close(), checkpointer.close()])
+      await Promise.all([writer.close(), checkpointer.close(), aside.close()])
       for (const one of [reading, connections.transactions, connections.batches]) one.close()
       owned?.()
     },

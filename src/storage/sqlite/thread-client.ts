@@ -31,7 +31,7 @@ interface Running {
 }
 
 /**
- * Calls a thread that writes SQLite files, so that neither the statements nor the wait for the disk block the event loop. The thread
+ * Calls a thread that reads or writes SQLite files, so that neither the statements nor the wait for the disk block the event loop. The thread
  * carries out one task after the other. It starts at the first task, and again at the first task after it died.
  */
 export class ThreadClient<Tasks extends { close: () => void }> {

@@ -55,7 +55,7 @@ export class HistoryStore {
 
   /** The rows of some series in a period. A part of a series is named in `series`. */
   rows(step: number, series: readonly string[], { from, until }: Period): Promise<MetricHistoryTable[]> {
-    return this.#database.reader
+    return this.#database.readerAside
       .selectFrom('metric_history')
       .selectAll()
       .where('step', '=', step)
@@ -68,7 +68,7 @@ export class HistoryStore {
   /** The rows of all parts of a series, such as the sources of `webhooks`, in a period. */
   partRows(step: number, series: string, { from, until }: Period): Promise<MetricHistoryTable[]> {
     return (
-      this.#database.reader
+      this.#database.readerAside
         .selectFrom('metric_history')
         .selectAll()
         .where('step', '=', step)
@@ -116,7 +116,7 @@ export class HistoryStore {
    */
   async rollUp(step: RolledUp, { from, until }: Period): Promise<void> {
     const width = step * 1000
-    const rows = await this.#database.reader
+    const rows = await this.#database.readerAside
       .selectFrom('metric_history')
       .selectAll()
       .where('step', '=', steps.minute)

@@ -1,0 +1,16 @@
+// The thread of `readerAside`.
+import { workerData } from 'node:worker_threads'
+import { SqliteConnection, type SqlRow, type SqlValue } from './connection.ts'
+import { serveTasks } from './thread-server.ts'
+
+const connection = new SqliteConnection((workerData as { file: string }).file, { readOnly: true })
+
+const tasks = {
+  read: ({ sql, parameters }: { sql: string; parameters: readonly SqlValue[] }): SqlRow[] =>
+    connection.all(sql, parameters),
+  close: () => connection.close(),
+}
+
+export type ReaderTasks = typeof tasks
+
+serveTasks(tasks)
