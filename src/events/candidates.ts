@@ -58,9 +58,12 @@ function withId(eventId: string): Candidates {
 
 /** What the filter's best index has; several, if a status has several. */
 export function candidatesOf(engine: Engine, filter: EventFilter): Candidates[] {
-  const { status, direction, orderKey, eventId } = filter
-  const only = orderKey === undefined ? status && statusDirections[status] : 'received'
-  if (only && direction && only !== direction) return []
+  const { status, orderKey, eventId, source } = filter
+  // Only received events have a source or an order key.
+  const isReceived = orderKey !== undefined || source !== undefined
+  const wanted = [filter.direction, status && statusDirections[status], isReceived ? 'received' : undefined]
+  const [direction, ...others] = new Set(wanted.filter((one) => one !== undefined))
+  if (others.length > 0) return []
   if (eventId !== undefined) return [withId(eventId)]
   if (orderKey !== undefined) return queueStatuses.map((one) => withOrderKey(orderKey, one))
   if (status === 'blocked') return [blocked]

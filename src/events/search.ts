@@ -27,7 +27,7 @@ export interface FoundPage {
 const chunk = 1_000
 /** Statements of one page, and milliseconds. Then the page ends with fewer rows, and its cursor continues the search. */
 const mostChunks = 50
-const longestWalk = 60
+const longestWalk = 40
 /**
  * Numbers follow the time of storing, which for a spooled event is later than its own time. A search reads this many milliseconds
  * more on both sides of its time, so that it finds events that were spooled for up to that long.

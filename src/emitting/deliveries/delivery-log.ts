@@ -108,7 +108,7 @@ export class DeliveryLog {
     let count = limit + 1
     for (let chunks = 0; chunks < mostChunks; chunks += 1) {
       const { places, last } = await source.read(behind, count)
-      found.push(...(await this.#matching(places, filter, reach)))
+      found.push(...(await this.#matching(places, filter, reach, source)))
       if (found.length > limit || last === undefined) {
         const { rows, nextCursor } = this.#cursors.page(scope, found, limit, (one) => keysOf(source, one))
         return { rows: await this.#entriesOf(rows), nextCursor }
@@ -121,13 +121,20 @@ export class DeliveryLog {
   }
 
   /** Those of the deliveries that match the filter, in their order. Reads only the tables that the filter needs. */
-  async #matching(places: readonly Place[], filter: DeliverySearch, reach: Reach): Promise<Place[]> {
+  async #matching(
+    places: readonly Place[],
+    filter: DeliverySearch,
+    reach: Reach,
+    { ensured }: DeliverySource,
+  ): Promise<Place[]> {
     if (places.length === 0) return []
     const { subscriberId, owner, status, eventType, since, until, responseClass } = filter
     const conditions: RawBuilder<SqlBool>[] = []
     if (reach !== 'all') conditions.push(isForOwner(reach.owner))
-    if (subscriberId !== undefined) conditions.push(sql`deliveries.subscriber_id = ${subscriberId}`)
-    if (owner !== undefined) conditions.push(belongsTo(owner))
+    // A condition that holds anyway would be a reason for a planner to read all deliveries of the subscriber.
+    if (subscriberId !== undefined && ensured !== 'subscriber')
+      conditions.push(sql`deliveries.subscriber_id = ${subscriberId}`)
+    if (owner !== undefined && ensured !== 'owner') conditions.push(belongsTo(owner))
     if (status) conditions.push(sql`deliveries.status = ${status}`)
     if (eventType)
       conditions.push(sql`(select type from events where events.id = deliveries.event) = ${eventType}`)
@@ -221,10 +228,9 @@ function belongsTo(owner: string | null): RawBuilder<SqlBool> {
 
 function answeredWith(responseClass: ResponseClass): RawBuilder<SqlBool> {
   const of = sql`attempts.delivery = deliveries.id and attempts.number = deliveries.attempts`
-  if (responseClass === 'none')
-    return sql<SqlBool>`exists (select 1 from attempts where ${of} and status is null)`
   const from = Number(responseClass[0]) * 100
-  return sql<SqlBool>`(select status from attempts where ${of}) between ${from} and ${from + 99}`
+  const status = responseClass === 'none' ? sql`status is null` : sql`status between ${from} and ${from + 99}`
+  return sql<SqlBool>`exists (select 1 from attempts where ${of} and ${status})`
 }
 
 function scopeOf({ order }: DeliverySource, query: unknown): CursorScope {

@@ -18,10 +18,12 @@ export interface Chunk {
   last: Place | undefined
 }
 
-/** Deliveries in index order, newest first. The caller checks all conditions. */
+/** Deliveries in index order, newest first. The caller checks all conditions except the one that is `ensured`. */
 export interface DeliverySource {
   /** The order: ids, or events and the ids within them. */
   order: 'id' | 'event'
+  /** The condition of the search that all of its deliveries fulfil. */
+  ensured?: 'subscriber' | 'owner' | undefined
   /** At most `count` deliveries behind a place. The first call may name any place, later ones the last one of the call before. */
   read(behind: Place, count: number): Promise<Chunk>
 }
@@ -51,7 +53,8 @@ export async function sourceOf(parts: SourceParts, search: DeliverySearch): Prom
     subscriberId === undefined ? owner && (await subscribersOf(parts.db, owner)) : [subscriberId]
   const ofEach: Lane[] = subscriberIds ? subscriberIds.map((id) => ({ subscriberId: id })) : [{}]
   const lanes = statuses ? statuses.flatMap((status) => ofEach.map((one) => ({ ...one, status }))) : ofEach
-  return byId(parts, lanes, await bounds(parts.db, 'deliveries', search))
+  const ensured = subscriberId !== undefined ? 'subscriber' : subscriberIds ? 'owner' : undefined
+  return { ...byId(parts, lanes, await bounds(parts.db, 'deliveries', search)), ensured }
 }
 
 /** The statuses without `delivered` that a search is limited to; `undefined` if it is not. A success has a response 2xx. */

@@ -1,9 +1,10 @@
-import { sql } from 'kysely'
+import { sql, type RawBuilder } from 'kysely'
 import type { Clock } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import type { PageOfRows } from '../../paging/page.ts'
 import type { Database } from '../../storage/database.ts'
+import { isOneOf } from '../../storage/one-of.ts'
 import type { DeliveryStatus, SubscriberStatus } from '../../storage/tables.ts'
 import type { Health } from './health.ts'
 import { summarize } from './health-summary.ts'
@@ -87,8 +88,7 @@ export class Owners {
     if (owners.length === 0) return []
     const { clock, health } = this.#parts
     const now = clock.now()
-    const subscribers: OwnSubscriber[] = []
-    for (const owner of owners) subscribers.push(...(await this.#subscribersOf(owner)))
+    const subscribers = await this.#subscribersOf(owners)
     const ids = subscribers.map(({ id }) => id)
     const [days, links, sessions] = [
       Map.groupBy(await health.totals(ids, lastDayBegins(now)), (row) => row.subscriber_id),
@@ -122,15 +122,19 @@ export class Owners {
     })
   }
 
-  async #subscribersOf(owner: string): Promise<OwnSubscriber[]> {
-    const rows = await this.#parts.database.readerAside
-      .selectFrom('subscribers')
-      .select(['id', 'status', 'failing_since'])
-      .where('owner', '=', owner)
-      .orderBy('id', 'desc')
-      .limit(mostSubscribers)
-      .execute()
-    return rows.map((row) => Object.assign(row, { owner }))
+  async #subscribersOf(owners: readonly string[]): Promise<OwnSubscriber[]> {
+    const { readerAside, engine } = this.#parts.database
+    const newest = (owner: RawBuilder<unknown>): RawBuilder<OwnSubscriber> =>
+      sql`select id, owner, status, failing_since from subscribers where owner = ${owner} order by id desc limit ${sql.lit(mostSubscribers)}`
+    // On PostgreSQL one statement, because a page has many owners. SQLite cannot limit the rows of each.
+    const statements =
+      engine === 'postgres'
+        ? [
+            sql<OwnSubscriber>`select s.* from unnest(${[...owners]}::text[]) names (name) cross join lateral (${newest(sql`names.name`)}) s`,
+          ]
+        : owners.map((owner) => newest(sql`${owner}`))
+    const found = await Promise.all(statements.map((statement) => statement.execute(readerAside)))
+    return found.flatMap(({ rows }) => rows)
   }
 
   /** The newest delivery of each subscriber: one seek of an index for each. */
@@ -146,7 +150,7 @@ export class Owners {
         ),
       )
       .select(['s.id as subscriberId', 'd.id', 'd.status', 'd.created_at as createdAt'])
-      .where('s.id', 'in', [...ids])
+      .where(isOneOf(this.#parts.database.engine, 's.id', ids))
       .execute()
     return new Map(rows.map(({ subscriberId, ...delivery }) => [subscriberId, delivery]))
   }

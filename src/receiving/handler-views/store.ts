@@ -22,26 +22,21 @@ export async function readWaiting(
   reader: Queryable,
   now: number,
 ): Promise<WaitingKind[]> {
-  const waiting: WaitingKind[] = []
-  for await (const kinds of pagesOfKinds(store, now, mostPages))
-    for (const { source, type, dueAt } of kinds) {
-      const { count } = await reader
-        .selectFrom(
-          reader
-            .selectFrom('event_queue')
-            .select('event')
-            .where('status', '=', 'pending')
-            .where('source', '=', source)
-            .where('type', '=', type)
-            .where('failed_at', 'is', null)
-            .limit(mostCounted.waiting)
-            .as('some'),
-        )
-        .select((eb) => eb.fn.countAll<number>().as('count'))
-        .executeTakeFirstOrThrow()
-      waiting.push({ source, type, dueAt, count })
-    }
-  return waiting
+  const kinds: Omit<WaitingKind, 'count'>[] = []
+  for await (const some of pagesOfKinds(store, now, mostPages)) kinds.push(...some)
+  if (kinds.length === 0) return []
+  // With one statement, because there can be hundreds.
+  const counts = kinds.map(
+    ({ source, type }, place) => sql<{ place: number; count: number }>`
+      select ${sql.lit(place)} as place, (select count(*) from (select 1 from event_queue
+        where status = 'pending' and source = ${source} and type = ${type} and failed_at is null
+        limit ${sql.lit(mostCounted.waiting)}) some) as count`,
+  )
+  const { rows } = await sql<{ place: number; count: number }>`${sql.join(counts, sql` union all `)}`.execute(
+    reader,
+  )
+  const byPlace = new Map(rows.map(({ place, count }) => [place, count]))
+  return kinds.map((kind, place) => Object.assign(kind, { count: byPlace.get(place) ?? 0 }))
 }
 
 /** The failed, or the retried events by kind; of more than `mostCounted.failed`, the newest. */
