@@ -88,6 +88,8 @@ onEachEngine('the event log, filtered', (engine) => {
     [{ status: 'failed', direction: 'received' }, ['lost-1']],
     [{ status: 'failed', direction: 'emitted' }, ['told']],
     [{ status: 'failed', type: 'shop.told' }, ['told']],
+    [{ status: 'failed', source: 'provider' }, ['lost-1']],
+    [{ status: 'unsubscribed', source: 'provider' }, []],
     [{ status: 'processed' }, ['done-1', 'plain']],
     [{ status: 'pending' }, []],
     [{ status: 'blocked' }, []],

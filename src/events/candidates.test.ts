@@ -1,0 +1,14 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { candidatesOf } from './candidates.ts'
+
+test('failed events of a source are received ones: no index of deliveries is read for them', () => {
+  assert.equal(candidatesOf('sqlite', { status: 'failed' }).length, 2)
+  assert.equal(candidatesOf('sqlite', { status: 'failed', source: 'shop' }).length, 1)
+})
+
+test('filters that no event fulfils have no candidates', () => {
+  assert.deepEqual(candidatesOf('postgres', { status: 'delivered', source: 'shop' }), [])
+  assert.deepEqual(candidatesOf('postgres', { status: 'blocked', direction: 'emitted' }), [])
+  assert.deepEqual(candidatesOf('postgres', { direction: 'emitted', orderKey: 'k' }), [])
+})
