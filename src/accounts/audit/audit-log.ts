@@ -72,16 +72,7 @@ export class AuditLog {
   /** @param limit entries at most. @throws Problem `invalid-cursor` */
   async page(filter: AuditFilter, limit: number, cursor: string | undefined): Promise<PageOfRows<AuditRow>> {
     const scope = scopeOf(filter)
-    let query = this.#database.readerAside.selectFrom('audit_log').selectAll()
-    if (filter.action) query = query.where('action', '=', filter.action)
-    if (filter.userId) query = query.where('user_id', '=', filter.userId)
-    if (filter.actor) query = query.where('actor', '=', filter.actor)
-    if (filter.target) query = query.where('target', '=', filter.target)
-    if (filter.address) query = query.where('address', '=', filter.address)
-    if (filter.provider) query = query.where('provider', '=', filter.provider)
-    if (filter.failed !== undefined) query = query.where('code', filter.failed ? 'is not' : 'is', null)
-    if (filter.since !== undefined) query = query.where('created_at', '>=', filter.since)
-    if (filter.until !== undefined) query = query.where('created_at', '<', filter.until)
+    let query = auditEntries(this.#database, filter)
     if (cursor !== undefined) {
       const [time, id] = this.#cursors.decode(scope, cursor)
       query = query.where(sql<boolean>`(created_at, id) < (${time}, ${id})`)
@@ -93,6 +84,25 @@ export class AuditLog {
       .execute()
     return this.#cursors.page(scope, found, limit, ({ created_at, id }) => [created_at, id])
   }
+}
+
+/** The entries that a filter selects. */
+export function auditEntries({ readerAside, engine }: Database, filter: AuditFilter) {
+  const { action, userId, actor, target, address, provider, failed, since, until } = filter
+  let query = readerAside.selectFrom('audit_log').selectAll()
+  if (userId) query = query.where('user_id', '=', userId)
+  if (actor) query = query.where('actor', '=', actor)
+  if (target) query = query.where('target', '=', target)
+  if (address) query = query.where('address', '=', address)
+  if (provider) query = query.where('provider', '=', provider)
+  // SQLite has no statistics. Of these and an action it would take the index of the action, which most entries may have.
+  const isNarrow = Boolean(userId || actor || target || address)
+  if (action && isNarrow && engine === 'sqlite') query = query.where(sql<boolean>`+action = ${action}`)
+  else if (action) query = query.where('action', '=', action)
+  if (failed !== undefined) query = query.where('code', failed ? 'is not' : 'is', null)
+  if (since !== undefined) query = query.where('created_at', '>=', since)
+  if (until !== undefined) query = query.where('created_at', '<', until)
+  return query
 }
 
 function scopeOf(filter: AuditFilter): CursorScope {

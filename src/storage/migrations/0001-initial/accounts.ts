@@ -16,6 +16,7 @@ export const accounts: SchemaPart = {
     create index users_blocked on users (provider, id) where blocked_at is not null;
     create index users_of_provider on users (provider, id);
     create index users_by_last_seen on users (last_seen_at, id);
+    create index users_of_provider_by_last_seen on users (provider, last_seen_at, id);
     create index users_by_email on users (${engine === 'postgres' ? '(lower(email) collate "C")' : 'lower(email)'});
     create index users_by_name on users (${engine === 'postgres' ? '(lower(name) collate "C")' : 'lower(name)'});
 

@@ -21,9 +21,10 @@ export const audit: SchemaPart = {
       user_id ${sortedText}, actor text, session_id text, provider text, provider_id text, target text,
       code text, support_id text, address text, user_agent text, detail text
     ) ${strict};
-    -- For the pages of the log, of a user and of an action, and for the deletion of old entries.
+    -- For the pages of the log, of a user and of an action, and for the deletion of old entries. The last columns of the second one
+    -- find the actions and failures of a user without reading the other entries.
     create index audit_by_time on audit_log (created_at, id);
-    create index audit_of_user on audit_log (user_id, created_at, id);
+    create index audit_of_user on audit_log (user_id, created_at, id, action, code);
     create index audit_of_action on audit_log (action, created_at, id);
     -- For the filters of the log: who did it, what it is about, from where, and failures.
     create index audit_of_actor on audit_log (actor, created_at, id) where actor is not null;
