@@ -109,7 +109,9 @@ const searchRules: KindRules = {
         `select id from (select id from users where ${condition} limit ${mostFound}) as found${index}`,
     )
     const identity = `select user_id from identities where provider = ${plain()} and provider_id = ${plain()}`
-    return `id in (${[...parts, identity].join(' union ')})`
+    const all = [...parts, identity].join(' union ')
+    // As an array, PostgreSQL finds the ids first: it would join them with a walk through all users in the order of the page.
+    return engine === 'postgres' ? `id = any(array(${all}))` : `id in (${all})`
   },
 }
 

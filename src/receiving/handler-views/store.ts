@@ -30,7 +30,7 @@ export async function readWaiting(
     ({ source, type }, place) => sql<{ place: number; count: number }>`
       select ${sql.lit(place)} as place, (select count(*) from (select 1 from event_queue
         where status = 'pending' and source = ${source} and type = ${type} and failed_at is null
-        limit ${sql.lit(mostCounted.waiting)}) some) as count`,
+        limit ${sql.lit(mostCounted.waiting)}) counted) as count`,
   )
   const { rows } = await sql<{ place: number; count: number }>`${sql.join(counts, sql` union all `)}`.execute(
     reader,
