@@ -10,7 +10,7 @@ import type { PageCall } from './pages/call.ts'
 import { pageCalls } from './pages/calls.ts'
 import { clientId } from './pages/client.ts'
 import { fillPages } from './pages/fill.ts'
-import { shapeOf } from './pages/shape.ts'
+import { shapeOf, type Shape } from './pages/shape.ts'
 
 const events = 1_000_000
 const fewestEvents = 20_000
@@ -36,9 +36,7 @@ export const pages: Bench = {
   plan(scale) {
     return {
       steps: scale.engines.length * (1 + scale.rounds),
-      seconds:
-        scale.engines.length *
-        (300 * Math.max(0.05, scale.size) + scale.rounds * 300 * Math.max(0.05, scale.size)),
+      seconds: scale.engines.length * (90 + scale.rounds * 200) * Math.max(0.05, scale.size),
     }
   },
   async run(context) {
@@ -49,6 +47,9 @@ export const pages: Bench = {
       outcome.notes.push(...notes)
     }
     outcome.notes.push(
+      ...(context.scale.only === undefined
+        ? []
+        : [`Only the calls whose names match \`${context.scale.only}\` were measured.`]),
       `${scaled(requests, context.scale)} requests of each call, one at a time. The figure is the time within which 99 of 100 were answered. Only the ${mostShown} slowest calls are listed.`,
     )
     return outcome
@@ -74,7 +75,7 @@ async function measure(engine: EngineName, { scale, ...context }: BenchContext):
     }),
   )
   const generator = stack.use(await startGenerator())
-  const measured = pageCalls(shape).map((call) => ({
+  const measured = callsOf(shape, scale.only).map((call) => ({
     call,
     name: call.name,
     p50: [] as number[],
@@ -89,6 +90,13 @@ async function measure(engine: EngineName, { scale, ...context }: BenchContext):
     }
   }
   return measured
+}
+
+function callsOf(shape: Shape, only = ''): PageCall[] {
+  const names = new RegExp(only)
+  const calls = pageCalls(shape).filter(({ name }) => names.test(name))
+  if (calls.length === 0) throw new Error(`no call of the pages has a name that matches ${only}`)
+  return calls
 }
 
 async function timesOf(

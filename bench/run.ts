@@ -3,6 +3,7 @@
 //   npm run bench -- acknowledge lists      some of them
 //   npm run bench -- --rounds 9 --engine sqlite acknowledge
 //   npm run bench -- --rounds 1 --warm-up 0 --alone process    quickly, and without the other products
+//   npm run bench -- --only 'owner|^users' pages    only the calls with such names
 //   npm run bench -- --trial           a few requests each, to see that everything runs; no result is kept
 //   npm run bench -- --profile acknowledge    and tells which functions of the service took the time; no result is kept
 import { startPostgres, type PostgresServer } from '../test/harness/postgres.ts'
@@ -76,6 +77,7 @@ const { values, positionals } = readOptions(import.meta.filename, {
     engine: { type: 'string' },
     trial: { type: 'boolean', default: false },
     profile: { type: 'boolean', default: false },
+    only: { type: 'string' },
   },
 })
 
@@ -87,9 +89,9 @@ function readScale(): Scale {
   const rivals = !values.alone
   const chosen = engines.filter((engine) => values.engine === undefined || values.engine === engine)
   if (chosen.length === 0) throw new Error(`--engine takes ${engines.join(' or ')}`)
-  return values.trial
-    ? { rounds: 1, warmUp: 0, size: 0.01, engines: chosen, rivals }
-    : { rounds, warmUp, size: 1, engines: chosen, rivals }
+  const { only } = values
+  const parts = { engines: chosen, rivals, ...(only !== undefined && { only }) }
+  return values.trial ? { rounds: 1, warmUp: 0, size: 0.01, ...parts } : { rounds, warmUp, size: 1, ...parts }
 }
 
 function readChoice(): Bench[] {

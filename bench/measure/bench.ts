@@ -12,6 +12,8 @@ export interface Scale {
   engines: readonly EngineName[]
   /** Whether other products are measured too, where a bench compares Postern with any. */
   rivals: boolean
+  /** A regular expression: only the calls of `pages` with such names. */
+  only?: string
 }
 
 export interface BenchContext {
