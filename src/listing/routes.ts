@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
+import { closedSignal } from '../http/connections/closed-signal.ts'
 import { acceptedCoding, encodeStream } from '../http/caching/content-coding.ts'
 import type { Access } from '../http/access/principal.ts'
 import type { Sends } from '../http/responses/response-headers.ts'
@@ -116,9 +117,7 @@ function exportRoute(
     if (coding !== 'identity') reply.header('content-encoding', coding)
     // The length of the body is unknown until it has been read.
     if (request.method === 'HEAD') return reply.send(Readable.from([]) as never)
-    const disconnected = new AbortController()
-    reply.raw.once('close', () => disconnected.abort())
-    const batches = exportRows(query, format, parts, disconnected.signal)
+    const batches = exportRows(query, format, parts, closedSignal(reply))
     return reply.send(encodeStream(Readable.from(batches, { objectMode: false }), coding) as never)
   })
 }

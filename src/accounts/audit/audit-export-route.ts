@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
+import { closedSignal } from '../../http/connections/closed-signal.ts'
 import { acceptedCoding, encodeStream } from '../../http/caching/content-coding.ts'
 import { readTimeParameter } from '../../paging/time-parameter.ts'
 import { entryLine } from './audit-entry.ts'
@@ -41,9 +42,7 @@ export function auditExportRoute(app: App, reader: AuditReader): void {
       reply.header('content-disposition', 'attachment; filename="audit.ndjson"')
       if (coding !== 'identity') reply.header('content-encoding', coding)
       if (request.method === 'HEAD') return reply.send(Readable.from([]) as never)
-      const closed = new AbortController()
-      reply.raw.once('close', () => closed.abort())
-      const lines = Readable.from(linesOf(reader, start, closed.signal), { objectMode: false })
+      const lines = Readable.from(linesOf(reader, start, closedSignal(reply)), { objectMode: false })
       return reply.send(encodeStream(lines, coding) as never)
     },
   )

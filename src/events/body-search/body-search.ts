@@ -58,6 +58,8 @@ export class BodySearches {
    * @throws Problem `overloaded` if too many are running
    */
   begin(search: BodySearch, closed: AbortSignal): AsyncGenerator<string> {
+    // A client that has gone takes no place, because no event would give it back.
+    if (closed.aborted) return this.#lines(search, closed)
     if (this.#running >= mostAtOnce)
       throw new Problem('overloaded', { retryAfter: 5, detail: 'Too many searches of bodies are running.' })
     this.#running += 1

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
+import { closedSignal } from '../../http/connections/closed-signal.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
 import { readLimit } from '../../paging/limit.ts'
 import { limitParameter } from '../../paging/parameters.ts'
@@ -58,9 +59,7 @@ export function bodySearchRoute(app: App, searches: BodySearches): void {
       }
       reply.header('content-type', `${mediaType}; charset=utf-8`).header('x-accel-buffering', 'no')
       if (request.method === 'HEAD') return reply.send(Readable.from([]) as never)
-      const closed = new AbortController()
-      const lines = searches.begin(search, closed.signal)
-      reply.raw.once('close', () => closed.abort())
+      const lines = searches.begin(search, closedSignal(reply))
       return reply.send(Readable.from(lines, { objectMode: false }) as never)
     },
   )

@@ -5,6 +5,7 @@ import { Problem } from '../../errors.ts'
 import { requireScope } from '../../http/access/access.ts'
 import type { Authenticate } from '../../http/access/principal.ts'
 import type { App } from '../../http/app.ts'
+import { closedSignal } from '../../http/connections/closed-signal.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
 import { readEventCursor } from '../cursor.ts'
 import type { LiveHub } from './hub.ts'
@@ -55,7 +56,9 @@ export function liveRoute(app: App, { hub, authenticate }: LiveRouteParts): void
         return true
       })
       // The client may be gone before the answer begins.
-      reply.raw.once('close', () => viewer.stream.destroy())
+      const closed = closedSignal(reply)
+      closed.addEventListener('abort', () => viewer.stream.destroy())
+      if (closed.aborted) viewer.stream.destroy()
       await hub.add(viewer, readLastEvent(request))
       return reply.send(viewer.stream as never)
     },

@@ -1,0 +1,75 @@
+// Clients that go away while their credential is read: what a call takes must be given back although nobody gets its answer.
+import { once } from 'node:events'
+import { connect, type AddressInfo } from 'node:net'
+import { after, before, test } from 'node:test'
+import pg from 'pg'
+import { onEachEngine } from '../harness/engines.ts'
+import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+import { eventually } from '../receiving/harness.ts'
+
+onEachEngine('calls whose clients have gone', (engine) => {
+  let service: TestService
+  before(async () => {
+    service = await startTestService(engine, {
+      // In demo mode no credential would be read.
+      env: { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' },
+    })
+  })
+  after(() => service.close())
+
+  const call = (url: string, method: 'GET' | 'POST' = 'GET', payload?: object) =>
+    service.app.inject({
+      method,
+      url,
+      headers: { authorization: `Bearer ${adminKey}` },
+      ...(payload && { payload }),
+    })
+
+  /** Sends a request, and resets its connection once it has arrived. */
+  async function callAndLeave(path: string, key: string, arrived: () => Promise<unknown>): Promise<void> {
+    const { port } = service.app.server.address() as AddressInfo
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => undefined)
+    socket.write(
+      `GET ${path} HTTP/1.1\r\nhost: gate.example.com\r\naccept: text/event-stream\r\nauthorization: Bearer ${key}\r\n\r\n`,
+    )
+    await once(socket, 'connect')
+    await arrived()
+    const closed = once(socket, 'close')
+    socket.resetAndDestroy()
+    await closed
+  }
+
+  test('searches of bodies that nobody waits for take no place', async () => {
+    const created = await call('/keys', 'POST', { name: 'impatient', scopes: ['events:read'] })
+    const { key } = created.json<{ key: string }>()
+    for (let count = 0; count < 3; count += 1) {
+      // On SQLite credentials are read without waiting.
+      if (engine.name === 'sqlite') {
+        await callAndLeave('/events/search?text=x', key, async () => undefined)
+        continue
+      }
+      const lock = new pg.Client(service.databaseUrl)
+      await lock.connect()
+      await lock.query('begin')
+      await lock.query('lock table api_keys in access exclusive mode')
+      await callAndLeave('/events/search?text=x', key, () => waitsForLock(service))
+      await lock.query('rollback')
+      await lock.end()
+    }
+    // The service may notice a reset a moment later.
+    await eventually(async () => (await call('/events/search?text=x')).statusCode === 200, 'a search', 60_000)
+  })
+})
+
+/** Resolves once a statement of the service waits for a lock. */
+async function waitsForLock({ database }: TestService): Promise<void> {
+  if (database.engine !== 'postgres') return
+  for (;;) {
+    const { rows } = await database.pool.query<{ count: number }>(
+      `select count(*)::int as count from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+    )
+    if (rows[0]!.count > 0) return
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
