@@ -10,7 +10,8 @@ import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import type { Scope } from '../../src/http/access/scopes.ts'
-import { accountsOf } from '../login/harness.ts'
+import { accountsOf, whoAmI } from '../login/harness.ts'
+import { postWebhook } from '../receiving/harness.ts'
 import { signInAs } from './harness.ts'
 import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
 
@@ -129,6 +130,64 @@ onEachEngine('keys with few rights', (engine) => {
       const ended = await (await keyWith(`${own}:write`))(path, 'DELETE')
       assert.equal(((await ended.json()) as { status: string }).status, 'cancelled')
     }
+  })
+
+  test('a key with users:write makes nobody an administrator', async () => {
+    const browser = new Browser()
+    await signInAs(service, browser, provider, 'promoted')
+    const { id } = (await whoAmI(service, browser))!
+    const path = `/users/${id}`
+    const call = await keyWith('users:read', 'users:write')
+    const refused = async (change: object): Promise<void> => {
+      const answer = await call(path, 'PATCH', change)
+      assert.equal(answer.status, 403, JSON.stringify(change))
+      assert.equal(((await answer.json()) as { code: string }).code, 'insufficient-scope')
+    }
+    const changed = async (
+      caller: (change: object) => Promise<Response>,
+      change: object,
+    ): Promise<[role: string, isBlocked: boolean]> => {
+      const answer = await caller(change)
+      const account = (await answer.json()) as { role: string; blockedAt: string | null }
+      assert.equal(answer.status, 200, JSON.stringify(account))
+      return [account.role, account.blockedAt !== null]
+    }
+    const key = (change: object): Promise<Response> => call(path, 'PATCH', change)
+    const boss = (change: object): Promise<Response> => service.admin(path, { method: 'PATCH', json: change })
+    await refused({ role: 'admin' })
+    // Whoever lifts the block later would make an administrator without knowing it.
+    await refused({ role: 'admin', blocked: true })
+    assert.deepEqual(await changed(key, { blocked: true }), ['user', true])
+    await refused({ role: 'admin' })
+    await refused({ role: 'admin', blocked: false })
+    assert.deepEqual(await changed(key, { blocked: false }), ['user', false])
+    // Nor does it let an administrator in again whom somebody has blocked.
+    assert.deepEqual(await changed(boss, { role: 'admin', blocked: true }), ['admin', true])
+    await refused({ blocked: false })
+    // It only takes rights away.
+    assert.deepEqual(await changed(key, { role: 'user', blocked: false }), ['user', false])
+  })
+
+  test('a key with webhooks:write forges no webhook and reads no data', async () => {
+    const body = JSON.stringify({ id: 'evt_read', type: 'order.paid', customer: 'ada' })
+    assert.equal((await postWebhook(service, body)).status, 200)
+    const { data } = (await (await service.admin('/events?order=desc&limit=1')).json()) as {
+      data: { id: number }[]
+    }
+    const [{ id }] = data as [{ id: number }]
+    const writer = await keyWith('webhooks:read', 'webhooks:write')
+    for (const [path, json] of [
+      ['/sources/provider/sample', { type: 'order.paid', data: { total: 1 } }],
+      ['/sources/provider/sample', {}],
+      [`/events/${id}/dry-run`, {}],
+      [`/events/${id}/reprocess`, { dryRun: true }],
+    ] as const) {
+      const answer = await writer(path, 'POST', json)
+      assert.equal(answer.status, 403, path)
+      assert.equal(((await answer.json()) as { code: string }).code, 'insufficient-scope')
+    }
+    const reader = await keyWith('events:read', 'webhooks:write')
+    assert.equal((await reader(`/events/${id}/dry-run`, 'POST', {})).status, 200)
   })
 
   test('a webhook needs no key, and no key replaces its signature', async () => {

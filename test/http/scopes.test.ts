@@ -139,7 +139,7 @@ onEachEngine('scopes of API keys', (engine) => {
       'GET /failures': 'events:read',
       'POST /events/:id/dry-run': 'webhooks:write',
       'POST /failures/:id/rerun': 'webhooks:write',
-      'POST /sources/:name/sample': 'webhooks:write',
+      'POST /sources/:name/sample': 'admin',
       'GET /subscribers': 'subscribers:read',
       'GET /deliveries/:id': 'subscribers:read',
       'POST /subscribers/:id/rotate-secret': 'subscribers:write',

@@ -29,6 +29,13 @@ export interface Account {
   lastSeenAt: number
 }
 
+/** Who asks for a change, and whether they may give the rights of an admin. */
+export interface ChangeCaller {
+  origin: AuditOrigin
+  /** @throws Problem unless the caller has these rights, so that nobody gives more than they have */
+  requireAdmin: () => void
+}
+
 export interface AdministrationParts {
   database: Database
   clock: Clock
@@ -77,9 +84,14 @@ export class Administration {
   /**
    * Applies the given fields that differ. Returns the changed account; `undefined` if it does not exist.
    * @throws Problem `conflict` when an identity in ADMIN_IDENTITIES or a group makes the account an admin, which only that
-   * setting or the provider can change; `last-admin` when no unblocked admin would remain.
+   * setting or the provider can change; `last-admin` when no unblocked admin would remain; that of `requireAdmin` when an account
+   * becomes an admin, or an admin is let in again, by a caller who may not give these rights.
    */
-  async change(id: string, change: AccessChange, origin: AuditOrigin): Promise<Account | undefined> {
+  async change(
+    id: string,
+    change: AccessChange,
+    { origin, requireAdmin }: ChangeCaller,
+  ): Promise<Account | undefined> {
     const { database, devices, admins, mayRemoveLastAdmin } = this.#parts
     return database.transaction(async (tx) => {
       if (change.blocked === true || change.role === 'user') await lockAdmins(database, tx)
@@ -99,6 +111,7 @@ export class Administration {
       for (const entry of entries) await this.#parts.record(tx, { ...entry, ...origin })
       if (entries.length > 0) await devices.revokeAll(tx, id)
       const after = await this.find(tx, id)
+      if (givesAdmin(before, after)) requireAdmin()
       const removesAdmin = isUnblockedAdmin(before) && !isUnblockedAdmin(after)
       if (removesAdmin && !mayRemoveLastAdmin && !(await hasAdmin(tx, admins)))
         throw new Problem('last-admin')
@@ -140,6 +153,12 @@ export class Administration {
 async function setRole(tx: Tx, id: string, from: Role, to: Role): Promise<AuditEntry> {
   await tx.updateTable('users').set({ role: to }).where('id', '=', id).execute()
   return { action: 'user.role_changed', userId: id, detail: { from, to } }
+}
+
+/** Whether an account becomes an admin, blocked or not, or a blocked admin is let in again. */
+function givesAdmin(before: Account | undefined, after: Account | undefined): boolean {
+  if (after?.role !== 'admin') return false
+  return before?.role !== 'admin' || (!isUnblockedAdmin(before) && isUnblockedAdmin(after))
 }
 
 function isUnblockedAdmin(account: Account | undefined): boolean {

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
+import { requireScope } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
 import type { Administration } from './administration.ts'
 import { auditOrigin } from '../audit/audit.ts'
@@ -41,6 +42,8 @@ function changeRoute(scope: App, administration: Administration): void {
       schema: {
         tags: ['sign-in'],
         summary: 'Block or unblock an account or change its role; revokes its sessions and tokens',
+        description:
+          'A key needs the scope `admin` to make an account an administrator, and to unblock an administrator.',
         params: Type.Object({ id: Type.String() }),
         body: Body,
         response: { 200: Account },
@@ -51,7 +54,10 @@ function changeRoute(scope: App, administration: Administration): void {
       if (!isId(id)) throw new Problem('not-found')
       if (request.principal?.userId === id)
         throw new Problem('conflict', { detail: 'You cannot block your own account or change its role.' })
-      const account = await administration.change(id, request.body, auditOrigin(request))
+      const account = await administration.change(id, request.body, {
+        origin: auditOrigin(request),
+        requireAdmin: () => requireScope(request, 'admin'),
+      })
       if (!account) throw new Problem('not-found')
       const { blockedAt, createdAt, lastSeenAt: _lastSeenAt, ...rest } = account
       const blocked = blockedAt === null ? null : isoTime(blockedAt)

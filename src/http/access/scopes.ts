@@ -11,14 +11,15 @@ export const scopes = {
   'users:read':
     'Read users, where they are signed in, their identities, apps and audit log, and the identity providers.',
   'users:write':
-    'Block users, change their roles, end their sessions, check identity providers. A key with this scope can make any user an administrator.',
+    'Block, unblock and delete users, take the admin role away, end sessions, check identity providers. Making somebody an administrator, or unblocking one, needs `admin`.',
   'clients:read': 'Read the apps that sign in here, without their secrets.',
   'clients:write':
     'Create, change and delete apps without special rights, and rotate their secrets. Apps of the product itself need `admin`.',
   'lists:read': 'Read the declared lists. A list of the rows of its caller has none for a key.',
   'lists:write': 'Create, change and delete products and posts.',
   'webhooks:read': 'Read the webhooks that were refused, and the jobs that process events again.',
-  'webhooks:write': 'Run the handlers of received events again.',
+  'webhooks:write':
+    'Run the handlers of received events again, pause handlers, take care of failures. A dry run, which shows data, needs `events:read` as well.',
   operate: 'Read metrics, queues and versions, and the API reference where it is private.',
   admin: 'Everything, the audit log included.',
 } as const satisfies Record<string, string>

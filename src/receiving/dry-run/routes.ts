@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { readEventNumber } from '../../events/event-number.ts'
+import { requireScope } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
 import { nullable } from '../../http/schemas/schemas.ts'
 import { DryRun } from '../failed/routes.ts'
@@ -52,7 +53,7 @@ export function dryRunRoutes(app: App, { dryRuns }: { dryRuns: DryRuns }): void 
       schema: {
         tags: ['events'],
         summary: 'Run the handlers of a received event in a transaction that is rolled back',
-        description: `Also for processed events. The answer shows the rows that would be written, the events that would be emitted, log lines, the error and the time. Handlers see \`context.dryRun\`; what they do outside of their transaction is not undone. At most ${dryRunLimit / 1000} seconds, and one dry run for each person at a time.`,
+        description: `Also for processed events. The answer shows the rows that would be written, the events that would be emitted, log lines, the error and the time. Handlers see \`context.dryRun\`; what they do outside of their transaction is not undone. At most ${dryRunLimit / 1000} seconds, and one dry run for each person at a time. A key needs the scope \`events:read\` as well.`,
         params: Type.Object({ id: Type.String() }),
         body: Type.Object({}, { additionalProperties: false }),
         response: { 200: Detailed },
@@ -60,6 +61,8 @@ export function dryRunRoutes(app: App, { dryRuns }: { dryRuns: DryRuns }): void 
     },
     async (request, reply) => {
       const id = readEventNumber(request.params.id)
+      // It shows the event's data and rows of the database, and a write scope alone reads nothing.
+      requireScope(request, 'events:read')
       return reply.send({ ...(await dryRuns.one(id, { processed: true, origin: auditOrigin(request) })) })
     },
   )

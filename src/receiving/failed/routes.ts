@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { readEventNumber } from '../../events/event-number.ts'
 import { JobView, TotalView, viewJob } from '../../events/jobs/job.ts'
+import { requireScope } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import { readLimit } from '../../paging/limit.ts'
@@ -133,7 +134,7 @@ function reprocessRoute(app: App, { reprocessing, dryRuns }: FailedRouteParts): 
             dryRun: Type.Optional(
               Type.Boolean({
                 description:
-                  'Run the handlers in a transaction that is rolled back, and report the result. Effects outside of the transaction remain.',
+                  'Run the handlers in a transaction that is rolled back, and report the result. Effects outside of the transaction remain. A key needs the scope `events:read` as well.',
               }),
             ),
           },
@@ -145,6 +146,8 @@ function reprocessRoute(app: App, { reprocessing, dryRuns }: FailedRouteParts): 
     async (request, reply) => {
       const id = readEventNumber(request.params.id)
       if (request.body.dryRun) {
+        // The answer shows what a write scope alone may not read.
+        requireScope(request, 'events:read')
         const done = await dryRuns.one(id, { processed: false, origin: auditOrigin(request) })
         return reply.code(200).send({ ...done })
       }

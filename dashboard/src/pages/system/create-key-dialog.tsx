@@ -69,7 +69,7 @@ function Form({ onMade, onClose }: { onMade: (made: NewKey) => void; onClose: ()
     if (!next.delete(scope)) next.add(scope)
     setChosen(next)
   }
-  const isWide = [...chosen].some((scope) => wide.has(scope)) && days === ''
+  const isWide = chosen.has(wide) && days === ''
   return (
     <form onSubmit={submit}>
       <div className="grid gap-3 sm:grid-cols-2">

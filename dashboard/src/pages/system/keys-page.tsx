@@ -136,7 +136,7 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
     cell: ({ scopes }) => (
       <span className="flex flex-wrap gap-1 whitespace-normal">
         {scopes.map((scope) => (
-          <Badge key={scope} tone={wide.has(scope) ? 'warn' : 'plain'}>
+          <Badge key={scope} tone={scope === wide ? 'warn' : 'plain'}>
             {scope}
           </Badge>
         ))}

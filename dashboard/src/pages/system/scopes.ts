@@ -9,9 +9,9 @@ export const scopes: Record<Scope, string> = {
   'subscribers:read': 'Read subscribers and their deliveries',
   'subscribers:write': 'Change subscribers, rotate secrets, replay deliveries, make portal links',
   'webhooks:read': 'Read refused webhooks and the jobs of events',
-  'webhooks:write': 'Run handlers of received events again',
+  'webhooks:write': 'Run handlers of received events again, pause handlers',
   'users:read': 'Read users and where they are signed in',
-  'users:write': 'Block users and change their roles',
+  'users:write': 'Block and delete users, end their sessions; makes nobody an administrator',
   'clients:read': 'Read apps, without their secrets',
   'clients:write': 'Change apps and rotate their secrets',
   'lists:read': 'Read lists that are for administrators',
@@ -20,7 +20,7 @@ export const scopes: Record<Scope, string> = {
   admin: 'Everything',
 }
 
-/** Scopes that are as good as everything. */
-export const wide: ReadonlySet<string> = new Set<Scope>(['admin', 'users:write'])
+/** The scope of everything. */
+export const wide: Scope = 'admin'
 
 export const scopeNames = Object.keys(scopes) as Scope[]
