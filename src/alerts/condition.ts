@@ -1,4 +1,5 @@
 import type { Attention } from '../http/attention.ts'
+import { printable } from '../telemetry/printable.ts'
 
 /** What needs attention, as destinations are told of it. */
 export interface Condition {
@@ -8,7 +9,7 @@ export interface Condition {
   about: string
   /** Milliseconds since 1970; null if unknown. */
   since: number | null
-  /** A sentence without its full stop. */
+  /** A sentence without its full stop, in one line. */
   text: string
   /** The path of the page that shows it, below BASE_URL. */
   path: string
@@ -30,7 +31,8 @@ export function conditionOf({ kind, severity, text, since, about: { topic, id } 
     severity,
     about: `${topic}:${id}`,
     since,
-    text: text.replace(/\.$/, ''),
+    // It may quote what a tenant wrote, who must not add lines of their own or turn the direction of ours.
+    text: printable(text.replaceAll(/\s+/g, ' ').replace(/\.$/, '')),
     path: `/dashboard${pages[topic](id)}`,
   }
 }

@@ -47,18 +47,22 @@ const discord: Format = (message, link) => {
 
 /**
  * Microsoft Teams: a message with an Adaptive Card, which Workflows ("When a Teams webhook request is received") take
- * (https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using).
+ * (https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using). Its texts quote tenants, so they
+ * are a RichTextBlock, whose runs are shown as they are: a TextBlock reads Markdown, links included.
  */
 const teams: Format = (message, link) => {
   const { shown, rest } = shownLines(message)
-  const block = (text: string, more: object = {}) => ({ type: 'TextBlock', text, wrap: true, ...more })
+  const block = (text: string, more: object = {}) => ({
+    type: 'RichTextBlock',
+    inlines: [{ type: 'TextRun', text, ...more }],
+  })
   const lines = shown.map((line) => block([line.text, sinceInWords(line)].filter(Boolean).join(' — ')))
   const content = {
     $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
     type: 'AdaptiveCard',
     version: '1.4',
     body: [
-      block(message.subject, { weight: 'Bolder', size: 'Medium' }),
+      block(message.subject, { weight: 'bolder', size: 'medium' }),
       ...lines,
       ...(rest === undefined ? [] : [block(rest)]),
     ],
