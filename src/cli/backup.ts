@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs'
 import { secretsFile } from '../config/generated-secrets.ts'
 import { backUpSqlite, restoreSqlite } from '../storage/sqlite/backup.ts'
+import { openDatabase, type DatabasePlace } from '../storage/open.ts'
+import { readTableSizes } from '../storage/sizes.ts'
 import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
 import { CommandFailure } from './command-failure.ts'
 import { interruptible } from './database.ts'
@@ -40,11 +42,14 @@ export async function backup(file: string): Promise<void> {
  * @throws CommandFailure otherwise, or if the file is not a backup
  */
 export async function restore(file: string): Promise<void> {
-  const { databaseUrl } = readSettings()
+  const settings = readSettings()
+  const { databaseUrl } = settings
   if (!existsSync(file)) throw new CommandFailure(`${file} is not there`)
   const target = sqliteFileOf(databaseUrl)
-  if (target === undefined) await interruptible(({ signal }) => restorePostgres(databaseUrl, file, signal))
-  else {
+  if (target === undefined) {
+    await refuseUnlessEmpty(settings)
+    await interruptible(({ signal }) => restorePostgres(databaseUrl, file, signal))
+  } else {
     for (const existing of [target, `${target}-spool`])
       if (existsSync(existing))
         throw new CommandFailure(
@@ -53,4 +58,19 @@ export async function restore(file: string): Promise<void> {
     restoreSqlite(file, target)
   }
   print({ restored: file }, 'restored; run `postern doctor`, then start the service\n')
+}
+
+/** `pg_restore` would name the first function that exists, and not what to do. */
+async function refuseUnlessEmpty(place: DatabasePlace): Promise<void> {
+  const database = await openDatabase(place)
+  try {
+    const [table] = await readTableSizes(database)
+    if (table === undefined) return
+    throw new CommandFailure(
+      `The database of DATABASE_URL is not empty: it has the table ${table.name}. Nothing was restored. ` +
+        'Create an empty one (`create database restored owner …`), and name it in DATABASE_URL.',
+    )
+  } finally {
+    await database.close()
+  }
 }

@@ -8,8 +8,16 @@ const limit = 15_000
 /** Nobody answers. The call may be repeated. */
 export class Unavailable extends CommandFailure {}
 
-/** As fetch, within 15 seconds. @throws Unavailable that names the address and the cause when nobody answers. */
-export async function call(url: string, init: RequestInit): Promise<Response> {
+/** What to do if nobody answers at an address that the command took from the settings. */
+export const adviceOnAddress =
+  'The address is that of BASE_URL, or of PORT on this machine: start the service, set PORT as it has it, or give --url.'
+
+/**
+ * As fetch, within 15 seconds.
+ * @param advice a sentence that follows when nobody answers
+ * @throws Unavailable that names the address and the cause when nobody answers
+ */
+export async function call(url: string, init: RequestInit, advice?: string): Promise<Response> {
   try {
     const signals = [AbortSignal.timeout(limit), ...(init.signal ? [init.signal] : [])]
     return await fetch(url, { ...init, signal: AbortSignal.any(signals) })
@@ -17,7 +25,8 @@ export async function call(url: string, init: RequestInit): Promise<Response> {
     const { name, cause } = error as Error
     const why =
       name === 'TimeoutError' ? `nothing came within ${limit / 1000} seconds` : causeInWords(cause ?? error)
-    throw new Unavailable(`${url} does not answer: ${why}`, { cause: error })
+    const failure = `${url} does not answer: ${why}`
+    throw new Unavailable(advice === undefined ? failure : `${failure}. ${advice}`, { cause: error })
   }
 }
 

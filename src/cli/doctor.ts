@@ -20,10 +20,15 @@ export async function doctor(): Promise<void> {
   report.tell(checkSettings(inspected))
   const { databaseUrl, databaseSessionUrl, databaseConnections = leastConnections } = configuration
   const place = databaseUrl === undefined ? undefined : { databaseUrl, databaseSessionUrl }
-  if (place) for await (const finding of checkDatabase(place, databaseConnections)) report.tell([finding])
+  let isUsable = place !== undefined
+  if (place)
+    for await (const finding of checkDatabase(place, databaseConnections)) {
+      report.tell([finding])
+      if (finding.state === 'fault') isUsable = false
+    }
   report.tell(await checkStandby(configuration))
   report.tell(await checkSpool(configuration))
-  if (place) for await (const finding of checkContents(place, inspected)) report.tell([finding])
+  if (place && isUsable) for await (const finding of checkContents(place, inspected)) report.tell([finding])
   if (configuration.demo) report.tell([ok('provider demo', 'built in, there while the service runs')])
   report.tell(await checkProviders(providers, configuration.allowPrivateNetwork ?? false))
   report.end()

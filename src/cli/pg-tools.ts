@@ -24,7 +24,7 @@ export async function dumpPostgres(url: string, file: string, signal: AbortSigna
 
 /**
  * Restores a dump in one transaction, so that the database stays empty if it fails.
- * @throws CommandFailure if `pg_restore` is missing or fails, also because the database has tables of Postern
+ * @throws CommandFailure if `pg_restore` is missing or fails
  */
 export async function restorePostgres(url: string, file: string, signal: AbortSignal): Promise<void> {
   const options = ['--no-owner', '--no-privileges', '--single-transaction', '--exit-on-error']

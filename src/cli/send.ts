@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { systemClock } from '../runtime/clock.ts'
 import { newId } from '../crypto/ids.ts'
 import { printableLines } from '../telemetry/printable.ts'
-import { call, textToShow } from './call.ts'
+import { adviceOnAddress, call, textToShow } from './call.ts'
 import { CommandFailure, exitCodes, UsageFailure } from './command-failure.ts'
 import { isJson, print } from './output.ts'
 import { samples } from '../receiving/samples/index.ts'
@@ -32,9 +32,13 @@ export async function send(url: string, options: SendOptions): Promise<void> {
   const sign = Object.hasOwn(samples, options.source) ? samples[options.source] : undefined
   if (!sign)
     throw new UsageFailure(`--source takes ${Object.keys(samples).join(', ')}, not ${options.source}`)
-  await sendSample(url, options.type, options, (request) =>
-    sign({ ...request, secret: options.secret ?? ownSecret() }),
-  )
+  const given = options.secret === undefined ? undefined : { secret: options.secret, from: '--secret' }
+  // Read late: what is wrong with the other options is said first.
+  const used = (): NamedSecret => given ?? ownSecret()
+  await sendSample(url, options.type, options, {
+    sign: (request) => sign({ ...request, secret: used().secret }),
+    secretFrom: () => used().from,
+  })
 }
 
 /** As `send`, to a source of this project, with its secret and at its address. */
@@ -50,7 +54,12 @@ export async function trigger(
   const source = findSource(sources, name, options.secret)
   const given = options.url ?? readClientSettings().service
   const url = given.includes('/webhooks/') ? given : `${given.replace(/\/$/, '')}/webhooks/${name}`
-  await sendSample(url, type, options, source.sign)
+  await sendSample(url, type, options, {
+    sign: source.sign,
+    secretFrom: () =>
+      options.secret === undefined ? `that of the source ${name} in this project` : '--secret',
+    ...(options.url === undefined && { advice: adviceOnAddress }),
+  })
 }
 
 function listSamples(sources: Awaited<ReturnType<typeof localSources>>): void {
@@ -59,32 +68,57 @@ function listSamples(sources: Awaited<ReturnType<typeof localSources>>): void {
   printTable(['name', 'preset', 'secret'], [...here, ...presets.map((name) => [name, name, 'give --secret'])])
 }
 
+interface NamedSecret {
+  secret: string
+  /** Where it comes from, in words. */
+  from: string
+}
+
+interface Sending {
+  sign: (request: Omit<SampleRequest, 'secret'>) => SignedSample
+  /** Where the secret comes from, in words. */
+  secretFrom: () => string
+  /** A sentence for the case that nobody answers. */
+  advice?: string
+}
+
 async function sendSample(
   url: string,
   type: string,
   options: SampleOptions,
-  sign: (request: Omit<SampleRequest, 'secret'>) => SignedSample,
+  { sign, secretFrom, advice }: Sending,
 ): Promise<void> {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new UsageFailure(`${url} is not an address such as http://127.0.0.1:3000/webhooks/provider`)
   const data = readData(options.data)
   const now = systemClock.now()
   const { headers, body } = sign({ type, id: options.id ?? newId(now), now, data, url })
-  const response = await call(url, {
+  const init: RequestInit = {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
     body,
     redirect: 'manual',
-  })
+  }
+  const response = await call(url, init, advice)
   if (!isJson()) process.stderr.write(`${printableLines(body)}\n`)
   const answer = await textToShow(response)
   print({ url, status: response.status, answer, body }, `${response.status} ${answer}\n`)
-  if (!response.ok) process.exitCode = exitCodes.failed.code
+  if (response.ok) return
+  process.exitCode = exitCodes.failed.code
+  if (response.status === 401 && !isJson()) process.stderr.write(adviceOnSignature(secretFrom()))
 }
 
-function ownSecret(): string {
-  const { webhookSecret, secretsFile } = readClientSettings()
-  if (webhookSecret !== undefined) return webhookSecret
+/** The answer holds no reason, because a sender who has no secret must learn none. */
+function adviceOnSignature(secretFrom: string): string {
+  return (
+    `The service refused the signature. The secret used here is ${secretFrom}; most likely the service has another one for this\n` +
+    'source. Give that one with --secret. The reason is on the dashboard under Sources, tab Refused.\n'
+  )
+}
+
+function ownSecret(): NamedSecret {
+  const { webhookSecret, webhookSecretFrom, secretsFile } = readClientSettings()
+  if (webhookSecret !== undefined) return { secret: webhookSecret, from: webhookSecretFrom }
   const demo = secretsFile === undefined ? '' : `, and there is no ${secretsFile} of a service in demo mode`
   throw new CommandFailure(
     `The secret is missing: give --secret, or set WEBHOOK_SECRET. It is not set${demo}.`,

@@ -1,4 +1,4 @@
-import { call, textToShow, Unavailable } from './call.ts'
+import { adviceOnAddress, call, textToShow, Unavailable } from './call.ts'
 import { CommandFailure, UsageFailure } from './command-failure.ts'
 import { readClientSettings } from './settings.ts'
 
@@ -24,10 +24,11 @@ export function serviceClient(options: ClientOptions): ServiceClient {
   const key = options.key ?? settings.adminApiKey
   if (!URL.canParse(service) || !/^https?:$/.test(new URL(service).protocol))
     throw new UsageFailure(`${service} is not an address such as https://gate.example.com`)
+  const advice = options.url === undefined ? adviceOnAddress : undefined
   const request = async (path: string, init: RequestInit = {}): Promise<Response> => {
     const headers = new Headers(init.headers)
     if (key !== undefined) headers.set('authorization', `Bearer ${key}`)
-    const response = await call(service + path, { ...init, headers, redirect: 'manual' })
+    const response = await call(service + path, { ...init, headers, redirect: 'manual' }, advice)
     if (response.ok) return response
     const { status } = response
     const text = await textToShow(response, 500)

@@ -14,6 +14,8 @@ export interface ClientSettings {
   /** Where the service is, by this environment. */
   service: string
   webhookSecret: string | undefined
+  /** Where it comes from, in words. */
+  webhookSecretFrom: string
   adminApiKey: string | undefined
   /** Where the secrets of demo mode would be; `undefined` in production. */
   secretsFile: string | undefined
@@ -30,6 +32,10 @@ export function readClientSettings(env = process.env): ClientSettings {
   return {
     service: baseUrl ?? `http://127.0.0.1:${port}`,
     webhookSecret: webhookSecrets?.[0],
+    webhookSecretFrom:
+      demo && !configuration.webhookSecrets
+        ? `WEBHOOK_SECRET of ${secretsFile(databaseUrl)}`
+        : 'WEBHOOK_SECRET of this environment',
     adminApiKey,
     secretsFile: demo ? secretsFile(databaseUrl) : undefined,
   }

@@ -29,7 +29,10 @@ export function webhookCommands(program: Command): void {
     .command('trigger [source] [type]')
     .description('sign and send a sample webhook to a source of this project, or as any preset')
     .option('--list', 'show the sources of this project, and all presets')
-    .option('--url <url>', 'a service, or the whole address of a source; default BASE_URL')
+    .option(
+      '--url <url>',
+      'a service, or the whole address of a source; default BASE_URL, or PORT of this machine',
+    )
     .option('--secret <secret>', 'default that of the source in the configuration module')
     .option('--id <id>', 'the id of the event; default a new one')
     .option('--data <json>', 'its fields, or @FILE')
@@ -42,7 +45,7 @@ export function webhookCommands(program: Command): void {
     .description('receive what a subscriber gets, verify and print it')
     .option('--port <port>', 'on 127.0.0.1', '4400')
     .option('--secret <whsec>', 'the secret of a subscriber that is registered already')
-    .option('--url <url>', 'the Postern to register at; default BASE_URL')
+    .option('--url <url>', 'the Postern to register at; default BASE_URL, or PORT of this machine')
     .option('--key <key>', 'an API key with the scope subscribers:write for that; default ADMIN_API_KEY')
     .option('--types <patterns>', 'event types, comma-separated; default all')
     .action(async (options: ListenOptions) => (await import('./listen.ts')).listen(options))
@@ -53,7 +56,7 @@ export function webhookCommands(program: Command): void {
     .option('--source <name>', 'only events received from this source')
     .option('--status <status>', 'events when they get this status, such as failed or retrying')
     .option('--since <time>', 'begin with events of this time or later: 10m, 2h, 1d or a time')
-    .option('--url <url>', 'the address of the service; default BASE_URL')
+    .option('--url <url>', 'the address of the service; default BASE_URL, or PORT of this machine')
     .option('--key <key>', 'an API key with the scope events:read; default ADMIN_API_KEY')
     .addHelpText('after', '\nExample:\n  postern tail --status failed --since 1h --json')
     .action(async (options: TailOptions) => (await import('./tail.ts')).tail(options))
@@ -62,7 +65,7 @@ export function webhookCommands(program: Command): void {
     .description(
       'run the handlers of a received event in a transaction that is rolled back, and show what they would do',
     )
-    .option('--url <url>', 'the address of the service; default BASE_URL')
+    .option('--url <url>', 'the address of the service; default BASE_URL, or PORT of this machine')
     .option('--key <key>', 'an API key with the scope webhooks:write; default ADMIN_API_KEY')
     .addHelpText('after', '\nThe event is the number that `postern tail` shows.')
     .action(async (event: string, options: ClientOptions) =>

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { inspect } from 'node:util'
 import { ConfigurationError, readEnvironment, redacted, redactedDatabaseUrl } from './environment.ts'
 
 const production = {
@@ -241,4 +242,11 @@ test('a weak secret that is rotated out is not refused, and demo mode refuses no
     [],
   )
   assert.deepEqual(faults(weak), [])
+})
+
+test('a program that does not catch the error shows each fault once', () => {
+  assert.equal(
+    inspect(new ConfigurationError(['BASE_URL is missing'])).match(/BASE_URL is missing/g)?.length,
+    1,
+  )
 })

@@ -19,11 +19,12 @@ export interface Configuration extends Settings {
 
 /** All faults of the configuration. */
 export class ConfigurationError extends Error {
-  readonly faults: readonly string[]
+  declare readonly faults: readonly string[]
   constructor(faults: readonly string[]) {
     super(`the configuration is invalid:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`)
     this.name = 'ConfigurationError'
-    this.faults = faults
+    // Node.js prints the fields of an error that nobody catches: the message names each fault already.
+    Object.defineProperty(this, 'faults', { value: faults, enumerable: false })
   }
 }
 

@@ -26,7 +26,7 @@ export async function loadConfigModule<T extends object>(
     module = (await import(pathToFileURL(file).href)) as { default?: unknown }
   } catch (error) {
     throw new ConfigurationError([
-      `${file} could not be loaded: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+      readAsCommonJs(file, error) ?? `${file} could not be loaded: ${inWords(error)}`,
     ])
   }
   if (typeof module.default !== 'object' || module.default === null) {
@@ -35,6 +35,25 @@ export async function loadConfigModule<T extends object>(
     ])
   }
   return module.default as T
+}
+
+/** `npm init` writes "type": "commonjs", for which Node.js has an error of its own that does not name that file. */
+function readAsCommonJs(file: string, error: unknown): string | undefined {
+  const isSyntax = error instanceof SyntaxError
+  if (
+    !isSyntax ||
+    !/Cannot use (?:import statement outside a module|'import\.meta')|Unexpected token 'export'/.test(
+      error.message,
+    )
+  )
+    return undefined
+  return `${file} uses import or export, and its package.json has "type": "commonjs": run \`npm pkg set type=module\` beside that file`
+}
+
+/** With the stack as far as it leads through files of the user. */
+function inWords(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return (error.stack ?? error.message).replaceAll(/\n {4}at .*\(?node:internal\/.*/g, '')
 }
 
 function moduleFile(named: string | undefined, folder: string): string {

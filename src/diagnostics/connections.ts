@@ -8,7 +8,10 @@ const listening = 'postern-listen'
 /** Connections of an administrator, and of a tool or two, that find room beside the processes. */
 const fewOthers = 5
 
-/** `room` is what the server has for this role and database; `reserved_connections` came with PostgreSQL 16. */
+/**
+ * `room` is what the server has for this role and database; `reserved_connections` came with PostgreSQL 16. Of the sessions of other
+ * roles the server hides the type, but not the names.
+ */
 const statement = `
   select least(
       current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
@@ -18,7 +21,8 @@ const statement = `
     ) as room,
     count(*) filter (where application_name = $1 and datname = current_database())::int as processes,
     count(*) filter (where application_name not like 'postern%')::int as others
-  from pg_stat_activity where backend_type = 'client backend'`
+  from pg_stat_activity
+  where coalesce(backend_type, 'client backend') = 'client backend' and datid is not null and usesysid is not null`
 
 interface Seen {
   room: number

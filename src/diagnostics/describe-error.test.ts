@@ -33,6 +33,20 @@ test('explains that PostgreSQL refuses the user, and errors of a name with sever
   assert.match(describeError(absent, env), /ECONNREFUSED ::1:5432, connect ECONNREFUSED 127\.0\.0\.1/)
 })
 
+test('explains a server without TLS and a certificate that is not trusted, in words', () => {
+  const env = { DATABASE_URL: 'postgres://me:secret@db.example/gate?sslmode=verify-full' }
+  for (const error of [
+    new Error('The server does not support SSL connections'),
+    systemError({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }),
+    systemError({ code: 'ERR_TLS_CERT_ALTNAME_INVALID' }),
+    systemError({ code: 'CERT_HAS_EXPIRED' }),
+  ]) {
+    const text = describeError(error, env)
+    assert.match(text, /^The database of DATABASE_URL .*db\.example.* cannot be used: .*sslrootcert=FILE/)
+    assert.doesNotMatch(text, /\n +at /)
+  }
+})
+
 test('an unexpected error is shown with its stack', () => {
   assert.match(describeError(new TypeError('x is not a function')), /TypeError: x is not a function\n +at /)
   assert.match(describeError(systemError({ errcode: 1, code: 'ERR_SQLITE_ERROR' })), /\n +at /, 'our own SQL')

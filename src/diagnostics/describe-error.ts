@@ -4,7 +4,7 @@ import { ProductMigrationError } from '../storage/product-migrations.ts'
 import { UnsuitablePooler } from '../storage/postgres/pool/pooler-check.ts'
 import { FileInUse } from '../storage/sqlite/owner.ts'
 import { adviceWithoutRoom } from '../storage/postgres/pool/connection-limit.ts'
-import { isWithoutRoom, StorageUnavailable, translateError } from '../storage/unavailable.ts'
+import { isTlsFailure, isWithoutRoom, StorageUnavailable, translateError } from '../storage/unavailable.ts'
 import { causeInWords } from '../network/cause-in-words.ts'
 
 /** What a command that failed prints: mistakes of the user in words, what nobody foresaw with its stack. */
@@ -25,9 +25,11 @@ export function describeError(error: unknown, env = process.env): string {
   )
 }
 
-function describeListening({ syscall, code, message }: NodeJS.ErrnoException): string | undefined {
+function describeListening(error: NodeJS.ErrnoException): string | undefined {
+  const { syscall, code, message, port } = error as NodeJS.ErrnoException & { port?: number }
   if (syscall !== 'listen') return undefined
-  if (code === 'EADDRINUSE') return 'The port is taken: stop the other program, or set PORT to another one.'
+  if (code === 'EADDRINUSE')
+    return `Port ${port} is taken: stop the other program, or set PORT to another one.`
   if (code === 'EACCES') return 'This port needs more rights: set PORT to one above 1023.'
   return `HOST and PORT cannot be listened on: ${message}`
 }
@@ -63,6 +65,7 @@ function describeDatabase(error: Error, env: NodeJS.ProcessEnv): string | undefi
   const refused = severity !== undefined && refusals.has(code.slice(0, 2))
   if (!(absent instanceof StorageUnavailable) && !refused && !unusable.has(errcode & 0xff)) return undefined
   const why = causeInWords(absent instanceof StorageUnavailable ? absent.cause : error)
+  const isTls = isTlsFailure(absent instanceof StorageUnavailable ? absent.cause : error)
   const { databaseUrl = '' } = inspectEnvironment(env).configuration
   const advice = databaseUrl.startsWith('sqlite:')
     ? 'Check that the file is a database, the rights of it and its folder, and the free space.'
@@ -70,6 +73,8 @@ function describeDatabase(error: Error, env: NodeJS.ProcessEnv): string | undefi
       ? 'Name the primary; or all servers, with `?target_session_attrs=read-write`. A standby for lists is named by DATABASE_REPLICA_URL.'
       : isWithoutRoom(absent)
         ? adviceWithoutRoom
-        : 'Check the address, the user, the name of the database, and that the server runs.'
+        : isTls
+          ? 'With sslmode=verify-full the server needs TLS, and a certificate for the host of the URL; sslrootcert=FILE names its authority. On a network of your own, sslmode=disable does without TLS.'
+          : 'Check the address, the user, the name of the database, and that the server runs.'
   return `The database of DATABASE_URL (${redactedDatabaseUrl(databaseUrl)}) cannot be used: ${why}. ${advice}`
 }

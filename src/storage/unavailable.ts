@@ -28,6 +28,12 @@ const networkCodes = new Set([
   'ENETUNREACH',
   'EAI_AGAIN',
 ])
+/**
+ * Codes of a TLS handshake: a certificate that has expired, of an unknown authority or for another name. A renewed one helps without a
+ * restart. https://nodejs.org/api/tls.html#x509-certificate-error-codes
+ */
+const tlsCodes = /^(?:CERT_|ERR_TLS_CERT_|ERR_SSL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/
+const withoutTls = /does not support SSL connections/
 const poolMessages =
   /Connection terminated|Query read timeout|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Cannot use a pool after calling end/
 
@@ -40,8 +46,15 @@ export function translateError(error: unknown): unknown {
     (typeof code === 'string' &&
       (networkCodes.has(code) ||
         (code.length === 5 && (postgresCodes.has(code) || postgresClasses.has(code.slice(0, 2)))))) ||
+    isTlsFailure(error) ||
     poolMessages.test(error.message)
   return absent ? new StorageUnavailable(error) : error
+}
+
+/** Whether a connection failed because of TLS. */
+export function isTlsFailure(error: unknown): boolean {
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: string }
+  return (typeof code === 'string' && tlsCodes.test(code)) || withoutTls.test(message ?? '')
 }
 
 /** SQLSTATE too_many_connections: of the server, the role or the database. */

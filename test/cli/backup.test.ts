@@ -173,6 +173,23 @@ describe('backup and restore (postgres)', () => {
     assert.equal(statSync(file).mode & 0o777, 0o600)
   })
 
+  test('a database with tables is refused before pg_restore runs', { skip: !engine }, async () => {
+    const service = await startTestService(engine!)
+    try {
+      const restored = await postern(root, ['restore', import.meta.filename], {
+        ...settings(service.databaseUrl),
+        PATH: '/nothing',
+      })
+      assert.equal(restored.code, 1)
+      assert.match(
+        restored.stderr,
+        /^The database of DATABASE_URL is not empty: it has the table \w+\. Nothing was restored\. Create an empty one/,
+      )
+    } finally {
+      await service.close()
+    }
+  })
+
   test('a dump is restored into an empty database', { skip: !engine }, async (context) => {
     const service = await startTestService(engine!)
     const target = await engine!.createDatabase()

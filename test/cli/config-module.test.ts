@@ -42,6 +42,23 @@ test('the running installation is imported, not another one beside the module, a
   assert.deepEqual(await loadConfigModule('b.config.cjs', folder), { isOurs: true })
 })
 
+test('a project that npm made CommonJS is told which file to change, without the stack of Node.js', async () => {
+  const project = join(folder, 'commonjs')
+  await mkdir(project)
+  await writeFile(join(project, 'package.json'), '{ "type": "commonjs" }')
+  await writeFile(join(project, 'postern.config.ts'), `import { defineConfig } from 'postern'`)
+  await assert.rejects(
+    loadConfigModule(undefined, project),
+    /postern\.config\.ts uses import or export, and its package\.json has "type": "commonjs": run `npm pkg set type=module`[^\n]*$/,
+  )
+  await writeFile(join(folder, 'throws.ts'), 'throw new Error("my own")')
+  await assert.rejects(loadConfigModule('throws.ts', folder), ({ message }: Error) => {
+    assert.match(message, /my own\n +at .*throws\.ts/)
+    assert.doesNotMatch(message, /node:internal/)
+    return true
+  })
+})
+
 test('no module is fine; a missing or broken module, or one without a default export, is an error that names the file', async () => {
   assert.equal(await loadConfigModule(undefined, folder), undefined)
   await writeFile(join(folder, 'broken.ts'), `import 'not-installed'`)

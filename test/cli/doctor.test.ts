@@ -53,6 +53,19 @@ describe('postern doctor', () => {
     assert.ok(!existsSync(join(home, 'data')))
   })
 
+  test('a database that cannot be used is one fault, and the other checks still run', async () => {
+    for (const url of [
+      'postgres://me:pw@127.0.0.1:9/gate',
+      'postgres://me:pw@127.0.0.1:9/gate?sslmode=verify-full',
+    ]) {
+      const { code, stdout, stderr } = await doctor({ ...production, DATABASE_URL: url })
+      assert.equal(code, 1)
+      assert.equal(stderr, '')
+      assert.equal(stdout.match(/ECONNREFUSED/g)?.length, 1)
+      assert.match(stdout, /^1 fault$/m)
+    }
+  })
+
   test('reports the contents of the spool, and servers that do not respond', async () => {
     const file = join(home, 'spool.db')
     const SPOOL_URL = `file:${file}`

@@ -157,7 +157,7 @@ describe('postern serve', () => {
     await once(taken, 'listening')
     const refused = run(['serve'], { PORT: String((taken.address() as { port: number }).port) })
     assert.equal(await refused.ended, 1)
-    assert.match(refused.output(), /The port is taken/)
+    assert.match(refused.output(), /^Port \d+ is taken: stop the other program/m)
     assert.doesNotMatch(refused.output(), /at .*\.ts:/)
     taken.close()
   })

@@ -80,6 +80,28 @@ describe('postern trigger', () => {
     assert.deepEqual([url, status], [`${service.baseUrl}/webhooks/stripe`, 401])
   })
 
+  test('a refused signature is explained: which secret was used, and what to do', async () => {
+    const refused = await trigger('stripe', 'invoice.paid', '--secret', 'wrong')
+    assert.match(
+      refused.stderr,
+      /The service refused the signature\. The secret used here is --secret; .* --secret\./s,
+    )
+    const sent = await postern(folder, ['send', `${service.baseUrl}/webhooks/provider`], {
+      WEBHOOK_SECRET: 'another secret',
+    })
+    assert.equal(sent.code, 1)
+    assert.match(sent.stderr, /The secret used here is WEBHOOK_SECRET of this environment;/)
+  })
+
+  test('where nobody answers at the default address, PORT is named', async () => {
+    const { code, stderr } = await postern(folder, ['trigger', 'stripe', 'invoice.paid'], { PORT: '9' })
+    assert.equal(code, 1)
+    assert.match(
+      stderr,
+      /127\.0\.0\.1:9\/webhooks\/stripe does not answer: .* set PORT as it has it, or give --url\./,
+    )
+  })
+
   test('--list shows the sources and all presets', async () => {
     const { stdout } = await trigger('--list')
     assert.match(stdout, /^chat +slack +source of this project$/m)
