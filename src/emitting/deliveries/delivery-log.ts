@@ -1,4 +1,4 @@
-import { sql, type RawBuilder, type SqlBool } from 'kysely'
+import { sql, type SqlBool } from 'kysely'
 import { Problem } from '../../errors.ts'
 import type { PageOfRows } from '../../paging/page.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
@@ -7,7 +7,8 @@ import { isOneOf } from '../../storage/one-of.ts'
 import type { AttemptsTable, DeliveryStatus, SigningScheme } from '../../storage/tables.ts'
 import { isForOwner, reaches, type Reach } from '../events/audience.ts'
 import type { KeyValue } from '../../paging/cursor-values.ts'
-import type { DeliveryFilter, DeliverySearch, ResponseClass } from './delivery-filter.ts'
+import { conditionsOf } from './delivery-conditions.ts'
+import type { DeliveryFilter, DeliverySearch } from './delivery-filter.ts'
 import { newest, sourceOf, type DeliverySource, type Place } from './delivery-sources.ts'
 
 /** The newest attempts that one response shows. Each can have 64 KiB. */
@@ -128,19 +129,7 @@ export class DeliveryLog {
     { ensured }: DeliverySource,
   ): Promise<Place[]> {
     if (places.length === 0) return []
-    const { subscriberId, owner, status, eventType, since, until, responseClass } = filter
-    const conditions: RawBuilder<SqlBool>[] = []
-    if (reach !== 'all') conditions.push(isForOwner(reach.owner))
-    // A condition that holds anyway would be a reason for a planner to read all deliveries of the subscriber.
-    if (subscriberId !== undefined && ensured !== 'subscriber')
-      conditions.push(sql`deliveries.subscriber_id = ${subscriberId}`)
-    if (owner !== undefined && ensured !== 'owner') conditions.push(belongsTo(owner))
-    if (status) conditions.push(sql`deliveries.status = ${status}`)
-    if (eventType)
-      conditions.push(sql`(select type from events where events.id = deliveries.event) = ${eventType}`)
-    if (since !== undefined) conditions.push(sql`deliveries.created_at >= ${since}`)
-    if (until !== undefined) conditions.push(sql`deliveries.created_at < ${until}`)
-    if (responseClass) conditions.push(answeredWith(responseClass))
+    const conditions = conditionsOf(filter, reach, ensured)
     if (conditions.length === 0) return [...places]
     const rows = await this.#database.readerAside
       .selectFrom('deliveries')
@@ -219,18 +208,6 @@ function entries(db: Queryable) {
       'attempts.status as last_status',
       'attempts.error as last_error',
     ])
-}
-
-function belongsTo(owner: string | null): RawBuilder<SqlBool> {
-  const own = sql`(select owner from subscribers where subscribers.id = deliveries.subscriber_id)`
-  return owner === null ? sql<SqlBool>`${own} is null` : sql<SqlBool>`${own} = ${owner}`
-}
-
-function answeredWith(responseClass: ResponseClass): RawBuilder<SqlBool> {
-  const of = sql`attempts.delivery = deliveries.id and attempts.number = deliveries.attempts`
-  const from = Number(responseClass[0]) * 100
-  const status = responseClass === 'none' ? sql`status is null` : sql`status between ${from} and ${from + 99}`
-  return sql<SqlBool>`exists (select 1 from attempts where ${of} and ${status})`
 }
 
 function scopeOf({ order }: DeliverySource, query: unknown): CursorScope {
