@@ -12,6 +12,7 @@ import { checkNames, createDiagnostics, type CheckName } from './diagnostics/ind
 import { createDemoIdentityProvider, demoProviderName } from './demo/identity-provider.ts'
 import { insertSamples } from './demo/sample-data.ts'
 import { insertSampleHistory } from './demo/sample-history.ts'
+import { insertSamplePeople } from './demo/sample-people.ts'
 import { createSampleCustomer, sampleCustomerSubscribers } from './demo/sample-customer.ts'
 import {
   receiveSampleEvents,
@@ -47,6 +48,7 @@ import type { Database } from './storage/database.ts'
 import { SchemaWatch } from './storage/schema-watch.ts'
 import type { Log } from './telemetry/log.ts'
 import { createMetricsHistory } from './telemetry/history/index.ts'
+import type { HistoryStore } from './telemetry/history/store.ts'
 import { Metrics } from './telemetry/metrics.ts'
 
 export interface ServiceParts {
@@ -149,9 +151,9 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       parts.samples && configuration.demo && roles.http && (await addSamples(app, common, modules))
     await app.ready()
 
-    // A project has charts of its own.
     const isFirst = samples && (await insertSamples(database, clock.now()))
-    if (isFirst && !parts.config?.receiving) await insertSampleHistory(history.store, clock.now())
+    // A project has people and charts of its own.
+    if (isFirst && showsEvents) await insertSamplesOfTime(common, history.store)
     if (roles.http && !parts.address) address.url = await listen(app, configuration)
     if (samples) await samples.begin(isFirst && showsEvents)
     if (running.newer) throw running.newer
@@ -315,6 +317,16 @@ async function addSamples(app: App, common: Common, { emitting, receiving }: Mod
       await receiveSampleEvents({ keyring, receiving, baseUrl, now: clock.now() })
     },
   }
+}
+
+/** What happened before the first start of demo mode: people who signed in, and what the charts show. */
+async function insertSamplesOfTime(
+  { configuration, database, clock }: Common,
+  history: HistoryStore,
+): Promise<void> {
+  const now = clock.now()
+  const signIns = await insertSamplePeople(database, now, configuration.sessionLifetime)
+  await insertSampleHistory(history, database, now, signIns)
 }
 
 /** Starts the server. Returns the public address of the service. */

@@ -16,12 +16,17 @@ export function newId(now: number): string {
     lastTime += 1
     counter = 0
   }
-  const time = lastTime.toString(16).padStart(12, '0')
+  return idOf(lastTime, counter)
+}
+
+/** The id of a row whose time is not now. Ids of different times ascend with them. @param count 0 to 4095 */
+export function idOf(milliseconds: number, count = 0): string {
+  const time = milliseconds.toString(16).padStart(12, '0')
   const random = randomBytes(8)
   random[0] = (random[0]! & 0x3f) | 0x80
   const tail = random.toString('hex')
-  const count = counter.toString(16).padStart(3, '0')
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${count}-${tail.slice(0, 4)}-${tail.slice(4)}`
+  const counted = count.toString(16).padStart(3, '0')
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${counted}-${tail.slice(0, 4)}-${tail.slice(4)}`
 }
 
 /** Returns a random number of 48 bits, which distinguishes rows with the same number. */

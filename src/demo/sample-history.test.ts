@@ -10,24 +10,51 @@ import { insertSampleHistory, sampleHistory } from './sample-history.ts'
 
 const now = Date.UTC(2026, 0, 31, 8, 30, 12)
 
-test('the samples are hours of webhooks and sign-ins, all before now', () => {
-  const entries = [...sampleHistory(now).entries()]
-  assert.ok(entries.every(({ at }) => at < now && at > now - 9 * 3_600_000 && at % 60_000 === 0))
-  assert.deepEqual([...new Set(entries.map(({ series }) => series))].toSorted(), [
-    'sign_ins',
-    'webhooks',
-    'webhooks:provider',
-  ])
-  assert.ok(entries.every(({ tally }) => tally.ok >= 0 && tally.failed <= tally.ok + 1))
+const signIns = [
+  { at: now - 3_600_000, failed: false },
+  { at: now - 20 * 86_400_000, failed: true },
+]
+
+test('the samples are a month of everything, all before now', () => {
+  for (const [step, tallies] of sampleHistory(now, signIns)) {
+    const entries = [...tallies.entries()]
+    const age = Math.max(...entries.map(({ at }) => now - at))
+    assert.ok(entries.every(({ at }) => at + step * 1_000 <= now && at % (step * 1_000) === 0))
+    assert.ok(age >= { 60: 8, 600: 48, 3_600: 720 }[step]! * 3_600_000, `step ${step}`)
+    assert.ok(entries.every(({ tally }) => tally.ok >= 0 && tally.failed <= tally.ok + 1))
+    assert.deepEqual([...new Set(entries.map(({ series }) => series))].toSorted(), [
+      'deliveries',
+      'handlers',
+      'sign_ins',
+      'webhooks',
+      'webhooks:shop',
+    ])
+  }
 })
 
-test('they are written once, also for longer steps, and tick off no step of an installation', async () => {
+test('longer steps have the sign-ins of shorter ones, and those before', () => {
+  const counts = [...sampleHistory(now, signIns).values()].map((tallies) =>
+    [...tallies.entries()]
+      .filter(({ series }) => series === 'sign_ins')
+      .map(({ tally: { ok, failed } }) => [ok, failed]),
+  )
+  assert.deepEqual(counts, [
+    [
+      [1, 0],
+      [0, 1],
+    ],
+    [[1, 0]],
+    [[1, 0]],
+  ])
+})
+
+test('they are written once', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'postern-sample-history-'))
   const database = await openDatabase(`sqlite:${join(folder, 'postern.db')}`)
   try {
     await migrate(database)
     const store = new HistoryStore(database)
-    await insertSampleHistory(store, now)
+    await insertSampleHistory(store, database, now, signIns)
     const count = async () =>
       (
         await database.reader
@@ -42,10 +69,10 @@ test('they are written once, also for longer steps, and tick off no step of an i
       first.map(([step]) => step),
       [60, 600, 3_600],
     )
-    await insertSampleHistory(store, now + 86_400_000)
+    await insertSampleHistory(store, database, now + 86_400_000, signIns)
     assert.deepEqual(await count(), first)
-    assert.equal(await store.hasSucceeded('handlers'), false)
-    assert.equal(await store.hasSucceeded('deliveries'), false)
+    assert.equal(await store.hasSucceeded('handlers', now), false)
+    assert.equal(await store.hasSucceeded('deliveries', now), false)
   } finally {
     await database.close()
     await rm(folder, { recursive: true, force: true })

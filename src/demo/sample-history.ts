@@ -1,51 +1,138 @@
+import { slots } from '../receiving/activity/activity.ts'
+import type { Database } from '../storage/database.ts'
+import type { ReceivingActivityTable } from '../storage/tables.ts'
 import { Durations } from '../telemetry/history/durations.ts'
 import { rollUp } from '../telemetry/history/roll-up.ts'
-import { minute, steps, Tallies } from '../telemetry/history/rows.ts'
-import { partSeries } from '../telemetry/history/series.ts'
+import { hour, minute, steps, Tallies } from '../telemetry/history/rows.ts'
+import { partSeries, type SeriesName } from '../telemetry/history/series.ts'
 import type { HistoryStore } from '../telemetry/history/store.ts'
+import { noise } from './noise.ts'
+import { sampleSource } from './sample-events.ts'
 
-/** Minutes before the start that get samples: eight hours. */
-const minutes = 8 * 60
-/** The source whose webhooks are in the samples: the one that is always there. */
-const source = 'provider'
+/** Milliseconds before the start that get samples, by the step of the rows. */
+const spans = [
+  { step: steps.hour, length: 30 * 24 * hour },
+  { step: steps.tenMinutes, length: 48 * hour },
+  { step: steps.minute, length: 8 * hour },
+] as const
+
+/** A sign-in that is counted in the samples. */
+export interface CountedSignIn {
+  /** Milliseconds since 1970. */
+  at: number
+  failed: boolean
+}
 
 /**
- * Gives the charts of a new installation in demo mode something to show: received webhooks and sign-ins of the last hours, which did not
- * happen. Handlers and deliveries have no samples here, because the checklist of a new installation counts those.
+ * Gives the charts of a new installation in demo mode a month to show, which did not happen. All of it is older than `now`, so that it
+ * ticks off no step of the checklist.
  * @param now milliseconds since 1970
  */
-export function sampleHistory(now: number): Tallies {
-  const tallies = new Tallies()
-  const end = now - (now % minute)
-  for (let index = 1; index <= minutes; index += 1) {
-    const at = end - index * minute
-    const webhooks = Math.round(4 + 3 * Math.sin(index / 40) + 2 * noise(index))
-    const refused = index % 47 === 0 ? 1 : 0
-    const durations = new Durations()
-    for (let each = 0; each < webhooks; each += 1) durations.observe(2 + 9 * noise(index * 31 + each) ** 4)
-    const buckets = durations.take()
-    for (const series of ['webhooks', partSeries('webhooks', source)] as const) {
-      const tally = tallies.of(series, at)
-      tally.ok = webhooks
-      tally.failed = refused
-      // Durations are kept for the whole series only.
-      if (series === 'webhooks' && buckets) tally.addBuckets(buckets)
-    }
-    tallies.of('webhooks', at).duplicates = index % 29 === 0 ? 1 : 0
-    if (index % 11 === 0) tallies.of('sign_ins', at).ok = 1 + (index % 2)
+export function sampleHistory(now: number, signIns: readonly CountedSignIn[]): Map<number, Tallies> {
+  const history = new Map<number, Tallies>()
+  for (const { step, length } of spans) {
+    const width = step * 1_000
+    const tallies = new Tallies()
+    const end = now - (now % width)
+    for (let at = startOf(now - length); at < end; at += width)
+      addTraffic(tallies, at, { width, isOld: at < now - refusedAreKept })
+    for (const { at, failed } of signIns)
+      if (at >= startOf(now - length) && at < end)
+        tallies.of('sign_ins', at - (at % width))[failed ? 'failed' : 'ok'] += 1
+    history.set(step, tallies)
   }
-  return tallies
+  return history
+}
+
+/** Longer steps are computed from the minutes anew, so these begin with an hour. */
+const startOf = (time: number): number => time - (time % hour)
+
+/** Milliseconds that refused webhooks are kept: newer ones would be missing in the list of the source. */
+const refusedAreKept = 7 * 24 * hour
+
+/** Quiet nights, and no two hours alike. */
+function webhooksIn(at: number, width: number): number {
+  const perMinute = 4 + 3 * Math.sin((at / hour) * (Math.PI / 12)) + 2 * noise(Math.floor(at / width))
+  return Math.max(0, Math.round((perMinute * width) / minute))
+}
+
+/** Webhooks, handlers and deliveries of one span. */
+function addTraffic(tallies: Tallies, at: number, { width, isOld }: { width: number; isOld: boolean }): void {
+  const webhooks = webhooksIn(at, width)
+  const refused = isOld ? share(webhooks, 0.004, at) : 0
+  const ofSource = tallies.of(partSeries('webhooks', sampleSource), at)
+  ofSource.ok = webhooks
+  ofSource.failed = refused
+  add(tallies, 'webhooks', at, { ok: webhooks, failed: refused, typical: 3 })
+  tallies.of('webhooks', at).duplicates = share(webhooks, 0.008, at + 1)
+  add(tallies, 'handlers', at, { ok: webhooks, failed: share(webhooks, 0.01, at + 2), typical: 14 })
+  // A subscriber is down on some evenings.
+  const isDown = noise(Math.floor(at / (6 * hour)) * 7) > 0.85
+  const deliveries = Math.round(webhooks * 1.4)
+  add(tallies, 'deliveries', at, {
+    ok: deliveries,
+    failed: share(deliveries, isDown ? 0.2 : 0.01, at + 3),
+    typical: 80,
+  })
+}
+
+/** @param typical milliseconds that most of them took */
+function add(
+  tallies: Tallies,
+  series: SeriesName,
+  at: number,
+  { ok, failed, typical }: { ok: number; failed: number; typical: number },
+): void {
+  const tally = tallies.of(series, at)
+  tally.ok = ok
+  tally.failed = failed
+  const durations = new Durations()
+  for (let each = 0; each < Math.min(ok, mostDurations); each += 1)
+    durations.observe(typical * (0.6 + 4 * noise(at / minute + each * 31) ** 6))
+  const buckets = durations.take()
+  if (buckets) tally.addBuckets(buckets)
+}
+
+/** Durations that one row counts: enough for a p99. */
+const mostDurations = 100
+
+/** A part of `count`, rounded so that small numbers have some as well. */
+const share = (count: number, part: number, seed: number): number =>
+  Math.floor(count * part + noise(seed / minute))
+
+/** What the page of the source shows of the last day. */
+export function sampleActivity(now: number): ReceivingActivityTable[] {
+  const { length, kept } = slots.source
+  const begin = now - (now % length)
+  return Array.from({ length: kept / length - 1 }, (_, index) => {
+    const slot = begin - (index + 1) * length
+    const count = webhooksIn(slot, length)
+    return {
+      kind: 'source',
+      name: sampleSource,
+      slot,
+      counter: 'accepted',
+      count,
+      last_at: slot + length - 1,
+    }
+  })
 }
 
 /** Writes the samples into a history that is empty; otherwise does nothing. */
-export async function insertSampleHistory(store: HistoryStore, now: number): Promise<void> {
+export async function insertSampleHistory(
+  store: HistoryStore,
+  database: Database,
+  now: number,
+  signIns: readonly CountedSignIn[],
+): Promise<void> {
   if ((await store.edge(steps.minute, 'asc')) !== undefined) return
-  await store.addMinutes(sampleHistory(now), () => undefined)
+  for (const [step, tallies] of sampleHistory(now, signIns)) await store.replace(step, tallies)
   await rollUp(store, now)
-}
-
-/** A number in [0, 1) that looks random and is the same at each start. */
-function noise(seed: number): number {
-  const value = Math.sin(seed * 12.9898) * 43_758.5453
-  return value - Math.floor(value)
+  await database.transaction((tx) =>
+    tx
+      .insertInto('receiving_activity')
+      .values(sampleActivity(now))
+      .onConflict((conflict) => conflict.doNothing())
+      .execute(),
+  )
 }

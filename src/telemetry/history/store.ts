@@ -125,8 +125,12 @@ export class HistoryStore {
       .execute()
     const sums = new Tallies()
     for (const row of rows) sums.of(row.series, row.at - (row.at % width)).addRow(row)
-    if (sums.size === 0) return
-    await this.#database.transaction((tx) => put(tx, step, sums), { priority: 'work' })
+    if (sums.size > 0) await this.replace(step, sums)
+  }
+
+  /** Writes rows in place of those of the same series and times. */
+  async replace(step: number, tallies: Tallies): Promise<void> {
+    await this.#database.transaction((tx) => put(tx, step, tallies), { priority: 'work' })
   }
 
   /** Deletes a portion of the rows of a step from before `until`. Returns whether more may be there. */
