@@ -11,13 +11,13 @@ const subscribersOfCustomer = [
     id: '00000000-0000-7000-8000-000000000d31',
     path: '/demo/acme/works',
     status: 204,
-    description: 'Sample of demo mode: accepts all events',
+    description: 'Accepts all (sample)',
   },
   {
     id: '00000000-0000-7000-8000-000000000d32',
     path: '/demo/acme/down',
     status: 503,
-    description: 'Sample of demo mode: answers every event with 503',
+    description: 'Answers 503 (sample)',
   },
 ] as const
 

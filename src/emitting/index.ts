@@ -30,6 +30,7 @@ import { deliveryMetrics } from './metrics.ts'
 import { OperationalEvents } from './dispatch/operational-events.ts'
 import { pastSignatures } from './deliveries/past-signatures.ts'
 import { Replay, replayStep } from './deliveries/replay.ts'
+import { OwnerBrands } from './subscribers/owner-brands.ts'
 import { Owners } from './subscribers/owners.ts'
 import { Portal } from './portal.ts'
 import { openDeliveryStore } from './open-store.ts'
@@ -120,6 +121,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
         disabling,
         subscribers,
         portal,
+        brands: new OwnerBrands(database, clock, record),
         portalCookie,
         frameOrigins: configuration.portalFrameOrigins,
         testEvents: new TestEvents({ database, clock, emitter, subscribers, announce, record }),

@@ -2,6 +2,7 @@ import type { App } from '../http/app.ts'
 import type { EventCatalogue } from './events/event-catalogue.ts'
 import { parseLossless, parsePlain } from '../json/lossless.ts'
 import { adminArea } from './routes/area.ts'
+import { brandRoutes } from './routes/brand.ts'
 import { deliveryRoutes, deliverySearchRoute, type DeliveryRouteParts } from './routes/deliveries.ts'
 import { eventTypeRoutes } from './routes/event-types.ts'
 import { eventRoutes, type EventRouteParts } from './routes/events.ts'
@@ -39,6 +40,7 @@ export async function emittingRoutes(app: App, parts: EmittingRouteParts): Promi
     portalRoutes(scope, parts)
     deliverySearchRoute(scope, parts)
     ownerRoutes(scope, parts)
+    brandRoutes(scope, parts)
     for (const area of [adminArea, portalArea]) {
       subscriberRoutes(scope, parts, area)
       deliveryRoutes(scope, parts, area)

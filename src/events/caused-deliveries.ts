@@ -12,7 +12,7 @@ export async function describeDeliveries(reader: Queryable, events: readonly num
     .selectFrom('deliveries as d')
     .innerJoin('subscribers as s', 's.id', 'd.subscriber_id')
     .select(['d.id', 'd.event', 'd.subscriber_id', 'd.status', 'd.attempts', 'd.due_at'])
-    .select(['d.created_at', 'd.finished_at', 's.url'])
+    .select(['d.created_at', 'd.finished_at', 's.url', 's.description'])
     .where('d.event', 'in', events)
     .orderBy('d.id')
     .limit(mostDeliveries)
@@ -30,6 +30,7 @@ export async function describeDeliveries(reader: Queryable, events: readonly num
       subscriberId: delivery.subscriber_id,
       // The whole address may contain a credential.
       subscriberHost: new URL(delivery.url).host,
+      subscriberDescription: delivery.description,
       status: delivery.status,
       attempts: delivery.attempts,
       lastStatus: last?.status ?? null,

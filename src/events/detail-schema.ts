@@ -18,6 +18,7 @@ const Delivery = Type.Object({
   event: Type.Integer(),
   subscriberId: Type.String(),
   subscriberHost: Type.String({ description: 'The host of its address' }),
+  subscriberDescription: NullableText,
   status: Type.String(),
   attempts: Type.Integer(),
   lastStatus: nullable(Type.Integer(), 'HTTP status of the newest attempt.'),

@@ -45,6 +45,7 @@ import type {
   QueueOwnersTable,
   DispatchersTable,
   IdempotencyKeysTable,
+  OwnerBrandsTable,
   PortalLinksTable,
   PortalSessionsTable,
   SubscriberHoursTable,
@@ -135,6 +136,7 @@ export interface Tables {
   subscriber_hours: SubscriberHoursTable
   dispatchers: DispatchersTable
   queue_owners: QueueOwnersTable
+  owner_brands: OwnerBrandsTable
   portal_links: PortalLinksTable
   portal_sessions: PortalSessionsTable
 

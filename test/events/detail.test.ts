@@ -22,6 +22,7 @@ interface Caused {
     event: number
     subscriberId: string
     subscriberHost: string
+    subscriberDescription: string | null
     attemptLog: { number: number; failure: string | null }[]
   }[]
 }
@@ -59,7 +60,7 @@ onEachEngine('GET /events/{id}', (engine) => {
 
   test('it shows what a handler emitted, and the attempts to deliver that', async () => {
     // Nothing listens there.
-    const json = { url: 'http://127.0.0.1:9/hook', eventTypes: ['order.told'] }
+    const json = { url: 'http://127.0.0.1:9/hook', eventTypes: ['order.told'], description: 'Tells' }
     const { id: subscriberId } = (await (
       await service.admin('/subscribers', { method: 'POST', json })
     ).json()) as { id: string }
@@ -76,6 +77,7 @@ onEachEngine('GET /events/{id}', (engine) => {
     assert.equal(delivery!.event, emitted!.id)
     assert.equal(delivery!.subscriberId, subscriberId)
     assert.equal(delivery!.subscriberHost, '127.0.0.1:9')
+    assert.equal(delivery!.subscriberDescription, 'Tells')
     assert.equal(delivery!.attemptLog[0]!.number, 1)
     assert.equal(delivery!.attemptLog[0]!.failure, 'refused')
   })

@@ -18,16 +18,20 @@ import { NewSecret } from './secrets.tsx'
 const columns: readonly Column<Subscriber>[] = [
   {
     key: 'url',
-    header: 'Address',
+    header: 'Endpoint',
+    width: '50%',
     cell: ({ id, url, description }) => (
-      <button
-        type="button"
-        title={url}
-        className="min-h-6 max-w-full truncate text-left text-accent underline underline-offset-2"
-        onClick={() => goTo({ endpoint: id })}
-      >
-        {description ?? url}
-      </button>
+      <>
+        <button
+          type="button"
+          title={url}
+          className="min-h-6 max-w-full truncate text-left text-accent underline underline-offset-2"
+          onClick={() => goTo({ endpoint: id })}
+        >
+          {description ?? url}
+        </button>
+        {description !== null && <span className="block truncate text-sm text-soft">{url}</span>}
+      </>
     ),
   },
   {

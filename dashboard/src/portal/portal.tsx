@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { boot } from '../api/boot.ts'
+import { BrandMark, useBrand } from './brand.tsx'
 import { Button } from '../ui/button.tsx'
 import { useConfirm } from '../ui/confirm.tsx'
 import { Loading, ProblemNotice } from '../ui/notices.tsx'
@@ -40,9 +40,14 @@ export function Portal({ link }: { link: string | undefined }) {
     queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' })
   }
   const owner = left ? undefined : session.data?.owner
+  const brand = useBrand(session.data?.brand)
   return (
     <>
-      <Header owner={owner} onLeave={embedded ? undefined : () => void out()} />
+      <Header
+        owner={owner}
+        brand={session.isPending ? undefined : brand}
+        onLeave={embedded ? undefined : () => void out()}
+      />
       <main id="content" tabIndex={-1} className="mx-auto max-w-5xl px-4 py-5">
         {session.isPending && <Loading />}
         {session.error && <ProblemNotice error={session.error} />}
@@ -53,8 +58,15 @@ export function Portal({ link }: { link: string | undefined }) {
   )
 }
 
-function Header({ owner, onLeave }: { owner: string | undefined; onLeave: (() => void) | undefined }) {
-  const { brand } = boot
+function Header({
+  owner,
+  brand,
+  onLeave,
+}: {
+  owner: string | undefined
+  brand: ReturnType<typeof useBrand> | undefined
+  onLeave: (() => void) | undefined
+}) {
   return (
     <header className="border-b border-line bg-card">
       <a
@@ -64,8 +76,7 @@ function Header({ owner, onLeave }: { owner: string | undefined; onLeave: (() =>
         Skip to content
       </a>
       <div className="mx-auto flex min-h-14 max-w-5xl items-center gap-3 px-4">
-        <img src={brand?.logo ?? `${boot.basePath}/assets/icon.svg`} alt="" className="h-7 max-w-32" />
-        <span className="min-w-0 flex-1 truncate font-semibold">{brand?.name ?? 'Webhooks'}</span>
+        <BrandMark brand={brand} />
         {owner !== undefined && <span className="truncate text-sm text-soft">{owner}</span>}
         {owner !== undefined && onLeave && (
           <Button small onClick={onLeave}>

@@ -11,15 +11,15 @@ export function CodeBlock({
   maxHeight?: string
 }) {
   return (
-    <div className="relative rounded-md border border-line bg-sunken">
+    <div className="flex items-start rounded-md border border-line bg-sunken">
       <pre
         tabIndex={0}
         aria-label={label}
-        className={`${maxHeight} overflow-auto p-3 pr-11 font-mono text-sm leading-relaxed`}
+        className={`${maxHeight} min-w-0 flex-1 overflow-auto p-3 font-mono text-sm leading-relaxed`}
       >
         <code>{code}</code>
       </pre>
-      <div className="absolute top-1 right-1 rounded-md bg-sunken">
+      <div className="m-1 shrink-0">
         <CopyButton text={code} label={`Copy ${label.toLowerCase()}`} />
       </div>
     </div>

@@ -64,7 +64,7 @@ export function TextField({
 }: FieldParts & ComponentProps<'input'>) {
   return (
     <Field {...{ label, hint, error, hideLabel }}>
-      {(ids) => <input type="text" {...rest} {...ids} className={classes(box, className)} />}
+      {(ids) => <input type="text" {...rest} {...ids} className={classes(box, 'h-9', className)} />}
     </Field>
   )
 }
@@ -105,7 +105,7 @@ export function SelectField({
   return (
     <Field {...{ label, hint, error, hideLabel }}>
       {(ids) => (
-        <select {...rest} {...ids} className={classes(box, className)}>
+        <select {...rest} {...ids} className={classes(box, 'h-9', className)}>
           {options.map((option) => {
             const { value, label } = typeof option === 'string' ? { value: option, label: option } : option
             return (

@@ -59,7 +59,7 @@ export function Empty({
   action?: ReactNode
 }) {
   return (
-    <div className="mx-auto max-w-xl px-4 py-10 text-center">
+    <div className="mx-auto max-w-2xl px-4 py-10 text-center">
       <p className="font-medium">{title}</p>
       {children && <div className="mt-1 text-soft">{children}</div>}
       {command !== undefined && (

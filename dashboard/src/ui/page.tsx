@@ -25,7 +25,7 @@ export function Page({ title, beside, description, actions, children }: PageProp
           <h1 className="flex flex-wrap items-center gap-x-3 gap-y-1 text-xl font-semibold break-words">
             <span className="min-w-0 break-words">{title}</span> {beside}
           </h1>
-          {description && <p className="mt-0.5 max-w-prose text-soft">{description}</p>}
+          {description && <p className="mt-0.5 max-w-3xl text-soft">{description}</p>}
         </div>
         {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
       </div>
@@ -64,14 +64,18 @@ export function Section({ title, description, actions, children, flush = false, 
 
 /** Names and values, in two columns where there is room. */
 export function Facts({ children }: { children: ReactNode }) {
-  return <dl className="grid grid-cols-1 gap-x-6 gap-y-2 sm:grid-cols-[max-content_1fr]">{children}</dl>
+  return (
+    <dl className="grid grid-cols-[minmax(0,7rem)_minmax(0,1fr)] items-baseline gap-x-4 gap-y-2 sm:grid-cols-[max-content_minmax(0,1fr)] sm:gap-x-6">
+      {children}
+    </dl>
+  )
 }
 
 export function Fact({ name, children }: { name: string; children: ReactNode }) {
   return (
     <>
-      <dt className="text-soft">{name}</dt>
-      <dd className="mb-1 min-w-0 break-words sm:mb-0">{children}</dd>
+      <dt className="break-words text-soft">{name}</dt>
+      <dd className="min-w-0 break-words">{children}</dd>
     </>
   )
 }

@@ -1,5 +1,5 @@
 import { Tabs as Base } from '@base-ui/react/tabs'
-import type { ReactNode } from 'react'
+import { useEffect, useRef, type ReactNode } from 'react'
 
 export interface Tab {
   value: string
@@ -20,12 +20,19 @@ export function Tabs({
   onChange: (value: string) => void
 }) {
   const chosen = tabs.some((tab) => tab.value === value) ? value : tabs[0]?.value
+  const list = useRef<HTMLDivElement>(null)
+  // On a telephone the chosen tab may be beyond the edge.
+  useEffect(() => {
+    const tab = list.current?.querySelector<HTMLElement>('[aria-selected=true]')
+    if (tab) list.current!.scrollLeft = tab.offsetLeft + tab.offsetWidth / 2 - list.current!.clientWidth / 2
+  }, [chosen])
   return (
     <Base.Root value={chosen} onValueChange={(next) => onChange(String(next))}>
       <Base.List
+        ref={list}
         aria-label={label}
         activateOnFocus={false}
-        className="mb-4 flex gap-1 overflow-x-auto border-b border-line"
+        className="relative mb-4 flex gap-1 overflow-x-auto border-b border-line"
       >
         {tabs.map((tab) => (
           <Base.Tab

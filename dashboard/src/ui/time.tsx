@@ -2,8 +2,10 @@ const zone = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' })
   .formatToParts(new Date())
   .find(({ type }) => type === 'timeZoneName')?.value
 
+const { timeZone: place } = Intl.DateTimeFormat().resolvedOptions()
+
 /** The name of the viewer's time zone. */
-export const timeZone: string = Intl.DateTimeFormat().resolvedOptions().timeZone + (zone ? ` (${zone})` : '')
+export const timeZone: string = zone === undefined || zone === place ? place : `${place} (${zone})`
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
 const dayAndClock = new Intl.DateTimeFormat(undefined, {
@@ -41,6 +43,7 @@ export function Time({ value }: { value: string | number | null | undefined }) {
 /** A duration in the largest fitting unit: `420 µs`, `12 ms`, `3.4 s`, `5 min`, `2 h`, `3 d`. */
 export function formatDuration(milliseconds: number): string {
   const size = Math.abs(milliseconds)
+  if (size === 0) return '0 ms'
   if (size < 1) return `${Math.round(milliseconds * 1000)} µs`
   if (size < 1_000) return `${size < 10 ? milliseconds.toFixed(1) : Math.round(milliseconds)} ms`
   if (size < 90_000) return `${(milliseconds / 1_000).toFixed(size < 10_000 ? 1 : 0)} s`

@@ -81,6 +81,8 @@ export const auditActions = {
   'portal.link_refused': 'A link to the portal was refused: it is unknown, used or expired.',
   'portal.left': 'An owner signed out of the portal.',
   'portal.revoked': 'All links and sessions of an owner were revoked.',
+  'portal.brand_changed':
+    "The brand of an owner's portal was changed; the detail names the fields without their values.",
   'secrets.resealed':
     'The command line sealed secrets with the newest POSTERN_SECRET; the detail has their number.',
   'signing_key.rotated':

@@ -11,11 +11,14 @@ import { framedBy } from '../../http/responses/security-headers.ts'
 import type { Authenticate } from '../../http/access/principal.ts'
 import { ownerPattern, type Reach } from '../events/audience.ts'
 import type { Portal, PortalSession } from '../portal.ts'
+import type { OwnerBrands } from '../subscribers/owner-brands.ts'
+import { portalBrand, PortalBrandView } from './brand.ts'
 import { OwnNewSubscriberBody, OwnSubscriberChangeBody } from '../subscribers/subscriber-body.ts'
 import type { Area } from './area.ts'
 
 export interface PortalRouteParts {
   portal: Portal
+  brands: OwnerBrands
   portalCookie: HostCookie
   baseUrl: () => string
   noteRefusal: NoteRefusal
@@ -70,7 +73,7 @@ const LinkBody = Type.Object(
 )
 const LinkView = Type.Object({ url: Type.String(), expiresAt: Type.String({ format: 'date-time' }) }, closed)
 const SessionView = Type.Object(
-  { owner: Type.String(), expiresAt: Type.String({ format: 'date-time' }) },
+  { owner: Type.String(), expiresAt: Type.String({ format: 'date-time' }), brand: PortalBrandView },
   closed,
 )
 const OpenedView = Type.Object(
@@ -164,7 +167,7 @@ function pageRoute(app: App, { frameOrigins }: PortalRouteParts): void {
 }
 
 function openSessionRoute(app: App, parts: PortalRouteParts): void {
-  const { portal, portalCookie, baseUrl, noteRefusal, frameOrigins } = parts
+  const { portal, brands, portalCookie, baseUrl, noteRefusal, frameOrigins } = parts
   app.post(
     '/portal/session',
     {
@@ -215,21 +218,27 @@ function openSessionRoute(app: App, parts: PortalRouteParts): void {
         throw error
       })
       reply.header('cache-control', 'no-store')
-      if (embedded) return { ...viewSession(session), accessToken: token }
+      const view = await viewSession(session, brands)
+      if (embedded) return { ...view, accessToken: token }
       portalCookie.set(reply, token, Math.ceil(lasts / 1000))
-      return viewSession(session)
+      return view
     },
   )
 }
 
-function showSessionRoute(app: App, { portal, portalCookie }: PortalRouteParts): void {
+function showSessionRoute(app: App, { portal, brands, portalCookie }: PortalRouteParts): void {
   app.get(
     '/portal/session',
     {
       config: { access: 'portal' },
-      schema: { tags, summary: 'The owner and the end of the session', response: { 200: SessionView } },
+      schema: {
+        tags,
+        summary: 'The owner, the end of the session, and how the pages look',
+        response: { 200: SessionView },
+      },
     },
-    async (request, reply) => reply.send(viewSession(await sessionOf(request, portal, portalCookie))),
+    async (request, reply) =>
+      reply.send(await viewSession(await sessionOf(request, portal, portalCookie), brands)),
   )
 }
 
@@ -281,6 +290,7 @@ async function sessionOf(
   return session
 }
 
-function viewSession({ owner, expires_at }: PortalSession): { owner: string; expiresAt: string } {
-  return { owner, expiresAt: new Date(expires_at).toISOString() }
+async function viewSession({ owner, expires_at }: PortalSession, brands: OwnerBrands) {
+  const brand = portalBrand(await brands.get(owner))
+  return { owner, expiresAt: new Date(expires_at).toISOString(), brand }
 }

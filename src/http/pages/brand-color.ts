@@ -29,6 +29,20 @@ export function brandShades(color: string): BrandShades {
   return { light: shade(color, grounds.light, '#000000'), dark: shade(color, grounds.dark, '#ffffff') }
 }
 
+/** The colour as CSS custom properties: `--accent` for pages.css, `--color-accent` for the built pages. */
+export function brandVariables(color: string): Record<string, string> {
+  const { light, dark } = brandShades(color)
+  const accent = `light-dark(${light.accent},${dark.accent})`
+  const on = `light-dark(${light.on},${dark.on})`
+  return {
+    '--accent': accent,
+    '--on-accent': on,
+    '--color-accent': accent,
+    '--color-accent-ink': on,
+    '--color-accent-tint': `light-dark(${grounds.light},${grounds.dark})`,
+  }
+}
+
 function shade(color: string, ground: string, towards: string): Shade {
   let accent = color
   for (let part = 0; part <= 1; part += 0.02) {

@@ -3,7 +3,7 @@ import { extname } from 'node:path'
 import { ConfigurationError } from '../../config/environment.ts'
 import type { Settings } from '../../config/settings.ts'
 import type { App } from '../app.ts'
-import { brandShades } from './brand-color.ts'
+import { brandVariables } from './brand-color.ts'
 import { escapeHtml, type Site } from './html.ts'
 
 declare module 'fastify' {
@@ -59,11 +59,8 @@ export function serveBrand(app: App, { brandName, brandLogo, brandColor }: Brand
 }
 
 function brandStyle(color: string): string {
-  const { light, dark } = brandShades(color)
-  const accent = `light-dark(${light.accent},${dark.accent})`
-  const on = `light-dark(${light.on},${dark.on})`
-  // The names of pages.css, and those of the portal.
-  return `:root{--accent:${accent};--on-accent:${on};--color-accent:${accent};--color-accent-ink:${on};--color-accent-tint:light-dark(#efede6,#242b2e)}\n`
+  const variables = Object.entries(brandVariables(color))
+  return `:root{${variables.map(([name, value]) => `${name}:${value}`).join(';')}}\n`
 }
 
 function readLogo(path: string): { bytes: Buffer; type: string } {

@@ -123,6 +123,17 @@ export interface QueueOwnersTable {
   dispatcher: number
 }
 
+/** The brand of one owner's portal. */
+export interface OwnerBrandsTable {
+  owner: string
+  name: string | null
+  /** `#rrggbb`. */
+  color: string | null
+  /** A `data:` URI. */
+  logo: string | null
+  updated_at: number
+}
+
 /** A link to the portal. Opening it deletes the row. */
 export interface PortalLinksTable {
   token_hash: Uint8Array

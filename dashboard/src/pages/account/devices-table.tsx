@@ -44,7 +44,12 @@ function columnsFor(onEnd: (device: Device) => void): Column<Device>[] {
     { key: 'provider', header: 'Provider', width: '8rem', cell: ({ provider }) => provider },
     { key: 'address', header: 'Address', width: '10rem', cell: ({ address }) => address ?? 'unknown' },
     { key: 'since', header: 'Signed in', width: '9rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
-    { key: 'seen', header: 'Last seen', width: '9rem', cell: ({ lastSeenAt }) => <Ago value={lastSeenAt} /> },
+    {
+      key: 'seen',
+      header: 'Last seen',
+      width: '10.5rem',
+      cell: ({ lastSeenAt }) => <Ago value={lastSeenAt} />,
+    },
     {
       key: 'end',
       header: <span className="sr-only">Action</span>,

@@ -54,7 +54,12 @@ function columnsFor(onUnlink: ((identity: Identity) => void) | undefined): Colum
         ),
     },
     { key: 'linked', header: 'Linked', width: '9rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
-    { key: 'used', header: 'Last used', width: '9rem', cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} /> },
+    {
+      key: 'used',
+      header: 'Last used',
+      width: '10.5rem',
+      cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} />,
+    },
     ...(onUnlink
       ? [
           {

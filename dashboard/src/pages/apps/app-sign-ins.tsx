@@ -85,7 +85,12 @@ const columnsFor = (onEnd: (signIn: SignIn) => void): Column<SignIn>[] => [
   { key: 'device', header: 'Device', cell: ({ device }) => device },
   { key: 'scopes', header: 'Scopes', cell: ({ scopes }) => scopes.join(' ') },
   { key: 'since', header: 'Signed in', width: '9rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
-  { key: 'seen', header: 'Last used', width: '9rem', cell: ({ lastSeenAt }) => <Ago value={lastSeenAt} /> },
+  {
+    key: 'seen',
+    header: 'Last used',
+    width: '10.5rem',
+    cell: ({ lastSeenAt }) => <Ago value={lastSeenAt} />,
+  },
   {
     key: 'end',
     header: <span className="sr-only">Action</span>,

@@ -24,6 +24,7 @@ import { usePages } from '../deliveries/use-pages.ts'
 import type { SubscriberRow } from '../subscribers/types.ts'
 import { States, type Owner } from './list-page.tsx'
 import { PortalAccess } from './portal-access.tsx'
+import { PortalBrand } from './portal-brand.tsx'
 
 const route = getRouteApi('/customers/$owner')
 
@@ -80,6 +81,7 @@ export function CustomerPage() {
         linkExpiresAt={data?.linkExpiresAt ?? null}
         sessionExpiresAt={data?.sessionExpiresAt ?? null}
       />
+      <PortalBrand owner={owner} />
       {!isNew && <Subscribers owner={owner} />}
       {!isNew && <Deliveries owner={owner} />}
     </Page>
@@ -136,7 +138,7 @@ function Deliveries({ owner }: { owner: string }) {
   )
   return (
     <Section title="Deliveries" flush>
-      <DeliveryTable pages={pages} empty={<Empty title="Nothing was sent yet" />} />
+      <DeliveryTable of="customer" pages={pages} empty={<Empty title="Nothing was sent yet" />} />
     </Section>
   )
 }

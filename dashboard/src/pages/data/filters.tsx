@@ -1,6 +1,7 @@
 import { useState, type FormEvent } from 'react'
 import { Button, SelectField, TextField } from '../../ui/index.ts'
 import { isTime } from './cells.tsx'
+import { localTime } from './local-time.ts'
 import { filtersOf, type ListSearch } from './list-search.ts'
 import type { ListDescription, ListFilter } from './lists.ts'
 
@@ -52,7 +53,7 @@ export function Filters({
       className="mb-4 flex flex-wrap items-end gap-3 rounded-lg border border-line bg-card p-3"
     >
       {list.filters.map((filter) => (
-        <div key={filter.parameter} className="w-44 max-md:w-full">
+        <div key={filter.parameter} className={`${isTime(filter.type) ? 'w-56' : 'w-44'} max-md:w-full`}>
           <FilterField
             filter={filter}
             value={typed[filter.parameter] ?? ''}
@@ -94,7 +95,7 @@ function FilterField({
       <TextField
         {...common}
         type="datetime-local"
-        value={localTime(value)}
+        value={localTime(value).slice(0, 16)}
         onChange={({ target }) => onChange(target.value === '' ? '' : new Date(target.value).toISOString())}
       />
     )
@@ -116,11 +117,4 @@ function optionsOf({ operator, values }: ListFilter): { value: string; label: st
   if (operator === 'positiveWhenTrue') return [any, { value: 'true', label: 'yes' }]
   if (operator === 'equals' && values) return [any, ...values.map((value) => ({ value, label: value }))]
   return undefined
-}
-
-/** An ISO time as the input for a local time writes it. */
-function localTime(value: string): string {
-  const time = Date.parse(value)
-  if (Number.isNaN(time)) return ''
-  return new Date(time - new Date(time).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }

@@ -1,25 +1,17 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import { api, PosternError } from '../../api/client.ts'
-import {
-  Button,
-  CheckField,
-  Dialog,
-  DialogActions,
-  ProblemNotice,
-  TextArea,
-  TextField,
-  toast,
-} from '../../ui/index.ts'
-import { bodyOf, faultsOf, fieldsOf, type FormField } from './form-schema.ts'
+import { Button, Dialog, DialogActions, ProblemNotice, toast } from '../../ui/index.ts'
+import { bodyOf, faultsOf, fieldsOf, formValue, type FormField, type FormValue } from './form-schema.ts'
 import type { ListDescription, Row } from './lists.ts'
+import { RowInput } from './row-input.tsx'
 
 /** Creates a row, or changes `row`. The fields are those of the schema that the service checks. */
 export function RowForm({ list, row, onClose }: { list: ListDescription; row?: Row; onClose: () => void }) {
   const queries = useQueryClient()
-  const fields = fieldsOf(row ? list.writes!.change : list.writes!.create)
-  const [values, setValues] = useState<Record<string, unknown>>(() =>
-    Object.fromEntries(fields.map(({ name }) => [name, row?.[name] ?? ''])),
+  const fields = fieldsOf(row ? list.writes!.change : list.writes!.create, list.fields)
+  const [values, setValues] = useState<Record<string, FormValue>>(() =>
+    Object.fromEntries(fields.map((field) => [field.name, formValue(field, row?.[field.name])])),
   )
   const [faults, setFaults] = useState<Record<string, string>>({})
   const save = useMutation({
@@ -51,10 +43,10 @@ export function RowForm({ list, row, onClose }: { list: ListDescription; row?: R
       <form onSubmit={submit} noValidate className="flex flex-col gap-4">
         {problem && <ProblemNotice error={problem} />}
         {fields.map((field) => (
-          <Input
+          <RowInput
             key={field.name}
             field={field}
-            value={values[field.name]}
+            value={values[field.name] ?? null}
             error={faults[field.name]}
             onChange={(value) => setValues({ ...values, [field.name]: value })}
           />
@@ -78,43 +70,4 @@ function faultOf(error: unknown, fields: readonly FormField[]): Record<string, s
   if (!(error instanceof PosternError)) return {}
   const name = error.pointer?.slice(1)
   return name !== undefined && fields.some((field) => field.name === name) ? { [name]: error.message } : {}
-}
-
-function Input({
-  field: { name, kind, required, description, longest },
-  value,
-  error,
-  onChange,
-}: {
-  field: FormField
-  value: unknown
-  error: string | undefined
-  onChange: (value: unknown) => void
-}) {
-  const common = {
-    label: required ? name : `${name} (optional)`,
-    hint: description,
-    error,
-    value: String(value ?? ''),
-    onChange: ({ target }: { target: { value: string } }) => onChange(target.value),
-    required,
-  }
-  if (kind === 'boolean')
-    return (
-      <CheckField
-        label={name}
-        hint={description}
-        checked={value === true}
-        onChange={({ target }) => onChange(target.checked)}
-      />
-    )
-  if (longest !== undefined && longest > 1_000) return <TextArea {...common} maxLength={longest} />
-  return (
-    <TextField
-      {...common}
-      maxLength={longest}
-      inputMode={kind === 'number' ? 'decimal' : undefined}
-      autoComplete="off"
-    />
-  )
 }

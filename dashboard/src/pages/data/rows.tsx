@@ -81,7 +81,7 @@ export function NumberedTable(props: RowsProps) {
             Page {formatNumber(page)}
             {pagination.totalPages !== undefined && ` of ${formatNumber(Math.max(pagination.totalPages, 1))}`}
             {pagination.total !== undefined &&
-              `, ${pagination.estimated ? 'about ' : ''}${formatNumber(pagination.total)} rows`}
+              `, ${pagination.estimated ? 'about ' : ''}${formatNumber(pagination.total)} ${pagination.total === 1 ? 'row' : 'rows'}`}
           </span>
           <Button small disabled={!pagination.hasNext} onClick={() => go(page + 1)}>
             Next

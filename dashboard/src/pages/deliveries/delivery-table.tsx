@@ -23,11 +23,15 @@ export function lastResult({ attemptCount, lastStatus, lastError }: Delivery): s
   return lastError ?? (lastStatus === null ? 'no response' : `answered ${lastStatus}`)
 }
 
+/** `https://` is the same for all, and hides what tells them apart. */
+const withoutScheme = (url: string): string => url.replace(/^https?:\/\//, '')
+
 const columns: readonly Column<Delivery>[] = [
   { key: 'status', header: 'Status', width: '7rem', cell: (row) => <DeliveryStatus {...row} /> },
   {
     key: 'type',
     header: 'Event',
+    width: '24%',
     cell: ({ id, eventType }) => (
       <Link to="/deliveries/$id" params={{ id: String(id) }} className={linkLook}>
         {eventType}
@@ -37,13 +41,20 @@ const columns: readonly Column<Delivery>[] = [
   {
     key: 'subscriber',
     header: 'Subscriber',
+    width: '30%',
     cell: ({ subscriberId, subscriberUrl }) => (
       <Link to="/subscribers/$id" params={{ id: subscriberId }} className={linkLook} title={subscriberUrl}>
-        {subscriberUrl}
+        {withoutScheme(subscriberUrl)}
       </Link>
     ),
   },
-  { key: 'owner', header: 'Customer', width: '8rem', hideOnPhone: true, cell: ({ owner }) => owner ?? '–' },
+  {
+    key: 'owner',
+    header: 'Customer',
+    width: '8rem',
+    hideOnPhone: true,
+    cell: ({ owner }) => <Owner owner={owner} />,
+  },
   {
     key: 'result',
     header: 'Last result',
@@ -59,20 +70,32 @@ const columns: readonly Column<Delivery>[] = [
   { key: 'created', header: 'Created', width: '9rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
 ]
 
-/** Deliveries, newest first. `ofOne`: of one subscriber, which need not be named in each row. */
+function Owner({ owner }: { owner: string | null }) {
+  if (owner === null) return '–'
+  return (
+    <Link to="/customers/$owner" params={{ owner }} className={linkLook}>
+      {owner}
+    </Link>
+  )
+}
+
+/** What all rows have in common need not be in each. */
+const left = { subscriber: ['subscriber', 'owner'], customer: ['owner'] } as const
+
+/** Deliveries, newest first. `of`: all are of one subscriber, or of one customer. */
 export function DeliveryTable({
   pages,
   empty,
-  ofOne = false,
+  of,
 }: {
   pages: ReturnType<typeof usePages<Delivery>>
   empty: ReactNode
-  ofOne?: boolean
+  of?: keyof typeof left
 }) {
   return (
     <DataTable
       label="Deliveries"
-      columns={ofOne ? columns.filter(({ key }) => key !== 'subscriber' && key !== 'owner') : columns}
+      columns={of ? columns.filter(({ key }) => !(left[of] as readonly string[]).includes(key)) : columns}
       rows={pages.rows}
       rowKey={({ id }) => String(id)}
       loading={pages.loading}

@@ -30,7 +30,7 @@ const columns: readonly Column<EventType>[] = [
       </Link>
     ),
   },
-  { key: 'description', header: 'Description', cell: ({ description }) => description ?? '–' },
+  { key: 'description', header: 'Description', cell: ({ description }) => <Sentence text={description} /> },
   {
     key: 'schema',
     header: 'Schema',
@@ -45,6 +45,12 @@ const columns: readonly Column<EventType>[] = [
   },
 ]
 
+/** The description without the marks of code, on as many lines as it needs. */
+function Sentence({ text }: { text: string | null }) {
+  if (text === null) return '–'
+  return <span className="whitespace-normal">{text.replaceAll('`', '')}</span>
+}
+
 const example = `import { defineConfig } from 'postern'
 import type { RowOf } from '../../api/answers.ts'
 
@@ -53,7 +59,11 @@ export default defineConfig({
     eventTypes: {
       'order.paid': {
         description: 'An order was paid.',
-        schema: { type: 'object', required: ['orderId'], properties: { orderId: { type: 'string' } } },
+        schema: {
+          type: 'object',
+          required: ['orderId'],
+          properties: { orderId: { type: 'string' } },
+        },
         samples: [{ orderId: 'A-1001' }],
       },
     },

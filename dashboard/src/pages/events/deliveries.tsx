@@ -1,5 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { type Column, DataTable, Section, Status, Time } from '../../ui/index.ts'
+import { linkLook } from '../deliveries/delivery-table.tsx'
+import { subscriberName } from './way-steps.ts'
 import type { EventDetail } from './use-event.ts'
 
 type Delivery = EventDetail['deliveries'][number]
@@ -8,9 +10,14 @@ const columns: Column<Delivery>[] = [
   {
     key: 'subscriber',
     header: 'Subscriber',
-    cell: ({ subscriberId, subscriberHost }) => (
-      <Link to="/subscribers/$id" params={{ id: subscriberId }} className="hover:underline">
-        {subscriberHost}
+    cell: (delivery) => (
+      <Link
+        to="/subscribers/$id"
+        params={{ id: delivery.subscriberId }}
+        title={delivery.subscriberHost}
+        className={linkLook}
+      >
+        {subscriberName(delivery)}
       </Link>
     ),
   },
@@ -32,7 +39,7 @@ const columns: Column<Delivery>[] = [
     header: 'Delivery',
     width: '9rem',
     cell: ({ id, createdAt }) => (
-      <Link to="/deliveries/$id" params={{ id: String(id) }} className="hover:underline">
+      <Link to="/deliveries/$id" params={{ id: String(id) }} className={linkLook}>
         <Time value={createdAt} />
       </Link>
     ),

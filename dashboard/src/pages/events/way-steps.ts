@@ -90,8 +90,15 @@ function handlerSteps({
   return steps
 }
 
+/** Several subscribers may be at one host. */
+export const subscriberName = ({
+  subscriberDescription,
+  subscriberHost,
+}: Pick<EventDetail['deliveries'][number], 'subscriberDescription' | 'subscriberHost'>): string =>
+  subscriberDescription ?? subscriberHost
+
 function deliveryLane(delivery: EventDetail['deliveries'][number]): Lane {
-  const { id, subscriberId, subscriberHost, attemptLog, nextAttemptAt } = delivery
+  const { id, subscriberId, attemptLog, nextAttemptAt } = delivery
   const steps: Step[] = attemptLog.map(({ number, at, durationMs, status, error, failure }) => {
     const ok = failure === null && error === null
     const result = ok ? `answered ${status}` : (error ?? `answered ${status}`)
@@ -105,7 +112,7 @@ function deliveryLane(delivery: EventDetail['deliveries'][number]): Lane {
   if (nextAttemptAt !== null) steps.push({ ...point(nextAttemptAt, 'next attempt', 'info'), planned: true })
   return {
     key: `delivery ${id}`,
-    label: subscriberHost,
+    label: subscriberName(delivery),
     link: { to: '/subscribers/$id', id: subscriberId },
     steps,
   }

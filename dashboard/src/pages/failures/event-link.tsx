@@ -6,7 +6,7 @@ export const EventLink = ({ id, children }: { id: number; children: ReactNode })
   <Link
     to="/events/$id"
     params={{ id: String(id) }}
-    className="inline-block min-h-6 max-w-full truncate align-bottom text-accent hover:underline"
+    className="inline-block max-w-full truncate align-bottom text-accent hover:underline"
   >
     {children}
   </Link>

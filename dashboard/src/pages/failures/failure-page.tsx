@@ -71,7 +71,7 @@ function Failure({ group }: { group: GroupDetail }) {
       <Section>
         <Facts>
           <Fact name="Handler">
-            <Link to="/handlers" className="inline-block min-h-6 text-accent hover:underline">
+            <Link to="/handlers" className="text-accent hover:underline">
               {group.handler}
             </Link>
           </Fact>
@@ -95,8 +95,7 @@ function Failure({ group }: { group: GroupDetail }) {
           description={
             group.errorEvent !== null && (
               <>
-                The last one of the newest event,{' '}
-                <EventLink id={group.errorEvent}>{group.errorEvent}</EventLink>
+                Of the last attempt of event <EventLink id={group.errorEvent}>{group.errorEvent}</EventLink>
               </>
             )
           }
@@ -123,8 +122,13 @@ function useRunOne() {
 }
 
 const columnsOf = (run: Run): Column<FailedEvent>[] => [
-  { key: 'event', header: 'Event', cell: ({ id, eventId }) => <EventLink id={id}>{eventId}</EventLink> },
-  { key: 'type', header: 'Type', cell: ({ type }) => type },
+  {
+    key: 'event',
+    header: 'Event',
+    width: '22%',
+    cell: ({ id, eventId }) => <EventLink id={id}>{eventId}</EventLink>,
+  },
+  { key: 'type', header: 'Type', width: '26%', cell: ({ type }) => <span title={type}>{type}</span> },
   { key: 'status', header: 'Status', cell: ({ status }) => <Status value={status} /> },
   { key: 'attempts', header: 'Attempts', align: 'right', cell: ({ attempts }) => attempts },
   {

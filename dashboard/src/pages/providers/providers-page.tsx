@@ -64,7 +64,7 @@ function ProviderCard({ provider }: { provider: Provider }) {
   })
   return (
     <Section
-      title={label}
+      title={label.charAt(0).toUpperCase() + label.slice(1)}
       description={`${kind === 'openid' ? 'OpenID Connect' : 'OAuth 2.0'}${builtIn ? ', built in for demo mode' : ''}`}
       actions={
         <Button

@@ -20,31 +20,31 @@ const columns: Column<Source>[] = [
   {
     key: 'name',
     header: 'Source',
-    width: '10rem',
+    width: '9rem',
     cell: ({ name }) => (
       <Link
         to="/sources/$name"
         params={{ name }}
-        className="inline-block min-h-6 font-medium text-accent hover:underline"
+        className="font-medium text-accent underline underline-offset-2"
       >
         {name}
       </Link>
     ),
   },
-  { key: 'sender', header: 'Sender', width: '14rem', cell: ({ label }) => label },
+  { key: 'sender', header: 'Sender', width: '16rem', cell: ({ label }) => label },
   {
     key: 'url',
     header: 'URL',
-    width: '36%',
+    width: '30rem',
     cell: ({ name, url }) => <CopyValue value={url} label={`Copy the URL of ${name}`} />,
   },
   {
     key: 'last',
     header: 'Last event',
-    width: '10rem',
+    width: '11rem',
     cell: ({ lastEventAt }) => <Ago value={lastEventAt} />,
   },
-  { key: 'accepted', header: 'Accepted, 24 h', align: 'right', cell: ({ day }) => formatShort(day.accepted) },
+  { key: 'accepted', header: 'Accepted', align: 'right', cell: ({ day }) => formatShort(day.accepted) },
   { key: 'duplicates', header: 'Repeated', align: 'right', cell: ({ day }) => formatShort(day.duplicates) },
   {
     key: 'refused',

@@ -100,7 +100,7 @@ function SetUp({ source }: { source: Source }) {
         {source.answersChallenges && 'Postern answers the sender’s check of the URL. '}
         {source.docs !== null && (
           <a href={source.docs} target="_blank" rel="noreferrer" className="text-accent underline">
-            Documentation of {source.label}
+            Documentation of this scheme
           </a>
         )}
       </p>

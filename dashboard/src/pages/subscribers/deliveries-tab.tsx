@@ -41,7 +41,7 @@ export function DeliveriesTab({ id }: { id: string }) {
       {pages.error && <ProblemNotice error={pages.error} retry={pages.retry} />}
       <Section flush>
         <DeliveryTable
-          ofOne
+          of="subscriber"
           pages={pages}
           empty={
             <Empty title={(status ?? type) ? 'No delivery matches' : 'Nothing was sent yet'}>

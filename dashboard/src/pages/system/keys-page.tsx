@@ -143,7 +143,7 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
       </span>
     ),
   },
-  { key: 'used', header: 'Last use', width: '9rem', cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} /> },
+  { key: 'used', header: 'Last use', width: '10.5rem', cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} /> },
   {
     key: 'expires',
     header: 'Expires',

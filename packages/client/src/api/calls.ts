@@ -420,14 +420,14 @@ export interface Calls {
     query: { owner: string }
     answer: undefined
   }
-  /** The owner and the end of the session */
+  /** The owner, the end of the session, and how the pages look */
   'GET /portal/session': {
-    answer: { owner: string; expiresAt: string }
+    answer: { owner: string; expiresAt: string; brand: { name: string | null; logo: string | null; variables: Record<string, string> | null } }
   }
   /** Open a link: uses it up, and sets the cookie of the portal or returns a token */
   'POST /portal/session': {
     body: { token: string; replace?: boolean | undefined; embedded?: boolean | undefined }
-    answer: { owner: string; expiresAt: string; accessToken?: string }
+    answer: { owner: string; expiresAt: string; brand: { name: string | null; logo: string | null; variables: Record<string, string> | null }; accessToken?: string }
   }
   /** Sign out of the portal */
   'DELETE /portal/session': {
@@ -447,6 +447,17 @@ export interface Calls {
   'GET /owners/{owner}': {
     params: { owner: string }
     answer: { owner: string; subscribers: number; states: { active: number; idle: number; failing: number; paused: number; disabled: number }; delivered: number; failed: number; successRate: number | null; lastDelivery: { id: number; status: "pending" | "delivered" | "dead" | "cancelled"; createdAt: string } | null; linkExpiresAt: string | null; sessionExpiresAt: string | null }
+  }
+  /** The brand of one owner's portal */
+  'GET /owners/{owner}/brand': {
+    params: { owner: string }
+    answer: { name: string | null; color: string | null; logo: string | null }
+  }
+  /** Change the brand of one owner's portal */
+  'PATCH /owners/{owner}/brand': {
+    params: { owner: string }
+    body: { name?: string | null | undefined; color?: string | null | undefined; logo?: string | null | undefined }
+    answer: { name: string | null; color: string | null; logo: string | null }
   }
   /** Subscribers, newest first */
   'GET /subscribers': {
@@ -626,7 +637,7 @@ export interface Calls {
   /** One event with its payload, how it was verified, what became of it and what it caused */
   'GET /events/{id}': {
     params: { id: string }
-    answer: { id: number; eventId: string; type: string; direction: "received" | "emitted"; source: string | null; status: string; createdAt: string; contentType: string; audience: string | null; headers: Record<string, string> | null; verification: { scheme: string; secret: number | null; signedAt: string | null } | null; causedBy: number | null; emitted: ({ id: number; eventId: string; type: string | null; status: string | null; createdAt: string | null })[]; processing: { attempts: number; processedAt: string | null; nextAttemptAt: string | null; running: boolean; orderKey: string | null; blockedBy: number | null; failures: ({ number: number; at: string | null; durationMs: number; error: string })[] } | null; deliveries: ({ id: number; event: number; subscriberId: string; subscriberHost: string; status: string; attempts: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string | null; finishedAt: string | null; attemptLog: ({ number: number; at: string; durationMs: number; status: number | null; error: string | null; failure: string | null })[] })[]; emittedDeliveries: ({ id: number; event: number; subscriberId: string; subscriberHost: string; status: string; attempts: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string | null; finishedAt: string | null; attemptLog: ({ number: number; at: string; durationMs: number; status: number | null; error: string | null; failure: string | null })[] })[]; payload?: unknown; payloadBase64?: string }
+    answer: { id: number; eventId: string; type: string; direction: "received" | "emitted"; source: string | null; status: string; createdAt: string; contentType: string; audience: string | null; headers: Record<string, string> | null; verification: { scheme: string; secret: number | null; signedAt: string | null } | null; causedBy: number | null; emitted: ({ id: number; eventId: string; type: string | null; status: string | null; createdAt: string | null })[]; processing: { attempts: number; processedAt: string | null; nextAttemptAt: string | null; running: boolean; orderKey: string | null; blockedBy: number | null; failures: ({ number: number; at: string | null; durationMs: number; error: string })[] } | null; deliveries: ({ id: number; event: number; subscriberId: string; subscriberHost: string; subscriberDescription: string | null; status: string; attempts: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string | null; finishedAt: string | null; attemptLog: ({ number: number; at: string; durationMs: number; status: number | null; error: string | null; failure: string | null })[] })[]; emittedDeliveries: ({ id: number; event: number; subscriberId: string; subscriberHost: string; subscriberDescription: string | null; status: string; attempts: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string | null; finishedAt: string | null; attemptLog: ({ number: number; at: string; durationMs: number; status: number | null; error: string | null; failure: string | null })[] })[]; payload?: unknown; payloadBase64?: string }
   }
   /** Local users, in the order in which they were created */
   'GET /users': {

@@ -102,6 +102,11 @@ export const emitting: SchemaPart = {
     -- As for links.
     create index portal_sessions_of_owner on portal_sessions (owner);
     create index portal_sessions_by_end on portal_sessions (expires_at);
+
+    -- One row for each owner whose portal has a brand of its own. What is null is as in the settings.
+    create table owner_brands (
+      owner ${sortedText} primary key, name text, color text, logo text, updated_at ${time} not null
+    ) ${strictByKey};
   `,
   sqlite: `
     -- For the first pending delivery of an ordered subscriber. The queries name the index that they need.

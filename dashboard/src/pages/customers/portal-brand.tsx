@@ -1,0 +1,93 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import type { AnswerOf, Calls } from 'postern-client/api'
+import { useState, type FormEvent } from 'react'
+import { api } from '../../api/client.ts'
+import { Button, Loading, ProblemNotice, Section, TextField, toast } from '../../ui/index.ts'
+import { LogoField } from './logo-field.tsx'
+
+type Brand = AnswerOf<Calls['GET /owners/{owner}/brand']>
+
+/** Name, colour and logo of one customer's portal, in place of those of the installation. */
+export function PortalBrand({ owner }: { owner: string }) {
+  const { data, error, refetch } = useQuery({
+    queryKey: ['owner-brand', owner],
+    queryFn: ({ signal }) => api.get('/owners/{owner}/brand', { params: { owner }, signal }),
+  })
+  return (
+    <Section
+      title="Brand of the portal"
+      description="Empty fields are as BRAND_NAME, BRAND_COLOR and BRAND_LOGO say for all customers."
+    >
+      {error && <ProblemNotice error={error} retry={() => void refetch()} />}
+      {!data && !error && <Loading />}
+      {data && <BrandForm key={JSON.stringify(data)} owner={owner} stored={data} />}
+    </Section>
+  )
+}
+
+function BrandForm({ owner, stored }: { owner: string; stored: Brand }) {
+  const queries = useQueryClient()
+  const [brand, setBrand] = useState(stored)
+  const save = useMutation({
+    mutationFn: (body: Brand) => api.patch('/owners/{owner}/brand', { params: { owner }, body }),
+    onSuccess: (saved) => {
+      toast('The brand is saved')
+      queries.setQueryData(['owner-brand', owner], saved)
+    },
+  })
+  const hasOwn = Object.values(stored).some((value) => value !== null)
+  const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    save.mutate(brand)
+  }
+  return (
+    <form onSubmit={submit} className="flex max-w-xl flex-col gap-4">
+      {save.error && <ProblemNotice error={save.error} />}
+      <TextField
+        label="Name"
+        hint="In the header and the title of the window."
+        maxLength={60}
+        value={brand.name ?? ''}
+        onChange={({ target }) =>
+          setBrand({ ...brand, name: target.value.trim() === '' ? null : target.value })
+        }
+      />
+      <ColorField value={brand.color} onChange={(color) => setBrand({ ...brand, color })} />
+      <LogoField value={brand.logo} onChange={(logo) => setBrand({ ...brand, logo })} />
+      <div className="flex flex-wrap gap-2">
+        <Button type="submit" kind="primary" busy={save.isPending}>
+          Save the brand
+        </Button>
+        {hasOwn && (
+          <Button onClick={() => save.mutate({ name: null, color: null, logo: null })}>
+            Use the brand of the installation
+          </Button>
+        )}
+      </div>
+    </form>
+  )
+}
+
+function ColorField({ value, onChange }: { value: string | null; onChange: (color: string | null) => void }) {
+  return (
+    <div className="flex items-end gap-2">
+      <input
+        type="color"
+        aria-label="Pick the colour"
+        className="h-9 w-12 shrink-0 cursor-pointer rounded-md border border-strong bg-card p-1"
+        value={/^#[\da-f]{6}$/i.test(value ?? '') ? value! : '#1f6b55'}
+        onChange={({ target }) => onChange(target.value)}
+      />
+      <div className="flex-1">
+        <TextField
+          label="Colour of buttons and links"
+          placeholder="#7a3cff"
+          pattern="#[0-9a-fA-F]{6}"
+          title="# and six hexadecimal digits"
+          value={value ?? ''}
+          onChange={({ target }) => onChange(target.value === '' ? null : target.value)}
+        />
+      </div>
+    </div>
+  )
+}

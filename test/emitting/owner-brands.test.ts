@@ -1,0 +1,95 @@
+// Each owner's portal may have a name, a colour and a logo of its own.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import type { TestService } from '../harness/service.ts'
+import { expectJson, startEmitting } from './harness.ts'
+import { enterPortal } from './portal-harness.ts'
+
+const logo = `data:image/svg+xml;base64,${Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>').toString('base64')}`
+const brand = { name: 'Acme hooks', color: '#7a3cff', logo }
+const none = { name: null, color: null, logo: null }
+
+interface Session {
+  brand: { name: string | null; logo: string | null; variables: Record<string, string> | null }
+}
+
+onEachEngine('brands of owners', (engine) => {
+  let service: TestService
+  before(async () => (service = await startEmitting(engine)))
+  after(() => service.close())
+
+  const read = (owner: string) => expectJson(service, 200, `/owners/${encodeURIComponent(owner)}/brand`)
+  const change = (owner: string, json: object, status = 200) =>
+    expectJson(service, status, `/owners/${encodeURIComponent(owner)}/brand`, { method: 'PATCH', json })
+
+  test('an owner without one has that of the installation', async () => {
+    assert.deepEqual(await read('acme'), none)
+    const { brand: shown } = await (await enterPortal(service, 'acme')).json<Session>(200, 'GET', '/session')
+    assert.deepEqual(shown, { name: null, logo: null, variables: null })
+  })
+
+  test('it is stored, audited, and shown in this portal only', async () => {
+    assert.deepEqual(await change('acme', brand), brand)
+    assert.deepEqual(await read('acme'), brand)
+    assert.deepEqual(await read('globex/eu'), none)
+    const { brand: shown } = await (await enterPortal(service, 'acme')).json<Session>(200, 'GET', '/session')
+    assert.equal(shown.name, brand.name)
+    assert.equal(shown.logo, logo)
+    // Light and dark: the colour has the contrast of texts on either ground.
+    assert.match(shown.variables!['--color-accent']!, /^light-dark\(#[\da-f]{6},#[\da-f]{6}\)$/)
+    const other = await (await enterPortal(service, 'globex/eu')).json<Session>(200, 'GET', '/session')
+    assert.equal(other.brand.name, null)
+    const { data } = (await expectJson(service, 200, '/audit?action=portal.brand_changed')) as {
+      data: { target: string; detail: { fields: string } }[]
+    }
+    assert.deepEqual(
+      data.map(({ target, detail }) => [target, detail.fields]),
+      [['owner:acme', 'name color logo']],
+    )
+  })
+
+  test('a change keeps what it does not name; without a value the row is gone', async () => {
+    assert.deepEqual(await change('acme', { color: null }), { ...brand, color: null })
+    assert.deepEqual(await change('acme', { name: null, logo: null }), none)
+    const rows = await service.database.reader.selectFrom('owner_brands').selectAll().execute()
+    assert.deepEqual(rows, [])
+  })
+
+  test('what a browser could run, or what is no colour or image, is refused', async () => {
+    for (const json of [
+      { color: 'red' },
+      { color: '#fff' },
+      { name: '' },
+      { name: 'a'.repeat(61) },
+      { logo: 'https://example.com/logo.png' },
+      { logo: 'data:text/html;base64,AAAA' },
+      { logo: 'data:image/png;base64,"><script>' },
+      { logo: `data:image/png;base64,${'A'.repeat(90_001)}` },
+      { other: 1 },
+    ])
+      await change('acme', json, 400)
+    await change('*', brand, 400)
+    assert.deepEqual(await read('acme'), none)
+  })
+
+  test('owners cannot change it; a key needs the scope', async () => {
+    const owner = await enterPortal(service, 'acme')
+    const answer = await service.fetch('/owners/acme/brand', {
+      method: 'PATCH',
+      headers: { cookie: owner.cookie, 'content-type': 'application/json' },
+      body: JSON.stringify(brand),
+    })
+    assert.equal(answer.status, 401)
+    const { key } = (await expectJson(service, 201, '/keys', {
+      method: 'POST',
+      json: { name: 'reads', scopes: ['subscribers:read'] },
+    })) as { key: string }
+    const withKey = await service.fetch('/owners/acme/brand', {
+      method: 'PATCH',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(brand),
+    })
+    assert.equal(withKey.status, 403)
+  })
+})
