@@ -8,6 +8,7 @@ import { demoProviderName as provider } from './identity-provider.ts'
 import type { Person } from './people.ts'
 import { sampleAccounts, type SampleDevice } from './sample-accounts.ts'
 import type { CountedSignIn } from './sample-history.ts'
+import { sampleApp } from './sample-app.ts'
 import {
   accountEntries,
   signInsWith,
@@ -22,6 +23,7 @@ const hour = 3_600_000
 const day = 24 * hour
 
 interface SamplePeople {
+  app: ReturnType<typeof sampleApp>
   users: Insertable<UsersTable>[]
   identities: IdentitiesTable[]
   sessions: SessionsTable[]
@@ -35,11 +37,17 @@ interface SamplePeople {
  * @param lifetime milliseconds of a session
  */
 export function samplePeople(now: number, lifetime: number): SamplePeople {
-  const all: SamplePeople = { users: [], identities: [], sessions: [], audit: strangersEntries(now) }
   const users = sampleAccounts.map((account): SampleUser => {
     const userId = idOf(startOf({ now, account }))
     return { now, userId, account }
   })
+  const all: SamplePeople = {
+    app: sampleApp(now, users, lifetime),
+    users: [],
+    identities: [],
+    sessions: [],
+    audit: strangersEntries(now),
+  }
   const admin = `user:${users[0]!.userId}`
   for (const [index, user] of users.entries()) {
     all.users.push(userRow(user))
@@ -134,7 +142,7 @@ export async function insertSamplePeople(
   now: number,
   lifetime: number,
 ): Promise<CountedSignIn[]> {
-  const { users, identities, sessions, audit } = samplePeople(now, lifetime)
+  const { users, identities, sessions, audit, app } = samplePeople(now, lifetime)
   let inserted = false
   await database
     .transaction(async (tx) => {
@@ -142,6 +150,9 @@ export async function insertSamplePeople(
       await tx.insertInto('users').values(users).execute()
       await tx.insertInto('identities').values(identities).execute()
       await tx.insertInto('sessions').values(sessions).execute()
+      await tx.insertInto('clients').values(app.client).execute()
+      await tx.insertInto('token_families').values(app.families).execute()
+      await tx.insertInto('consents').values(app.consents).execute()
       inserted = true
       for (let from = 0; from < audit.length; from += perStatement)
         await tx

@@ -46,6 +46,10 @@ onEachEngine('sample people', (engine) => {
       new Set(devices.map(({ device }) => device)),
       new Set(['Safari on macOS', 'Safari on iPad']),
     )
+    assert.deepEqual(
+      devices.flatMap(({ appName }) => appName ?? []),
+      ['Reader (sample)'],
+    )
     const actions = new Set((await read(`/audit?userId=${grace}&limit=100`)).data.map(({ action }) => action))
     for (const action of ['user.created', 'user.signed_in', 'user.role_changed', 'identity.linked'])
       assert.ok(actions.has(action), action)

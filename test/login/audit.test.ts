@@ -188,6 +188,12 @@ onEachEngine('the audit log', (engine) => {
       [ofKey!.action, ofKey!.targetName, ofKey!.userName],
       ['key.created', 'of the shop', null],
     )
+    const json = { url: 'https://hooks.example/secret-in-the-path' }
+    const subscriber = (await (
+      await site.service.admin('/subscribers', { method: 'POST', json })
+    ).json()) as { id: string }
+    const [ofSubscriber] = (await read(`?target=subscriber:${subscriber.id}`)).data
+    assert.equal(ofSubscriber!.targetName, 'hooks.example', 'without what may be a credential')
     await site.service.database.transaction((tx) =>
       createRecordAudit(systemClock)(tx, { action: 'sign_in.failed', code: 'x', address: '192.0.2.77' }),
     )

@@ -33,7 +33,10 @@ export const Entry = Type.Object({
     'The actor: user:…, key:…, owner:…, cli, schedule or service; null when it is unknown',
   ),
   actorName: nullable(Type.String(), 'The name of the user, API key or app'),
-  targetName: nullable(Type.String(), 'The name of the target, if it is a user, an API key or an app'),
+  targetName: nullable(
+    Type.String(),
+    'The name of the target, if it is a user, an API key, an app or a subscriber',
+  ),
   sessionId: nullable(Type.String(), 'The session that made the call'),
   detail: nullable(Type.Record(Type.String(), Type.Unknown())),
 })

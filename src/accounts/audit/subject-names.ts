@@ -3,19 +3,22 @@ import type { Database } from '../../storage/database.ts'
 /** A subject of the audit log, as `kind:id`. */
 type Subject = string | null | undefined
 
+/** The kinds of subjects that have names. */
+type Kind = 'user' | 'key' | 'app' | 'subscriber'
+
 /** Subjects of one kind that are looked up at most; a page of the audit log has fewer. */
 const most = 500
 
 /**
- * The names that people know users, API keys and apps by. Subjects that were deleted, or are of another kind, have none.
- * Three statements at most, each by primary key.
+ * The names that people know users, API keys, apps and subscribers by. Subjects that were deleted, or are of another kind, have none.
+ * Four statements at most, each by primary key.
  */
 export async function readSubjectNames(
   { reader }: Pick<Database, 'reader'>,
   subjects: Iterable<Subject>,
 ): Promise<ReadonlyMap<string, string>> {
   const names = new Map<string, string>()
-  const { user, key, app } = idsByKind(subjects)
+  const { user, key, app, subscriber } = idsByKind(subjects)
   if (user.length > 0) {
     const users = await reader
       .selectFrom('users')
@@ -32,15 +35,35 @@ export async function readSubjectNames(
     const apps = await reader.selectFrom('clients').select(['id', 'name']).where('id', 'in', app).execute()
     for (const { id, name } of apps) names.set(`app:${id}`, name)
   }
+  if (subscriber.length > 0) {
+    const subscribers = await reader
+      .selectFrom('subscribers')
+      .select(['id', 'description', 'url'])
+      .where('id', 'in', subscriber)
+      .execute()
+    // The whole address may contain a credential.
+    for (const { id, description, url } of subscribers)
+      names.set(`subscriber:${id}`, description || new URL(url).host)
+  }
   return names
 }
 
-function idsByKind(subjects: Iterable<Subject>): Record<'user' | 'key' | 'app', string[]> {
-  const found = { user: new Set<string>(), key: new Set<string>(), app: new Set<string>() }
+function idsByKind(subjects: Iterable<Subject>): Record<Kind, string[]> {
+  const found: Record<Kind, Set<string>> = {
+    user: new Set(),
+    key: new Set(),
+    app: new Set(),
+    subscriber: new Set(),
+  }
   for (const subject of subjects) {
-    const [, kind, id] = /^(user|key|app):(.+)$/.exec(subject ?? '') ?? []
-    if (kind !== undefined && id !== undefined) found[kind as keyof typeof found].add(id)
+    const [, kind, id] = /^(user|key|app|subscriber):(.+)$/.exec(subject ?? '') ?? []
+    if (kind !== undefined && id !== undefined) found[kind as Kind].add(id)
   }
   const bounded = (ids: Set<string>): string[] => [...ids].slice(0, most)
-  return { user: bounded(found.user), key: bounded(found.key), app: bounded(found.app) }
+  return {
+    user: bounded(found.user),
+    key: bounded(found.key),
+    app: bounded(found.app),
+    subscriber: bounded(found.subscriber),
+  }
 }

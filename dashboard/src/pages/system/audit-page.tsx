@@ -118,7 +118,9 @@ const columnsOf = (peek: (entry: Entry) => void): readonly Column<Entry>[] => [
 ]
 
 function aboutOf({ userName, userId, targetName, target, provider }: Entry): string {
-  const names = [userName ?? userId, targetName ?? target].filter((name) => name !== null)
+  // A session is that of the account, which stands beside it; the drawer has its id.
+  const other = userId !== null && target?.startsWith('session:') ? null : (targetName ?? target)
+  const names = [userName ?? userId, other].filter((name) => name !== null)
   return names.length > 0 ? names.join(', ') : (provider ?? '—')
 }
 
