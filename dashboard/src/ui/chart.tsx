@@ -76,6 +76,19 @@ export default function Chart({ title, times, lines, format, height = 160 }: Cha
   )
 }
 
+const hours = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' })
+const days = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' })
+
+/** The times of an axis as the reader writes them; the day below the first time of each. @param step seconds between two */
+function timesOf(seconds: readonly number[], step: number): string[] {
+  const times = seconds.map((value) => new Date(value * 1000))
+  if (step >= 86_400) return times.map((time) => days.format(time))
+  return times.map((time, at) => {
+    const isNewDay = times[at - 1]?.toDateString() !== time.toDateString()
+    return isNewDay ? `${hours.format(time)}\n${days.format(time)}` : hours.format(time)
+  })
+}
+
 interface OptionParts {
   target: HTMLElement
   lines: readonly ChartLine[]
@@ -100,7 +113,7 @@ function optionsOf({ target, lines, height, onIndex, format }: OptionParts): UPl
     // A line of zeros lies at the bottom.
     scales: { y: { range: (_plot, _least, most) => [0, Math.max(most ?? 0, 0) * 1.1 || 1] } },
     axes: [
-      { ...axis, space: 70 },
+      { ...axis, space: 70, values: (_plot, splits, _at, _space, step) => timesOf(splits, step) },
       { ...axis, size: 56, space: 32, values: (_plot, splits) => splits.map(format) },
     ],
     series: [

@@ -89,7 +89,9 @@ export function SettingsPage() {
 }
 
 function SettingRow({ setting }: { setting: Setting }) {
-  const { name, description, value, isSet, secret, origin } = setting
+  const { name, description, value, isSet, secret } = setting
+  // A kept secret names its file, which is too long for a badge.
+  const [, origin, file] = /^(.*?)(?: \((.*)\))?$/.exec(setting.origin) ?? []
   return (
     <li className="grid gap-x-6 gap-y-1 px-4 py-3 md:grid-cols-[minmax(14rem,1fr)_2fr]">
       <div className="min-w-0">
@@ -101,6 +103,7 @@ function SettingRow({ setting }: { setting: Setting }) {
           <Badge tone={!isSet || isDefault(setting) ? 'plain' : 'info'}>{origin}</Badge>
           {secret && <Badge tone="warn">secret</Badge>}
         </p>
+        {file && <p className="mt-1 text-sm break-all text-soft">{file}</p>}
       </div>
       <div className="min-w-0">
         <p className="font-mono text-sm break-words">
