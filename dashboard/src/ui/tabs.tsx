@@ -23,7 +23,7 @@ export function Tabs({
   const list = useRef<HTMLDivElement>(null)
   // On a telephone the chosen tab may be beyond the edge.
   useEffect(() => {
-    const tab = list.current?.querySelector<HTMLElement>('[aria-selected=true]')
+    const tab = list.current?.querySelector<HTMLElement>(`[data-tab="${CSS.escape(chosen ?? '')}"]`)
     if (tab) list.current!.scrollLeft = tab.offsetLeft + tab.offsetWidth / 2 - list.current!.clientWidth / 2
   }, [chosen])
   return (
@@ -38,6 +38,7 @@ export function Tabs({
           <Base.Tab
             key={tab.value}
             value={tab.value}
+            data-tab={tab.value}
             className="-mb-px min-h-9 border-b-2 border-transparent px-3 py-1.5 whitespace-nowrap text-soft hover:text-ink focus-visible:outline-offset-[-2px] data-[active]:border-accent data-[active]:font-medium data-[active]:text-ink"
           >
             {tab.label}
