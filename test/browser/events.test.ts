@@ -131,7 +131,7 @@ describe('the pages of events', () => {
       return emittedDeliveries[0]?.attemptLog.length
     })
     await open(`/events/${id}`)
-    const way = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Its way' }) })
+    const way = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Timeline' }) })
     const lanes = await way.getByRole('listitem').allInnerTexts()
     assert.match(lanes.join('\n'), /Verified, stored[^]*Handler[^]*shop\.told[^]*127\.0\.0\.1:9/)
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])

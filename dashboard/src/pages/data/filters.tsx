@@ -19,8 +19,11 @@ const words: Record<ListFilter['operator'], string> = {
   search: 'contains the words',
 }
 
-const labelOf = ({ parameter, operator, field }: ListFilter): string =>
-  field === null || operator === 'search' ? parameter : `${field} ${words[operator]}`
+/** A comparison is named by its field; a flag, a search, and a parameter with a meaning of its own by the parameter. */
+function labelOf({ parameter, operator, field }: ListFilter): string {
+  const isNamed = operator === 'search' || operator === 'flag' || operator === 'prefix'
+  return field === null || (isNamed && parameter !== field) ? parameter : `${field} ${words[operator]}`
+}
 
 /** The filters of a list. They apply when the form is sent, so that no half-typed value asks the service. */
 export function Filters({

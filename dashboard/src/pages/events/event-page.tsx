@@ -82,7 +82,7 @@ function Event({ loaded }: { loaded: LoadedEvent }) {
           <Errors failures={failures} />
         </Section>
       )}
-      <Section title="Its way">
+      <Section title="Timeline">
         <Way event={event} />
       </Section>
       {event.direction === 'received' && (

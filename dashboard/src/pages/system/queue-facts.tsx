@@ -59,7 +59,7 @@ function Shared({ queue }: { queue: Queues['receiving'] | Queues['emitting'] }):
       <Fact name="Retrying">{countText(retrying)}</Fact>
       <Fact name="Oldest due">
         {age === 0 ? (
-          'none waits'
+          'nothing is due'
         ) : age > late ? (
           <Status value="failing">{formatDuration(age)}</Status>
         ) : (
