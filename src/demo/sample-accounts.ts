@@ -43,8 +43,8 @@ export const sampleAccounts: readonly SampleAccount[] = [
     joined: 29,
     role: 'user',
     devices: [
-      { userAgent: linux, address: '203.0.113.7', every: 30, seen: 3 },
-      { userAgent: phone, address: '198.51.100.24', every: 90, seen: 20 },
+      { userAgent: linux, address: '203.0.113.7', every: 14, seen: 3 },
+      { userAgent: phone, address: '198.51.100.24', every: 45, seen: 20 },
     ],
   },
   {
@@ -52,8 +52,8 @@ export const sampleAccounts: readonly SampleAccount[] = [
     joined: 27,
     role: 'admin',
     devices: [
-      { userAgent: mac, address: '203.0.113.41', every: 26, seen: 1 },
-      { userAgent: tablet, address: '198.51.100.80', every: 70, seen: 31 },
+      { userAgent: mac, address: '203.0.113.41', every: 11, seen: 1 },
+      { userAgent: tablet, address: '198.51.100.80', every: 35, seen: 31 },
     ],
     second: { person: guest('Grace at work')!, linked: 9 },
   },
@@ -62,21 +62,21 @@ export const sampleAccounts: readonly SampleAccount[] = [
     joined: 26,
     role: 'user',
     devices: [
-      { userAgent: windows, address: '192.0.2.15', every: 22, seen: 5 },
-      { userAgent: android, address: '198.51.100.131', every: 60, seen: 122, signedOut: true },
+      { userAgent: windows, address: '192.0.2.15', every: 10, seen: 5 },
+      { userAgent: android, address: '198.51.100.131', every: 30, seen: 122, signedOut: true },
     ],
   },
   {
     person: findPerson('katherine')!,
     joined: 21,
     role: 'user',
-    devices: [{ userAgent: linux, address: '192.0.2.90', every: 34, seen: 28 }],
+    devices: [{ userAgent: linux, address: '192.0.2.90', every: 17, seen: 28 }],
   },
   {
     person: guest('Charles Babbage')!,
     joined: 18,
     role: 'user',
-    devices: [{ userAgent: windows, address: '192.0.2.200', every: 12, seen: 73 }],
+    devices: [{ userAgent: windows, address: '192.0.2.200', every: 7, seen: 73 }],
     blocked: 3,
   },
   {
@@ -84,14 +84,14 @@ export const sampleAccounts: readonly SampleAccount[] = [
     joined: 12,
     role: 'user',
     devices: [
-      { userAgent: mac, address: '203.0.113.118', every: 20, seen: 0.4 },
-      { userAgent: phone, address: '198.51.100.9', every: 40, seen: 11 },
+      { userAgent: mac, address: '203.0.113.118', every: 9, seen: 0.4 },
+      { userAgent: phone, address: '198.51.100.9', every: 20, seen: 11 },
     ],
   },
   {
     person: guest('Mary Somerville')!,
     joined: 2,
     role: 'user',
-    devices: [{ userAgent: android, address: '203.0.113.77', every: 14, seen: 8 }],
+    devices: [{ userAgent: android, address: '203.0.113.77', every: 6, seen: 8 }],
   },
 ]
