@@ -1,11 +1,11 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import type { AnswerOf, Calls } from 'postern-client/api'
 import { useState, type FormEvent } from 'react'
+import type { AnswerOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import { Button, Loading, ProblemNotice, Section, TextField, toast } from '../../ui/index.ts'
 import { LogoField } from './logo-field.tsx'
 
-type Brand = AnswerOf<Calls['GET /owners/{owner}/brand']>
+type Brand = AnswerOf<'GET /owners/{owner}/brand'>
 
 /** Name, colour and logo of one customer's portal, in place of those of the installation. */
 export function PortalBrand({ owner }: { owner: string }) {
