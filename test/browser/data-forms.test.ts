@@ -123,7 +123,7 @@ describe('forms of data in a browser', () => {
     assert.deepEqual(await control('state').locator('option').allInnerTexts(), ['new', 'used'])
     assert.equal(await control('day').getAttribute('type'), 'date')
     // In the time zone of the reader.
-    assert.equal(await control('seenAt').inputValue(), '2026-01-31T09:30:00')
+    assert.match(await control('seenAt').inputValue(), /^2026-01-31T09:30/)
     assert.deepEqual(JSON.parse(await control('extra').inputValue()), row.extra)
     await assertAccessible(page)
   })
