@@ -15,7 +15,7 @@ export function Badge({ tone = 'plain', children }: { tone?: Tone; children: Rea
   return (
     <span
       className={classes(
-        'inline-flex shrink-0 items-center self-start rounded-full px-2 py-px text-xs font-medium whitespace-nowrap',
+        'inline-flex shrink-0 items-center rounded-full px-2 py-px text-xs font-medium whitespace-nowrap',
         tones[tone],
       )}
     >

@@ -52,7 +52,7 @@ async function write(text: string): Promise<void> {
 /** A value in one line with a button to copy it. */
 export function CopyValue({ value, label }: { value: string; label: string }) {
   return (
-    <span className="inline-flex max-w-full items-baseline gap-1">
+    <span className="inline-flex max-w-full items-center gap-1">
       <code className="truncate font-mono text-sm" title={value}>
         {value}
       </code>

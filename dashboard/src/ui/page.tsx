@@ -25,7 +25,7 @@ export function Page({ title, beside, description, actions, children }: PageProp
           <h1 className="flex flex-wrap items-center gap-x-3 gap-y-1 text-xl font-semibold break-words">
             <span className="min-w-0 break-words">{title}</span> {beside}
           </h1>
-          {description && <p className="mt-0.5 max-w-3xl text-soft">{description}</p>}
+          {description && <p className="mt-0.5 max-w-4xl text-soft">{description}</p>}
         </div>
         {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
       </div>

@@ -135,6 +135,7 @@ function columnsOf({ list, search, onChange }: RowsProps): Column<Row>[] {
   const columns = fields.map<Column<Row>>((field) => ({
     key: field.name,
     header: field.name,
+    ...(field.name === list.key && { width: '10rem' }),
     ...(isNumber(field) && { align: 'right' as const }),
     ...(list.sorts.includes(field.name) && {
       sort: { direction: directionOf(list, search, field.name), onSort: () => sortBy(field.name) },

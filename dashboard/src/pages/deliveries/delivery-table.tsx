@@ -31,7 +31,7 @@ const columns: readonly Column<Delivery>[] = [
   {
     key: 'type',
     header: 'Event',
-    width: '24%',
+    width: '20%',
     cell: ({ id, eventType }) => (
       <Link to="/deliveries/$id" params={{ id: String(id) }} className={linkLook}>
         {eventType}
@@ -41,7 +41,7 @@ const columns: readonly Column<Delivery>[] = [
   {
     key: 'subscriber',
     header: 'Subscriber',
-    width: '30%',
+    width: '24%',
     cell: ({ subscriberId, subscriberUrl }) => (
       <Link to="/subscribers/$id" params={{ id: subscriberId }} className={linkLook} title={subscriberUrl}>
         {withoutScheme(subscriberUrl)}
@@ -58,6 +58,7 @@ const columns: readonly Column<Delivery>[] = [
   {
     key: 'result',
     header: 'Last result',
+    width: '16%',
     cell: (row) => <span title={lastResult(row)}>{lastResult(row)}</span>,
   },
   {

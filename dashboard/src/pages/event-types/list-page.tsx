@@ -52,7 +52,6 @@ function Sentence({ text }: { text: string | null }) {
 }
 
 const example = `import { defineConfig } from 'postern'
-import type { RowOf } from '../../api/answers.ts'
 
 export default defineConfig({
   emitting: {

@@ -20,7 +20,7 @@ const columns: Column<Source>[] = [
   {
     key: 'name',
     header: 'Source',
-    width: '9rem',
+    width: '8rem',
     cell: ({ name }) => (
       <Link
         to="/sources/$name"
@@ -31,17 +31,17 @@ const columns: Column<Source>[] = [
       </Link>
     ),
   },
-  { key: 'sender', header: 'Sender', width: '16rem', cell: ({ label }) => label },
+  { key: 'sender', header: 'Sender', width: '14rem', cell: ({ label }) => label },
   {
     key: 'url',
     header: 'URL',
-    width: '30rem',
+    width: '26rem',
     cell: ({ name, url }) => <CopyValue value={url} label={`Copy the URL of ${name}`} />,
   },
   {
     key: 'last',
     header: 'Last event',
-    width: '11rem',
+    width: '10.5rem',
     cell: ({ lastEventAt }) => <Ago value={lastEventAt} />,
   },
   { key: 'accepted', header: 'Accepted', align: 'right', cell: ({ day }) => formatShort(day.accepted) },
