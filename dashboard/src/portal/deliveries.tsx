@@ -13,7 +13,7 @@ import { PortalProblem } from './without-link.tsx'
 const statuses = [{ value: '', label: 'all' }, 'pending', 'delivered', 'dead', 'cancelled']
 
 const columnsOf = (place: Place): readonly Column<Delivery>[] => [
-  { key: 'time', header: 'Time', width: '10rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { key: 'time', header: 'Time', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
   {
     key: 'type',
     header: 'Event',

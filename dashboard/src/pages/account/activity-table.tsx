@@ -35,7 +35,7 @@ export function ActivityTable({
 }
 
 const columns: Column<Omit<Entry, 'byMe'> & { byMe?: boolean }>[] = [
-  { key: 'at', header: 'Time', width: '9rem', cell: ({ at }) => <Time value={at} /> },
+  { key: 'at', header: 'Time', width: '11rem', cell: ({ at }) => <Time value={at} /> },
   {
     key: 'action',
     header: 'Action',

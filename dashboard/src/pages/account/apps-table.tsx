@@ -52,7 +52,7 @@ function columnsFor(
       header: 'May use',
       cell: ({ firstParty, scopes }) => (firstParty ? 'belongs to this product' : scopes.join(', ')),
     },
-    { key: 'since', header: 'Since', width: '9rem', cell: ({ since }) => <Time value={since} /> },
+    { key: 'since', header: 'Since', width: '11rem', cell: ({ since }) => <Time value={since} /> },
     {
       key: 'used',
       header: 'Last used',

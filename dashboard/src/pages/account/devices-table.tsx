@@ -43,7 +43,12 @@ function columnsFor(onEnd: (device: Device) => void): Column<Device>[] {
     { key: 'kind', header: 'Kind', width: '7rem', cell: ({ kind }) => kind },
     { key: 'provider', header: 'Provider', width: '8rem', cell: ({ provider }) => provider },
     { key: 'address', header: 'Address', width: '10rem', cell: ({ address }) => address ?? 'unknown' },
-    { key: 'since', header: 'Signed in', width: '9rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+    {
+      key: 'since',
+      header: 'Signed in',
+      width: '11rem',
+      cell: ({ createdAt }) => <Time value={createdAt} />,
+    },
     {
       key: 'seen',
       header: 'Last seen',

@@ -53,7 +53,7 @@ function columnsFor(onUnlink: ((identity: Identity) => void) | undefined): Colum
           </>
         ),
     },
-    { key: 'linked', header: 'Linked', width: '9rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+    { key: 'linked', header: 'Linked', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
     {
       key: 'used',
       header: 'Last used',

@@ -92,7 +92,10 @@ function OpenNow() {
       {found.length > 0 && (
         <ul className="divide-y divide-line">
           {found.map(({ kind, severity, text, since, about }) => (
-            <li key={`${kind} ${about.topic} ${about.id}`} className="flex flex-wrap items-baseline gap-x-3 px-4 py-2.5">
+            <li
+              key={`${kind} ${about.topic} ${about.id}`}
+              className="flex flex-wrap items-baseline gap-x-3 px-4 py-2.5"
+            >
               <Status value={severity} />
               <span className="min-w-0 flex-1 basis-56 break-words">{text}</span>
               {since !== null && (
@@ -214,7 +217,7 @@ function inWords(seconds: number): string {
 }
 
 const columns: readonly Column<Sending>[] = [
-  { key: 'at', header: 'Time', width: '8rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { key: 'at', header: 'Time', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
   {
     key: 'subject',
     header: 'Message',

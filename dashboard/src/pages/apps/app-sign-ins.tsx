@@ -84,7 +84,7 @@ const columnsFor = (onEnd: (signIn: SignIn) => void): Column<SignIn>[] => [
   },
   { key: 'device', header: 'Device', cell: ({ device }) => device },
   { key: 'scopes', header: 'Scopes', cell: ({ scopes }) => scopes.join(' ') },
-  { key: 'since', header: 'Signed in', width: '9rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { key: 'since', header: 'Signed in', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
   {
     key: 'seen',
     header: 'Last used',

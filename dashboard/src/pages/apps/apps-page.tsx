@@ -86,7 +86,7 @@ const columns: Column<App>[] = [
   {
     key: 'kind',
     header: 'Kind',
-    width: '12rem',
+    width: '15rem',
     cell: ({ confidential, firstParty }) =>
       `${confidential ? 'with a secret' : 'public'}, ${firstParty ? 'ours' : 'asks for consent'}`,
   },
@@ -106,7 +106,7 @@ const columns: Column<App>[] = [
   {
     key: 'created',
     header: 'Created',
-    width: '9rem',
+    width: '11rem',
     hideOnPhone: true,
     cell: ({ createdAt }) => (createdAt === null ? '' : <Time value={createdAt} />),
   },

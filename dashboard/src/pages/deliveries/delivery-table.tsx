@@ -68,7 +68,7 @@ const columns: readonly Column<Delivery>[] = [
     width: '6rem',
     cell: ({ attemptCount }) => attemptCount,
   },
-  { key: 'created', header: 'Created', width: '9rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { key: 'created', header: 'Created', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
 ]
 
 function Owner({ owner }: { owner: string | null }) {

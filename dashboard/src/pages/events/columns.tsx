@@ -4,7 +4,7 @@ import { Status, Time, type Column } from '../../ui/index.ts'
 
 /** The columns of a table of events. */
 export const eventColumns = (onPeek: (id: number) => void): Column<LiveEvent>[] => [
-  { key: 'time', header: 'Time', width: '9rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { key: 'time', header: 'Time', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
   {
     key: 'type',
     header: 'Type',

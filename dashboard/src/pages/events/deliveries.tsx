@@ -37,7 +37,7 @@ const columns: Column<Delivery>[] = [
   {
     key: 'delivery',
     header: 'Delivery',
-    width: '9rem',
+    width: '11rem',
     cell: ({ id, createdAt }) => (
       <Link to="/deliveries/$id" params={{ id: String(id) }} className={linkLook}>
         <Time value={createdAt} />

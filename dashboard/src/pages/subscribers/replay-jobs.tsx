@@ -28,7 +28,7 @@ const columns: readonly Column<Job>[] = [
     header: 'Rate',
     cell: ({ rate }) => (rate === null ? 'no limit' : `${formatNumber(rate)} a second at most`),
   },
-  { key: 'begun', header: 'Started', width: '10rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { key: 'begun', header: 'Started', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
   {
     key: 'changed',
     header: 'Ended',

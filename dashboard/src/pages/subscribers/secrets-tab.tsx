@@ -24,7 +24,7 @@ const columns: readonly Column<Key>[] = [
     header: 'Kind',
     cell: ({ scheme }) => (scheme === 'v1' ? 'v1: secret, HMAC-SHA256' : 'v1a: key pair, ed25519'),
   },
-  { key: 'created', header: 'Made', width: '10rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { key: 'created', header: 'Made', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
   {
     key: 'end',
     header: 'Signs until',

@@ -86,7 +86,7 @@ export function AuditPage() {
 }
 
 const columnsOf = (peek: (entry: Entry) => void): readonly Column<Entry>[] => [
-  { key: 'at', header: 'Time', width: '9rem', cell: ({ at }) => <Time value={at} /> },
+  { key: 'at', header: 'Time', width: '11rem', cell: ({ at }) => <Time value={at} /> },
   {
     key: 'action',
     header: 'Action',

@@ -170,7 +170,7 @@ const columnsOf = (cancel: (job: Job) => void): readonly Column<Job>[] => [
     ),
   },
   { key: 'status', header: 'State', width: '7rem', cell: ({ status }) => <Status value={status} /> },
-  { key: 'created', header: 'Begun', width: '9rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { key: 'created', header: 'Begun', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
   {
     key: 'actions',
     header: <span className="sr-only">Actions</span>,
