@@ -147,13 +147,13 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
   {
     key: 'expires',
     header: 'Expires',
-    width: '9rem',
+    width: '11rem',
     cell: ({ expiresAt }) => <Time value={expiresAt} />,
   },
   {
     key: 'created',
     header: 'Created',
-    width: '15rem',
+    width: '18rem',
     cell: ({ createdAt, createdBy, createdByName }) => (
       <>
         <Time value={createdAt} />
