@@ -50,7 +50,7 @@ export function Section({ title, description, actions, children, flush = false, 
     <section className={classes('mb-5 rounded-lg border border-line bg-card', className)}>
       {title !== undefined && (
         <div className="flex flex-wrap items-center gap-x-3 gap-y-1 px-4 pt-3 pb-2">
-          <div className="min-w-0 flex-1">
+          <div className="min-w-0 flex-1 basis-56">
             <h2 className="font-semibold">{title}</h2>
             {description && <p className="text-sm text-soft">{description}</p>}
           </div>
