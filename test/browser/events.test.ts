@@ -33,7 +33,7 @@ describe('the pages of events', () => {
       },
     })
     // Nothing listens there.
-    const json = { url: 'http://127.0.0.1:9/hook', eventTypes: ['shop.*'] }
+    const json = { url: 'http://127.0.0.1:9/hook', eventTypes: ['shop.*'], description: 'The warehouse' }
     await service.admin('/subscribers', { method: 'POST', json })
     browser = await launchBrowser()
     page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
@@ -133,7 +133,7 @@ describe('the pages of events', () => {
     await open(`/events/${id}`)
     const way = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Timeline' }) })
     const lanes = await way.getByRole('listitem').allInnerTexts()
-    assert.match(lanes.join('\n'), /Verified, stored[^]*Handler[^]*shop\.told[^]*127\.0\.0\.1:9/)
+    assert.match(lanes.join('\n'), /Verified, stored[^]*Handler[^]*shop\.told[^]*The warehouse/)
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     await page.getByRole('button', { name: 'Copy as test' }).click()
     await eventually(async () =>

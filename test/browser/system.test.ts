@@ -59,6 +59,14 @@ describe('the pages of the system', () => {
     await page.setViewportSize({ width: 1440, height: 900 })
   }
 
+  test('on a telephone the chosen place of a row of tabs is in view', async () => {
+    await page.setViewportSize({ width: 390, height: 900 })
+    await open('/system/doctor', 'Doctor')
+    const box = await page.getByRole('link', { name: 'Doctor', exact: true }).boundingBox()
+    assert.ok(box && box.x >= 0 && box.x + box.width <= 390, JSON.stringify(box))
+    await page.setViewportSize({ width: 1440, height: 900 })
+  })
+
   test('an API key is created within four clicks from Home, shown once, and revoked', async () => {
     await page.goto(`${service.baseUrl}/dashboard`)
     let clicks = 0

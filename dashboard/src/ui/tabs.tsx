@@ -1,5 +1,6 @@
 import { Tabs as Base } from '@base-ui/react/tabs'
 import { useEffect, useRef, type ReactNode } from 'react'
+import { centreWithin } from './scroll.ts'
 
 export interface Tab {
   value: string
@@ -21,11 +22,7 @@ export function Tabs({
 }) {
   const chosen = tabs.some((tab) => tab.value === value) ? value : tabs[0]?.value
   const list = useRef<HTMLDivElement>(null)
-  // On a telephone the chosen tab may be beyond the edge.
-  useEffect(() => {
-    const tab = list.current?.querySelector<HTMLElement>(`[data-tab="${CSS.escape(chosen ?? '')}"]`)
-    if (tab) list.current!.scrollLeft = tab.offsetLeft + tab.offsetWidth / 2 - list.current!.clientWidth / 2
-  }, [chosen])
+  useEffect(() => centreWithin(list.current, `[data-tab="${CSS.escape(chosen ?? '')}"]`), [chosen])
   return (
     <Base.Root value={chosen} onValueChange={(next) => onChange(String(next))}>
       <Base.List

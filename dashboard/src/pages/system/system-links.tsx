@@ -1,4 +1,6 @@
 import { Link } from '@tanstack/react-router'
+import { useEffect, useRef } from 'react'
+import { centreWithin } from '../../ui/scroll.ts'
 
 const places = [
   ['/system', 'Overview'],
@@ -10,8 +12,14 @@ const places = [
 
 /** The pages of the area. Keys and the audit log have places of their own in the sidebar. */
 export function SystemLinks() {
+  const row = useRef<HTMLElement>(null)
+  useEffect(() => centreWithin(row.current, '[aria-current=page]'), [])
   return (
-    <nav aria-label="System" className="mb-4 flex gap-1 overflow-x-auto border-b border-line">
+    <nav
+      ref={row}
+      aria-label="System"
+      className="relative mb-4 flex gap-1 overflow-x-auto border-b border-line"
+    >
       {places.map(([to, label]) => (
         <Link
           key={to}
