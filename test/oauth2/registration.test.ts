@@ -120,6 +120,8 @@ onEachEngine('apps that register themselves', (engine) => {
       { scope: 'admin' },
       { client_name: 'x'.repeat(101) },
       { client_name: 'a\u0000b' },
+      { client_name: 'a\nb' },
+      { client_name: 'a\u202eb' },
       { token_endpoint_auth_method: 'tls_client_auth' },
       { token_endpoint_auth_method: 'private_key_jwt' },
       { redirect_uris: Array.from({ length: 51 }, (_, i) => `${callback}/${i}`) },

@@ -1,5 +1,6 @@
 import { isId } from '../../crypto/ids.ts'
 import { isStorableText } from '../../storage/text.ts'
+import { printable } from '../../telemetry/printable.ts'
 import { signingAlgorithms } from './client.ts'
 import { secretsOf, type ClientConfig, type ClientSettings } from './client-config.ts'
 import { keyFaults } from './client-keys.ts'
@@ -37,8 +38,10 @@ function idFaults(id: string, seen: ReadonlySet<string>): string[] {
 
 /** @param named the client in the message. */
 export function nameFaults(name: string | undefined, named: string): string[] {
-  if (name === undefined || (isName(name) && name.length <= longestName && isStorableText(name))) return []
-  return [`name of ${named} must be a text of at most ${longestName} characters`]
+  const isShort = isName(name) && name!.length <= longestName && isStorableText(name!)
+  // Marks of direction would turn the sentences around the name on the page of consent.
+  if (name === undefined || (isShort && printable(name) === name)) return []
+  return [`name of ${named} must be a text in one line of at most ${longestName} characters`]
 }
 
 function secretFaults(secret: ClientConfig['secret'], named: string): string[] {
