@@ -5,7 +5,6 @@ import { createAccounts, type Accounts } from './accounts/index.ts'
 import { createAlerts } from './alerts/index.ts'
 import { systemClock, type Clock } from './runtime/clock.ts'
 import { ConfigurationError, type Configuration } from './config/environment.ts'
-import type { Keyring } from './crypto/keyring.ts'
 import type { PosternConfig } from './define-config.ts'
 import type { SettingsSource } from './config/shown-settings.ts'
 import { checkNames, createDiagnostics, type CheckName } from './diagnostics/index.ts'
@@ -31,7 +30,7 @@ import { refuseOtherHosts } from './http/access/loopback-only.ts'
 import { findRoute } from './http/operations/find-route.ts'
 import { oldestOfAll } from './http/operations/readiness.ts'
 import { operations } from './http/operations/routes.ts'
-import type { ServiceModule } from './http/service-module.ts'
+import type { ModuleParts, ServiceModule } from './http/service-module.ts'
 import { createListing } from './listing/index.ts'
 import { createLogin, type Login } from './login/index.ts'
 import { adminGroupsOf } from './login/resolve-login-config.ts'
@@ -109,7 +108,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     metrics.collectProcess()
     const address = { url: configuration.baseUrl ?? localUrl(configuration.host, configuration.port) }
     const baseUrl = parts.address ?? (() => address.url)
-    const common: Common = { configuration, database, keyring, clock, log, metrics, baseUrl }
+    const common: ModuleParts = { configuration, database, keyring, clock, log, metrics, baseUrl }
     // A process that receives no webhooks acknowledges none.
     const spool =
       configuration.spool && roles.http
@@ -168,20 +167,9 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   }
 }
 
-/** What all modules get. */
-interface Common {
-  configuration: Configuration
-  database: Database
-  keyring: Keyring
-  clock: Clock
-  log: Log
-  metrics: Metrics
-  baseUrl: () => string
-}
-
 type Modules = ReturnType<typeof createModules>
 
-function createModules(common: Common, config: PosternConfig, spool: OpenSpool | undefined) {
+function createModules(common: ModuleParts, config: PosternConfig, spool: OpenSpool | undefined) {
   const { configuration, database } = common
   const accountEvents = config.login?.events ?? false
   const emitting = createEmitting({
@@ -242,7 +230,7 @@ function createModules(common: Common, config: PosternConfig, spool: OpenSpool |
 }
 
 function createServiceApp(
-  { configuration, log, clock, database, baseUrl }: Common,
+  { configuration, log, clock, database, baseUrl }: ModuleParts,
   { timeouts, bodies }: ServiceParts,
   { accounts, emitting }: Modules,
 ): Promise<App> {
@@ -263,7 +251,7 @@ function createServiceApp(
 }
 
 /** What `GET /checklist` has to know of other modules. */
-function checklistParts({ baseUrl, database }: Common, config: PosternConfig | undefined) {
+function checklistParts({ baseUrl, database }: ModuleParts, config: PosternConfig | undefined) {
   return {
     baseUrl,
     demoNames: {
@@ -279,7 +267,7 @@ function checklistParts({ baseUrl, database }: Common, config: PosternConfig | u
 }
 
 /** What `GET /settings` and `GET /diagnostics` show. */
-function diagnosticParts({ configuration, database }: Common, { config, settings }: ServiceParts) {
+function diagnosticParts({ configuration, database }: ModuleParts, { config, settings }: ServiceParts) {
   const source = settings ?? { env: process.env, originOf: () => 'environment' }
   const diagnose = createDiagnostics({ configuration, config, env: source.env, database })
   return {
@@ -302,7 +290,7 @@ async function declareRoutes(app: App, { rooms, demoProvider }: Modules): Promis
 }
 
 /** Declares the sample subscribers. `begin` registers them, and receives the sample events if the first start shows them. */
-async function addSamples(app: App, common: Common, { emitting, receiving }: Modules) {
+async function addSamples(app: App, common: ModuleParts, { emitting, receiving }: Modules) {
   const { keyring, clock } = common
   const customer = createSampleCustomer(emitting.subscribers)
   const subscriber = createSampleSubscriber({ ...common, subscribers: emitting.subscribers })

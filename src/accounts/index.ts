@@ -1,13 +1,8 @@
-import type { Clock } from '../runtime/clock.ts'
 import { ConfigurationError, type Configuration } from '../config/environment.ts'
-import type { Keyring } from '../crypto/keyring.ts'
 import type { NoteForbidden, NoteForeignCall } from '../http/access/access.ts'
 import type { Authenticate } from '../http/access/principal.ts'
-import type { ServiceModule } from '../http/service-module.ts'
+import type { ModuleParts, ServiceModule } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
-import type { Database } from '../storage/database.ts'
-import type { Log } from '../telemetry/log.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
 import {
   AccountEvents,
   validateAccountEvents,
@@ -54,14 +49,7 @@ import { userDetailRoutes } from './users/user-detail-routes.ts'
 import { userRoutes } from './users/user-routes.ts'
 import { Users } from './users/users.ts'
 
-export interface AccountsParts {
-  configuration: Configuration
-  database: Database
-  keyring: Keyring
-  clock: Clock
-  log: Log
-  metrics: Metrics
-  baseUrl: () => string
+export interface AccountsParts extends ModuleParts {
   /** Which events about accounts are emitted: `login.events` of the configuration module. */
   events: AccountEventChoice
   emit: EmitEvents

@@ -1,15 +1,10 @@
 import { createRecordAudit } from '../accounts/audit/audit.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { Configuration } from '../config/environment.ts'
-import type { Keyring } from '../crypto/keyring.ts'
 import type { Attention } from '../http/attention.ts'
-import type { ServiceModule } from '../http/service-module.ts'
+import type { ModuleParts, ServiceModule } from '../http/service-module.ts'
 import { Egress } from '../network/egress.ts'
 import { createOutboundAgent } from '../network/outbound-agent.ts'
 import { Cursors } from '../paging/cursor.ts'
 import { periodicWorker } from '../runtime/periodic-worker.ts'
-import type { Database } from '../storage/database.ts'
-import type { Log } from '../telemetry/log.ts'
 import { conditionOf } from './condition.ts'
 import { createDeliver } from './deliver.ts'
 import { Destinations } from './destinations.ts'
@@ -18,13 +13,7 @@ import { alertRoutes } from './routes.ts'
 import { evaluateEvery } from './store.ts'
 import { attempt, round, type AlertRounds } from './worker.ts'
 
-export interface AlertParts {
-  configuration: Configuration
-  database: Database
-  keyring: Keyring
-  clock: Clock
-  log: Log
-  baseUrl: () => string
+export interface AlertParts extends ModuleParts {
   /** What needs a person now. */
   attention: () => Promise<readonly Attention[]>
 }

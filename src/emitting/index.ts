@@ -1,16 +1,13 @@
 import { createRecordAudit } from '../accounts/audit/audit.ts'
 import { HostCookie } from '../accounts/sessions/host-cookie.ts'
 import type { NoteRefusal } from '../accounts/refusals.ts'
-import type { Clock, Random } from '../runtime/clock.ts'
-import { ConfigurationError, type Configuration } from '../config/environment.ts'
-import type { Keyring } from '../crypto/keyring.ts'
+import type { Random } from '../runtime/clock.ts'
+import { ConfigurationError } from '../config/environment.ts'
 import type { Authenticate } from '../http/access/principal.ts'
-import type { ServiceModule } from '../http/service-module.ts'
+import type { ModuleParts, ServiceModule } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
 import { JobWorker } from '../events/jobs/worker.ts'
 import type { Database } from '../storage/database.ts'
-import type { Log } from '../telemetry/log.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
 import { createAttempt } from './attempt/attempt.ts'
 import type { EmittingConfig, EventTypeDeclaration } from './config.ts'
 import { DeliveryLog } from './deliveries/delivery-log.ts'
@@ -43,16 +40,8 @@ import { TestEvents } from './events/test-events.ts'
 export type { EmitWithin } from './events/emitter.ts'
 export type { Subscribers } from './subscribers/subscribers.ts'
 
-export interface EmittingParts {
-  configuration: Configuration
+export interface EmittingParts extends ModuleParts {
   config?: EmittingConfig | undefined
-  database: Database
-  keyring: Keyring
-  clock: Clock
-  log: Log
-  metrics: Metrics
-  /** The public origin. */
-  baseUrl: () => string
   /** Writes refused links of the portal to the audit log. */
   noteRefusal: NoteRefusal
   /** Event types that other modules emit with `emitBuiltIn`, for the catalogue. */

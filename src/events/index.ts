@@ -1,10 +1,5 @@
-import type { Clock } from '../runtime/clock.ts'
-import type { Configuration } from '../config/environment.ts'
 import type { Authenticate } from '../http/access/principal.ts'
-import type { ServiceModule } from '../http/service-module.ts'
-import type { Database } from '../storage/database.ts'
-import type { Log } from '../telemetry/log.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { ModuleParts, ServiceModule } from '../http/service-module.ts'
 import { BodySearches } from './body-search/body-search.ts'
 import { bodySearchRoute } from './body-search/routes.ts'
 import { eventFinder } from './finder.ts'
@@ -14,12 +9,7 @@ import { liveRoute } from './live/routes.ts'
 import { openRetentionStore, RetentionWorker } from './retention/worker.ts'
 import { eventRoutes } from './routes.ts'
 
-export interface EventsParts {
-  configuration: Configuration
-  database: Database
-  clock: Clock
-  log: Log
-  metrics: Metrics
+export interface EventsParts extends ModuleParts {
   /** Checks the credentials of live connections again. */
   authenticate: Authenticate
 }

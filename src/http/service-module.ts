@@ -1,7 +1,25 @@
+import type { Configuration } from '../config/environment.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Worker } from '../runtime/worker.ts'
+import type { Database } from '../storage/database.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import type { App } from './app.ts'
 import type { FindAttention } from './attention.ts'
 import type { Finder } from './finder.ts'
+
+/** What service.ts gives to every module. */
+export interface ModuleParts {
+  configuration: Configuration
+  database: Database
+  keyring: Keyring
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  /** The public address of the service. */
+  baseUrl: () => string
+}
 
 /** What each module provides to service.ts. */
 export interface ServiceModule {

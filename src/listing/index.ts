@@ -1,8 +1,6 @@
 import type { AdminRule } from '../accounts/users/roles.ts'
-import type { Clock } from '../runtime/clock.ts'
-import { ConfigurationError, type Configuration } from '../config/environment.ts'
-import type { Keyring } from '../crypto/keyring.ts'
-import type { ServiceModule } from '../http/service-module.ts'
+import { ConfigurationError } from '../config/environment.ts'
+import type { ModuleParts, ServiceModule } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -24,13 +22,8 @@ import { openStandbyReader } from './standby-reader.ts'
 import { createListReader } from './store.ts'
 import { writeRoutes } from './writing/routes.ts'
 
-export interface ListingParts {
+export interface ListingParts extends ModuleParts {
   config: ListingConfig | undefined
-  configuration: Configuration
-  database: Database
-  keyring: Keyring
-  clock: Clock
-  log: Log
   /** What makes a user an admin beside the role of the row. */
   admins: readonly AdminRule[]
   /** The ids of the users that the settings make admins, whatever role their row has. */

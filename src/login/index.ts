@@ -2,15 +2,10 @@ import { HostCookie } from '../accounts/sessions/host-cookie.ts'
 import type { EmitEvents } from '../accounts/users/account-events.ts'
 import type { Accounts } from '../accounts/index.ts'
 import { createSweeper } from '../accounts/sweeper.ts'
-import type { Clock } from '../runtime/clock.ts'
-import { ConfigurationError, type Configuration } from '../config/environment.ts'
-import type { Keyring } from '../crypto/keyring.ts'
-import type { ServiceModule } from '../http/service-module.ts'
+import { ConfigurationError } from '../config/environment.ts'
+import type { ModuleParts, ServiceModule } from '../http/service-module.ts'
 import { createGuardedFetch } from '../network/guarded-fetch.ts'
 import { createOutboundAgent } from '../network/outbound-agent.ts'
-import type { Database } from '../storage/database.ts'
-import type { Log } from '../telemetry/log.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
 import type { AppSignIns } from './flow/app-sign-ins.ts'
 import type { LoginConfig } from './config.ts'
 import type { EndSessionRequest } from './provider-client/end-session.ts'
@@ -45,15 +40,8 @@ export interface BuiltInProvider {
   loaded: () => Promise<unknown>
 }
 
-export interface LoginParts {
-  configuration: Configuration
+export interface LoginParts extends ModuleParts {
   config: LoginConfig
-  database: Database
-  keyring: Keyring
-  clock: Clock
-  log: Log
-  metrics: Metrics
-  baseUrl: () => string
   accounts: Accounts
   builtIn?: BuiltInProvider | undefined
   /** For hooks: emits events in the transaction of the sign-in. */

@@ -1,14 +1,11 @@
 import type { SignedInUser } from '../accounts/sessions/authentication.ts'
 import type { Accounts } from '../accounts/index.ts'
 import { createSweeper } from '../accounts/sweeper.ts'
-import type { Keyring } from '../crypto/keyring.ts'
-import { ConfigurationError, type Configuration } from '../config/environment.ts'
+import { ConfigurationError } from '../config/environment.ts'
 import { basePathOf } from '../http/requests/base-path.ts'
-import type { ServiceModule } from '../http/service-module.ts'
+import type { ModuleParts, ServiceModule } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { Database, Tx } from '../storage/database.ts'
-import type { Log } from '../telemetry/log.ts'
+import type { Tx } from '../storage/database.ts'
 import { isAppRequest, parseAppRequest, type AppRequest } from './clients/app-request.ts'
 import { ClientAssertions } from './clients/client-assertions.ts'
 import { ClientAuthentication } from './clients/client-authentication.ts'
@@ -48,17 +45,11 @@ export interface OAuth2Config {
   clients?: readonly ClientConfig[]
 }
 
-export interface OAuth2Parts {
+export interface OAuth2Parts extends ModuleParts {
   /** Whether an identity provider of this name is configured. */
   isProvider: (name: string) => boolean
   clients: Clients
-  database: Database
-  keyring: Keyring
-  clock: Clock
-  log: Log
-  baseUrl: () => string
   accounts: Accounts
-  configuration: Configuration
   endSessionUrl: EndSessionUrl
 }
 

@@ -3,7 +3,10 @@ import { Type } from 'typebox'
 import { toProblem } from '../http/responses/problem-details.ts'
 
 /** The body of an error of RFC 6749, section 5.2. */
-export const OAuthErrorBody = Type.Object({ error: Type.String(), error_description: Type.String() })
+const OAuthErrorBody = Type.Object({ error: Type.String(), error_description: Type.String() })
+
+/** The responses of a call that fails, for its schema. */
+export const oauthErrors = { 400: OAuthErrorBody, 401: OAuthErrorBody }
 
 /** An error that clients get in the form of RFC 6749, section 5.2. */
 export class OAuthError extends Error {

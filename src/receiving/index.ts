@@ -1,16 +1,11 @@
 import { once } from 'node:events'
 import { createRecordAudit } from '../accounts/audit/audit.ts'
-import type { Clock, Random } from '../runtime/clock.ts'
-import type { Configuration } from '../config/environment.ts'
-import type { Keyring } from '../crypto/keyring.ts'
+import type { Random } from '../runtime/clock.ts'
 import type { App } from '../http/app.ts'
-import type { ServiceModule, SpoolStatus } from '../http/service-module.ts'
+import type { ModuleParts, ServiceModule, SpoolStatus } from '../http/service-module.ts'
 import type { Worker } from '../runtime/worker.ts'
 import { createOutboundAgent } from '../network/outbound-agent.ts'
 import { Cursors } from '../paging/cursor.ts'
-import type { Database } from '../storage/database.ts'
-import type { Log } from '../telemetry/log.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
 import { Activity } from './activity/activity.ts'
 import { createAcceptor, type InsertEvents } from './endpoint/acceptor.ts'
 import { endingSecrets, failingHandlers } from './attention.ts'
@@ -52,17 +47,9 @@ import { AbortBroadcast } from '../runtime/abort-broadcast.ts'
 import type { EventQueue, Mark } from './queue/store.ts'
 import { HandlerWorker } from './worker/worker.ts'
 
-export interface ReceivingParts {
-  configuration: Configuration
+export interface ReceivingParts extends ModuleParts {
   config?: ReceivingConfig | undefined
-  database: Database
-  keyring: Keyring
-  clock: Clock
   random?: Random
-  log: Log
-  metrics: Metrics
-  /** The public address of the service. */
-  baseUrl: () => string
   /** Emits events in a handler's transaction. */
   emitWithin: EmitWithin
   /** For handlers that declare `providerTokens`. */

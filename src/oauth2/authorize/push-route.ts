@@ -4,7 +4,7 @@ import type { App } from '../../http/app.ts'
 import { Problem } from '../../errors.ts'
 import type { Client } from '../clients/client.ts'
 import type { ClientAuthentication } from '../clients/client-authentication.ts'
-import { answerOAuthError, OAuthError, OAuthErrorBody } from '../oauth-error.ts'
+import { answerOAuthError, OAuthError, oauthErrors } from '../oauth-error.ts'
 import { acceptRawForms } from '../raw-forms.ts'
 import { readOAuthParameters } from '../../http/requests/query-string.ts'
 import { AuthorizationError } from './authorization-error.ts'
@@ -37,8 +37,7 @@ export async function pushRoute(
               request_uri: Type.String(),
               expires_in: Type.Integer({ description: 'Seconds' }),
             }),
-            400: OAuthErrorBody,
-            401: OAuthErrorBody,
+            ...oauthErrors,
           },
         },
         errorHandler: answerOAuthError,

@@ -4,7 +4,7 @@ import { auditOrigin } from '../../accounts/audit/audit.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
-import { answerOAuthError, OAuthError, OAuthErrorBody } from '../oauth-error.ts'
+import { answerOAuthError, OAuthError, oauthErrors } from '../oauth-error.ts'
 import type { ClientManagement } from './client-management.ts'
 import type { StoredClient } from './client-store.ts'
 import { methodOf, readRegistration, RegistrationBody } from './registration-request.ts'
@@ -55,7 +55,7 @@ export async function registrationRoute(app: App, parts: RegistrationParts): Pro
           tags: ['apps'],
           summary: 'Register an app (RFC 7591)',
           body: RegistrationBody,
-          response: { 201: Answer, 400: OAuthErrorBody },
+          response: { 201: Answer, 400: oauthErrors[400] },
         },
         errorHandler(error, request, reply) {
           // Who may not call gets the same answer as elsewhere.

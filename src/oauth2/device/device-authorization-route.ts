@@ -7,7 +7,8 @@ import { AuthorizationError } from '../authorize/authorization-error.ts'
 import { resourceOf, scopeOf } from '../authorize/request-parameters.ts'
 import type { ClientAuthentication } from '../clients/client-authentication.ts'
 import type { Client } from '../clients/client.ts'
-import { answerOAuthError, OAuthError, OAuthErrorBody } from '../oauth-error.ts'
+import { answerOAuthError, OAuthError, oauthErrors } from '../oauth-error.ts'
+import { clientCredentials } from '../token/token-call-body.ts'
 import { codeLifetime, pollInterval, type DeviceCodes } from './device-codes.ts'
 import { displayUserCode } from './user-codes.ts'
 
@@ -18,10 +19,7 @@ export interface DeviceAuthorizationRouteParts {
 }
 
 const Body = Type.Object({
-  client_id: Type.Optional(Type.String()),
-  client_secret: Type.Optional(Type.String()),
-  client_assertion: Type.Optional(Type.String()),
-  client_assertion_type: Type.Optional(Type.String()),
+  ...clientCredentials,
   scope: optionalText('The scopes that the device asks for'),
   resource: optionalText('The API of the access token (RFC 8707)'),
 })
@@ -50,7 +48,7 @@ export async function deviceAuthorizationRoute(
           tags: ['sign-in'],
           summary: 'Start a sign-in of a device without a browser (RFC 8628)',
           body: Body,
-          response: { 200: Answer, 400: OAuthErrorBody, 401: OAuthErrorBody },
+          response: { 200: Answer, ...oauthErrors },
         },
         errorHandler: answerOAuthError,
       },

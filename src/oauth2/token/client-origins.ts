@@ -1,6 +1,14 @@
 import type { App } from '../../http/app.ts'
 import type { Clients } from '../clients/clients.ts'
 
+/** The configuration of a path that pages of registered apps may call. */
+export const browserCall = {
+  access: 'public',
+  ownOrigins: true,
+  rateLimit: { max: 300, sharedByProcesses: true },
+  sends: { always: ['Vary'], sometimes: ['Access-Control-Allow-Origin'] },
+} as const
+
 /**
  * Lets pages of the origins of registered redirect URIs call a path: a client in a browser has no server of its own. Answers
  * the preflight of the path.

@@ -5,7 +5,7 @@ import type { App } from '../../http/app.ts'
 import type { ClientAuthentication } from '../clients/client-authentication.ts'
 import { isPublic, type Client } from '../clients/client.ts'
 import { RefusedClient } from '../clients/refused-client.ts'
-import { answerOAuthError, OAuthError, OAuthErrorBody } from '../oauth-error.ts'
+import { answerOAuthError, OAuthError, oauthErrors } from '../oauth-error.ts'
 import { acceptJsonWithoutDuplicates } from './json-without-duplicates.ts'
 import { TokenCallBody } from './token-call-body.ts'
 import type { KnownToken, TokenStatus } from './token-status.ts'
@@ -51,7 +51,7 @@ export async function introspectionRoute(app: App, parts: IntrospectionParts): P
           tags: ['sign-in'],
           summary: 'Whether a token is valid, and its claims (RFC 7662; JSON or form)',
           body: TokenCallBody,
-          response: { 200: Answer, 400: OAuthErrorBody, 401: OAuthErrorBody },
+          response: { 200: Answer, ...oauthErrors },
         },
         errorHandler: answerOAuthError,
       },

@@ -6,8 +6,8 @@ import { acceptForms } from '../../accounts/routes.ts'
 import type { App } from '../../http/app.ts'
 import type { ClientAuthentication } from '../clients/client-authentication.ts'
 import type { Clients } from '../clients/clients.ts'
-import { answerOAuthError, OAuthError, OAuthErrorBody } from '../oauth-error.ts'
-import { allowClientOrigins } from './client-origins.ts'
+import { answerOAuthError, OAuthError, oauthErrors } from '../oauth-error.ts'
+import { allowClientOrigins, browserCall } from './client-origins.ts'
 import { acceptJsonWithoutDuplicates } from './json-without-duplicates.ts'
 import { TokenCallBody } from './token-call-body.ts'
 import type { KnownToken, TokenStatus } from './token-status.ts'
@@ -33,20 +33,14 @@ export async function revocationRoute(app: App, parts: RevocationParts): Promise
     routes.post(
       path,
       {
-        config: {
-          access: 'public',
-          ownOrigins: true,
-          rateLimit: { max: 300, sharedByProcesses: true },
-          sends: { always: ['Vary'], sometimes: ['Access-Control-Allow-Origin'] },
-        },
+        config: browserCall,
         schema: {
           tags: ['sign-in'],
           summary: 'End the sign-in of a token of the calling app (RFC 7009; JSON or form)',
           body: TokenCallBody,
           response: {
             200: Type.Object({}, { description: 'It has ended, or there was no such token of this app' }),
-            400: OAuthErrorBody,
-            401: OAuthErrorBody,
+            ...oauthErrors,
           },
         },
         errorHandler: answerOAuthError,

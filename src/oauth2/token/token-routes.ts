@@ -6,10 +6,11 @@ import type { App } from '../../http/app.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
 import type { ClientAuthentication } from '../clients/client-authentication.ts'
 import type { Clients } from '../clients/clients.ts'
-import { answerOAuthError, OAuthError, OAuthErrorBody } from '../oauth-error.ts'
-import { allowClientOrigins } from './client-origins.ts'
+import { answerOAuthError, OAuthError, oauthErrors } from '../oauth-error.ts'
+import { allowClientOrigins, browserCall } from './client-origins.ts'
 import type { Grant } from './grants.ts'
 import { acceptJsonWithoutDuplicates } from './json-without-duplicates.ts'
+import { clientCredentials } from './token-call-body.ts'
 import { TokenAnswer, tokenResponse, type TokenResponseParts } from './token-response.ts'
 
 export interface TokenRoutesParts extends TokenResponseParts {
@@ -22,10 +23,7 @@ export interface TokenRoutesParts extends TokenResponseParts {
 
 const Body = Type.Object({
   grant_type: optionalText('Such as authorization_code or refresh_token'),
-  client_id: Type.Optional(Type.String()),
-  client_secret: Type.Optional(Type.String()),
-  client_assertion: Type.Optional(Type.String()),
-  client_assertion_type: Type.Optional(Type.String()),
+  ...clientCredentials,
   code: Type.Optional(Type.String()),
   code_verifier: Type.Optional(Type.String()),
   redirect_uri: Type.Optional(Type.String()),
@@ -55,17 +53,12 @@ function tokenRoute(routes: App, path: string, parts: TokenRoutesParts): void {
   routes.post(
     path,
     {
-      config: {
-        access: 'public',
-        ownOrigins: true,
-        rateLimit: { max: 300, sharedByProcesses: true },
-        sends: { always: ['Vary'], sometimes: ['Access-Control-Allow-Origin'] },
-      },
+      config: browserCall,
       schema: {
         tags: ['sign-in'],
         summary: 'Exchange a code or a refresh token (RFC 6749; JSON or form)',
         body: Body,
-        response: { 200: TokenAnswer, 400: OAuthErrorBody, 401: OAuthErrorBody },
+        response: { 200: TokenAnswer, ...oauthErrors },
       },
       errorHandler: answerOAuthError,
     },
