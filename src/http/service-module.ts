@@ -9,7 +9,7 @@ import type { App } from './app.ts'
 import type { FindAttention } from './attention.ts'
 import type { Finder } from './finder.ts'
 
-/** What service.ts gives to every module. */
+/** What create-modules.ts gives to every module. */
 export interface ModuleParts {
   configuration: Configuration
   database: Database
@@ -21,7 +21,7 @@ export interface ModuleParts {
   baseUrl: () => string
 }
 
-/** What each module provides to service.ts. */
+/** What each module provides to create-modules.ts. */
 export interface ServiceModule {
   routes(app: App): void | Promise<void>
   readonly workers: readonly Worker[]

@@ -23,6 +23,8 @@ const GROUND = [
 ]
 const TOP = [
   'service.ts',
+  'service-app.ts',
+  'create-modules.ts',
   'main.ts',
   'index.ts',
   'define-config.ts',

@@ -19,7 +19,7 @@ export function chosenAccountEvents(choice: AccountEventChoice): readonly Accoun
   return choice === true ? accountEventTypes : choice === false ? [] : choice
 }
 
-/** Emits events within a transaction; service.ts passes it in. */
+/** Emits events within a transaction; create-modules.ts passes it in. */
 export type EmitEvents = (
   tx: Tx,
   events: readonly { type: string; data: unknown; id?: string | undefined; audience?: string | undefined }[],

@@ -27,7 +27,7 @@ const Diagnosis = Type.Object(
   { additionalProperties: false },
 )
 
-/** The checks of `postern doctor`, which service.ts passes in. */
+/** The checks of `postern doctor`, which service-app.ts passes in. */
 export interface Checks {
   names: readonly string[]
   /** Runs one of `names`. */

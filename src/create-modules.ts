@@ -1,0 +1,79 @@
+import { describeAccountEvents } from './accounts/users/account-event-types.ts'
+import { chosenAccountEvents } from './accounts/users/account-events.ts'
+import { createAccounts, type Accounts } from './accounts/index.ts'
+import type { PosternConfig } from './define-config.ts'
+import { createDemoIdentityProvider } from './demo/identity-provider.ts'
+import { createEmitting } from './emitting/index.ts'
+import type { ModuleParts, ServiceModule } from './http/service-module.ts'
+import { createListing } from './listing/index.ts'
+import { createLogin, type Login } from './login/index.ts'
+import { adminGroupsOf } from './login/resolve-login-config.ts'
+import { createClients, createOAuth2 } from './oauth2/index.ts'
+import { createForwardAuth } from './forward-auth/index.ts'
+import { createEvents } from './events/index.ts'
+import { createReceiving } from './receiving/index.ts'
+import type { OpenSpool } from './receiving/spool/open.ts'
+
+/** All modules, and what serves their routes. */
+export type Modules = ReturnType<typeof createModules>
+
+/** Creates the modules, and gives each what it needs of others. The only function that knows all of them. */
+export function createModules(common: ModuleParts, config: PosternConfig, spool: OpenSpool | undefined) {
+  const { configuration, database } = common
+  const accountEvents = config.login?.events ?? false
+  const emitting = createEmitting({
+    ...common,
+    config: config.emitting,
+    otherBuiltIn: describeAccountEvents(chosenAccountEvents(accountEvents)),
+    // Emitting is created first, because accounts emit events.
+    noteRefusal: (...about) => accounts.noteRefusal(...about),
+  })
+  const { emitWithin, emitBuiltIn } = emitting
+  const clients = createClients(config.login ?? {}, common)
+  const accounts: Accounts = createAccounts({
+    ...common,
+    events: accountEvents,
+    adminGroups: adminGroupsOf(config.login ?? {}, configuration.providers),
+    emit: emitBuiltIn,
+    findApp: (id) => clients.find(id),
+  })
+  const demoProvider = configuration.demo ? createDemoIdentityProvider(common) : undefined
+  const oauth2 = createOAuth2({
+    ...common,
+    clients,
+    accounts,
+    isProvider: (name) => login.isProvider(name),
+    // The OpenID Provider is created first, because sign-ins issue its codes.
+    endSessionUrl: (...about) => login.endSessionUrl(...about),
+  })
+  const login: Login = createLogin({
+    ...common,
+    config: config.login ?? {},
+    accounts,
+    builtIn: demoProvider?.provider,
+    emit: emitWithin,
+    apps: oauth2,
+  })
+  const forwardAuth = createForwardAuth({ ...common, config: config.forwardAuth ?? {}, accounts })
+  const receiving = createReceiving({
+    ...common,
+    config: config.receiving,
+    emitWithin,
+    providerTokens: login.providerTokens,
+    spool,
+  })
+  const listedAdmins = () => accounts.users.listedAdmins(database.reader)
+  const { admins } = accounts
+  const listing = createListing({ ...common, config: config.listing, listedAdmins, admins })
+  const rooms: ServiceModule[] = [
+    accounts,
+    login,
+    oauth2,
+    forwardAuth,
+    receiving,
+    emitting,
+    createEvents({ ...common, authenticate: accounts.authenticate }),
+    listing,
+  ]
+  return { rooms, accounts, login, emitting, receiving, demoProvider }
+}
