@@ -36,7 +36,8 @@ const testsPerMinute = 10
 /** Alerts: where they go, tests, and what was sent. For admins. */
 export function alertRoutes(app: App, parts: AlertRouteParts): void {
   readRoutes(app, parts)
-  writeRoutes(app, parts)
+  createRoute(app, parts)
+  changeRoutes(app, parts)
   testRoute(app, parts)
 }
 
@@ -74,7 +75,7 @@ function readRoutes(app: App, { destinations }: AlertRouteParts): void {
   )
 }
 
-function writeRoutes(app: App, { destinations }: AlertRouteParts): void {
+function createRoute(app: App, { destinations }: AlertRouteParts): void {
   app.post(
     '/alerts',
     {
@@ -100,6 +101,9 @@ function writeRoutes(app: App, { destinations }: AlertRouteParts): void {
       return reply.code(201).send(viewDestination(made))
     },
   )
+}
+
+function changeRoutes(app: App, { destinations }: AlertRouteParts): void {
   app.patch(
     '/alerts/:id',
     {

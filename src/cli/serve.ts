@@ -1,8 +1,8 @@
 import { ConfigurationError, redacted } from '../config/environment.ts'
 import { banner } from '../demo/banner.ts'
 import type { PosternConfig } from '../define-config.ts'
-import { startService } from '../service.ts'
-import { createLog, standardOutput } from '../telemetry/log.ts'
+import { startService, type Service } from '../service.ts'
+import { createLog, standardOutput, type Log } from '../telemetry/log.ts'
 import { readableLines } from '../telemetry/readable.ts'
 import { fileOfVariable, originOfVariable } from './env-file.ts'
 import { withForwarding } from './forward.ts'
@@ -43,6 +43,24 @@ export async function serve(options: ServeOptions): Promise<void> {
     samples: !production,
     settings: { env: process.env, originOf: originOfVariable },
   })
+  stopOnSignals(service, log)
+  // Most likely a handler forgot an await: it is logged, and does not end the service.
+  process.on('unhandledRejection', (error) =>
+    log.error({ err: error }, 'a promise failed that nobody awaited'),
+  )
+
+  log.info({ address: service.baseUrl, ms: Math.round(performance.now()) }, 'ready')
+  if (forwarding)
+    process.stderr.write(`events are forwarded to ${options.forward}, signed with ${forwarding.secret}\n`)
+  // Written to the output of the log, so that it follows the lines before it.
+  if (!production && roles.http && !isJson())
+    (person ? process.stdout : output).write(
+      `${banner({ ...read, baseUrl: service.baseUrl, sources: ownSources(config), keyFile: fileOfVariable('ADMIN_API_KEY') })}\n`,
+    )
+}
+
+/** Stops the service at SIGTERM and SIGINT. A second signal ends the delay of the announcement, a third one the process. */
+function stopOnSignals(service: Service, log: Log): void {
   const skipDelay = new AbortController()
   let state: 'running' | 'announced' | 'stopping' = 'running'
   const end = async (): Promise<void> => {
@@ -66,19 +84,6 @@ export async function serve(options: ServeOptions): Promise<void> {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
-  // Most likely a handler's forgotten await: told, but no reason to end the service for everybody else.
-  process.on('unhandledRejection', (error) =>
-    log.error({ err: error }, 'a promise failed that nobody awaited'),
-  )
-
-  log.info({ address: service.baseUrl, ms: Math.round(performance.now()) }, 'ready')
-  if (forwarding)
-    process.stderr.write(`events are forwarded to ${options.forward}, signed with ${forwarding.secret}\n`)
-  // Over the log's own way out, so that it stands behind the lines that came before it.
-  if (!production && roles.http && !isJson())
-    (person ? process.stdout : output).write(
-      `${banner({ ...read, baseUrl: service.baseUrl, sources: ownSources(config), keyFile: fileOfVariable('ADMIN_API_KEY') })}\n`,
-    )
 }
 
 /** The sources of a project; undefined without a project, whose events are samples. */

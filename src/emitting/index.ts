@@ -67,14 +67,9 @@ export function createEmitting(parts: EmittingParts): Emitting {
   const secrets = new SubscriberSecrets(keyring)
   const { catalogue, emitter } = createEmitter(parts, () => dispatcher.generation)
   const disabling: DisablingPolicy = { after: configuration.emitDisableAfter }
-  const operationalEvents = new OperationalEvents({
-    database,
-    emitter,
-    clock,
-    disabling,
-    disable: (...about) => subscribers.disable(...about),
-    changed: (id) => dispatcher.changed(id),
-  })
+  const changed = (id: string): void => dispatcher.changed(id)
+  const disable: Subscribers['disable'] = (...about) => subscribers.disable(...about)
+  const operationalEvents = new OperationalEvents({ database, emitter, clock, disabling, disable, changed })
   const subscribers: Subscribers = new Subscribers({
     database,
     keyring,
@@ -85,9 +80,10 @@ export function createEmitting(parts: EmittingParts): Emitting {
     record,
     unwritten: () => health.unwritten,
     publishDisabled: (tx, row) => operationalEvents.publishDisabled(tx, row),
-    changed: (id) => dispatcher.changed(id),
+    changed,
   })
   const { dispatcher, health } = createDispatcher(parts, { egress, secrets, operationalEvents })
+  const { reader } = database
   const portal = new Portal(database, clock, record)
   const portalCookie = new HostCookie('postern_portal', parts.baseUrl)
   const announce: Announce = (emitted) => dispatcher.offer(emitted.map(({ committed }) => committed))
@@ -114,9 +110,9 @@ export function createEmitting(parts: EmittingParts): Emitting {
         portalCookie,
         frameOrigins: configuration.portalFrameOrigins,
         testEvents: new TestEvents({ database, clock, emitter, subscribers, announce, record }),
-        keysOf: (id) => secrets.describe(database.reader, id, clock.now()),
-        publishedKeysOf: (id) => secrets.published(database.reader, id, clock.now()),
-        signaturesOf: (detail) => pastSignatures({ db: database.reader, secrets, clock }, detail),
+        keysOf: (id) => secrets.describe(reader, id, clock.now()),
+        publishedKeysOf: (id) => secrets.published(reader, id, clock.now()),
+        signaturesOf: (detail) => pastSignatures({ db: reader, secrets, clock }, detail),
         deliveryLog: new DeliveryLog(database, cursors),
         replay: new Replay(database, clock, record),
         owners: new Owners({ database, cursors, clock, health }),

@@ -1,7 +1,9 @@
+import type { Worker } from '../runtime/worker.ts'
 import type { SignedInUser } from '../accounts/sessions/authentication.ts'
 import type { Accounts } from '../accounts/index.ts'
 import { createSweeper } from '../accounts/sweeper.ts'
 import { ConfigurationError } from '../config/environment.ts'
+import type { App } from '../http/app.ts'
 import { basePathOf } from '../http/requests/base-path.ts'
 import type { ModuleParts, ServiceModule } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
@@ -75,7 +77,7 @@ export function createClients(
 
 /** The OpenID Provider: the applications of the product sign in with this service. */
 export function createOAuth2(parts: OAuth2Parts): OAuth2 {
-  const { clients, database, keyring, clock, log, baseUrl, accounts } = parts
+  const { clients, database, clock, baseUrl, accounts } = parts
   const { refreshTokens, users, signingKeys: keys } = accounts
   const codes = new AuthorizationCodes({ database, clock, refreshTokens })
   const userClaims = new UserClaims(users, database.reader)
@@ -114,16 +116,7 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
       return code
     },
     async routes(app) {
-      const cursors = new Cursors(keyring)
-      clientRoutes(app, management, new ClientList(database, cursors, clients.declared()))
-      const { sessionIdle: idle } = parts.configuration
-      const { record } = accounts.audit
-      clientSignInRoutes(
-        app,
-        new ClientSignIns({ database, clock, cursors, clients: management, refreshTokens, record, idle }),
-      )
-      const mode = parts.configuration.clientRegistration
-      await registrationRoute(app, { ...accounts, mode, management })
+      await managementRoutes(app, parts, management)
       const status = new TokenStatus(accounts)
       await authorization.routes(app)
       await tokenRoutes(app, { ...accounts, clients, authentication, idTokens, grants })
@@ -135,16 +128,32 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
       await devices.routes(app)
     },
     finders: [clientFinder(database, clients)],
-    workers: [
-      ...logout.workers,
-      createSweeper('apps', clock, log, [
-        (now) => codes.sweep(now),
-        (now) => devices.sweep(now),
-        (now) => authorization.sweep(now),
-        (now) => assertions.sweep(now),
-        (now) => deleteUnusedRegistrations(database, now),
-        (now) => database.transaction((tx) => deleteEndedSecrets(tx, now), { priority: 'work' }),
-      ]),
-    ],
+    workers: [...logout.workers, sweeper(parts, [codes, devices, authorization, assertions])],
   }
+}
+
+/** The calls with which administrators manage apps, and with which an app registers itself. */
+async function managementRoutes(app: App, parts: OAuth2Parts, management: ClientManagement): Promise<void> {
+  const { clients, database, keyring, clock, accounts, configuration } = parts
+  const { sessionIdle: idle, clientRegistration: mode } = configuration
+  const { refreshTokens, audit } = accounts
+  const cursors = new Cursors(keyring)
+  clientRoutes(app, management, new ClientList(database, cursors, clients.declared()))
+  const signIns = { database, clock, cursors, clients: management, refreshTokens, record: audit.record, idle }
+  clientSignInRoutes(app, new ClientSignIns(signIns))
+  await registrationRoute(app, { ...accounts, mode, management })
+}
+
+/** What has rows that expire. */
+interface Swept {
+  sweep(now: number): Promise<void>
+}
+
+/** Deletes what has expired. */
+function sweeper({ database, clock, log }: OAuth2Parts, swept: readonly Swept[]): Worker {
+  return createSweeper('apps', clock, log, [
+    ...swept.map((each) => (now: number) => each.sweep(now)),
+    (now) => deleteUnusedRegistrations(database, now),
+    (now) => database.transaction((tx) => deleteEndedSecrets(tx, now), { priority: 'work' }),
+  ])
 }

@@ -1,120 +1,88 @@
-import { Type } from 'typebox'
-import type { Clock } from '../runtime/clock.ts'
-import type { Configuration } from '../config/environment.ts'
+import { createRecordAudit } from '../accounts/audit/audit.ts'
 import type { App } from '../http/app.ts'
-import type { RawRoute } from '../http/raw/routes.ts'
-import { ofLimits } from '../http/responses/response-headers.ts'
-import type { Log } from '../telemetry/log.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
-import type { Activity } from './activity/activity.ts'
-import type { Acceptor } from './endpoint/acceptor.ts'
-import type { Backlog } from './endpoint/backlog.ts'
-import { WebhookEndpoint, type Outcome } from './endpoint/endpoint.ts'
-import { createEvaluator } from './endpoint/evaluate.ts'
-import type { PlanOf } from './handlers/plan.ts'
-import type { RejectedLog } from './rejections/log.ts'
-import { reasons } from './rejections/reasons.ts'
-import type { Scheme } from './schemes/scheme.ts'
-import type { SharedSourceRateParts } from './endpoint/shared-source-rate.ts'
+import { Cursors } from '../paging/cursor.ts'
+import { Activity } from './activity/activity.ts'
+import { Backlog } from './endpoint/backlog.ts'
+import { dryRunRoutes } from './dry-run/routes.ts'
+import { DryRuns } from './dry-run/dry-runs.ts'
+import type { FindHandler } from './failed/filter.ts'
+import { Reprocessing } from './failed/reprocess.ts'
+import { failedRoutes } from './failed/routes.ts'
+import { forwardTo } from './forward.ts'
+import { failureRoutes } from './failure-groups/routes.ts'
+import { urlOf } from './forward-target.ts'
+import { handlerRoutes } from './handler-views/routes.ts'
+import { PausedHandlers } from './handlers/paused.ts'
+import { RejectedLog } from './rejections/log.ts'
+import { rejectedRoutes } from './rejections/routes.ts'
+import { webhookRoutes } from './endpoint/webhook-routes.ts'
+import { sourceRoutes } from './sources/routes.ts'
+import { postgresRates } from './postgres/source-rates.ts'
+import type { ReceivingParts } from './parts.ts'
+import type { planHandling } from './plan-handling.ts'
+import type { attemptParts, storeEvents } from './store-events.ts'
 
-export interface WebhookParts {
-  sources: ReadonlyMap<string, Scheme>
-  acceptor: Acceptor
-  backlog: Backlog
-  planOf: PlanOf
-  configuration: Configuration
-  clock: Clock
-  log: Log
-  metrics: Metrics
+/** What index.ts creates for the worker and the routes. */
+export interface Made extends ReturnType<typeof planHandling>, ReturnType<typeof storeEvents> {
+  attempts: ReturnType<typeof attemptParts>
   rejected: RejectedLog
-  /** Set if several processes share the rates of sources. */
-  sharedRates: SharedSourceRateParts | undefined
   activity: Activity
+  paused: PausedHandlers
 }
 
-const Received = Type.Object(
-  { received: Type.Literal(true) },
-  { description: 'The event is stored durably; duplicates are not processed again.' },
-)
-
-const Unauthorized = {
-  description: 'The signature is missing or wrong; the event is not stored.',
-  content: { 'text/plain': { schema: Type.Literal('invalid signature') } },
-}
-
-const Answer = {
-  description: 'The response that the sender expects.',
-  content: { 'text/plain': { schema: Type.String() }, 'application/json': { schema: Type.Unknown() } },
-}
-
-/** Declares `POST /webhooks/{source}` for every source, and GET for sources whose senders verify the address by a challenge. Returns what answers each source. */
-export function webhookRoutes(app: App, parts: WebhookParts): ReadonlyMap<string, WebhookEndpoint> {
-  const endpoints = new Map<string, WebhookEndpoint>()
-  const outcomes = parts.metrics.counter(
-    'postern_webhooks_total',
-    `Webhooks by source and outcome: accepted, answered, ${Object.keys(reasons).join(', ')}`,
-    ['source', 'outcome'],
-  )
-  const durations = parts.metrics.durations.webhooks
-  const { bodyLimit, baseUrl } = parts.configuration
-  for (const [source, scheme] of parts.sources) {
-    // The labels of the most frequent outcome are looked up once.
-    const accepted = outcomes.labels({ source, outcome: 'accepted' satisfies Outcome })
-    const acceptedLately = parts.activity.of('source', source, 'accepted')
-    const endpoint = new WebhookEndpoint({
-      source,
-      evaluate: createEvaluator(source, scheme, parts),
-      acceptor: parts.acceptor,
-      bodyLimit,
-      baseUrl,
-      count(outcome) {
-        if (outcome === 'accepted') {
-          accepted.inc()
-          acceptedLately.add()
-        } else {
-          outcomes.inc({ source, outcome })
-          parts.activity.of('source', source, outcome).add()
-        }
-      },
-      observe: (ms) => durations.observe(ms),
-      noteRejected: parts.rejected.of(source, scheme.signatureHeader),
-    })
-    endpoints.set(source, endpoint)
-    declareWebhook(app, source, scheme, endpoint)
-    const { ask } = scheme
-    if (ask)
-      declareChallenge(app, source, scheme, (call) => endpoint.verifyAddress(call, ask, parts.clock.now()))
+/** Declares all calls of the module. Returns what answers each source. */
+export async function declareRoutes(app: App, parts: ReceivingParts, made: Made) {
+  const { configuration, database, clock, log, metrics } = parts
+  const { sources, declared, planOf, acceptor, store, attempts, rejected, activity, paused, entries } = made
+  const backlog = new Backlog({
+    store,
+    clock,
+    prepare: () => paused.refresh(),
+    isHeld: ({ source, type }) => paused.holds(planOf(source, type)),
+    onError: (error) => log.warn({ err: error }, 'the age of the oldest received event could not be read'),
+  })
+  const onRateError = (error: unknown): void =>
+    log.warn({ err: error }, 'the rate of a source could not be shared, so this process counts alone')
+  const sharedRates =
+    database.engine === 'postgres'
+      ? { reserve: postgresRates(database.pool), clock, onError: onRateError }
+      : undefined
+  const endpoints = webhookRoutes(app, {
+    sources,
+    acceptor,
+    backlog,
+    planOf,
+    configuration,
+    clock,
+    log,
+    metrics,
+    rejected,
+    sharedRates,
+    activity,
+  })
+  const record = createRecordAudit(clock)
+  const urlOfSource = (source: string): string => `${parts.baseUrl()}/webhooks/${source}`
+  handlerRoutes(app, { database, clock, store, planOf, entries, paused, record })
+  sourceRoutes(app, { sources, database, clock, record, endpoints, urlOf: urlOfSource })
+  const cursors = new Cursors(parts.keyring)
+  rejectedRoutes(app, { database, cursors })
+  const withActions = [...sources].filter(([, scheme]) => scheme.typesHaveActions).map(([name]) => name)
+  const findHandler: FindHandler = (key) =>
+    declared.some((handler) => handler.key === key) ? { key, withActions } : undefined
+  const targetOf = (source: string): string | undefined => {
+    const target = sources.get(source)?.forwardTo
+    return target === undefined ? undefined : urlOf(target)
   }
+  const reprocessing = new Reprocessing(database, clock, record)
+  const dryRuns = new DryRuns({ ...attempts, database, planOf, targetOf, record })
+  dryRunRoutes(app, { dryRuns })
+  failureRoutes(app, { database, clock, cursors, record, reprocessing })
+  failedRoutes(app, {
+    database,
+    cursors,
+    reprocessing,
+    dryRuns,
+    findHandler,
+  })
   return endpoints
-}
-
-function declareWebhook(app: App, source: string, scheme: Scheme, endpoint: WebhookEndpoint): void {
-  app.raw.add({
-    method: 'POST',
-    path: `/webhooks/${source}`,
-    // A source's own rate is sent even if other rate limits are off.
-    ...(scheme.rateLimit !== undefined && { sends: { sometimes: ofLimits } }),
-    schema: {
-      tags: ['receiving'],
-      summary: `Receive a webhook of the source ${source} (${scheme.name})`,
-      description:
-        'The signature is checked over the raw body. A missing or wrong one is answered with 401 and the text `invalid signature`.',
-      response: { 200: Received, 401: Unauthorized },
-    },
-    answer: (call) => endpoint.receive(call),
-  })
-}
-
-function declareChallenge(app: App, source: string, scheme: Scheme, answer: RawRoute['answer']): void {
-  app.raw.add({
-    method: 'GET',
-    path: `/webhooks/${source}`,
-    schema: {
-      tags: ['receiving'],
-      summary: `Answer a challenge of the source ${source} (${scheme.name})`,
-      description: 'The sender verifies the address before it sends webhooks to it.',
-      response: { 200: Answer, 401: Unauthorized },
-    },
-    answer,
-  })
 }

@@ -55,11 +55,8 @@ export async function startTestKit(config: PosternConfig, options: TestKitOption
   const secret = `whsec_${randomBytes(32).toString('base64')}`
   const sources = Object.entries(config.receiving?.sources ?? {}).map(([name, scheme]) => [
     name,
-    keptHere(canSign(scheme.name) ? { ...scheme, ...scheme.withSecrets([secret]) } : scheme),
+    withoutForwarding(canSign(scheme.name) ? { ...scheme, ...scheme.withSecrets([secret]) } : scheme),
   ])
-  const names = new Map(
-    Object.entries(config.receiving?.sources ?? {}).map(([name, { name: scheme }]) => [name, scheme]),
-  )
   const service = await startService({
     configuration: readEnvironment({
       PORT: '0',
@@ -80,17 +77,7 @@ export async function startTestKit(config: PosternConfig, options: TestKitOption
   const db = database.reader as unknown as Kysely<AnyTables>
   if (options.setUp) await database.transaction((tx) => options.setUp!(tx as unknown as Kysely<AnyTables>))
 
-  function signed(source: string, { type, data = {}, id }: { type: string; data?: unknown; id?: string }) {
-    const scheme = source === 'provider' ? (names.get(source) ?? 'hmac') : names.get(source)
-    if (scheme === undefined) throw new Error(`the configuration has no source ${source}`)
-    const sign = canSign(scheme) ? samples[sampleOf(scheme)] : undefined
-    if (!sign) throw new Error(`the test kit cannot sign for ${scheme}: pass signed headers and body`)
-    const now = Date.now()
-    const url = `${service.baseUrl}/webhooks/${source}`
-    const { headers, body } = sign({ type, secret, id: id ?? newId(now), now, data, url })
-    return { headers: { 'content-type': 'application/json', ...headers }, body }
-  }
-
+  const sign = signer(config, secret, service.baseUrl)
   return {
     db,
     async receive(source, webhook) {
@@ -98,7 +85,7 @@ export async function startTestKit(config: PosternConfig, options: TestKitOption
         .selectFrom('events')
         .select((eb) => eb.fn.max('id').as('id'))
         .executeTakeFirst()
-      const { headers, body } = 'body' in webhook ? webhook : signed(source, webhook)
+      const { headers, body } = 'body' in webhook ? webhook : sign(source, webhook)
       const response = await fetch(`${service.baseUrl}/webhooks/${source}`, { method: 'POST', headers, body })
       await response.arrayBuffer()
       if (!response.ok)
@@ -112,10 +99,24 @@ export async function startTestKit(config: PosternConfig, options: TestKitOption
   }
 }
 
+/** Signs webhooks as the senders of the sources do. */
+function signer({ receiving }: PosternConfig, secret: string, baseUrl: string) {
+  return (source: string, { type, data = {}, id }: { type: string; data?: unknown; id?: string }) => {
+    const scheme = receiving?.sources?.[source]?.name ?? (source === 'provider' ? 'hmac' : undefined)
+    if (scheme === undefined) throw new Error(`the configuration has no source ${source}`)
+    const sign = canSign(scheme) ? samples[sampleOf(scheme)] : undefined
+    if (!sign) throw new Error(`the test kit cannot sign for ${scheme}: pass signed headers and body`)
+    const now = Date.now()
+    const url = `${baseUrl}/webhooks/${source}`
+    const { headers, body } = sign({ type, secret, id: id ?? newId(now), now, data, url })
+    return { headers: { 'content-type': 'application/json', ...headers }, body }
+  }
+}
+
 /** Removes `forwardTo`, which would use the network. */
-function keptHere(scheme: Scheme): Scheme {
-  const { forwardTo, ...kept } = scheme
-  return forwardTo === undefined ? scheme : kept
+function withoutForwarding(scheme: Scheme): Scheme {
+  const { forwardTo, ...others } = scheme
+  return forwardTo === undefined ? scheme : others
 }
 
 /** Schemes with key pairs: the kit cannot sign for them, so the configuration's public key is used. */

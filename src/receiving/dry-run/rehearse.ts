@@ -46,15 +46,9 @@ export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts
     },
     onTimeLimit: () => end(new TransactionTimeout(transactionTimeout)),
   })
-  const cancel = clock.after(dryRunLimit, () => end(new HandlerTimeout(dryRunLimit)))
-  const ended = aborts.onAbort(end)
-  void scope
-    .within(work)
-    .then(resolve)
-    .finally(() => {
-      ended()
-      cancel()
-    })
+  const cancelTimer = clock.after(dryRunLimit, () => end(new HandlerTimeout(dryRunLimit)))
+  const stopListening = aborts.onAbort(end)
+  void scope.within(work).then(resolve).finally(settle)
   return promise
 
   async function work(): Promise<Rehearsed> {
@@ -65,9 +59,7 @@ export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts
       aborted.throwIfAborted()
       writes = await readWrites()
       if (emitted.length > 0) await emitWithin(scope.tx, emitted, claimed.event)
-      // A commit would check these now: https://www.postgresql.org/docs/current/sql-set-constraints.html
-      if (database.engine === 'postgres' && recorder)
-        await scope.tx.executeQuery(CompiledQuery.raw('set constraints all immediate'))
+      if (database.engine === 'postgres' && recorder) await checkConstraints(scope.tx)
       return { emitted, writes }
     } catch (error) {
       if (writes === nothing) writes = await readWrites().catch(() => unreadable)
@@ -79,14 +71,18 @@ export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts
     }
   }
 
+  function settle(): void {
+    stopListening()
+    cancelTimer()
+  }
+
   async function readWrites(): Promise<Writes> {
     return (await recorder?.read()) ?? nothing
   }
 
   /** Does not wait for a handler that ignores its signal. */
   function end(error: Error): void {
-    ended()
-    cancel()
+    settle()
     resolve({ error, emitted: [], writes: unreadable })
     recorder?.close()
     scope.rollback().catch(() => undefined)
@@ -98,6 +94,11 @@ const nothing: Writes = { tables: [], notes: [] }
 const unreadable: Writes = {
   tables: [],
   notes: ['What was written could not be read, because the transaction had ended.'],
+}
+
+/** A commit would check those that are deferred: https://www.postgresql.org/docs/current/sql-set-constraints.html */
+async function checkConstraints(tx: Tx): Promise<void> {
+  await tx.executeQuery(CompiledQuery.raw('set constraints all immediate'))
 }
 
 function recorderOf(database: Database, tx: Tx): WriteRecorder {

@@ -1,0 +1,45 @@
+import { createOutboundAgent } from '../network/outbound-agent.ts'
+import { readHandlers, type RegisteredHandler } from './handlers/declared-handlers.ts'
+import { forwardTo, sendOver } from './forward.ts'
+import { keysOf, urlOf, withoutCredentials } from './forward-target.ts'
+import type { HandlerEntry } from './handler-views/describe.ts'
+import { Handlers } from './handlers/matching.ts'
+import { plansOver } from './handlers/plan.ts'
+import { readSources } from './sources.ts'
+import type { ReceivingParts } from './parts.ts'
+
+/** The id of what forwards the events of a source. */
+const forwardId = (source: string): string => `forwardTo:${source}`
+
+/** How the events of each source and type are handled. */
+export function planHandling(parts: ReceivingParts) {
+  const { configuration, config = {}, database, clock, keyring } = parts
+  const { handlerTimeout } = configuration
+  const sources = readSources(config.sources, configuration)
+  const declared = readHandlers(config.handlers, handlerTimeout, parts.providerTokens, config.eventTypes)
+  const handlers = new Handlers(declared)
+  // The operator chooses these addresses, and most of them are private.
+  const agent = createOutboundAgent({ allowPrivateNetwork: true })
+  const send = sendOver(agent, clock)
+  const forwards = new Map<string, readonly RegisteredHandler[]>()
+  const entries: HandlerEntry[] = declared.map((handler) => ({ handler }))
+  for (const [name, { forwardTo: target }] of sources) {
+    if (target === undefined) continue
+    const handle = forwardTo(urlOf(target), keysOf(target, name, keyring), send, clock)
+    const handler: RegisteredHandler = {
+      id: forwardId(name),
+      key: 'forwardTo',
+      handle,
+      timeout: handlerTimeout,
+      concurrency: undefined,
+      orderBy: undefined,
+    }
+    forwards.set(name, [handler])
+    entries.push({ handler, forward: { source: name, to: withoutCredentials(urlOf(target)) } })
+  }
+  const planOf = plansOver(
+    database.engine,
+    (source, type) => forwards.get(source) ?? handlers.of(type, sources.get(source)?.typesHaveActions),
+  )
+  return { sources, declared, entries, planOf, close: () => agent.destroy() }
+}

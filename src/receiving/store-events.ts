@@ -1,0 +1,68 @@
+import { Activity } from './activity/activity.ts'
+import { createAcceptor, type InsertEvents } from './endpoint/acceptor.ts'
+import { openEventQueue } from './queue/event-queue.ts'
+import { Fallback } from './spool/fallback.ts'
+import { measureSpool } from './spool/metrics.ts'
+import { AbortBroadcast } from '../runtime/abort-broadcast.ts'
+import type { EventQueue, Mark } from './queue/store.ts'
+import type { ReceivingParts } from './parts.ts'
+
+/** The event queue, and what stores events into it. */
+export function storeEvents({ database, clock, log, metrics, spool }: ReceivingParts, activity: Activity) {
+  const onError = (error: unknown): void =>
+    log.warn({ err: error }, 'spooled events could not be moved to the database')
+  const onClaimerError = (error: unknown): void =>
+    log.warn({ err: error }, 'the session that holds the claims of events has broken')
+  const duplicates = metrics.counter(
+    'postern_webhook_duplicates_total',
+    'Acknowledged webhooks whose event was stored before',
+  )
+  const store = openEventQueue({
+    database,
+    clock,
+    onError,
+    onClaimerError,
+    onDuplicate(source) {
+      duplicates.inc(1)
+      activity.of('source', source, 'duplicate').add()
+    },
+  })
+  const fallback =
+    spool &&
+    new Fallback({
+      ...spool,
+      keep: (events, within) => store.insert(events, within),
+      ping: () => database.ping(),
+      clock,
+      log,
+    })
+  if (fallback) measureSpool(fallback, metrics, clock, log)
+  const insert: InsertEvents = fallback?.keep ?? ((events) => store.insert(events))
+  const acceptor = createAcceptor(insert, onError, { concurrency: store.commits })
+  metrics.gauge('postern_inbox_waiting_events', 'Verified events that wait for their commit', [], (gauge) =>
+    gauge.set(acceptor.waiting),
+  )
+  metrics.gauge(
+    'postern_inbox_waiting_bytes',
+    'Bytes of verified events that wait for their commit',
+    [],
+    (gauge) => gauge.set(acceptor.waitingBytes),
+  )
+  return { store, acceptor, fallback }
+}
+
+/** What a run of handlers and a dry run need. */
+export function attemptParts(
+  { configuration, database, clock, log, emitWithin }: ReceivingParts,
+  store: EventQueue,
+) {
+  return {
+    transactions: database.share<Mark>((tx, marks) => store.mark(tx, marks)),
+    aborts: new AbortBroadcast(),
+    clock,
+    log,
+    emitWithin,
+    // On PostgreSQL an open transaction does not block other writers.
+    transactionTimeout: database.engine === 'sqlite' ? configuration.handlerTransactionTimeout : undefined,
+  }
+}
