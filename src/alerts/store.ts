@@ -52,8 +52,12 @@ export async function evaluate(tx: Tx, conditions: readonly Condition[], now: nu
       ['opened', opened],
       ['repeated', repeated],
       ['resolved', destination.enabled === 1 ? resolved : []],
-    ] as const)
-      written += await addSending(tx, destination.id, what, lines, now)
+    ] as const) {
+      if (lines.length === 0) continue
+      const sending = newSending(destination.id, what, lines, now)
+      await tx.insertInto('alert_sendings').values(sending).execute()
+      written += 1
+    }
   }
   return written
 }
@@ -137,22 +141,7 @@ async function writeStates(
       .execute()
 }
 
-/** One message for all lines. Returns the number of messages. */
-async function addSending(
-  tx: Tx,
-  destination: string,
-  what: MessageKind,
-  lines: readonly Line[],
-  now: number,
-): Promise<number> {
-  if (lines.length === 0) return 0
-  await tx
-    .insertInto('alert_sendings')
-    .values(newSending(destination, what, lines, now))
-    .execute()
-  return 1
-}
-
+/** One message for all lines. */
 export function newSending(
   destination: string,
   what: MessageKind,

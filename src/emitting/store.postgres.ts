@@ -281,7 +281,9 @@ function readPayloadsBy(run: Run): DeliveryStore['readPayloads'] {
 function completionsIn(pool: PostgresDatabase['pool']): Pick<DeliveryStore, 'complete' | 'completeWithin'> {
   return {
     async complete(completions) {
-      await translated(queryArrays(pool, complete, sorted(completions), completionColumns, answerWithin))
+      await translated(
+        queryArrays(pool, complete, { rows: sorted(completions), columns: completionColumns }, answerWithin),
+      )
     },
     async completeWithin(tx, completions) {
       const values = encodeArrays(sorted(completions), completionColumns)

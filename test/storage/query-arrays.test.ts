@@ -52,7 +52,8 @@ describe('batches as binary arrays', { skip: !postgres }, () => {
     await database.drop()
   })
 
-  const keep = (rows: readonly Row[]): Promise<number> => queryArrays(client, insert, rows, columns, timeout)
+  const keep = (rows: readonly Row[]): Promise<number> =>
+    queryArrays(client, insert, { rows, columns }, timeout)
 
   async function through(rows: readonly Row[]): Promise<Row[]> {
     await client.query('truncate bound')

@@ -73,12 +73,12 @@ export function postgresRetention({ sessions, maintenance }: PostgresDatabase): 
 
 function stepsOver(client: PoolClient): RetentionSteps {
   const stepOf = (table: keyof Removed, page: string, statement: string) => (after: number, until: number) =>
-    step<Candidate & QueryResultRow>(client, page, after, until, async (chosen) => ({
+    step<Candidate & QueryResultRow>(client, { page, after, until }, async (chosen) => ({
       [table]: await remove(client, statement, idsOf(chosen)),
     }))
   return {
     removeEvents: (after, until) =>
-      step<EventCandidate & QueryResultRow>(client, pages.events, after, until, (chosen) =>
+      step<EventCandidate & QueryResultRow>(client, { page: pages.events, after, until }, (chosen) =>
         removeEvents(client, chosen),
       ),
     removeProcessedMarkers: stepOf('event_queue', pages.eventQueue, deleteEventQueue),
@@ -94,9 +94,7 @@ function stepsOver(client: PoolClient): RetentionSteps {
 /** Reads one page, and removes the rows in one transaction. */
 async function step<Row extends Candidate & QueryResultRow>(
   client: PoolClient,
-  page: string,
-  after: number,
-  until: number,
+  { page, after, until }: { page: string; after: number; until: number },
   remove: (chosen: readonly Row[]) => Promise<Removed>,
 ): Promise<Step> {
   const { rows } = await client.query<Row>(page, [after, rowsPerStep])

@@ -66,7 +66,7 @@ export function callbackRoute(routes: App, parts: CallbackRouteParts): void {
         const linkingUserId = flow?.user_id ?? undefined
         await recordFailure(parts, request, { providerClient, failure, linkingUserId })
         return reply.redirect(
-          redirect ?? failurePath(parts, request, providerClient, failure, flow?.return_to),
+          redirect ?? failurePath(parts, request, { providerClient, failure, returnTo: flow?.return_to }),
           303,
         )
       }

@@ -55,15 +55,18 @@ export async function recordFailure(
 export function failurePath(
   { refusals, baseUrl }: FailedSignInsParts,
   request: FastifyRequest,
-  { provider }: ProviderClient,
-  { code, details: { message } }: SignInFailure,
-  returnTo: string | undefined,
+  {
+    providerClient,
+    failure,
+    returnTo,
+  }: { providerClient: ProviderClient; failure: SignInFailure; returnTo: string | undefined },
 ): string {
-  const signed = message ? refusals.sign(request.id, message) : {}
+  const { code, details } = failure
+  const signed = details.message ? refusals.sign(request.id, details.message) : {}
   const query = new URLSearchParams({
     error: code,
     id: request.id,
-    provider: provider.name,
+    provider: providerClient.provider.name,
     ...signed,
     ...(returnTo !== undefined && returnTo !== defaultTarget(baseUrl()) && { return_to: returnTo }),
   })

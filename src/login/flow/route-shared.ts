@@ -52,7 +52,10 @@ export async function startFlow(
     await recordFailure(parts, request, { providerClient, failure, linkingUserId })
     if (request.headers.accept?.includes('text/html') !== true)
       throw new Problem('provider-unavailable', { retryAfter: 10 })
-    void reply.redirect(failurePath(parts, request, providerClient, failure, intent.returnTo), 303)
+    void reply.redirect(
+      failurePath(parts, request, { providerClient, failure, returnTo: intent.returnTo }),
+      303,
+    )
     return undefined
   }
 }

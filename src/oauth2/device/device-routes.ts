@@ -84,7 +84,7 @@ function showRoute(routes: App, parts: DeviceRoutesParts): void {
       if (typed === undefined) return html(reply, codePage(routes.site))
       const found = await look(parts, request, reply, { session, typed })
       if (!found) return html(reply.code(400), codePage(routes.site, unknownCode))
-      return html(reply, await ask(parts, request, session, found))
+      return html(reply, await ask(parts, request, { session, found }))
     },
   )
 }
@@ -114,7 +114,7 @@ function decideRoute(routes: App, parts: DeviceRoutesParts): void {
       const found = await look(parts, request, reply, { session, typed })
       if (!found) return html(reply.code(400), codePage(routes.site, unknownCode))
       if (decision === 'allow' && compared === undefined)
-        return html(reply.code(400), await ask(parts, request, session, found, true))
+        return html(reply.code(400), await ask(parts, request, { session, found, notCompared: true }))
       if (!(await decide(parts, request, { session, found, allowed: decision === 'allow' })))
         return html(reply.code(400), codePage(routes.site, unknownCode))
       return html(reply, decidedPage(routes.site, decision === 'allow'))
@@ -145,9 +145,7 @@ async function look(
 async function ask(
   { users, database }: DeviceRoutesParts,
   request: FastifyRequest,
-  session: Session,
-  found: Found,
-  notCompared = false,
+  { session, found, notCompared = false }: { session: Session; found: Found; notCompared?: boolean },
 ): Promise<string> {
   const user = await users.find(database.reader, session.userId)
   return devicePage({

@@ -122,7 +122,7 @@ async function findRows({ database, tx, numbers, counts, table, list }: TableSea
   const stays = new Set(locked.map(({ place }) => place))
   const before = old.filter(({ place }) => !stays.has(place))
   const keys = await keyColumns(tx, counts.id)
-  addPairs(list, table, keys, before, after)
+  addPairs(list, table, { keys, before, after })
 }
 
 /** The versions of rows that the transaction replaced or deleted, as others see them. */
@@ -159,9 +159,7 @@ async function keyColumns(tx: Tx, table: number): Promise<string[]> {
 function addPairs(
   list: WriteList,
   { table }: WrittenTable,
-  keys: readonly string[],
-  before: readonly Found[],
-  after: readonly Found[],
+  { keys, before, after }: { keys: readonly string[]; before: readonly Found[]; after: readonly Found[] },
 ): void {
   const shown = ({ row }: Found): Row =>
     Object.fromEntries(Object.entries(row).map(([name, value]) => [name, showValue(name, value)]))

@@ -165,5 +165,5 @@ function runInsert(
   events: readonly IncomingEvent[],
   within: number,
 ): Promise<number> {
-  return queryArrays(on, statement, events, columns, within)
+  return queryArrays(on, statement, { rows: events, columns }, within)
 }

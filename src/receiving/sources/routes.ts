@@ -179,7 +179,7 @@ function sampleRoute(app: App, parts: SourceRouteParts): void {
     async (request, reply) => {
       const { name } = request.params
       const scheme = find(parts, name)
-      const stored = await sendSample(parts, name, scheme, request.body, auditOrigin(request))
+      const stored = await sendSample(parts, { name, scheme }, request.body, auditOrigin(request))
       return reply.code(201).send(stored)
     },
   )

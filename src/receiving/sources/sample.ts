@@ -20,6 +20,11 @@ export interface SampleParts {
   urlOf: (source: string) => string
 }
 
+interface NamedSource {
+  name: string
+  scheme: Scheme
+}
+
 export interface SampleOptions {
   type?: string | undefined
   data?: unknown
@@ -34,7 +39,7 @@ export interface StoredSample {
 
 /** Whether a sample of the source can be signed here. */
 export function canSign(source: string, scheme: Scheme, now: number, url: string): boolean {
-  return signFor(scheme, sampleRequest(source, scheme, {}, now, url)) !== undefined
+  return signFor(scheme, sampleRequest({ name: source, scheme }, {}, { now, url })) !== undefined
 }
 
 /**
@@ -43,34 +48,32 @@ export function canSign(source: string, scheme: Scheme, now: number, url: string
  */
 export async function sendSample(
   parts: SampleParts,
-  source: string,
-  scheme: Scheme,
+  source: NamedSource,
   options: SampleOptions,
   origin: AuditOrigin,
 ): Promise<StoredSample> {
   const { database, clock, record, endpoints, urlOf } = parts
-  const url = urlOf(source)
-  const signed = signFor(scheme, sampleRequest(source, scheme, options, clock.now(), url))
+  const { name, scheme } = source
+  const url = urlOf(name)
+  const signed = signFor(scheme, sampleRequest(source, options, { now: clock.now(), url }))
   if (!signed)
     throw new Problem('unprocessable', {
-      detail: `No sample can be signed for the source ${source}: its sender signs with a key pair, or its scheme differs from that of the presets.`,
+      detail: `No sample can be signed for the source ${name}: its sender signs with a key pair, or its scheme differs from that of the presets.`,
     })
-  await database.transaction((tx) => record(tx, { action: 'source.sampled', target: source, ...origin }))
+  await database.transaction((tx) => record(tx, { action: 'source.sampled', target: name, ...origin }))
   const { body, headers } = signed
   const { eventId, type } = await endpoints
-    .get(source)!
+    .get(name)!
     .takeSample({ rawBody: Buffer.from(body), headers, url })
-  return { id: await numberOf(parts, source, eventId), eventId, type }
+  return { id: await numberOf(parts, name, eventId), eventId, type }
 }
 
 function sampleRequest(
-  source: string,
-  scheme: Scheme,
+  { name, scheme }: NamedSource,
   { type, data = { sample: true } }: SampleOptions,
-  now: number,
-  url: string,
+  { now, url }: { now: number; url: string },
 ) {
-  const chosen = type ?? setUps[scheme.name]?.exampleType ?? `${source}.sample`
+  const chosen = type ?? setUps[scheme.name]?.exampleType ?? `${name}.sample`
   return { type: chosen, id: newId(now), now, data, url }
 }
 

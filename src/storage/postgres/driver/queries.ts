@@ -138,8 +138,7 @@ const spare: BindMessage[] = []
 export async function queryArrays<Row>(
   on: Pool | PoolClient,
   statement: PreparedStatement,
-  rows: readonly Row[],
-  columns: readonly Column<Row>[],
+  { rows, columns }: { rows: readonly Row[]; columns: readonly Column<Row>[] },
   timeout: number,
 ): Promise<number> {
   const message = spare.pop() ?? new BindMessage()
