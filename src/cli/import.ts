@@ -68,5 +68,6 @@ function sizeOf(file: string): number {
 function summary(kind: ImportKind, { imported, faults, complete }: ImportResult): string {
   const bad = faults === 0 ? '' : `, ${faults} bad ${faults === 1 ? 'line' : 'lines'} passed over`
   const end = complete ? '' : '; interrupted, run it again to import the rest'
-  return `${imported} ${kind} imported${bad}${end}`
+  const what = imported === 1 ? kind.slice(0, -1) : kind
+  return `${imported} ${what} imported${bad}${end}`
 }

@@ -144,7 +144,7 @@ async function replayEvents(database: Database, options: ReplayOptions, signal: 
   const reprocessing = new Reprocessing(database, systemClock, record)
   if (options.dryRun) {
     const total = await reprocessing.count(filter)
-    print({ total }, `${total} events would be processed again\n`)
+    print({ total }, `${total} ${total === 1 ? 'event' : 'events'} would be processed again\n`)
     return
   }
   const { id, total } = await reprocessing.begin(filter, byCommand)

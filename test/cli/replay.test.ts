@@ -23,7 +23,7 @@ onEachEngine('postern replay beside a running service', (engine) => {
       config: {
         receiving: {
           handlers: {
-            'order.paid': () => {
+            'order.*': () => {
               if (broken) throw new Error('the shop is closed')
             },
           },
@@ -44,8 +44,11 @@ onEachEngine('postern replay beside a running service', (engine) => {
   const replay = (...args: string[]): Promise<Ended> => postern(tmpdir(), ['replay', ...args], env())
 
   test('failed events are counted, made due, and processed by the service', async () => {
-    for (const id of ['a', 'b']) {
-      const body = JSON.stringify({ id, type: 'order.paid' })
+    for (const [id, type] of [
+      ['a', 'order.paid'],
+      ['b', 'order.late'],
+    ]) {
+      const body = JSON.stringify({ id, type })
       const signature = createHmac('sha256', webhookSecret).update(body).digest('hex')
       const headers = { 'content-type': 'application/json', 'x-signature': signature }
       await service.fetch('/webhooks/provider', { method: 'POST', body, headers })
@@ -59,6 +62,7 @@ onEachEngine('postern replay beside a running service', (engine) => {
     for (const [option, value, count] of [
       ['--event-type', 'order.*', 2],
       ['--event-type', 'order.sent', 0],
+      ['--event-type', 'order.late', 1],
       ['--source', 'provider', 2],
       ['--error', 'the shop', 2],
       ['--error', 'the bakery', 0],
@@ -68,7 +72,7 @@ onEachEngine('postern replay beside a running service', (engine) => {
     ] as const)
       assert.equal(
         (await replay('events', '--dry-run', option, value)).stdout,
-        `${count} events would be processed again\n`,
+        `${count} ${count === 1 ? 'event' : 'events'} would be processed again\n`,
       )
     assert.equal(
       (await replay('events', '--error', 'the bakery')).stdout,

@@ -1,8 +1,10 @@
 // examples/existing-tables: lists over a shop's own schema, which Postern reads with a role that cannot write it.
 import assert from 'node:assert/strict'
+import { execFile, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import { loadConfigModule } from '../../src/config/module.ts'
 import type { PosternConfig } from '../../src/define-config.ts'
@@ -10,7 +12,9 @@ import { openDatabase } from '../../src/storage/open.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'
 import { engines, type TestDatabase } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+import { blocksOf, stepsOf } from '../house/documented/blocks.ts'
+import { matches } from '../house/documented/mask.ts'
 
 const folder = 'examples/existing-tables'
 const postgres = engines.find(({ name }) => name === 'postgres')
@@ -62,6 +66,26 @@ describe(folder, { skip: !postgres && 'needs PostgreSQL' }, () => {
     await owner?.end()
     await home?.drop()
   })
+
+  const hasPsql = spawnSync('psql', ['--version']).status === 0
+
+  test(
+    'the commands of the README print what it shows',
+    { skip: !hasPsql && 'psql is not installed' },
+    async () => {
+      const env = { PATH: process.env['PATH'], POSTERN_KEY: adminKey, DATABASE_URL: url }
+      const blocks = blocksOf(`${folder}/README.md`).filter(({ info }) => info.startsWith('run-by '))
+      assert.ok(blocks.length >= 5, `${blocks.length} blocks`)
+      for (const { command, output } of blocks.flatMap(stepsOf)) {
+        const script = command.replaceAll('http://127.0.0.1:3000', service.baseUrl)
+        // psql ends with 1 where the page shows an error.
+        const { stdout, stderr } = await promisify(execFile)('bash', ['-c', script], { env }).catch(
+          (error: { stdout: string; stderr: string }) => error,
+        )
+        assert.ok(matches(output, stdout + stderr), `${command}\n${stdout}${stderr}`)
+      }
+    },
+  )
 
   const read = async (path: string): Promise<Page> => {
     const answer = await service.admin(path)

@@ -17,6 +17,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 // Dependencies of the tools in package.json; this test is not worth one of its own.
 const require = createRequire(import.meta.url)
 const yaml = require('yaml') as { parseAllDocuments(text: string): { errors: Error[] }[] }
+const csv = require('csv-parse/sync') as { parse(text: string): unknown }
 const toml = require('smol-toml') as { parse(text: string): unknown }
 
 /** A text with dots for what is left out is not complete, but its form can be checked. */
@@ -87,6 +88,7 @@ const languages: Record<string, (block: Block) => string | undefined> = {
   caddyfile: caddy,
   nginx,
   dockerfile,
+  csv: ({ text }) => parse(() => csv.parse(text)),
   // As systemd reads it.
   ini: ({ text }) => text.split('\n').find((line) => !/^(?:\[\w+\]|\w+=.*|[#;].*|\s*)$/.test(line)),
   html: ({ text }) => markupFaultOf(text),

@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { allPages, blocksOf, root, type Block } from './documented/blocks.ts'
+import { allPages, blocksOf, fileAbove, root, type Block } from './documented/blocks.ts'
 import { foreign, routeTypes } from './documented/foreign.ts'
 import { programOf, svelteFaultOf } from './documented/svelte.ts'
 
@@ -24,15 +24,7 @@ function isFramework({ page }: Block): boolean {
   )
 }
 
-/** The file that the paragraph before a block names. */
-function nameOf({ page, from }: Block): string | undefined {
-  const lines = readFileSync(join(root, page), 'utf8').split('\n')
-  const before = lines
-    .slice(0, Number(from.split(':')[1]) - 1)
-    .join('\n')
-    .trimEnd()
-  return /`([\w./+-]+\.(?:tsx?|svelte))`/.exec(before.slice(before.lastIndexOf('\n\n') + 2))?.[1]
-}
+const nameOf = (block: Block): string | undefined => fileAbove(block, 'tsx?|svelte')
 
 const projectOf = (page: string): string => page.replaceAll(/[/.]/g, '-')
 
@@ -143,6 +135,7 @@ test('a program that does not compile is found', { skip }, () => {
     )
 })
 
+// Svelte's own compiler would be twenty packages for the components of one page: TypeScript reads their scripts and expressions above.
 test('the markup of components of Svelte is balanced', () => {
   const own = programs.filter(({ language }) => language === 'svelte')
   assert.ok(own.length > 0)

@@ -76,6 +76,17 @@ onEachEngine('a dry run', (engine) => {
               await pay(context, event.id)
               throw new Error(`no customer of ${event.id}`)
             },
+            'order.nested': async (_event, { tx }) => {
+              const orders = tx
+                .withTables<Shop>()
+                .updateTable('orders')
+                .set({ state: sql`null` })
+              const inside = async (depth: number): Promise<void> => {
+                if (depth === 0) await orders.execute()
+                else await inside(depth - 1)
+              }
+              await inside(6)
+            },
             'order.many': async (_event, { tx }) => {
               const rows = Array.from({ length: 120 }, (_, item) => ({
                 order_id: 'many',
@@ -226,6 +237,12 @@ onEachEngine('a dry run', (engine) => {
     assert.equal(done.outcome, 'failed')
     assert.match(done.error!, /Error: no customer of e-2\n.*dry-run\.test\.ts/)
     assert.equal(done.tables.find(({ table }) => table === 'orders')!.updated, 1)
+  })
+
+  test('shows the line of the handler below a statement that failed', async () => {
+    const done = await dryRun(await stored('e-nested', 'order.nested'))
+    assert.equal(done.outcome, 'failed')
+    assert.match(done.error!, /at async .*order\.nested.*dry-run\.test\.ts/)
   })
 
   test('counts all rows and shows the first', async () => {

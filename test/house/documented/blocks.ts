@@ -79,6 +79,21 @@ function isIndented(lines: readonly string[], at: number): boolean {
 const outdented = (lines: readonly string[], margin: number): string =>
   lines.map((line) => line.slice(margin)).join('\n')
 
+/** The file that the paragraph before a block names. */
+export function fileAbove({ page, from }: Block, extensions: string): string | undefined {
+  const lines = readFileSync(join(root, page), 'utf8').split('\n')
+  const before = lines
+    .slice(0, Number(from.split(':')[1]) - 1)
+    .join('\n')
+    .trimEnd()
+  const paragraph = before.slice(before.lastIndexOf('\n\n') + 2)
+  return new RegExp(`\`([\\w./+-]+\\.(?:${extensions}))\``).exec(paragraph)?.[1]
+}
+
+/** The file that a block is: its first line or the paragraph before it names it. */
+export const fileOf = (block: Block): string | undefined =>
+  /^\/\/ ([\w./+-]+\.\w+)\n/.exec(block.text)?.[1] ?? fileAbove(block, 'tsx?|js|sql|csv')
+
 export interface Step {
   command: string
   /** What the page shows below it. */

@@ -7,7 +7,7 @@ const variable: readonly [RegExp, string][] = [
   [/\b(msg|evt|pk|whsec|sk|sub|req)_[\w+/=-]{8,}/g, '<$1>'],
   [/\b[\da-f]{16,}\b/g, '<hex>'],
   [/\beyJ[\w.-]{10,}/g, '<token>'],
-  [/("(?:id|eventId|deliveryId|nextCursor|lastId|number)":)\d+/g, '$1<n>'],
+  [/("(?:id|eventId|deliveryId|testDeliveryId|nextCursor|lastId|number)":)\d+/g, '$1<n>'],
   [/(127\.0\.0\.1|localhost):\d{2,5}/g, '$1:<port>'],
   [/\b[\d,.]+ ?(ms|s|kB|KB|MB|GB|µs|%)(?![\w])/g, '<n> $1'],
 ]
@@ -32,7 +32,7 @@ function compact(text: string): string {
 /** Whether a command printed what the page shows. `…` stands for any text, on a line of its own for any lines. */
 export function matches(shown: string, printed: string): boolean {
   // A token that is cut short on the page.
-  const wanted = masked(compact(shown)).replaceAll(/<\w+>…|\beyJ[\w-]*…|\bpk_…/g, '…')
+  const wanted = masked(compact(shown)).replaceAll(/<\w+>…|\beyJ[\w-]*…|\b(?:pk|whsec|msg)_…/g, '…')
   const pattern = wanted
     .split('…')
     .map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`))

@@ -2,17 +2,19 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { setTimeout as wait } from 'node:timers/promises'
 import { childEnvironment } from '../../harness/child-environment.ts'
 import { mainFile } from '../../harness/main-file.ts'
+import { root } from './blocks.ts'
 
 const postern = `exec '${process.execPath}' '${mainFile}'`
 
 /** Commands of a page that stand for this checkout. All others are those of the machine. */
 const programs: Record<string, string> = {
   postern: `${postern} "$@"`,
-  npx: `[ "$1" = postern ] || { echo "npx $1 is not run" >&2; exit 127; }\nshift; ${postern} "$@"`,
+  npx: `[ "$1" = node ] && shift && exec '${process.execPath}' --no-warnings "$@"\n[ "$1" = postern ] || { echo "npx $1 is not run" >&2; exit 127; }\nshift; ${postern} "$@"`,
   npm: [
     'while [ "$1" = run ] || [ "$1" = -s ] || [ "$1" = --silent ]; do shift; done',
     '[ "$1 $2" = "postern --" ] || { echo "npm run $1 is not run" >&2; exit 127; }',
@@ -21,34 +23,79 @@ const programs: Record<string, string> = {
 }
 
 /** Set, as in production, so that messages name the settings and not the file of demo mode. */
-const secrets = {
+const secrets: Record<string, string> = {
   POSTERN_SECRET: Buffer.alloc(32, 'documented').toString('base64'),
-  WEBHOOK_SECRET: 'the webhook secret of the pages',
+  WEBHOOK_SECRET: 'the-webhook-secret-of-the-pages',
   ADMIN_API_KEY: 'pk_the_key_of_the_pages_000000',
+}
+
+/** What `npm install` leaves in a project: the package, here with the sources of this checkout. */
+const installed = {
+  'node_modules/postern/package.json': JSON.stringify({
+    type: 'module',
+    exports: { '.': './index.js', './testing': './testing.js' },
+  }),
+  'node_modules/postern/index.js': `export * from '${source('index.ts')}'\n`,
+  'node_modules/postern/testing.js': `export * from '${source('testing/index.ts')}'\n`,
+}
+
+function source(file: string): string {
+  return pathToFileURL(join(root, 'src', file)).href
 }
 
 /** The address that pages show. */
 const shown = 'http://127.0.0.1:3000'
 
-/** A folder with a service in demo mode, as `npm start` leaves it, and a shell in which the commands of pages run. */
+/** What a reader has before a command: by default a folder with a service in demo mode, as `npm start` leaves it. */
+export interface Place {
+  /** Files of the reader's project, by path. */
+  files?: Readonly<Record<string, string>>
+  /** Settings of the service and of all commands. */
+  settings?: Readonly<Record<string, string>>
+  /** Neither a service nor secrets. */
+  empty?: boolean
+}
+
+/** A folder, its service, and a shell in which the commands of pages run. */
 export class Terminal {
   readonly #home = mkdtempSync(join(tmpdir(), 'documented-'))
-  readonly #service: ChildProcess
-  #address = ''
+  readonly #settings: Readonly<Record<string, string>>
+  readonly #service: ChildProcess | undefined
+  #address = shown
   #log = ''
 
-  constructor() {
+  constructor({ files = {}, settings = {}, empty = false }: Place = {}) {
+    this.#settings = empty ? settings : { ...secrets, ...settings }
+    const env = Object.entries(this.#settings).map(([name, value]) => `${name}=${value}\n`)
+    for (const [path, text] of Object.entries({
+      ...installed,
+      ...(!empty && { '.env': env.join('') }),
+      ...files,
+    })) {
+      mkdirSync(dirname(join(this.#home, path)), { recursive: true })
+      writeFileSync(join(this.#home, path), text)
+    }
     mkdirSync(join(this.#home, 'bin'))
     for (const [name, script] of Object.entries(programs))
       writeFileSync(join(this.#home, 'bin', name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
     // Without it curl draws its progress where the output is no terminal.
     writeFileSync(join(this.#home, '.curlrc'), 'silent\nshow-error\n')
-    this.#service = spawn(process.execPath, [mainFile, 'serve'], {
+    if (!empty) this.#service = this.#serve()
+  }
+
+  #serve(): ChildProcess {
+    const service = spawn(process.execPath, [mainFile, 'serve'], {
       cwd: this.#home,
-      env: { ...childEnvironment(), HOME: this.#home, PORT: '0', ...secrets },
+      env: { ...childEnvironment(), HOME: this.#home, PORT: '0', ...this.#settings },
     })
-    for (const stream of [this.#service.stdout!, this.#service.stderr!])
+    for (const stream of [service.stdout, service.stderr])
       stream.setEncoding('utf8').on('data', (text: string) => (this.#log += text))
+    return service
+  }
+
+  /** Where the service listens. */
+  get address(): string {
+    return this.#address
   }
 
   /** What the service has printed, with the address that pages show. */
@@ -58,6 +105,7 @@ export class Terminal {
 
   /** Resolves when the service answers, and has delivered its samples. */
   async ready(): Promise<void> {
+    if (!this.#service) return
     const end = Date.now() + 300_000
     while (Date.now() < end && this.#service.exitCode === null) {
       this.#address = /"address":"([^"]+)"/.exec(this.#log)?.[1] ?? ''
@@ -90,12 +138,19 @@ export class Terminal {
     const env = childEnvironment()
     const PATH = `${join(this.#home, 'bin')}:${env['PATH']}`
     const port = new URL(this.#address).port
-    const own = { PATH, HOME: this.#home, CURL_HOME: this.#home, PORT: port, NO_COLOR: '1', TZ: 'UTC' }
-    return { ...env, ...own, ...secrets, KEY: secrets.ADMIN_API_KEY }
+    const own = { PATH, HOME: this.#home, CURL_HOME: this.#home, NO_COLOR: '1', TZ: 'UTC' }
+    const key = this.#settings['ADMIN_API_KEY']
+    return {
+      ...env,
+      ...own,
+      ...(this.#service && { PORT: port }),
+      ...this.#settings,
+      ...(key && { KEY: key }),
+    }
   }
 
   async close(): Promise<void> {
-    if (this.#service.exitCode === null) {
+    if (this.#service?.exitCode === null) {
       const ended = once(this.#service, 'close')
       this.#service.kill('SIGKILL')
       await ended
