@@ -79,7 +79,7 @@ describe(folder, { skip: !postgres && 'needs PostgreSQL' }, () => {
       for (const { command, output } of blocks.flatMap(stepsOf)) {
         const script = command.replaceAll('http://127.0.0.1:3000', service.baseUrl)
         // psql ends with 1 where the page shows an error.
-        const { stdout, stderr } = await promisify(execFile)('bash', ['-c', script], { env }).catch(
+        const { stdout, stderr } = await promisify(execFile)('bash', ['--norc', '-c', script], { env }).catch(
           (error: { stdout: string; stderr: string }) => error,
         )
         assert.ok(matches(output, stdout + stderr), `${command}\n${stdout}${stderr}`)

@@ -24,7 +24,9 @@ function isFramework({ page }: Block): boolean {
   )
 }
 
-const nameOf = (block: Block): string | undefined => fileAbove(block, 'tsx?|svelte')
+function nameOf(block: Block): string | undefined {
+  return fileAbove(block, 'tsx?|svelte')
+}
 
 const projectOf = (page: string): string => page.replaceAll(/[/.]/g, '-')
 
