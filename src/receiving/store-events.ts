@@ -1,4 +1,4 @@
-import { Activity } from './activity/activity.ts'
+import type { Activity } from './activity/activity.ts'
 import { createAcceptor, type InsertEvents } from './endpoint/acceptor.ts'
 import { openEventQueue } from './queue/event-queue.ts'
 import { Fallback } from './spool/fallback.ts'
