@@ -330,6 +330,10 @@ onEachEngine('the audit log and all routes', (engine) => {
         return admin('DELETE', `/keys/${id}`)
       },
     ],
+    'PATCH /owners/:owner/brand': [
+      'portal.brand_changed',
+      () => admin('PATCH', '/owners/acme/brand', { name: 'Acme' }),
+    ],
     'POST /portal-links': ['portal.link_created', () => admin('POST', '/portal-links', { owner: 'acme' })],
     'DELETE /portal-links': ['portal.revoked', () => admin('DELETE', '/portal-links?owner=nobody')],
     'POST /portal/session': ['portal.opened', async () => open(await makeLink('acme'))],

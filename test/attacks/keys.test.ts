@@ -155,7 +155,7 @@ onEachEngine('keys with few rights', (engine) => {
     const key = (change: object): Promise<Response> => call(path, 'PATCH', change)
     const boss = (change: object): Promise<Response> => service.admin(path, { method: 'PATCH', json: change })
     await refused({ role: 'admin' })
-    // Whoever lifts the block later would make an administrator without knowing it.
+    // Else the person who lifts the block later makes an administrator without knowing it.
     await refused({ role: 'admin', blocked: true })
     assert.deepEqual(await changed(key, { blocked: true }), ['user', true])
     await refused({ role: 'admin' })
