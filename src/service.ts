@@ -133,7 +133,7 @@ async function assemble(
   if (!samples) return { app, history }
   const isFirst = await insertSamples(database, clock.now())
   // A project has people and charts of its own.
-  if (isFirst && showsEvents) await insertSamplesOfTime(common, history.store)
+  if (isFirst && showsEvents && config === undefined) await insertSamplesOfTime(common, history.store)
   return { app, history, beginSamples: () => samples.begin(isFirst && showsEvents) }
 }
 

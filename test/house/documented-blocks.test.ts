@@ -90,7 +90,7 @@ const languages: Record<string, (block: Block) => string | undefined> = {
   dockerfile,
   csv: ({ text }) => parse(() => csv.parse(text)),
   // As systemd reads it.
-  ini: ({ text }) => text.split('\n').find((line) => !/^(?:\[\w+\]|\w+=.*|[#;].*|\s*)$/.test(line)),
+  ini: ({ text }) => text.split('\n').find((line) => !/^(?:\[\w+\]|\w+ *=.*|[#;].*|\s*)$/.test(line)),
   html: ({ text }) => markupFaultOf(text),
   vue: ({ text }) => markupFaultOf(text),
 }

@@ -76,10 +76,10 @@ export class ThreadClient<Tasks extends { close: () => void }> {
       if (this.#thread?.worker === worker) this.#thread = undefined
       for (const { reject } of waiting.splice(0)) reject(new StorageUnavailable(cause))
     }
-    worker.on('message', (answer: TaskAnswer) => {
-      const task = waiting.shift()
-      if ('failed' in answer) task?.reject(toError(answer.failed))
-      else task?.resolve(answer.result)
+    worker.on('message', (answer: TaskAnswer | object) => {
+      if ('failed' in answer) waiting.shift()?.reject(toError(answer.failed))
+      // With --watch, Node.js itself posts the modules that a thread imports.
+      else if ('result' in answer) waiting.shift()?.resolve(answer.result)
     })
     worker.on('error', died)
     worker.on('exit', (code) => died(new Error(`the ${name} thread ended with code ${code}`)))
