@@ -31,9 +31,11 @@ export function placeOf(block: Block): Wanted | undefined {
   for (const word of block.info.split(' ')) {
     const [, name = '', value] = /^(\w+)(?:=(.*))?$/.exec(word) ?? []
     if (word === 'empty') wanted.empty = true
-    else if (name === 'project')
-      wanted.files = filesAbove(block, value === undefined ? Infinity : Number(value))
-    else if (word === 'postgres' || word === 'pg_dump') wanted.onPostgres = true
+    // A project has a configuration, and so no sample people.
+    else if (name === 'project') {
+      const above = filesAbove(block, value === undefined ? Infinity : Number(value))
+      wanted.files = { 'postern.config.ts': 'export default {}\n', ...above }
+    } else if (word === 'postgres' || word === 'pg_dump') wanted.onPostgres = true
     else if (name === 'person') wanted.people.push(value!)
     else if (/^[A-Z]/.test(name)) wanted.settings = { ...wanted.settings, [name]: value! }
     else throw new Error(`${block.from}: what does ${word} mean?`)
