@@ -1,5 +1,5 @@
 // examples/python-resource-server, with tokens of a real service. Needs Python with PyJWT and cryptography: `.ci/run` installs them below
-// node_modules/.cache/python.
+// .cache/python.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ const clients = [
   { id: 'other', redirectUris, audience: 'https://other.example.com', scopes },
 ]
 const needed = 'import jwt, cryptography; from jwt.exceptions import PyJWKClientConnectionError'
-const python = [join(root, 'node_modules/.cache/python/bin/python'), 'python3'].find(
+const python = [join(root, '.cache/python/bin/python'), 'python3'].find(
   (program) => spawnSync(program, ['-c', needed]).status === 0,
 )
 const skip = python === undefined && 'there is no python3 with PyJWT 2.8 and cryptography'
