@@ -11,6 +11,9 @@ test('a wrong redirect URI is reported with its reason', () => {
   assert.match(faultOf('https://app.example/callback#x'), /must be an absolute URL without a fragment$/)
   assert.match(faultOf('https://app.example/callback#'), /must be an absolute URL without a fragment$/)
   assert.match(faultOf('javascript:alert(1)'), /must not have the scheme javascript:$/)
+  assert.match(faultOf('view-source:https://app.example/'), /must not have the scheme view-source:$/)
+  for (const uri of ['https://app.example/a\r\nb', 'https://app.example/a b', 'https://app.example/ä'])
+    assert.match(faultOf(uri), /must have no blanks, line breaks or characters beyond ASCII$/)
 })
 
 test('a public client cannot get tokens without a user, and short secrets are refused', () => {

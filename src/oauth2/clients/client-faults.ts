@@ -112,13 +112,17 @@ function uriListFaults(client: ClientSettings, named: string): string[] {
   return faults
 }
 
+/** Schemes that a browser handles itself, in the origin of a page or of the machine. */
+const runsInBrowser = /^(javascript|data|vbscript|file|blob|about|view-source|jar|filesystem):$/
+
 /** @param named the URI in the message. */
 export function uriFaults(uri: string, named: string): string[] {
   const url = URL.canParse(uri) ? new URL(uri) : undefined
   if (!url || url.hash !== '' || uri.endsWith('#'))
     return [`${named} must be an absolute URL without a fragment`]
-  if (/^(javascript|data|vbscript|file|blob|about):$/.test(url.protocol))
-    return [`${named} must not have the scheme ${url.protocol}`]
+  // RFC 3986, section 2: other characters are percent-encoded. A line break would end the header Location.
+  if (!/^[!-~]+$/.test(uri)) return [`${named} must have no blanks, line breaks or characters beyond ASCII`]
+  if (runsInBrowser.test(url.protocol)) return [`${named} must not have the scheme ${url.protocol}`]
   if (uri.length > longestUri) return [`${named} is longer than ${longestUri} characters`]
   return []
 }
