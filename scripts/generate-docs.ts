@@ -1,7 +1,7 @@
 /**
  * Writes docs/reference/ from the code: settings, problems, commands, HTTP calls; the types of the calls for the client
- * library; and the programs on the page docs/guides/customers/verify.md. With `--check` it writes nothing and fails when a file
- * is not what the code says.
+ * library; the programs on the page docs/guides/customers/verify.md; and the figures on docs/comparison.md and docs/understanding/limits.md. With `--check`
+ * it writes nothing and fails when a file is not what the code says.
  */
 import { mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,6 +16,7 @@ import { presets } from '../src/login/providers/presets.ts'
 import { startService } from '../src/service.ts'
 import { createLog } from '../src/telemetry/log.ts'
 import { commandsPage } from './commands-page.ts'
+import { comparisons, limits, withFigures } from './measured-figures.ts'
 import { withReceivers } from './verification-page.ts'
 
 const folder = join(import.meta.dirname, '../docs/reference')
@@ -151,6 +152,8 @@ function credentialsOf(security: readonly Record<string, string[]>[]): string {
 }
 
 const verifyPage = '../guides/customers/verify.md'
+const comparisonPage = '../comparison.md'
+const limitsPage = '../understanding/limits.md'
 const openApi = await readOpenApi()
 const pages = {
   'settings.md': settingsPage(),
@@ -158,8 +161,10 @@ const pages = {
   'problems.md': problemsPage(),
   'commands.md': commandsPage(head('Commands', '`src/cli/program.ts`'), table),
   'http.md': callsPage(openApi),
-  // Its text is written by hand.
+  // The text of these is written by hand.
   [verifyPage]: withReceivers(readFileSync(join(folder, verifyPage), 'utf8')),
+  [comparisonPage]: withFigures(readFileSync(join(folder, comparisonPage), 'utf8'), comparisons),
+  [limitsPage]: withFigures(readFileSync(join(folder, limitsPage), 'utf8'), limits),
   '../../packages/client/src/api/calls.ts': `// Generated from the route schemas by \`npm run docs\`; do not edit.\n${typesOf(openApi as OpenApiDocument)}`,
 }
 const check = process.argv.includes('--check')

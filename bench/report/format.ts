@@ -10,7 +10,7 @@ export function formatNumber(value: number): string {
 type Row = [string, string, string, string]
 
 function ratioRow({ name, median, min, max, bound, hope }: Ratio): Row {
-  const aim = bound === undefined ? '' : `${verdict(median >= bound)}: at least ${bound}`
+  const aim = bound === undefined ? '' : `${verdict(median >= bound)}: at least ${Number(bound.toFixed(3))}`
   const further = hope === undefined ? '' : `, ${median >= hope ? 'and' : 'not'} the hoped ${hope}`
   return [name, median.toFixed(2), `${min.toFixed(2)} to ${max.toFixed(2)}`, aim + further]
 }
