@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, describe, test } from 'node:test'
-import { sql } from 'kysely'
-import { engines } from '../harness/engines.ts'
+import { dumpable } from '../harness/dumpable-postgres.ts'
+import { asAdmin, engines } from '../harness/engines.ts'
+import { startOwnPostgres } from '../harness/postgres.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { postern } from './command.ts'
@@ -131,15 +131,6 @@ describe('backup and restore (sqlite)', () => {
   })
 })
 
-/** `pg_dump` refuses servers that are newer than it. */
-async function canDump({ database }: TestService): Promise<boolean> {
-  const dump = Number(/\d+/.exec(spawnSync('pg_dump', ['--version']).stdout?.toString() ?? '')?.[0] ?? 0)
-  const { rows } = await sql<{
-    version: string
-  }>`select current_setting('server_version_num') as version`.execute(database.reader)
-  return dump * 10_000 + 9_999 >= Number(rows[0]!.version)
-}
-
 describe('backup and restore (postgres)', () => {
   const engine = engines.find(({ name }) => name === 'postgres')
 
@@ -191,22 +182,25 @@ describe('backup and restore (postgres)', () => {
   })
 
   test('a dump is restored into an empty database', { skip: !engine }, async (context) => {
-    const service = await startTestService(engine!)
-    const target = await engine!.createDatabase()
+    const options = dumpable()
+    if (!options) return context.skip('no pg_dump, or no server that it can dump')
+    const server = await startOwnPostgres(options)
     try {
-      if (!(await canDump(service))) return context.skip('no pg_dump of the version of the server or newer')
+      const service = await startTestService(engine!, { databaseUrl: server.url })
       await postWebhook(service, { id: 'evt_dumped', type: 'backup.test' })
       const file = join(root, 'postgres.backup')
-      const made = await postern(root, ['backup', file], settings(service.databaseUrl))
+      const made = await postern(root, ['backup', file], settings(server.url))
       assert.equal(made.code, 0, made.stderr)
-      const restored = await postern(root, ['restore', file], settings(target.url))
+      await service.close()
+      await asAdmin(server.url, 'create database restored')
+      const url = server.url.replace(/postgres$/, 'restored')
+      const restored = await postern(root, ['restore', file], settings(url))
       assert.equal(restored.code, 0, restored.stderr)
-      const other = await startTestService(engine!, { databaseUrl: target.url })
+      const other = await startTestService(engine!, { databaseUrl: url })
       assert.ok((await eventIds(other)).has('evt_dumped'))
       await other.close()
     } finally {
-      await service.close()
-      await target.drop()
+      await server.stop()
     }
   })
 })

@@ -115,7 +115,8 @@ export async function createTemplates(): Promise<() => Promise<void>> {
 
 const fileOf = ({ url }: TestDatabase): string => url.slice('sqlite:'.length)
 
-async function asAdmin(url: string, statement: string): Promise<void> {
+/** Runs statements on the database of a URL. */
+export async function asAdmin(url: string, statement: string): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {

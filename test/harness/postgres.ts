@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { freePort } from './free-port.ts'
-import { initFlags, nativeFolder, ready, unprivilegedUser } from './postgres-binaries.ts'
+import { findBinaries, ready } from './postgres-binaries.ts'
 
 export interface PostgresServer {
   url: string
@@ -30,6 +30,10 @@ export interface PostgresOptions {
   durable?: boolean
   /** Where the server's folder is made. Default: the system's temporary folder. */
   folder?: string
+  /** The folder of the programs, such as `/usr/lib/postgresql/15/bin`. Default: the package's. */
+  binaries?: string | undefined
+  /** Of the server, besides those that all tests need. */
+  settings?: Readonly<Record<string, string>>
 }
 
 const SETTINGS = {
@@ -76,20 +80,24 @@ export async function startOwnPostgres(options: PostgresOptions = {}): Promise<O
   process.once('exit', onExit).once('SIGINT', onSignal).once('SIGTERM', onSignal)
 
   try {
-    const user = unprivilegedUser()
+    const programs = findBinaries(folder, options.binaries)
+    const { user } = programs
     if (user) chownSync(folder, user.uid, user.gid)
-    const native = nativeFolder(folder, user !== undefined)
     const data = join(folder, 'data')
     const spawning = { ...user, cwd: folder, env: { ...process.env, LC_ALL: 'C' } }
-    await promisify(execFile)(join(native, 'bin', 'initdb'), [`--pgdata=${data}`, ...initFlags], spawning)
+    await promisify(execFile)(
+      join(programs.folder, 'initdb'),
+      [`--pgdata=${data}`, ...programs.initFlags],
+      spawning,
+    )
 
     const port = await freePort()
-    const settings = { ...SETTINGS, ...COMMITS[options.durable ? 'durable' : 'fast'] }
+    const settings = { ...SETTINGS, ...COMMITS[options.durable ? 'durable' : 'fast'], ...options.settings }
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
     const pidFile = join(data, 'postmaster.pid')
     const start = async (): Promise<void> => {
       rmSync(pidFile, { force: true })
-      server = spawn(join(native, 'bin', 'postgres'), ['-D', data, '-p', String(port), ...flags], {
+      server = spawn(join(programs.folder, 'postgres'), ['-D', data, '-p', String(port), ...flags], {
         ...spawning,
         stdio: ['ignore', 'ignore', 'pipe'],
       })

@@ -39,7 +39,7 @@ describe('the output that pages show', () => {
       const places = new Places()
       try {
         for (const block of run.filter((one) => one.page === page)) {
-          const missing = await missingFor(block)
+          const missing = missingFor(block)
           if (missing !== undefined) {
             context.diagnostic(`${block.from}: ${missing}`)
             continue
@@ -73,8 +73,7 @@ test('blocks that are not run say why', (context) => {
   const commands = (some: Block[]): number => some.flatMap(stepsOf).length
   const [all, notRun] = [commands(blocks), commands(left)]
   context.diagnostic(`${all - notRun} of ${all} commands are run`)
-  // Guides of operation need servers and machines that a test has not.
-  assert.ok(notRun <= all / 7, `${notRun} of ${all} commands are not run`)
+  assert.ok(notRun <= all / 10, `${notRun} of ${all} commands are not run`)
 })
 
 test('a block that another test runs names a test that reads its page', () => {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { QueryResultRow } from 'pg'
 import { openLink, type Link } from '../../harness/link.ts'
 import { eventually } from '../../receiving/harness.ts'
-import type { Binaries } from './binaries.ts'
+import type { Binaries } from '../../harness/postgres-binaries.ts'
 import { Server } from './server.ts'
 import type { Topology } from './topology.ts'
 

@@ -13,8 +13,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { freePort } from '../../harness/free-port.ts'
-import { ready } from '../../harness/postgres-binaries.ts'
-import type { Binaries } from './binaries.ts'
+import { ready, type Binaries } from '../../harness/postgres-binaries.ts'
 
 const run = promisify(execFile)
 

@@ -5,21 +5,22 @@
 //     ```console project=1             the same with the first configuration of the page, not the last one above
 //     ```console project PORT_X=1      the same with settings
 //     ```console project person=ada    the same after the sign-in of a sample person
-//     ```console project postgres      the same on PostgreSQL
-//     ```console project pg_dump       the same, where pg_dump is as new as the server
+//     ```console project server        the same, on a PostgreSQL of its own, which `sudo -u postgres` administers
+//     ```console project pg_dump       the same, on one that the pg_dump of this machine can dump
 //     ```console empty X=1             an empty folder without a service and without secrets
-import { spawnSync } from 'node:child_process'
-import pg from 'pg'
-import { engines, type TestDatabase } from '../../harness/engines.ts'
+import { dumpable } from '../../harness/dumpable-postgres.ts'
+import { asAdmin, engines } from '../../harness/engines.ts'
+import { startOwnPostgres, type PostgresOptions } from '../../harness/postgres.ts'
 import { Browser } from '../../harness/browser.ts'
 import { blocksOf, fileOf, type Block } from './blocks.ts'
 import { Terminal, type Place } from './terminal.ts'
 
-const postgres = engines.find(({ name }) => name === 'postgres')
+const hasPostgres = engines.some(({ name }) => name === 'postgres')
 
 interface Wanted extends Place {
   people: string[]
-  onPostgres: boolean
+  /** A PostgreSQL of its own; with `pg_dump`, one that the machine's can dump. */
+  on?: 'server' | 'pg_dump'
 }
 
 export const isPlace = ({ info }: Block): boolean => /^(?:project|empty)\b/.test(info)
@@ -27,7 +28,7 @@ export const isPlace = ({ info }: Block): boolean => /^(?:project|empty)\b/.test
 /** @returns the place that a block needs, or nothing for the shared one */
 export function placeOf(block: Block): Wanted | undefined {
   if (!isPlace(block)) return undefined
-  const wanted: Wanted = { people: [], onPostgres: false, settings: {}, files: {} }
+  const wanted: Wanted = { people: [], settings: {}, files: {} }
   for (const word of block.info.split(' ')) {
     const [, name = '', value] = /^(\w+)(?:=(.*))?$/.exec(word) ?? []
     if (word === 'empty') wanted.empty = true
@@ -35,7 +36,7 @@ export function placeOf(block: Block): Wanted | undefined {
     else if (name === 'project') {
       const above = filesAbove(block, value === undefined ? Infinity : Number(value))
       wanted.files = { 'postern.config.ts': 'export default {}\n', ...above }
-    } else if (word === 'postgres' || word === 'pg_dump') wanted.onPostgres = true
+    } else if (word === 'server' || word === 'pg_dump') wanted.on = word
     else if (name === 'person') wanted.people.push(value!)
     else if (/^[A-Z]/.test(name)) wanted.settings = { ...wanted.settings, [name]: value! }
     else throw new Error(`${block.from}: what does ${word} mean?`)
@@ -59,51 +60,46 @@ function filesAbove({ page, from }: Block, configurations: number): Record<strin
 }
 
 /** @returns what this machine lacks for a block */
-export async function missingFor({ info }: Block): Promise<string | undefined> {
-  if (/\bp(?:ostgres|g_dump)\b/.test(info) && !postgres) return 'no PostgreSQL'
-  return /\bpg_dump\b/.test(info) && !(await canDump())
-    ? 'no pg_dump of the version of the server'
-    : undefined
+export function missingFor(block: Block): string | undefined {
+  const on = placeOf(block)?.on
+  if (on && !hasPostgres) return 'no PostgreSQL'
+  return on === 'pg_dump' && !dumpable() ? 'no pg_dump, or no server that it can dump' : undefined
 }
 
-async function canDump(): Promise<boolean> {
-  const [dump = 0] = spawnSync('pg_dump', ['--version']).stdout?.toString().match(/\d+/)?.map(Number) ?? []
-  const database = await postgres!.createDatabase()
-  const client = new pg.Client({ connectionString: database.url })
-  await client.connect()
-  const { rows } = await client.query<{ server_version_num: string }>('show server_version_num')
-  await client.end()
-  await database.drop()
-  return dump >= Math.floor(Number(rows[0]!.server_version_num) / 10_000)
-}
+/** As on a server that a reader has installed. */
+const installed: PostgresOptions = { settings: { max_connections: '100' } }
 
 /** The terminals of one page: blocks with the same words and files share one. */
 export class Places {
   readonly #open = new Map<string, Terminal>()
-  readonly #databases: TestDatabase[] = []
+  /** Of databases and servers. */
+  readonly #ends: (() => Promise<void>)[] = []
 
   async of(block: Block, shared: Terminal): Promise<Terminal> {
-    const { onPostgres, people, ...place } = placeOf(block) ?? {}
+    const { on, people, ...place } = placeOf(block) ?? {}
     if (people === undefined) return shared
-    const key = JSON.stringify([place, people, onPostgres])
+    const key = JSON.stringify([place, people, on])
     const open = this.#open.get(key)
     if (open) return open
-    const terminal = new Terminal(onPostgres ? await this.#onPostgres(place) : place)
+    const terminal = new Terminal({ ...place, ...(on && (await this.#databaseOn(on, place))) })
     this.#open.set(key, terminal)
     await terminal.ready()
     for (const person of people) await signIn(terminal.address, person)
     return terminal
   }
 
-  async #onPostgres(place: Place): Promise<Place> {
-    const database = await postgres!.createDatabase()
-    this.#databases.push(database)
-    return { ...place, settings: { DATABASE_URL: database.url, ...place.settings } }
+  async #databaseOn(on: NonNullable<Wanted['on']>, { settings }: Place): Promise<Place> {
+    const server = await startOwnPostgres({ ...installed, ...(on === 'pg_dump' && dumpable()) })
+    this.#ends.push(() => server.stop())
+    await asAdmin(server.url, 'create role postern login')
+    await asAdmin(server.url, 'create database postern owner postern')
+    const own = `postgres://postern@${new URL(server.url).host}/postern`
+    return { settings: { DATABASE_URL: own, ...settings }, server: server.url }
   }
 
   async close(): Promise<void> {
     for (const terminal of this.#open.values()) await terminal.close()
-    for (const database of this.#databases) await database.drop()
+    for (const end of this.#ends) await end()
   }
 }
 

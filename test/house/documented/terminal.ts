@@ -43,8 +43,17 @@ function source(file: string): string {
   return pathToFileURL(join(root, 'src', file)).href
 }
 
-/** The address that pages show. */
+/** The addresses that pages show, of the service and of a database of the reader's own. */
 const shown = 'http://127.0.0.1:3000'
+const shownServer = 'postgres://postern:…@db/'
+
+/** An administrator's programs, on the PostgreSQL that a place has of its own. */
+function sudoFor({ hostname, port, username }: URL): string {
+  return [
+    '[ "$1 $2" = "-u postgres" ] || { echo "sudo $1 is not run" >&2; exit 127; }',
+    `shift 2; PGHOST=${hostname} PGPORT=${port} PGUSER=${username} exec "$@"`,
+  ].join('\n')
+}
 
 /** What a reader has before a command: by default a folder with a service in demo mode, as `npm start` leaves it. */
 export interface Place {
@@ -54,6 +63,8 @@ export interface Place {
   settings?: Readonly<Record<string, string>>
   /** Neither a service nor secrets. */
   empty?: boolean
+  /** A PostgreSQL of its own: the URL of its administrator. */
+  server?: string
 }
 
 /** A folder, its service, and a shell in which the commands of pages run. */
@@ -61,10 +72,12 @@ export class Terminal {
   readonly #home = mkdtempSync(join(tmpdir(), 'documented-'))
   readonly #settings: Readonly<Record<string, string>>
   readonly #service: ChildProcess | undefined
+  readonly #server: URL | undefined
   #address = shown
   #log = ''
 
-  constructor({ files = {}, settings = {}, empty = false }: Place = {}) {
+  constructor({ files = {}, settings = {}, empty = false, server }: Place = {}) {
+    this.#server = server === undefined ? undefined : new URL(server)
     this.#settings = empty ? settings : { ...secrets, ...settings }
     const env = Object.entries(this.#settings).map(([name, value]) => `${name}=${value}\n`)
     for (const [path, text] of Object.entries({
@@ -76,7 +89,8 @@ export class Terminal {
       writeFileSync(join(this.#home, path), text)
     }
     mkdirSync(join(this.#home, 'bin'))
-    for (const [name, script] of Object.entries(programs))
+    const sudo = this.#server && { sudo: sudoFor(this.#server) }
+    for (const [name, script] of Object.entries({ ...programs, ...sudo }))
       writeFileSync(join(this.#home, 'bin', name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
     // Without it curl draws its progress where the output is no terminal.
     writeFileSync(join(this.#home, '.curlrc'), 'silent\nshow-error\n')
@@ -108,7 +122,8 @@ export class Terminal {
     if (!this.#service) return
     const end = Date.now() + 300_000
     while (Date.now() < end && this.#service.exitCode === null) {
-      this.#address = /"address":"([^"]+)"/.exec(this.#log)?.[1] ?? ''
+      // Not the address of its `ready`, which may be public.
+      this.#address = /"Server listening at ([^"]+)"/.exec(this.#log)?.[1] ?? ''
       if (this.#address && (await fetch(`${this.#address}/readyz`).catch(() => undefined))?.ok) return
       await wait(100)
     }
@@ -125,13 +140,19 @@ export class Terminal {
     const output = await new Promise<string>((done) => {
       const child = execFile(
         'bash',
-        ['-c', `{ ${script.replaceAll(shown, this.#address)}\n} 2>&1`],
+        ['-c', `{ ${this.#real(script)}\n} 2>&1`],
         { cwd: this.#home, env: this.#environment(), timeout: 300_000, maxBuffer: 1e7 },
         (_error, stdout) => done(stdout),
       )
       child.stdin?.end()
     })
     return output.replaceAll(this.#address, shown).replaceAll(`${this.#home}/`, '')
+  }
+
+  /** A command of a page, with the addresses of this place. */
+  #real(script: string): string {
+    const server = this.#server ? `postgres://postern@${this.#server.host}/` : shownServer
+    return script.replaceAll(shown, this.#address).replaceAll(shownServer, server)
   }
 
   #environment(): Record<string, string> {
