@@ -3,7 +3,8 @@ import type { Refusal } from '../accounts/refusals.ts'
 import type { Session } from '../accounts/sessions/session-lookup.ts'
 import { Problem } from '../errors.ts'
 import { rawAnswer, type RawAnswer, type RawCall } from '../http/raw/call.ts'
-import { forwardPath, readForwarded, returnPath, type ForwardedRequest } from './forwarded-request.ts'
+import { readAskedHost, type Misdirected } from './asked-host.ts'
+import { forwardPath, returnPath, type ForwardedRequest } from './forwarded-request.ts'
 import type { GuardedHost } from './hosts.ts'
 import { emptyHeaders, withoutOwnCookies } from './identity-headers.ts'
 import type { IdentityTokens } from './identity-tokens.ts'
@@ -57,7 +58,7 @@ export class Gate {
 
   #examine(call: RawCall): RawAnswer | Promise<RawAnswer> {
     const asked = this.#read(call)
-    if (!asked) return this.#refused(call)
+    if ('code' in asked) return this.#refused(call, asked)
     const token = this.#tokenOf(asked)
     const session = token === undefined ? undefined : this.#kept(token, asked.guarded)
     const person = session && this.#parts.people.kept(session.userId)
@@ -81,27 +82,16 @@ export class Gate {
     return this.#forbid(call, asked, session, person)
   }
 
-  /** `undefined` for what no rule can be about. */
-  #read(call: RawCall): Asked | undefined {
-    const forwarded = call.isFromProxy ? readForwarded(call.request) : undefined
-    if (forwarded === undefined || typeof forwarded === 'string') return undefined
-    const guarded = this.#parts.hosts().get(forwarded.host)
-    if (!guarded) return undefined
+  #read(call: RawCall): Asked | Misdirected {
+    const read = readAskedHost(call, this.#parts.hosts())
+    if ('code' in read) return read
+    const { forwarded, guarded } = read
     const era = this.#parts.passes.eraOf(guarded)
     return { ...forwarded, guarded, era, redirectsBy401: call.request.url === urlOfNginx }
   }
 
-  /**
-   * Notes a refusal whose cause is the proxy, its configuration, or a client that calls past it.
-   * @throws Problem `forbidden`
-   */
-  async #refused(call: RawCall): Promise<never> {
-    const forwarded = readForwarded(call.request)
-    const [code, detail] = !call.isFromProxy
-      ? ['untrusted-proxy', 'The call did not come from a proxy that TRUSTED_PROXIES names.']
-      : typeof forwarded === 'string'
-        ? ['unreadable', forwarded]
-        : ['unknown-host', 'No rule of forwardAuth names the host of the request.']
+  /** @throws Problem `forbidden` */
+  async #refused(call: RawCall, { code, detail }: Misdirected): Promise<never> {
     this.#parts.count('unknown', 'refused')
     await this.#note(call, { action: 'forward_auth.refused', code })
     throw new Problem('forbidden', { detail })

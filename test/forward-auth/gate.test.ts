@@ -45,6 +45,17 @@ onEachEngine('forward authentication', (engine) => {
     assert.equal(other.headers.get('cache-control'), 'no-store')
   })
 
+  test('a proxy that guards the sign-in of another host is told so, instead of a redirect to it without an end', async () => {
+    for (const uri of ['/.postern/start?return_to=%2F', '/.postern/callback?code=x']) {
+      const answer = await site.ask(undefined, app, uri, { headers: asPage })
+      assert.equal(answer.status, 403)
+      assert.match(await answer.text(), /has to pass \/\.postern\/ of this host on to Postern/)
+    }
+    assert.equal((await site.audited('forward_auth.refused')).at(-1)?.code, 'guarded-sign-in')
+    const own = await site.ask(undefined, site.ownHost, '/.postern/start', { headers: asPage })
+    assert.equal(own.status, 302)
+  })
+
   test('for nginx the redirect is 401 with Location', async () => {
     const headers = { 'x-forwarded-host': app, 'x-forwarded-uri': '/x', 'x-forwarded-method': 'GET' }
     const answer = await site.service.fetch('/auth/forward?for=nginx', { headers: { ...headers, ...asPage } })
