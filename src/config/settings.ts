@@ -375,7 +375,7 @@ export const settings = {
     read: read.smtpUrl,
     secret: true,
     description:
-      'The mail server for alerts: `smtp://user:password@mail.example.com:587`, or `smtps://…:465` for TLS from the start. With a password, TLS is required unless the server is on this machine. See [Alerts](../guides/operating/monitoring.md#alerts).',
+      'The mail server for alerts: `smtp://user:password@mail.example.com:587`, or `smtps://…:465` for TLS from the start. With a password, TLS is required unless the server is on this machine. See [Alerts](../guides/operating/alerts.md).',
   }),
   mailFrom: setting({
     env: 'MAIL_FROM',
