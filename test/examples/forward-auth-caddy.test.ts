@@ -76,7 +76,7 @@ describe('examples/forward-auth-caddy', { skip: installed ? false : 'caddy is no
       PORT: own,
     })
     // With the Node.js of the reader: no option of this test.
-    const app = startProgram([process.execPath, 'app.js'], {
+    const app = startProgram([process.execPath, 'app.mjs'], {
       cwd: folder,
       env: { ...childEnvironment(), PORT: application },
     })

@@ -5,20 +5,16 @@ const decoded = (value) => decodeURIComponent(value ?? '')
 const escaped = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 
 const server = createServer(({ url = '/', headers }, response) => {
-  const user = headers['remote-user']
+  const name = decoded(headers['remote-name'])
   const email = decoded(headers['remote-email']) || 'no verified address'
-  if (url === '/health') {
-    response.end('ok\n')
-  } else if (user) {
-    response.setHeader('content-type', 'text/html; charset=utf-8')
-    response.end(`<!doctype html><title>Wiki</title>
-<p>You are ${escaped(decoded(headers['remote-name']))} (${escaped(email)}).</p>
+  if (url === '/health') return response.end('ok\n')
+  // The request did not come through the proxy.
+  if (!headers['remote-user']) return response.writeHead(401).end()
+  response.setHeader('content-type', 'text/html; charset=utf-8')
+  return response.end(`<!doctype html><title>Wiki</title>
+<p>You are ${escaped(name)} (${escaped(email)}).</p>
 <p>You are at ${escaped(url)}.</p>
 `)
-  } else {
-    // The request did not come through the proxy.
-    response.writeHead(401).end()
-  }
 })
 // Reachable from this machine only, so that every request comes through the proxy.
 server.listen(Number(process.env.PORT ?? 4000), '127.0.0.1', () =>
