@@ -14,6 +14,35 @@ test('a wrong redirect URI is reported with its reason', () => {
   assert.match(faultOf('view-source:https://app.example/'), /must not have the scheme view-source:$/)
   for (const uri of ['https://app.example/a\r\nb', 'https://app.example/a b', 'https://app.example/ä'])
     assert.match(faultOf(uri), /must have no blanks, line breaks or characters beyond ASCII$/)
+  for (const uri of [
+    'https://*.app.example/',
+    'https://*/',
+    'https://app.*/x',
+    'com.example.app://*/callback',
+  ])
+    assert.match(faultOf(uri), /must name one host, without \*$/)
+  assert.equal(faultOf('https://app.example/a*b?c=*'), '')
+})
+
+test('a name must be visible', () => {
+  const faultOf = (name: string): string =>
+    validateClients([{ id: 'spa', redirectUris: ['https://app.example/'], name }]).join()
+  const invisible = [
+    '',
+    ' ',
+    '\u200b',
+    '\u00ad\u2060\ufeff',
+    '\u3164',
+    '\uffa0\u115f',
+    '\u2800',
+    '\u{e0041}',
+    ' \u0301',
+    '\ue000',
+    '\u180e',
+  ]
+  for (const name of invisible)
+    assert.match(faultOf(name), /name of spa must be a visible text/, JSON.stringify(name))
+  for (const name of ['Notes', '7', 'نام\u200cها', '👩‍💻', '노트', '+']) assert.equal(faultOf(name), '', name)
 })
 
 test('a public client cannot get tokens without a user, and short secrets are refused', () => {

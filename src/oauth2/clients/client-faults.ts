@@ -40,8 +40,13 @@ function idFaults(id: string, seen: ReadonlySet<string>): string[] {
 export function nameFaults(name: string | undefined, named: string): string[] {
   const isShort = isName(name) && name!.length <= longestName && isStorableText(name!)
   // Marks of direction would turn the sentences around the name on the page of consent.
-  if (name === undefined || (isShort && printable(name) === name)) return []
-  return [`name of ${named} must be a text in one line of at most ${longestName} characters`]
+  if (name === undefined || (isShort && printable(name) === name && isVisible(name))) return []
+  return [`name of ${named} must be a visible text in one line of at most ${longestName} characters`]
+}
+
+/** Whether anything is left without blanks, marks on letters, and characters that are not drawn, such as U+200B. */
+function isVisible(text: string): boolean {
+  return /[^\s\p{M}\p{C}\p{Default_Ignorable_Code_Point}\u2800]/u.test(text)
 }
 
 function secretFaults(secret: ClientConfig['secret'], named: string): string[] {
@@ -122,6 +127,8 @@ export function uriFaults(uri: string, named: string): string[] {
     return [`${named} must be an absolute URL without a fragment`]
   // RFC 3986, section 2: other characters are percent-encoded. A line break would end the header Location.
   if (!/^[!-~]+$/.test(uri)) return [`${named} must have no blanks, line breaks or characters beyond ASCII`]
+  // URIs are compared as whole texts: somebody who writes a pattern expects more than that, or tries an attack.
+  if (url.host.includes('*')) return [`${named} must name one host, without *`]
   if (runsInBrowser.test(url.protocol)) return [`${named} must not have the scheme ${url.protocol}`]
   if (uri.length > longestUri) return [`${named} is longer than ${longestUri} characters`]
   return []

@@ -4,7 +4,7 @@ import { isScope } from '../../http/access/scopes.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { identityScopes, signingAlgorithms } from './client.ts'
 import { authenticationMethods } from './client-authentication.ts'
-import { nameFaults, settingsFaults } from './client-faults.ts'
+import { nameFaults, settingsFaults, uriFaults } from './client-faults.ts'
 import type { NewClient } from './client-management.ts'
 
 const Text = Type.Optional(Type.String())
@@ -76,15 +76,20 @@ export function methodOf({
   return known
 }
 
-/** Stricter than a declaration: an app that nobody checked gets no code over plain http, except on the user's own machine. */
+/**
+ * Stricter than a declaration: an app that nobody checked gets no code over plain http, except on the user's own machine, and none at the
+ * scheme of another program. Schemes of apps are names of domains, reversed, and have a dot (RFC 8252, section 8.4).
+ */
 function redirectFault(uri: string): string | undefined {
-  const url = URL.canParse(uri) ? new URL(uri) : undefined
   const named = `the redirect URI ${JSON.stringify(uri.slice(0, 100))}`
-  if (!url || url.username !== '' || url.password !== '') return `${named} is not an absolute URL`
-  if (/^(javascript|data|vbscript|file|blob|about|ws|wss|ftp):$/.test(url.protocol))
-    return `${named} must not have the scheme ${url.protocol}`
-  const isLocal = ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname)
-  return url.protocol === 'http:' && !isLocal ? `${named} must be https` : undefined
+  const [fault] = uriFaults(uri, named)
+  if (fault !== undefined) return fault
+  const { protocol, hostname, username, password } = new URL(uri)
+  if (username !== '' || password !== '') return `${named} must not have a user or a password`
+  if (protocol === 'https:') return undefined
+  if (protocol === 'http:')
+    return ['127.0.0.1', '[::1]', 'localhost'].includes(hostname) ? undefined : `${named} must be https`
+  return protocol.includes('.') ? undefined : `${named} must have a scheme such as com.example.app:`
 }
 
 /** Scopes that are not for every app are left out; the answer has those that it got. */
