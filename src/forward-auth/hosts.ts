@@ -11,6 +11,12 @@ export interface Condition {
   readonly groups?: ReadonlySet<string>
 }
 
+interface PathRule {
+  readonly path: string
+  readonly withBelow: boolean
+  readonly rule: Rule
+}
+
 /** An application that is guarded. */
 export class GuardedHost {
   readonly host: string
@@ -19,7 +25,9 @@ export class GuardedHost {
   readonly isOwn: boolean
   readonly hasToken: boolean
   readonly #rule: Rule
-  readonly #paths: readonly { path: string; withBelow: boolean; rule: Rule }[]
+  readonly #paths: readonly PathRule[]
+  /** The same in lowercase, for applications that ignore case. */
+  readonly #anyCase: readonly PathRule[]
 
   /** @param config validated; @param baseUrl of the service: all hosts have its scheme. */
   constructor(host: string, { allow, paths = {}, token = false }: ForwardedHostConfig, baseUrl: string) {
@@ -37,21 +45,29 @@ export class GuardedHost {
       })
       // The longest first; of two with the same length, the one for a single path.
       .toSorted((a, b) => b.path.length - a.path.length || Number(a.withBelow) - Number(b.withBelow))
+    this.#anyCase = this.#paths.map(({ path, ...rest }) => ({ path: path.toLowerCase(), ...rest }))
   }
 
   /** The rules of which each must hold for a path: one, unless applications may read the path in several ways. */
   rulesFor(path: string): readonly Rule[] {
     if (this.#paths.length === 0) return [this.#rule]
-    return [...new Set(readingsOf(path).map((reading) => this.#ruleFor(reading)))]
+    return [...new Set(readingsOf(path).flatMap((reading) => this.#rulesForReading(reading)))]
   }
 
   /** As `rulesFor`, for a path that all applications read in the same way; `undefined` for others. */
   plainRuleFor(path: string): Rule | undefined {
-    return isPlain(path) ? this.#ruleFor(path) : undefined
+    if (!isPlain(path)) return undefined
+    const [rule, inLowercase] = this.#rulesForReading(path)
+    return rule === inLowercase ? rule : undefined
   }
 
-  #ruleFor(path: string): Rule {
-    for (const each of this.#paths) {
+  /** `/Admin` is `/admin` to some applications and proxies, and another path to others. */
+  #rulesForReading(path: string): readonly [rule: Rule, inLowercase: Rule] {
+    return [this.#ruleFor(path, this.#paths), this.#ruleFor(path.toLowerCase(), this.#anyCase)]
+  }
+
+  #ruleFor(path: string, paths: readonly PathRule[]): Rule {
+    for (const each of paths) {
       if (!path.startsWith(each.path)) continue
       const rest = path.slice(each.path.length)
       // `/admin/` is `/admin` to most applications.

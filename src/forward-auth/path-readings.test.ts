@@ -37,20 +37,26 @@ test('escapes that are no text are no other path', () => {
   for (const reading of readingsOf('/%ff%fe/x')) assert.ok(!reading.startsWith('/x'))
 })
 
-test('each rule of each reading must hold', () => {
-  const host = new GuardedHost(
-    'app.example.com',
-    {
-      allow: 'signed-in',
-      paths: { '/public/*': 'everyone', '/admin/*': { roles: ['admin'] }, '/public/login': 'signed-in' },
+const host = new GuardedHost(
+  'app.example.com',
+  {
+    allow: 'signed-in',
+    paths: {
+      '/public/*': 'everyone',
+      '/admin/*': { roles: ['admin'] },
+      '/public/login': 'signed-in',
+      '/Reports': { roles: ['admin'] },
     },
-    'https://gate.example.com',
-  )
-  const names = (path: string): string[] =>
-    host
-      .rulesFor(path)
-      .map((rule) => (typeof rule === 'string' ? rule : 'admin'))
-      .toSorted()
+  },
+  'https://gate.example.com',
+)
+const names = (path: string): string[] =>
+  host
+    .rulesFor(path)
+    .map((rule) => (typeof rule === 'string' ? rule : 'admin'))
+    .toSorted()
+
+test('each rule of each reading must hold', () => {
   assert.deepEqual(names('/public/x'), ['everyone'])
   assert.deepEqual(names('/public'), ['everyone'])
   assert.deepEqual(names('/public/login'), ['signed-in'])
@@ -60,4 +66,12 @@ test('each rule of each reading must hold', () => {
   assert.deepEqual(names('/public/../admin/x'), ['admin', 'everyone'])
   assert.ok(names('/public%2f..%2fadmin').includes('admin'))
   assert.ok(names('/%61dmin').includes('admin'))
+})
+
+test('a path counts in both ways that applications treat case', () => {
+  for (const path of ['/Admin', '/ADMIN/users', '/public/..%2fADMIN', '/reports', '/%52EPORTS/'])
+    assert.ok(names(path).includes('admin'), `${path}: ${names(path).join()}`)
+  assert.deepEqual(names('/Public/x'), ['everyone', 'signed-in'])
+  assert.deepEqual(names('/Pages/One'), ['signed-in'])
+  assert.deepEqual([host.plainRuleFor('/Admin'), host.plainRuleFor('/Pages/One')], [undefined, 'signed-in'])
 })
