@@ -8,6 +8,7 @@ import { exitCodes, UsageFailure } from './command-failure.ts'
 import { relativeTime, timeForms } from './relative-time.ts'
 import { readSettings } from './settings.ts'
 import { interruptible, withDatabase } from './database.ts'
+import { tell } from './output.ts'
 
 export interface AuditExportOptions {
   since?: string
@@ -28,7 +29,7 @@ export async function exportAudit(options: AuditExportOptions): Promise<void> {
     const { signal } = interrupt
     // A reader that has enough, as `head` does, closes the pipe: that is the end and no error.
     const failed = (error: NodeJS.ErrnoException): void => {
-      if (error.code !== 'EPIPE') process.stderr.write(`${error.message}\n`)
+      if (error.code !== 'EPIPE') tell(error.message)
       interrupt.abort()
     }
     process.stdout.on('error', failed)

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { watch } from 'node:fs'
 import { relative, sep } from 'node:path'
-import { isJson } from './output.ts'
+import { isJson, tell } from './output.ts'
 
 /** Milliseconds without a further change before the restart: an editor writes a file in several steps. */
 const settled = 50
@@ -31,7 +31,7 @@ export async function dev(envFile?: string, forward?: string): Promise<void> {
     if (restarting) return
     restarting = true
     while (changed !== '' && !ending) {
-      process.stderr.write(`postern: ${changed} has changed, starting again\n`)
+      tell(`postern: ${changed} has changed, starting again`)
       changed = ''
       await stop(child, 'SIGTERM')
       if (!ending) child = start()

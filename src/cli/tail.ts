@@ -3,7 +3,7 @@ import { printable } from '../telemetry/printable.ts'
 import { Unavailable } from './call.ts'
 import { UsageFailure } from './command-failure.ts'
 import { interruptible } from './database.ts'
-import { coloured, print } from './output.ts'
+import { coloured, print, tell } from './output.ts'
 import { relativeTime, timeForms } from './relative-time.ts'
 import { serviceClient, type ClientOptions } from './service-client.ts'
 
@@ -58,12 +58,12 @@ export async function tail(options: TailOptions): Promise<void> {
     while (!signal.aborted) {
       try {
         for (const item of await look()) print(item, line(item))
-        if (failures > 0) process.stderr.write(`${service} answers again\n`)
+        if (failures > 0) tell(`${service} answers again`)
         failures = 0
       } catch (error) {
         if (signal.aborted) break
         if (!(error instanceof Unavailable)) throw error
-        if (failures++ === 0) process.stderr.write(`${error.message}; trying again until Ctrl-C\n`)
+        if (failures++ === 0) tell(`${error.message}; trying again until Ctrl-C`)
       }
       await sleep(systemClock, Math.min(pause * 2 ** failures, longestPause), signal).catch(() => undefined)
     }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { createLog } from './log.ts'
 
@@ -14,4 +15,14 @@ test('an error is logged with its causes, without properties that libraries add'
   assert.equal(err.message, 'no answer')
   assert.equal(err.cause.code, 'ECONNREFUSED')
   assert.ok(!lines[0]!.includes('hush'))
+})
+
+test('a line on standard output cannot control the terminal that it is read at', () => {
+  const hostile = 'x\u001b[2J\u007f\u009b31m\u2028\u202e'
+  const module = JSON.stringify(new URL('log.ts', import.meta.url).href)
+  const script = `const { createLog } = await import(${module}); createLog('info').info({ type: ${JSON.stringify(hostile)} }, 'x')`
+  const text = execFileSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8' })
+  // oxlint-disable-next-line no-control-regex
+  assert.doesNotMatch(text, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e]/)
+  assert.equal((JSON.parse(text) as { type: string }).type, hostile)
 })

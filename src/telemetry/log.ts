@@ -1,6 +1,7 @@
 import pino, { type Logger } from 'pino'
 import { systemClock } from '../runtime/clock.ts'
 import { isoTime } from '../runtime/iso-time.ts'
+import { printableJson } from './printable.ts'
 
 export type Log = Logger
 
@@ -34,7 +35,7 @@ const longestWait = 20
 
 /**
  * Standard output, in the order of the calls. It writes asynchronously, so a slow reader does not block the process. A killed
- * process loses its last lines; one that exits by itself or by an error does not.
+ * process loses its last lines; one that exits by itself or by an error does not. Lines that somebody reads at a terminal cannot control it.
  */
 export function standardOutput(): pino.DestinationStream {
   const output = pino.destination({ dest: 1, sync: false, minLength: gathered })
@@ -45,7 +46,7 @@ export function standardOutput(): pino.DestinationStream {
   }
   return {
     write(lines) {
-      output.write(lines)
+      output.write(printableJson(lines))
       if (waiting) return
       waiting = true
       setTimeout(flush, longestWait)

@@ -5,12 +5,24 @@
 // oxlint-disable-next-line no-control-regex
 const unsafe = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
+/** The unsafe characters that JSON leaves as they are. */
+const unsafeInJson = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+
 /** Escapes unsafe characters as JSON does. The result is safe as part of one printed line, and within JSON. */
 export function printable(text: string): string {
-  return text.replace(unsafe, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return text.replace(unsafe, escapeOf)
+}
+
+/** Escapes lines of JSON, and keeps their ends. */
+export function printableJson(lines: string): string {
+  return lines.replace(unsafeInJson, escapeOf)
 }
 
 /** Like printable, but keeps newlines. */
 export function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n')
+}
+
+function escapeOf(char: string): string {
+  return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
 }

@@ -105,6 +105,24 @@ describe('postern tail', () => {
     proxy.close()
   })
 
+  test('what a service answers cannot control the terminal', async () => {
+    const hostile = 'x\u001b[2J\u001b]0;title\u0007\u009b31m\n\u202e'
+    const fields = ['eventId', 'type', 'direction', 'source', 'status', 'createdAt']
+    const event = { id: 1, ...Object.fromEntries(fields.map((name) => [name, `${name} ${hostile}`])) }
+    const server = createServer((_request, response) =>
+      response.end(JSON.stringify({ data: [event], nextCursor: null })),
+    ).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const tail = follow(url, '--since', '1h')
+    await eventually(() => tail.output.out.includes('createdAt') && tail.output.out.includes('eventId'))
+    // oxlint-disable-next-line no-control-regex
+    assert.doesNotMatch(tail.output.out, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e]/)
+    await tail.end()
+    server.closeAllConnections()
+    server.close()
+  })
+
   test('a refused key and a wrong time end it with a reason', async () => {
     const server = createServer((_request, response) => response.writeHead(401).end('no')).listen(0)
     await once(server, 'listening')
