@@ -100,12 +100,12 @@ async function assemble(
   common: ModuleParts,
   parts: ServiceParts & Required<Pick<ServiceParts, 'roles'>>,
 ) {
-  const { configuration, database, clock, log } = common
+  const { configuration, database, keyring, clock, log } = common
   const { roles, config } = parts
   // A process that receives no webhooks acknowledges none.
   const spool =
     configuration.spool && roles.http
-      ? await openSpool(configuration.spool, { log, bodyLimit: configuration.bodyLimit })
+      ? await openSpool(configuration.spool, { keyring, log, bodyLimit: configuration.bodyLimit })
       : undefined
   if (spool) running.spool = spool
   // A project has events of its own.

@@ -3,8 +3,9 @@ import { dirname } from 'node:path'
 import { systemClock } from '../runtime/clock.ts'
 import type { Configuration } from '../config/environment.ts'
 import type { FileSpoolSettings, NatsSpoolSettings } from '../config/spool-url.ts'
+import { foreignFiles } from '../receiving/spool/file-spool.ts'
 import { inspectFiles, inspectStream, type FileContents } from '../receiving/spool/inspect.ts'
-import { aroundAnEvent } from '../receiving/spool/nats-spool.ts'
+import { aroundAnEvent } from '../receiving/spool/stream-messages.ts'
 import { describeExposed, exposedFiles } from '../storage/sqlite/file-modes.ts'
 import { describeError } from './describe-error.ts'
 import { fault, ok, warning, type Finding } from './finding.ts'
@@ -43,6 +44,12 @@ async function checkStream(settings: NatsSpoolSettings, bodyLimit = 0): Promise<
 function* checkFiles({ file, maxBytes }: FileSpoolSettings): Generator<Finding> {
   const exposed = exposedFiles(file)
   if (exposed.length > 0) yield warning('spool', describeExposed(exposed))
+  for (const foreign of foreignFiles(file))
+    yield warning(
+      'spool',
+      `another user of this machine made ${foreign}: it is not read`,
+      'look at it, and let only the user of the service write to the folder',
+    )
   try {
     // The folder is not made by the start.
     accessSync(existsSync(file) ? file : dirname(file), constants.W_OK)

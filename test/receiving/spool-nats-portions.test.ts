@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import type { IncomingEvent } from '../../src/receiving/queue/incoming.ts'
+import { Keyring } from '../../src/crypto/keyring.ts'
 import { NatsSpool } from '../../src/receiving/spool/nats-spool.ts'
 import type { Portion } from '../../src/receiving/spool/spool.ts'
 import { createLog } from '../../src/telemetry/log.ts'
@@ -20,6 +21,7 @@ const event = (id: string): IncomingEvent => ({
   status: 'pending',
   orderKey: null,
 })
+const masterSecret = 'a'.repeat(32)
 const idsOf = (...portions: Portion[]): string[] =>
   portions.flatMap(({ events }) => events.map(({ eventId }) => eventId)).toSorted()
 const range = (count: number): string[] =>
@@ -33,7 +35,7 @@ describe('batches of a stream', { skip: withoutNats }, () => {
   after(() => nats?.close())
   beforeEach(() => void (stream = `PORTIONS_${(streams += 1)}`))
 
-  const open = (): NatsSpool =>
+  const open = (...secrets: readonly string[]): NatsSpool =>
     new NatsSpool(
       {
         kind: 'nats',
@@ -44,7 +46,7 @@ describe('batches of a stream', { skip: withoutNats }, () => {
         replicas: 1,
         maxBytes: 2 ** 27,
       },
-      createLog('silent'),
+      { keyring: new Keyring(secrets.length > 0 ? secrets : [masterSecret]), log: createLog('silent') },
     )
 
   /** Each in a message of its own. */

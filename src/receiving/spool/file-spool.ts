@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { Problem } from '../../errors.ts'
 import { SqliteConnection } from '../../storage/sqlite/connection.ts'
+import { isForeign } from '../../storage/sqlite/file-modes.ts'
 import { claimFile, FileInUse } from '../../storage/sqlite/owner.ts'
 import type { FileSpoolSettings } from '../../config/spool-url.ts'
 import { buffersOf } from '../../storage/sqlite/packed-rows.ts'
@@ -79,13 +80,19 @@ export function* fileNames(file: string): Generator<string> {
   for (let number = 2; number <= mostFiles; number += 1) yield `${file}.${number}`
 }
 
+/** The existing files of a setting that other users of this machine made. They are not read: their events would be taken for verified. */
+export function foreignFiles(file: string): string[] {
+  return [...fileNames(file)].filter(isForeign)
+}
+
 /**
- * Opens the spool of this process: the first of `FILE`, `FILE.2`, `FILE.3` and so on that no other process uses. It may hold events
- * of an earlier process.
+ * Opens the spool of this process: the first of `FILE`, `FILE.2`, `FILE.3` and so on that no other process uses and no other user made.
+ * It may hold events of an earlier process.
  * @throws StorageUnavailable if the file cannot be opened; FileInUse if all names are taken
  */
 export async function openFileSpool(settings: FileSpoolSettings): Promise<Spool> {
   for (const file of fileNames(settings.file)) {
+    if (isForeign(file)) continue
     const spool = await claimSpool({ ...settings, file })
     if (spool) return spool
   }
@@ -95,7 +102,7 @@ export async function openFileSpool(settings: FileSpoolSettings): Promise<Spool>
 /** Opens a file with events that no process uses, if there is one. @throws StorageUnavailable if a file cannot be opened */
 export async function openAbandoned(settings: FileSpoolSettings): Promise<Spool | undefined> {
   for (const file of fileNames(settings.file)) {
-    if (!existsSync(file) || !holdsEvents(file)) continue
+    if (!existsSync(file) || isForeign(file) || !holdsEvents(file)) continue
     const spool = await claimSpool({ ...settings, file })
     if (spool) return spool
   }

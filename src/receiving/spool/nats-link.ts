@@ -205,7 +205,7 @@ export async function contentsOf(manager: JetStreamManager, stream: string): Pro
   let [events, messages] = [0, 0]
   for (const [subject, count] of Object.entries(state.subjects ?? {})) {
     messages += count
-    events += count * Number(subject.slice(subject.lastIndexOf('.') + 1))
+    events += count * countOf(subject)
   }
   const setAside = state.messages - messages
   let oldest: number | undefined
@@ -214,6 +214,12 @@ export async function contentsOf(manager: JetStreamManager, stream: string): Pro
     oldest = first ?? Date.parse(state.first_ts)
   }
   return { messages, events, oldest, setAside, bytes: state.bytes }
+}
+
+/** Other programs may have written subjects, too: what is no count of this service is taken for 1. */
+function countOf(subject: string): number {
+  const text = subject.slice(subject.lastIndexOf('.') + 1)
+  return /^[1-9]\d{0,2}$/.test(text) ? Number(text) : 1
 }
 
 /** When the first event was stored, if messages that were set aside precede it. */

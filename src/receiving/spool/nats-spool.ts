@@ -1,20 +1,17 @@
-import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsMsg } from '@nats-io/jetstream'
-import type { MsgHdrs } from '@nats-io/transport-node'
-import { Problem } from '../../errors.ts'
 import type { NatsSpoolSettings } from '../../config/spool-url.ts'
+import type { Keyring } from '../../crypto/keyring.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { IncomingEvent } from '../queue/incoming.ts'
-import { decodeEvents, encodeEvents } from '../queue/event-rows.ts'
-import { answerWithin, contentsOf, isMissing, openNatsLink, subjectsOf, type NatsLink } from './nats-link.ts'
+import { encodeEvents } from '../queue/event-rows.ts'
+import { EntryAuthentication } from './entry-authentication.ts'
+import { contentsOf, isMissing, openNatsLink, subjectsOf, type NatsLink } from './nats-link.ts'
+import { readMessages, unreadableFor, type Read } from './read-messages.ts'
 import { EventTooLarge, noPortion, type Portion, type Spool, type SpoolState } from './spool.ts'
+import { acknowledge, aroundAnEvent, messagesOf, mostBytes, publish, translate } from './stream-messages.ts'
 
-/** Events and approximate bytes of one message; a larger event has a message of its own. */
-const [mostEvents, mostBytes] = [100, 256 * 1024]
-/** Bytes that the message's headers and the codec add to an event. */
-export const aroundAnEvent = 1_024
 /** Messages and approximate bytes of one read. */
 const [mostMessages, readAtOnce] = [1_000, 8 * 1024 * 1024]
 /**
@@ -22,32 +19,21 @@ const [mostMessages, readAtOnce] = [1_000, 8 * 1024 * 1024]
  * costs the servers and the drain as much as many events. A single webhook does not wait.
  */
 const [gather, enough] = [20, 24]
-/**
- * Milliseconds for all tries to store a message, for one of them, and between two: while the servers elect a new leader, which
- * takes some seconds, tries are lost. Senders give up after 10 s.
- */
-const [storedWithin, triedFor, pauseBetweenTries] = [7_000, 2_000, 200]
 /** Milliseconds for which the state of the stream is cached. */
 const stateFor = 1_000
-/** Milliseconds until a message that this version cannot read is read again. */
-const unreadableFor = 60_000
-/** https://github.com/nats-io/nats-server/blob/main/server/errors.json: maximum bytes, messages or storage exceeded. */
-const fullCodes = new Set([10_023, 10_028, 10_047, 10_077])
+/** Reads in a row without an event of this service, after which others have their turn. */
+const mostReads = 100
 
 interface Known extends SpoolState {
   readonly messages: number
   readonly bytes: number
 }
 
-interface Read {
-  readonly message: JsMsg
-  readonly events: readonly IncomingEvent[]
-}
-
 /** A spool in a stream of NATS JetStream, shared by all processes with the same setting. */
 export class NatsSpool implements Spool {
   readonly #settings: NatsSpoolSettings
   readonly #log: Log
+  readonly #authentication: EntryAuthentication
   #link: Promise<NatsLink> | undefined
   #state: { at: number; known: Known } | undefined
   #changes = 0
@@ -57,9 +43,10 @@ export class NatsSpool implements Spool {
   #held = 0
   #closed = false
 
-  constructor(settings: NatsSpoolSettings, log: Log) {
+  constructor(settings: NatsSpoolSettings, { keyring, log }: { keyring: Keyring; log: Log }) {
     this.#settings = settings
     this.#log = log
+    this.#authentication = new EntryAuthentication(keyring, settings.stream)
   }
 
   /**
@@ -77,10 +64,10 @@ export class NatsSpool implements Spool {
       const most = (link.connection.info?.max_payload ?? 0) - aroundAnEvent
       const messages = [...messagesOf(events, Math.min(most, mostBytes))].map((part) => ({
         subject: subjectsOf(this.#settings.stream).events(part.length),
-        data: encodeEvents(part),
+        data: this.#encode(part),
       }))
       if (messages.some(({ data }) => data.length > most)) throw new EventTooLarge(most)
-      await Promise.all(messages.map(({ subject, data }) => publish(link, subject, data)))
+      await Promise.all(messages.map((message) => publish(link, message)))
     })
     this.#forgetState()
   }
@@ -91,8 +78,12 @@ export class NatsSpool implements Spool {
     // If all messages are alike, these have so many events and bytes.
     const share = Math.min(limit / events, readAtOnce / Math.max(1, bytes))
     const count = Math.min(messages, mostMessages, Math.max(1, Math.floor(share * messages)))
-    const found = await this.#use(({ consumer }) => this.#fetch(consumer, count))
-    const readable = found.flatMap((message) => this.#readable(message))
+    let readable: Read[] = []
+    for (let reads = 0; readable.length === 0 && reads < mostReads; reads += 1) {
+      const found = await this.#use(({ consumer }) => this.#fetch(consumer, count))
+      if (found.length === 0) return noPortion
+      readable = await this.#ownOf(found)
+    }
     this.#held += readable.length
     return {
       events: readable.flatMap(({ events }) => events),
@@ -105,11 +96,7 @@ export class NatsSpool implements Spool {
   }
 
   async setAside(event: IncomingEvent, reason: string): Promise<void> {
-    const { headers } = await import('@nats-io/transport-node')
-    const why = headers()
-    why.set('Postern-Reason', reason.replaceAll(/\s+/g, ' ').slice(0, 500))
-    const { aside } = subjectsOf(this.#settings.stream)
-    await this.#use((link) => publish(link, aside, encodeEvents([event]), why))
+    await this.#setDataAside(this.#encode([event]), reason)
   }
 
   state(): Promise<SpoolState> {
@@ -167,17 +154,38 @@ export class NatsSpool implements Spool {
     this.#forgetState()
   }
 
-  #readable(message: JsMsg): Read[] {
-    try {
-      return [{ message, events: decodeEvents(message.data) }]
-    } catch (error) {
-      this.#log.error(
-        { err: error, sequence: message.seq },
-        'a message of the spool cannot be read by this version',
-      )
-      message.nak(unreadableFor)
-      return []
+  /** The messages that this service wrote. What another program wrote is no verified webhook: it is refused. */
+  async #ownOf(found: readonly JsMsg[]): Promise<Read[]> {
+    const { own, forged } = readMessages(found, { authentication: this.#authentication, log: this.#log })
+    if (forged.length > 0) {
+      await Promise.all(forged.map((message) => this.#refuse(message)))
+      this.#forgetState()
     }
+    return own
+  }
+
+  async #refuse(message: JsMsg): Promise<void> {
+    try {
+      await this.#setDataAside(message.data, 'not written by this service', `refused-${message.seq}`)
+      message.ack()
+    } catch (error) {
+      // The stream may be full. The messages of this service make room.
+      this.#log.warn({ err: error, sequence: message.seq }, 'a refused message could not be set aside')
+      message.nak(unreadableFor)
+    }
+  }
+
+  #encode(events: readonly IncomingEvent[]): Uint8Array {
+    return this.#authentication.sign(encodeEvents(events))
+  }
+
+  /** @param id prevents a duplicate if the message is read again. */
+  async #setDataAside(data: Uint8Array, reason: string, id?: string): Promise<void> {
+    const { headers } = await import('@nats-io/transport-node')
+    const why = headers()
+    why.set('Postern-Reason', reason.replaceAll(/\s+/g, ' ').slice(0, 500))
+    const { aside } = subjectsOf(this.#settings.stream)
+    await this.#use((link) => publish(link, { subject: aside, data }, { headers: why, id }))
   }
 
   /** Uses the connection, and opens it if there is none. */
@@ -206,61 +214,4 @@ export class NatsSpool implements Spool {
       throw error
     }
   }
-}
-
-function* messagesOf(events: readonly IncomingEvent[], most: number): Generator<readonly IncomingEvent[]> {
-  let part: IncomingEvent[] = []
-  let bytes = 0
-  for (const event of events) {
-    const size = event.payload.length + event.headers.length + aroundAnEvent
-    if (part.length > 0 && (part.length === mostEvents || bytes + size > most)) {
-      yield part
-      part = []
-      bytes = 0
-    }
-    part.push(event)
-    bytes += size
-  }
-  if (part.length > 0) yield part
-}
-
-/** Resolves once most servers have the message on their disks. Its id prevents duplicates of repeated tries. */
-async function publish(
-  { client, connection }: NatsLink,
-  subject: string,
-  data: Uint8Array,
-  headers?: MsgHdrs,
-): Promise<void> {
-  const until = performance.now() + storedWithin
-  const options = { msgID: randomUUID(), timeout: triedFor, ...(headers && { headers }) }
-  for (;;) {
-    try {
-      await client.publish(subject, data, options)
-      return
-    } catch (error) {
-      if (connection.isClosed() || performance.now() + triedFor > until || !(await mayPass(error)))
-        throw error
-      await sleep(pauseBetweenTries)
-    }
-  }
-}
-
-/** Whether a publication may succeed if it is tried again. */
-async function mayPass(error: unknown): Promise<boolean> {
-  const { JetStreamApiError } = await import('@nats-io/jetstream')
-  return !(error instanceof JetStreamApiError)
-}
-
-/** Servers process the acknowledgements of a connection in order, so the answer to the last one covers all. */
-async function acknowledge(messages: readonly JsMsg[]): Promise<void> {
-  for (const message of messages.slice(0, -1)) message.ack()
-  await messages.at(-1)?.ackAck({ timeout: answerWithin })
-}
-
-async function translate(error: unknown): Promise<unknown> {
-  const { JetStreamApiError } = await import('@nats-io/jetstream')
-  if (error instanceof EventTooLarge) return error
-  if (error instanceof JetStreamApiError && fullCodes.has(error.apiError().err_code))
-    return new Problem('overloaded', { retryAfter: 1 })
-  return new StorageUnavailable(error)
 }

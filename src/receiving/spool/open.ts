@@ -1,12 +1,14 @@
 import { ConfigurationError } from '../../config/environment.ts'
 import type { NatsSpoolSettings, SpoolSettings } from '../../config/spool-url.ts'
+import type { Keyring } from '../../crypto/keyring.ts'
 import { FileInUse } from '../../storage/sqlite/owner.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { openAbandoned, openFileSpool } from './file-spool.ts'
+import { foreignFiles, openAbandoned, openFileSpool } from './file-spool.ts'
 import { NatsMisconfigured } from './nats-link.ts'
-import { aroundAnEvent, NatsSpool } from './nats-spool.ts'
+import { NatsSpool } from './nats-spool.ts'
 import type { Spool } from './spool.ts'
+import { aroundAnEvent } from './stream-messages.ts'
 
 export interface OpenSpool {
   readonly spool: Spool
@@ -15,6 +17,7 @@ export interface OpenSpool {
 }
 
 export interface SpoolParts {
+  keyring: Keyring
   log: Log
   /** The largest body of a webhook, in bytes. */
   bodyLimit: number
@@ -27,6 +30,9 @@ export interface SpoolParts {
 export async function openSpool(settings: SpoolSettings, parts: SpoolParts): Promise<OpenSpool> {
   try {
     if (settings.kind === 'nats') return { spool: await openNatsSpool(settings, parts) }
+    const foreign = foreignFiles(settings.file)
+    if (foreign.length > 0)
+      parts.log.warn({ files: foreign }, 'files of the spool that other users made are not read')
     return { spool: await openFileSpool(settings), openAbandoned: () => openAbandoned(settings) }
   } catch (error) {
     if (error instanceof FileInUse || error instanceof NatsMisconfigured)
@@ -39,8 +45,9 @@ export async function openSpool(settings: SpoolSettings, parts: SpoolParts): Pro
   }
 }
 
-async function openNatsSpool(settings: NatsSpoolSettings, { log, bodyLimit }: SpoolParts): Promise<Spool> {
-  const spool = new NatsSpool(settings, log)
+async function openNatsSpool(settings: NatsSpoolSettings, parts: SpoolParts): Promise<Spool> {
+  const { log, bodyLimit } = parts
+  const spool = new NatsSpool(settings, parts)
   try {
     const maxPayload = await spool.connect()
     if (maxPayload < bodyLimit + aroundAnEvent)

@@ -55,6 +55,15 @@ export function exposedFiles(database: string, others: readonly string[] = []): 
   })
 }
 
+/**
+ * Whether another user of this machine made a file. In a folder where others may write, its contents are theirs, whatever its mode.
+ * Never on Windows, which has no such owners.
+ */
+export function isForeign(file: string): boolean {
+  const own = process.geteuid?.()
+  return own !== undefined && existsSync(file) && statSync(file).uid !== own
+}
+
 /** The permission bits of the classes (group, others) that may enter a folder and all folders above it. */
 function enterable(folder: string): number {
   let classes = 0o077
