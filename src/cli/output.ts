@@ -27,6 +27,7 @@ export function tell(text: string): void {
 
 /** The colours of `coloured` stay. */
 function escaped(text: string): string {
+  // oxlint-disable-next-line no-control-regex
   const parts = text.split(/(\u001b\[(?:31|32|33|39|90)m)/)
   return parts.map((part, index) => (index % 2 === 1 ? part : printableLines(part))).join('')
 }

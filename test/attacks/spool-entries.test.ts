@@ -61,9 +61,9 @@ describe('entries of a stream that another program wrote', { skip: withoutNats }
   }
 
   async function idsIn(spool: NatsSpool): Promise<string[]> {
-    const { events, remove } = await spool.read(2_000)
-    await remove()
-    return events.map(({ eventId }) => eventId)
+    const portion = await spool.read(2_000)
+    await portion.remove()
+    return portion.events.map(({ eventId }) => eventId)
   }
 
   /** The bytes of the newest message of a stream. */
