@@ -1,9 +1,9 @@
-import type { AuditOrigin, RecordAudit } from '../accounts/audit/audit.ts'
-import type { Clock } from '../runtime/clock.ts'
+import type { AuditOrigin } from '../accounts/audit/audit.ts'
+import { AuditedStore } from '../accounts/audit/audited-store.ts'
 import { newId } from '../crypto/ids.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
 import { Problem } from '../errors.ts'
-import type { Database, Tx } from '../storage/database.ts'
+import type { Tx } from '../storage/database.ts'
 import type { PortalSessionsTable } from '../storage/tables.ts'
 
 export type PortalSession = Pick<PortalSessionsTable, 'id' | 'owner' | 'expires_at'>
@@ -21,17 +21,7 @@ export interface PortalOpening {
  * Links and sessions for the pages on which owners manage their subscribers. An admin creates a link; it starts one session and
  * then is invalid. The tokens of both are stored as hashes.
  */
-export class Portal {
-  readonly #database: Database
-  readonly #clock: Clock
-  readonly #record: RecordAudit
-
-  constructor(database: Database, clock: Clock, record: RecordAudit) {
-    this.#database = database
-    this.#clock = clock
-    this.#record = record
-  }
-
+export class Portal extends AuditedStore {
   /**
    * Creates a link, and removes expired links and sessions.
    * @param lasts milliseconds until the link expires
@@ -43,10 +33,10 @@ export class Portal {
     sessionLasts: number,
     origin: AuditOrigin,
   ): Promise<{ token: string; expiresAt: number }> {
-    const now = this.#clock.now()
+    const now = this.clock.now()
     const token = newToken()
     const expiresAt = now + lasts
-    await this.#database.transaction(async (tx) => {
+    await this.database.transaction(async (tx) => {
       await tx.deleteFrom('portal_links').where('expires_at', '<=', now).execute()
       await tx.deleteFrom('portal_sessions').where('expires_at', '<=', now).execute()
       await tx
@@ -59,7 +49,7 @@ export class Portal {
           expires_at: expiresAt,
         })
         .execute()
-      await this.#record(tx, { action: 'portal.link_created', target: targetOf(owner), ...origin })
+      await this.record(tx, { action: 'portal.link_created', target: targetOf(owner), ...origin })
     })
     return { token, expiresAt }
   }
@@ -74,10 +64,10 @@ export class Portal {
     origin: AuditOrigin,
     { before, replace, embedded }: PortalOpening,
   ): Promise<{ token: string; session: PortalSession; lasts: number }> {
-    const now = this.#clock.now()
+    const now = this.clock.now()
     // A cookie is not valid as a token, nor a token as a cookie.
     const token = embedded ? `pt_${newToken()}` : newToken()
-    return this.#database.transaction(async (tx) => {
+    return this.database.transaction(async (tx) => {
       const spent = await tx
         .deleteFrom('portal_links')
         .where('token_hash', '=', hashToken(link))
@@ -98,7 +88,7 @@ export class Portal {
         .insertInto('portal_sessions')
         .values({ ...session, token_hash: hashToken(token), created_at: now })
         .execute()
-      await this.#record(tx, {
+      await this.record(tx, {
         action: 'portal.opened',
         target: targetOf(owner),
         ...origin,
@@ -111,29 +101,29 @@ export class Portal {
 
   /** Returns `undefined` for an unknown or expired session. */
   async find(token: string): Promise<PortalSession | undefined> {
-    return this.#database.reader
+    return this.database.reader
       .selectFrom('portal_sessions')
       .select(['id', 'owner', 'expires_at'])
       .where('token_hash', '=', hashToken(token))
-      .where('expires_at', '>', this.#clock.now())
+      .where('expires_at', '>', this.clock.now())
       .executeTakeFirst()
   }
 
   async end(session: PortalSession, origin: AuditOrigin): Promise<void> {
-    await this.#database.transaction((tx) => this.#endWithin(tx, session, origin))
+    await this.database.transaction((tx) => this.#endWithin(tx, session, origin))
   }
 
   async #endWithin(tx: Tx, { id, owner }: PortalSession, origin: AuditOrigin): Promise<void> {
     await tx.deleteFrom('portal_sessions').where('id', '=', id).execute()
-    await this.#record(tx, { action: 'portal.left', target: targetOf(owner), ...origin })
+    await this.record(tx, { action: 'portal.left', target: targetOf(owner), ...origin })
   }
 
   /** Ends all links and sessions of an owner. */
   async revoke(owner: string, origin: AuditOrigin): Promise<void> {
-    await this.#database.transaction(async (tx) => {
+    await this.database.transaction(async (tx) => {
       await tx.deleteFrom('portal_links').where('owner', '=', owner).execute()
       await tx.deleteFrom('portal_sessions').where('owner', '=', owner).execute()
-      await this.#record(tx, { action: 'portal.revoked', target: targetOf(owner), ...origin })
+      await this.record(tx, { action: 'portal.revoked', target: targetOf(owner), ...origin })
     })
   }
 }

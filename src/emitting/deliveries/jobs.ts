@@ -1,9 +1,9 @@
 import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
-import type { Clock } from '../../runtime/clock.ts'
+import { AuditedStore } from '../../accounts/audit/audited-store.ts'
 import { Problem } from '../../errors.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import type { PageOfRows } from '../../paging/page.ts'
-import type { Database, Tx } from '../../storage/database.ts'
+import type { Tx } from '../../storage/database.ts'
 import type { JobsTable } from '../../storage/tables.ts'
 import type { Reach } from '../events/audience.ts'
 
@@ -14,20 +14,10 @@ export interface JobFilter {
 }
 
 /** Reads and cancels jobs. */
-export class Jobs {
-  readonly #database: Database
-  readonly #clock: Clock
-  readonly #record: RecordAudit
-
-  constructor(database: Database, clock: Clock, record: RecordAudit) {
-    this.#database = database
-    this.#clock = clock
-    this.#record = record
-  }
-
+export class Jobs extends AuditedStore {
   /** @throws Problem `not-found`, also outside the caller's reach */
   async get(id: string, reach: Reach): Promise<JobsTable> {
-    const row = await this.#database.reader
+    const row = await this.database.reader
       .selectFrom('jobs')
       .selectAll()
       .where('id', '=', id)
@@ -54,7 +44,7 @@ export class Jobs {
     const query = [kinds, status ?? null]
     const scope: CursorScope = { list: 'jobs', keys: [{ name: 'id', type: 'text' }], query }
     const before = cursor === undefined ? undefined : String(cursors.decode(scope, cursor)[0])
-    const found = await this.#database.reader
+    const found = await this.database.reader
       .selectFrom('jobs')
       .selectAll()
       .where('kind', 'in', [...kinds])
@@ -68,7 +58,7 @@ export class Jobs {
 
   /** The newest twenty jobs of a subscriber. */
   list(subscriberId: string): Promise<JobsTable[]> {
-    return this.#database.reader
+    return this.database.reader
       .selectFrom('jobs')
       .selectAll()
       .where('subscriber_id', '=', subscriberId)
@@ -80,8 +70,8 @@ export class Jobs {
   /** Cancels a job after its current step. A finished job does not change. @throws Problem `not-found` */
   async cancel(id: string, reach: Reach, origin: AuditOrigin): Promise<JobsTable> {
     await this.get(id, reach)
-    const now = this.#clock.now()
-    await this.#database.transaction((tx) => cancelJobs(tx, [id], { now, record: this.#record, origin }))
+    const now = this.clock.now()
+    await this.database.transaction((tx) => cancelJobs(tx, [id], { now, record: this.record, origin }))
     return this.get(id, reach)
   }
 }

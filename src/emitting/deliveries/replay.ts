@@ -1,10 +1,10 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
-import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
-import type { Clock } from '../../runtime/clock.ts'
+import type { AuditOrigin } from '../../accounts/audit/audit.ts'
+import { AuditedStore } from '../../accounts/audit/audited-store.ts'
 import { Problem } from '../../errors.ts'
 import { beginJob } from '../../events/jobs/job.ts'
 import type { JobStep } from '../../events/jobs/worker.ts'
-import type { Database, Queryable, Tx } from '../../storage/database.ts'
+import type { Queryable, Tx } from '../../storage/database.ts'
 import type { JobsTable, Tables } from '../../storage/tables.ts'
 import { holderOf, takeAllowance } from './allowances.ts'
 import { isFor, isForItsOwner, reaches, type Reach } from '../events/audience.ts'
@@ -29,17 +29,7 @@ export interface BulkReplay {
 }
 
 /** Sends finished deliveries again: the same delivery with the same event id. */
-export class Replay {
-  readonly #database: Database
-  readonly #clock: Clock
-  readonly #record: RecordAudit
-
-  constructor(database: Database, clock: Clock, record: RecordAudit) {
-    this.#database = database
-    this.#clock = clock
-    this.#record = record
-  }
-
+export class Replay extends AuditedStore {
   /**
    * Makes one delivery due now. A finished delivery starts its schedule again. A delivery that waits for a retry gets that
    * attempt now and continues its schedule. A delivery with an attempt in flight depends on the outcome of that attempt.
@@ -47,8 +37,8 @@ export class Replay {
    * @throws Problem `not-found`; `conflict` when its subscriber is disabled; `too-many-requests` for an owner
    */
   async one(id: number, reach: Reach, origin: AuditOrigin): Promise<void> {
-    const now = this.#clock.now()
-    await this.#database.transaction(async (tx) => {
+    const now = this.clock.now()
+    await this.database.transaction(async (tx) => {
       const row = await tx
         .selectFrom('deliveries')
         .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
@@ -71,26 +61,26 @@ export class Replay {
           detail: 'The subscriber is disabled: set its status to active first.',
         })
       if (reach !== 'all')
-        await takeAllowance(this.#database.engine, tx, {
+        await takeAllowance(this.database.engine, tx, {
           kind: 'replay',
           holder: holderOf({ id: '', ...reach }),
           now,
         })
       await endWait(tx, [id], now)
       await reopen(tx, [id], now)
-      await this.#record(tx, {
+      await this.record(tx, {
         action: 'delivery.replayed',
         target: `delivery:${id}`,
         detail: { subscriber: row.subscriberId },
         ...origin,
       })
     })
-    this.#database.signal('deliveries')
+    this.database.signal('deliveries')
   }
 
   /** The number of deliveries that a bulk replay would send. */
   async count(subscriberId: string, filter: DeliveryFilter): Promise<number> {
-    return (await measure(this.#database.readerAside, subscriberId, filter, this.#clock.now())).total
+    return (await measure(this.database.readerAside, subscriberId, filter, this.clock.now())).total
   }
 
   /**
@@ -103,8 +93,8 @@ export class Replay {
     { filter, rate, caller }: BulkReplay,
     origin: AuditOrigin,
   ): Promise<JobsTable> {
-    const now = this.#clock.now()
-    const job = await this.#database.transaction(async (tx) => {
+    const now = this.clock.now()
+    const job = await this.database.transaction(async (tx) => {
       const running = await this.#running(tx, subscriberId)
       const same = running.find(
         (job) => job.subscriber_id === subscriberId && isSame(JSON.parse(job.filter) as ReplayFilter, filter),
@@ -115,7 +105,7 @@ export class Replay {
           detail: `At most ${mostRunning} bulk replays run at a time: wait for one to end, or cancel one.`,
         })
       if (typeof caller === 'object')
-        await takeAllowance(this.#database.engine, tx, {
+        await takeAllowance(this.database.engine, tx, {
           kind: 'bulk-replay',
           holder: holderOf({ id: subscriberId, ...caller }),
           now,
@@ -123,7 +113,7 @@ export class Replay {
       const { total, upTo } = await measure(tx, subscriberId, filter, now)
       const kept: ReplayFilter = { ...filter, upTo }
       const begun = await beginJob(tx, { kind: 'replay', subscriberId, filter: kept, total, rate }, now)
-      await this.#record(tx, {
+      await this.record(tx, {
         action: 'replay.started',
         target: `job:${begun.id}`,
         detail: { subscriber: subscriberId, status: filter.status ?? 'dead', total },
@@ -131,13 +121,13 @@ export class Replay {
       })
       return begun
     })
-    this.#database.signal('jobs')
+    this.database.signal('jobs')
     return job
   }
 
   /** Returns the running jobs of the subscriber and of the others of its owner. Locks, so that two calls cannot both start a job. */
   async #running(tx: Tx, subscriberId: string): Promise<JobsTable[]> {
-    const { engine } = this.#database
+    const { engine } = this.database
     const ownerOf = tx.selectFrom('subscribers').select('owner').where('id', '=', subscriberId)
     const row = await (engine === 'postgres' ? ownerOf.forNoKeyUpdate() : ownerOf).executeTakeFirst()
     const owner = row?.owner ?? null

@@ -1,6 +1,6 @@
-import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import type { Database, Queryable } from '../../storage/database.ts'
+import type { AuditOrigin } from '../../accounts/audit/audit.ts'
+import { AuditedStore } from '../../accounts/audit/audited-store.ts'
+import type { Queryable } from '../../storage/database.ts'
 import { lockOwner } from './owner-lock.ts'
 
 /** How the portal of one owner looks. What is null is as the settings say. */
@@ -15,18 +15,8 @@ export interface OwnerBrand {
 /** The brand of an owner without one. */
 export const noBrand: OwnerBrand = { name: null, color: null, logo: null }
 
-export class OwnerBrands {
-  readonly #database: Database
-  readonly #clock: Clock
-  readonly #record: RecordAudit
-
-  constructor(database: Database, clock: Clock, record: RecordAudit) {
-    this.#database = database
-    this.#clock = clock
-    this.#record = record
-  }
-
-  async get(owner: string, db: Queryable = this.#database.reader): Promise<OwnerBrand> {
+export class OwnerBrands extends AuditedStore {
+  async get(owner: string, db: Queryable = this.database.reader): Promise<OwnerBrand> {
     const row = await db
       .selectFrom('owner_brands')
       .select(['name', 'color', 'logo'])
@@ -37,13 +27,13 @@ export class OwnerBrands {
 
   /** Changes the given fields. A brand without a value is no row. */
   async change(owner: string, change: Partial<OwnerBrand>, origin: AuditOrigin): Promise<OwnerBrand> {
-    return this.#database.transaction(async (tx) => {
-      await lockOwner(this.#database.engine, tx, owner)
+    return this.database.transaction(async (tx) => {
+      await lockOwner(this.database.engine, tx, owner)
       const before = await this.get(owner, tx)
       const after = { ...before, ...change }
       const fields = (['name', 'color', 'logo'] as const).filter((field) => before[field] !== after[field])
       if (fields.length === 0) return before
-      const row = { ...after, updated_at: this.#clock.now() }
+      const row = { ...after, updated_at: this.clock.now() }
       if (Object.values(after).every((value) => value === null))
         await tx.deleteFrom('owner_brands').where('owner', '=', owner).execute()
       else
@@ -52,7 +42,7 @@ export class OwnerBrands {
           .values({ owner, ...row })
           .onConflict((conflict) => conflict.column('owner').doUpdateSet(row))
           .execute()
-      await this.#record(tx, {
+      await this.record(tx, {
         action: 'portal.brand_changed',
         target: `owner:${owner}`,
         detail: { fields: fields.join(' ') },

@@ -1,8 +1,8 @@
-import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
-import type { Clock } from '../../runtime/clock.ts'
+import type { AuditOrigin } from '../../accounts/audit/audit.ts'
+import { AuditedStore } from '../../accounts/audit/audited-store.ts'
 import { beginJob } from '../../events/jobs/job.ts'
 import { JobWorker, type JobStep, type JobWorkerParts } from '../../events/jobs/worker.ts'
-import type { Database, Queryable, Tx } from '../../storage/database.ts'
+import type { Queryable, Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { EventStatus } from '../../events/store.ts'
 import type { EventQueueStatus, JobsTable } from '../../storage/tables.ts'
@@ -19,44 +19,34 @@ interface ReprocessFilter extends FailedFilter {
 }
 
 /** Resets the attempts of failed events, and makes events due that wait for their next attempt. */
-export class Reprocessing {
-  readonly #database: Database
-  readonly #clock: Clock
-  readonly #record: RecordAudit
-
-  constructor(database: Database, clock: Clock, record: RecordAudit) {
-    this.#database = database
-    this.#clock = clock
-    this.#record = record
-  }
-
+export class Reprocessing extends AuditedStore {
   /**
    * Reprocesses one event. A failed one gets all of its attempts again; one that waits for its next attempt becomes due now. Its
    * status is `blocked` while another event of its order key is not processed yet.
    * @throws Problem `not-found`; `conflict` if the event was emitted or is processed; `no-longer-kept`.
    */
   async one(event: number, origin: AuditOrigin): Promise<{ eventId: string; status: EventStatus }> {
-    const found = await this.#database.transaction(async (tx) => {
-      const again = await reprocessOne(this.#database.engine, tx, event, this.#clock.now())
-      await this.#record(tx, { action: 'event.reprocessed', target: `event:${event}`, ...origin })
+    const found = await this.database.transaction(async (tx) => {
+      const again = await reprocessOne(this.database.engine, tx, event, this.clock.now())
+      await this.record(tx, { action: 'event.reprocessed', target: `event:${event}`, ...origin })
       return again
     })
-    this.#database.signal('event_queue')
+    this.database.signal('event_queue')
     return found
   }
 
   /** The number of events that a job would reprocess. */
   async count(filter: FailedFilter): Promise<number> {
-    return (await measure(this.#database.readerAside, this.#database.engine, filter)).total
+    return (await measure(this.database.readerAside, this.database.engine, filter)).total
   }
 
   /** Creates a job. A worker carries it out in steps. */
   async begin(filter: FailedFilter, origin: AuditOrigin): Promise<JobsTable> {
-    const job = await this.#database.transaction(async (tx) => {
-      const { total, upTo } = await measure(tx, this.#database.engine, filter)
+    const job = await this.database.transaction(async (tx) => {
+      const { total, upTo } = await measure(tx, this.database.engine, filter)
       const kept: ReprocessFilter = { ...filter, upTo }
-      const begun = await beginJob(tx, { kind: 'reprocess', filter: kept, total }, this.#clock.now())
-      await this.#record(tx, {
+      const begun = await beginJob(tx, { kind: 'reprocess', filter: kept, total }, this.clock.now())
+      await this.record(tx, {
         action: 'reprocess.started',
         target: `job:${begun.id}`,
         detail: { filter: Object.keys(filter).join(','), total },
@@ -64,7 +54,7 @@ export class Reprocessing {
       })
       return begun
     })
-    this.#database.signal('jobs')
+    this.database.signal('jobs')
     return job
   }
 }
