@@ -11,24 +11,14 @@ import { createLog } from '../telemetry/log.ts'
 import { CommandFailure, exitCodes, UsageFailure } from './command-failure.ts'
 import { print } from './output.ts'
 import { showProgress } from './progress.ts'
+import type { ReplayToOptions } from './replay-to.ts'
 import { relativeTime } from './relative-time.ts'
 import { readSettings } from './settings.ts'
 import { interruptible, withDatabase } from './database.ts'
 
-export interface ReplayOptions {
+export interface ReplayOptions extends Partial<ReplayToOptions> {
   subscriber?: string
-  source?: string
-  error?: string
-  since?: string
-  until?: string
-  eventType?: string
-  status?: string
   rate?: string
-  dryRun?: boolean
-  to?: string
-  from?: string
-  key?: string
-  secret?: string
 }
 
 /** Options that go with one of the two only. */

@@ -4,6 +4,7 @@ import type { SessionToken } from '../accounts/sessions/sessions.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Database } from '../storage/database.ts'
+import { deleteExpired } from '../storage/delete-expired.ts'
 
 /** Milliseconds from the issue of a code to its use at most. */
 const lifetime = 60_000
@@ -82,10 +83,7 @@ export class HostCodes {
     })
   }
 
-  async sweep(now: number): Promise<void> {
-    await this.#parts.database.transaction(
-      (tx) => tx.deleteFrom('host_codes').where('expires_at', '<=', now).execute(),
-      { priority: 'work' },
-    )
+  sweep(now: number): Promise<void> {
+    return deleteExpired(this.#parts.database, 'host_codes', now)
   }
 }

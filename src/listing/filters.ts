@@ -54,16 +54,11 @@ export const filterKinds: Record<FilterKind, KindRules> = {
     },
   },
   flag: {
-    read: (text) => (text === 'true' ? { values: [1] } : text === 'false' ? { values: [0] } : 'all'),
+    read: trueOrFalse({ values: [1] }, { values: [0] }),
     sql: ({ column, value }) => `${column} = ${value()}`,
   },
   null: {
-    read: (text) =>
-      text === 'true'
-        ? { values: [], variant: 'null' }
-        : text === 'false'
-          ? { values: [], variant: 'not null' }
-          : 'all',
+    read: trueOrFalse({ values: [], variant: 'null' }, { values: [], variant: 'not null' }),
     sql: ({ column, applied }) => `${column} is ${applied.variant}`,
   },
   positiveWhenTrue: {
@@ -75,6 +70,12 @@ export const filterKinds: Record<FilterKind, KindRules> = {
     sql: ({ column, plain, engine, list, applied: { filter } }) =>
       searchCondition(column, plain(), { ...filter, table: list.table }, engine),
   },
+}
+
+/** Reads a filter of `true` or `false`; any other text selects all rows. */
+export function trueOrFalse<Position>(whenTrue: Position, whenFalse: Position) {
+  return (text: string): Position | 'all' =>
+    text === 'true' ? whenTrue : text === 'false' ? whenFalse : 'all'
 }
 
 export function rulesOf({ kind, rules }: Pick<Filter, 'kind' | 'rules'>): KindRules {

@@ -1,9 +1,6 @@
 /** A text that canonicalTime does not accept. The message continues a sentence whose subject is the field or parameter. */
 export class InvalidTime extends Error {
-  constructor(why: string) {
-    super(why)
-    this.name = 'InvalidTime'
-  }
+  override readonly name = 'InvalidTime'
 }
 
 /** The longest accepted text, in characters. Without trailing zeros, a time has at most 35. */

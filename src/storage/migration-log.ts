@@ -4,6 +4,7 @@ import type { Database } from './database.ts'
 import { bounded } from './postgres/driver/statement.ts'
 import type { Engine } from './query-runner.ts'
 import type { SqlValue } from './sqlite/connection.ts'
+import { poolTransaction } from './postgres/pool/pool-transaction.ts'
 
 /** Milliseconds for one migration, and to wait for a concurrent one. */
 const longestMigration = 24 * 3_600_000
@@ -101,17 +102,10 @@ export async function pendingNames<Migration extends { name: string }, Applied e
 }
 
 /** Runs `work` in a transaction that waits for concurrent migrations, without a limit for its statements. */
-async function underMigrationLock<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
-  const client = await pool.connect()
-  try {
-    await client.query('begin; set local statement_timeout = 0')
+function underMigrationLock<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  return poolTransaction(pool, async (client) => {
+    await client.query('set local statement_timeout = 0')
     await client.query(bounded(longestMigration, 'select pg_advisory_xact_lock($1)', [migrationLock]))
-    const result = await work(client)
-    await client.query('commit')
-    client.release()
-    return result
-  } catch (error) {
-    client.release(true)
-    throw error
-  }
+    return work(client)
+  })
 }

@@ -6,10 +6,7 @@ import { applyMigrations, pendingNames, type MigrationLog } from './migration-lo
 
 /** A file of the product's own migrations cannot be applied. The message names it and tells what to change. */
 export class ProductMigrationError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'ProductMigrationError'
-  }
+  override readonly name = 'ProductMigrationError'
 }
 
 export interface ProductMigration {

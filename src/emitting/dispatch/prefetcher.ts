@@ -3,12 +3,12 @@ import type { Log } from '../../telemetry/log.ts'
 import type { Destinations } from './destinations.ts'
 import type { Payloads } from './payloads.ts'
 import { isLow, prefetchLimit } from './prefetch-plan.ts'
-import { QueueOwnership } from './queue-ownership.ts'
+import { QueueOwnership, type OwnershipListeners } from './queue-ownership.ts'
 import { destinationMaxAge, QueueReader } from './queue-reader.ts'
 import type { CommittedDelivery, DeliveryStore } from '../store.ts'
 import type { SubscriberQueue } from './subscriber-queue.ts'
 
-export interface PrefetcherParts {
+export interface PrefetcherParts extends OwnershipListeners {
   store: DeliveryStore
   destinations: Pick<Destinations, 'open'>
   clock: Clock
@@ -16,14 +16,6 @@ export interface PrefetcherParts {
   log: Log
   /** Called when a queue has deliveries that may start. */
   onFilled: (queue: SubscriberQueue) => void
-  /** Tells the process that owns a subscriber's queue that it has new deliveries. */
-  notifyOwner: (subscriberId: string) => void
-  /** Called when this process lost all its queues: other processes may own them. */
-  onLost: () => void
-  /** Called when the lease is proved valid again. */
-  onRegained: () => void
-  /** Called after each page of a scan. */
-  onProgress?: () => void
 }
 
 /**

@@ -16,7 +16,19 @@ const foreignFor = 1_000
 /** Milliseconds between two scans while there is other work. */
 const scanPause = 20
 
-export interface QueueOwnershipParts {
+/** What other parts do when the queues of this process change. */
+export interface OwnershipListeners {
+  /** Tells the process that owns a subscriber's queue that it has new deliveries. */
+  notifyOwner: (subscriberId: string) => void
+  /** Called when this process lost all its queues: other processes may own them. */
+  onLost: () => void
+  /** Called when the lease is proved valid again. */
+  onRegained: () => void
+  /** Called after each page of a scan. */
+  onProgress?: () => void
+}
+
+export interface QueueOwnershipParts extends OwnershipListeners {
   store: DeliveryStore
   /** The queues that this process owns, by subscriber. This class adds and removes them. */
   queues: Map<string, SubscriberQueue>
@@ -32,14 +44,6 @@ export interface QueueOwnershipParts {
   cancelRefills: () => void
   /** Whether any delivery is in memory. */
   hasWork: () => boolean
-  /** Tells the process that owns a subscriber's queue that it has new deliveries. */
-  notifyOwner: (subscriberId: string) => void
-  /** Called when this process lost all its queues: other processes may own them. */
-  onLost: () => void
-  /** Called when the lease is proved valid again. */
-  onRegained: () => void
-  /** Called after each page of a scan. */
-  onProgress?: () => void
 }
 
 /**

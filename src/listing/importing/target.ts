@@ -14,10 +14,7 @@ export interface ImportTarget<Row> {
 
 /** A record that cannot be imported. The message begins with the name of the field. */
 export class InvalidRecord extends Error {
-  constructor(why: string) {
-    super(why)
-    this.name = 'InvalidRecord'
-  }
+  override readonly name = 'InvalidRecord'
 }
 
 const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?$/

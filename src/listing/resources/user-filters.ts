@@ -3,6 +3,7 @@ import type { KeyValue } from '../../paging/cursor-values.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import { isStorableText } from '../../storage/text.ts'
 import type { Filter, KindRules } from '../list.ts'
+import { trueOrFalse } from '../filters.ts'
 
 /** Users that a search finds at most by each of e-mail address, name and id, so that a short text costs no more than a long one. */
 const mostFound = 1_000
@@ -53,12 +54,7 @@ export function userFilters(admins: readonly AdminRule[]): Filter[] {
 }
 
 const blockedRules: KindRules = {
-  read: (text) =>
-    text === 'true'
-      ? { values: [], variant: 'blocked' }
-      : text === 'false'
-        ? { values: [], variant: 'not blocked' }
-        : 'all',
+  read: trueOrFalse({ values: [], variant: 'blocked' }, { values: [], variant: 'not blocked' }),
   sql: ({ column, applied }) => `${column} is ${applied.variant === 'blocked' ? 'not null' : 'null'}`,
 }
 

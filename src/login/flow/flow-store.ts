@@ -31,9 +31,3 @@ export async function consumeFlow(
       .executeTakeFirst(),
   )
 }
-
-export async function deleteExpiredFlows(database: Database, now: number): Promise<void> {
-  await database.transaction((tx) => tx.deleteFrom('flows').where('expires_at', '<=', now).execute(), {
-    priority: 'work',
-  })
-}

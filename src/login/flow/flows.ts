@@ -8,7 +8,8 @@ import type { FlowsTable } from '../../storage/tables.ts'
 import type { AppRequest } from './app-sign-ins.ts'
 import type { AuthenticationDemands } from './authorization-request.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
-import { consumeFlow, deleteExpiredFlows, insertFlow } from './flow-store.ts'
+import { consumeFlow, insertFlow } from './flow-store.ts'
+import { deleteExpired } from '../../storage/delete-expired.ts'
 
 const contextOf = sealedColumns.flowVerifier.context
 
@@ -116,6 +117,6 @@ export class Flows {
   }
 
   sweep(now: number): Promise<void> {
-    return deleteExpiredFlows(this.#parts.database, now)
+    return deleteExpired(this.#parts.database, 'flows', now)
   }
 }

@@ -53,6 +53,14 @@ function emailIn({ emails, email, email_verified: emailVerified }: ProfileDocume
   return { email: listed, emailVerified: verified ?? (listed === email ? emailVerified : undefined) }
 }
 
+/** The item of a list that has `true` in a field, such as the primary address; empty without one. */
+export function findMarked(list: unknown, field: string): ProfileDocument {
+  const found: unknown = Array.isArray(list)
+    ? list.find((item) => isObject(item) && item[field] === true)
+    : undefined
+  return isObject(found) ? found : {}
+}
+
 /** @throws UnusableProfile when the id is neither a text of 1 to 255 characters nor a number. */
 export function toIdentity(
   provider: string,

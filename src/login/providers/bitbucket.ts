@@ -1,4 +1,4 @@
-import { isObject } from '../provider-client/profile.ts'
+import { findMarked, isObject } from '../provider-client/profile.ts'
 import type { Preset } from './preset.ts'
 
 /**
@@ -22,10 +22,7 @@ export const bitbucket: Preset = {
   readProfile: async ({ document, profileUrl, readMore }) => {
     const page = await readMore(`${profileUrl.replace(/\/$/, '')}/emails`)
     const list: unknown = isObject(page) ? page['values'] : undefined
-    const primary = Array.isArray(list)
-      ? list.find((item) => isObject(item) && item['is_primary'] === true)
-      : undefined
-    const listed = isObject(primary) ? primary : {}
+    const listed = findMarked(list, 'is_primary')
     return {
       id: document['uuid'],
       name: document['display_name'],

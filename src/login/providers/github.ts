@@ -1,4 +1,4 @@
-import { isObject, UnusableProfile } from '../provider-client/profile.ts'
+import { findMarked, isObject, UnusableProfile } from '../provider-client/profile.ts'
 import type { GroupSource, Preset } from './preset.ts'
 
 const site = 'https://github.com'
@@ -51,10 +51,7 @@ export const github: Preset = {
   headers: () => ({ 'x-github-api-version': '2022-11-28' }),
   readProfile: async ({ document, profileUrl, readMore }) => {
     const list = await readMore(`${profileUrl.replace(/\/$/, '')}/emails`)
-    const primary = Array.isArray(list)
-      ? list.find((item) => isObject(item) && item['primary'] === true)
-      : undefined
-    const listed = isObject(primary) ? primary : {}
+    const listed = findMarked(list, 'primary')
     return {
       id: document['id'],
       name: document['name'] ?? document['login'],

@@ -4,6 +4,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Client } from './client.ts'
 import { assertionAlgorithms } from './client-keys.ts'
+import { deleteExpired } from '../../storage/delete-expired.ts'
 
 /** The value of `client_assertion_type` (RFC 7523, section 2.2). */
 export const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
@@ -106,10 +107,7 @@ export class ClientAssertions {
     return Number(numInsertedOrUpdatedRows) > 0
   }
 
-  async sweep(now: number): Promise<void> {
-    await this.#database.transaction(
-      (tx) => tx.deleteFrom('client_assertions').where('expires_at', '<=', now).execute(),
-      { priority: 'work' },
-    )
+  sweep(now: number): Promise<void> {
+    return deleteExpired(this.#database, 'client_assertions', now)
   }
 }

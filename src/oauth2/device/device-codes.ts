@@ -10,6 +10,7 @@ import type { Database, Tx } from '../../storage/database.ts'
 import type { DeviceCodesTable } from '../../storage/tables.ts'
 import type { Client } from '../clients/client.ts'
 import { newUserCode } from './user-codes.ts'
+import { deleteExpired } from '../../storage/delete-expired.ts'
 
 /** Seconds that a person has for the approval. */
 export const codeLifetime = 600
@@ -141,15 +142,8 @@ export class DeviceCodes {
     })
   }
 
-  async sweep(now: number): Promise<void> {
-    await this.#parts.database.transaction(
-      (tx) =>
-        tx
-          .deleteFrom('device_codes')
-          .where('expires_at', '<=', now - retention)
-          .execute(),
-      { priority: 'work' },
-    )
+  sweep(now: number): Promise<void> {
+    return deleteExpired(this.#parts.database, 'device_codes', now - retention)
   }
 
   async #notePoll(tx: Tx, row: DeviceCodesTable): Promise<'pending' | 'too-fast'> {

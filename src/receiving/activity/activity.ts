@@ -2,6 +2,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { ReceivingActivityTable } from '../../storage/tables.ts'
 import type { Log } from '../../telemetry/log.ts'
+import { laterOf } from '../later-of.ts'
 
 export type ActivityKind = ReceivingActivityTable['kind']
 
@@ -171,12 +172,7 @@ async function addCounts(tx: Tx, rows: readonly ReceivingActivityTable[]): Promi
     .onConflict((conflict) =>
       conflict.columns(['kind', 'name', 'slot', 'counter']).doUpdateSet((eb) => ({
         count: eb('receiving_activity.count', '+', eb.ref('excluded.count')),
-        last_at: eb
-          .case()
-          .when('excluded.last_at', '>', eb.ref('receiving_activity.last_at'))
-          .then(eb.ref('excluded.last_at'))
-          .else(eb.ref('receiving_activity.last_at'))
-          .end(),
+        last_at: laterOf('receiving_activity.last_at'),
       })),
     )
     .execute()

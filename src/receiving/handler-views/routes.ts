@@ -73,8 +73,8 @@ const Empty = Type.Object({}, { additionalProperties: false })
 export function handlerRoutes(app: App, parts: HandlerRouteParts): void {
   listRoute(app, parts)
   detailRoute(app, parts)
-  pauseRoute(app, parts)
-  resumeRoute(app, parts)
+  switchRoute(app, parts, 'pause')
+  switchRoute(app, parts, 'resume')
 }
 
 function listRoute(app: App, parts: HandlerRouteParts): void {
@@ -103,45 +103,36 @@ function detailRoute(app: App, parts: HandlerRouteParts): void {
   )
 }
 
-function pauseRoute(app: App, parts: HandlerRouteParts): void {
-  app.post(
-    '/handlers/:id/pause',
-    {
-      config: { access: { scope: 'webhooks:write' }, optionalBody: true },
-      schema: {
-        tags,
-        summary: 'Pause a handler: its events wait until it is resumed',
-        description:
-          'Within two seconds, no process starts it. Running events end. Events that other handlers match too wait for all of them. Events are still accepted.',
-        params: Id,
-        body: Empty,
-        response: { 200: Handler },
-      },
-    },
-    async (request, reply) => {
-      const { id } = request.params
-      await pause(parts, id, auditOrigin(request))
-      return reply.send(await describeOne(parts, id))
-    },
-  )
+interface Switch {
+  summary: string
+  description?: string
+  change: (parts: HandlerRouteParts, id: string, origin: AuditOrigin) => Promise<void>
 }
 
-function resumeRoute(app: App, parts: HandlerRouteParts): void {
+const switches: Readonly<Record<'pause' | 'resume', Switch>> = {
+  pause: {
+    summary: 'Pause a handler: its events wait until it is resumed',
+    description:
+      'Within two seconds, no process starts it. Running events end. Events that other handlers match too wait for all of them. Events are still accepted.',
+    change: pause,
+  },
+  resume: {
+    summary: 'Resume a paused handler, which starts with the events that are due',
+    change: resume,
+  },
+}
+
+function switchRoute(app: App, parts: HandlerRouteParts, name: keyof typeof switches): void {
+  const { change, ...description } = switches[name]
   app.post(
-    '/handlers/:id/resume',
+    `/handlers/:id/${name}`,
     {
       config: { access: { scope: 'webhooks:write' }, optionalBody: true },
-      schema: {
-        tags,
-        summary: 'Resume a paused handler, which starts with the events that are due',
-        params: Id,
-        body: Empty,
-        response: { 200: Handler },
-      },
+      schema: { tags, ...description, params: Id, body: Empty, response: { 200: Handler } },
     },
     async (request, reply) => {
       const { id } = request.params
-      await resume(parts, id, auditOrigin(request))
+      await change(parts, id, auditOrigin(request))
       return reply.send(await describeOne(parts, id))
     },
   )

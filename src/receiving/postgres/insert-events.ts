@@ -6,6 +6,7 @@ import { isUniqueViolation } from '../../storage/unavailable.ts'
 import type { IncomingEvent } from '../queue/incoming.ts'
 import { advanceAll, lockKeys, orderKeysOf } from '../queue/order-keys.ts'
 import type { EventQueue } from '../queue/store.ts'
+import { poolTransaction } from '../../storage/postgres/pool/pool-transaction.ts'
 
 /** Milliseconds that a batch may take by default. After that, the database counts as unavailable. */
 const insertTimeout = 10_000
@@ -126,21 +127,14 @@ async function insertOrdered(
   keys: readonly string[],
   within: number,
 ): Promise<number> {
-  const client = await pool.connect()
-  const query = (text: string) => client.query({ text, values: [keys], query_timeout: within } as QueryConfig)
-  try {
-    await client.query('begin')
+  return poolTransaction(pool, async (client) => {
+    const query = (text: string) =>
+      client.query({ text, values: [keys], query_timeout: within } as QueryConfig)
     await query(lockKeys)
     const inserted = await runInsert(client, insertMissing, events, within)
     await query(advanceAll)
-    await client.query('commit')
-    client.release()
     return inserted
-  } catch (error) {
-    // Closing the connection makes the server roll back.
-    client.release(true)
-    throw error
-  }
+  })
 }
 
 /** The sources of those events of a stored batch that were known before it. */

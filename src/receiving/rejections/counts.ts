@@ -1,5 +1,6 @@
 import type { Tx } from '../../storage/database.ts'
 import type { Reason } from './reasons.ts'
+import { laterOf } from '../later-of.ts'
 
 const dayLength = 86_400_000
 
@@ -49,12 +50,7 @@ export async function writeCounts(tx: Tx, counts: readonly RejectedCount[], unti
       .onConflict((conflict) =>
         conflict.columns(['day', 'source', 'reason']).doUpdateSet((eb) => ({
           count: eb('rejected_counts.count', '+', eb.ref('excluded.count')),
-          last_at: eb
-            .case()
-            .when('excluded.last_at', '>', eb.ref('rejected_counts.last_at'))
-            .then(eb.ref('excluded.last_at'))
-            .else(eb.ref('rejected_counts.last_at'))
-            .end(),
+          last_at: laterOf('rejected_counts.last_at'),
         })),
       )
       .execute()

@@ -1,4 +1,5 @@
 import type { SchemaPart } from './dialect.ts'
+import { publishFloor } from './publish-floor.ts'
 
 /** SQLite counts up nothing but a primary key. On PostgreSQL the primary key is the id, which callers know. */
 const keys = {
@@ -47,28 +48,11 @@ export const audit: SchemaPart = {
     alter sequence audit_log_seq owned by audit_log.seq;
     -- For readers that follow the log.
     create unique index audit_in_order on audit_log (seq);
-
-    -- As events_publish_floor() and events_horizon(), with locks of another class (7227).
-    create function audit_publish_floor() returns trigger language plpgsql as $$
-    declare
-      published boolean;
-    begin
-      published := pg_advisory_xact_lock_shared((7227::bigint << 48)
-        | coalesce(pg_sequence_last_value('audit_log_seq'::regclass), 0)) is null;
-      return null;
-    end $$;
-    create trigger audit_publish_floor before insert on audit_log
-      for each statement execute function audit_publish_floor();
-    create function audit_horizon() returns bigint language plpgsql volatile as $$
-    declare
-      highest bigint;
-      floor bigint;
-    begin
-      highest := coalesce(pg_sequence_last_value('audit_log_seq'::regclass), 0);
-      select min(((classid::bigint << 32) | objid::bigint) & ((1::bigint << 48) - 1)) into floor from pg_locks
-        where locktype = 'advisory' and objsubid = 1 and (classid::bigint >> 16) = 7227
-          and database = (select oid from pg_database where datname = current_database());
-      return least(highest, floor);
-    end $$;
-  `,
+    ${publishFloor({
+      prefix: 'audit',
+      table: 'audit_log',
+      sequence: 'audit_log_seq',
+      lockClass: 7227,
+      readHighest: "highest := coalesce(pg_sequence_last_value('audit_log_seq'::regclass), 0);",
+    })}`,
 }

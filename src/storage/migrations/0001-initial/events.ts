@@ -1,4 +1,5 @@
 import type { SchemaPart } from './dialect.ts'
+import { publishFloor } from './publish-floor.ts'
 
 /**
  * The log of events, and jobs that run over many of them.
@@ -30,34 +31,12 @@ export const events: SchemaPart = {
     -- For the worker that looks for the next step.
     create index jobs_due on jobs (due_at) where status = 'running';
   `,
-  postgres: `
-    -- PostgreSQL gives out ids before the commit, so a lower id can become visible after a higher one
-    -- (docs/adr/0004-event-order.md). Each statement that inserts events first publishes the last id that was given out, as a
-    -- shared advisory lock (class 7226) that its transaction holds to its end: its own ids are higher.
-    -- The assignment is faster than perform or select: PL/pgSQL evaluates an expression that reads no table without a query.
-    create function events_publish_floor() returns trigger language plpgsql as $$
-    declare
-      published boolean;
-    begin
-      published := pg_advisory_xact_lock_shared((7226::bigint << 48)
-        | coalesce(pg_sequence_last_value('events_id_seq'::regclass), 0)) is null;
-      return null;
-    end $$;
-    create trigger events_publish_floor before insert on events
-      for each statement execute function events_publish_floor();
-
-    -- The id up to which no new event can become visible. It reads the sequence first and then the locks. The caller reads
-    -- its events in a later statement, whose snapshot includes everything up to the horizon.
-    create function events_horizon() returns bigint language plpgsql volatile as $$
-    declare
-      highest bigint;
-      floor bigint;
-    begin
-      select case when is_called then last_value else last_value - 1 end into highest from events_id_seq;
-      select min(((classid::bigint << 32) | objid::bigint) & ((1::bigint << 48) - 1)) into floor from pg_locks
-        where locktype = 'advisory' and objsubid = 1 and (classid::bigint >> 16) = 7226
-          and database = (select oid from pg_database where datname = current_database());
-      return least(highest, floor);
-    end $$;
-  `,
+  postgres: publishFloor({
+    prefix: 'events',
+    table: 'events',
+    sequence: 'events_id_seq',
+    lockClass: 7226,
+    readHighest:
+      'select case when is_called then last_value else last_value - 1 end into highest from events_id_seq;',
+  }),
 }

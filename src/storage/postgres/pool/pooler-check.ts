@@ -3,13 +3,11 @@ import type { Client, Pool } from 'pg'
 import { lockSpaces } from '../../advisory-locks.ts'
 import type { Connector } from './connector.ts'
 import { endClient } from '../driver/session-client.ts'
+import { poolTransaction } from './pool-transaction.ts'
 
 /** A pooler does not work with the service. The message tells what to change. */
 export class UnsuitablePooler extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'UnsuitablePooler'
-  }
+  override readonly name = 'UnsuitablePooler'
 }
 
 /** Milliseconds for each statement. */
@@ -90,21 +88,14 @@ export async function requireTransactions(pool: Pool, sessions: Connector): Prom
   }
 }
 
-async function inTransaction(pool: Pool, work: (client: Client) => Promise<void>): Promise<void> {
-  const client = await pool.connect()
-  try {
+function inTransaction(pool: Pool, work: (client: Client) => Promise<void>): Promise<void> {
+  return poolTransaction(pool, work, async (client) => {
     await client.query('begin').catch((error: unknown) => {
       if ((error as { code?: string }).code === protocolViolation)
         throw new UnsuitablePooler(splitsTransactions)
       throw error
     })
-    await work(client)
-    await client.query('commit')
-    client.release()
-  } catch (error) {
-    client.release(true)
-    throw error
-  }
+  })
 }
 
 /** PgBouncer's answer to `begin` with pool_mode = statement. */
