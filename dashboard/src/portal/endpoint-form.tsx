@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { PosternError } from 'postern-client/api'
 import { useState, type FormEvent } from 'react'
+import { bindFields } from '../ui/bind-fields.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog, DialogActions } from '../ui/dialog.tsx'
 import { CheckField, SelectField, TextArea, TextField } from '../ui/fields.tsx'
@@ -67,6 +68,7 @@ export function EndpointForm({
   const queries = useQueryClient()
   const [values, setValues] = useState(() => valuesOf(endpoint))
   const set = (change: Partial<Values>): void => setValues({ ...values, ...change })
+  const { text, check } = bindFields(values, set)
   const save = useMutation({
     mutationFn: () => {
       const body = bodyOf(values)
@@ -97,16 +99,14 @@ export function EndpointForm({
           required
           maxLength={2048}
           placeholder="https://shop.example.com/hooks"
-          value={values.url}
           error={at('url')}
-          onChange={({ target }) => set({ url: target.value })}
+          {...text('url')}
         />
         <TextField
           label="Description (optional)"
           maxLength={1000}
-          value={values.description}
           error={at('description')}
-          onChange={({ target }) => set({ description: target.value })}
+          {...text('description')}
         />
         <EventTypesField
           chosen={values.eventTypes}
@@ -116,32 +116,24 @@ export function EndpointForm({
         <details className="rounded-md border border-line px-3 py-2">
           <summary className="min-h-6 cursor-pointer">More settings</summary>
           <div className="mt-3 flex flex-col gap-4">
-            <SelectField
-              label="Signature"
-              options={signings}
-              value={values.signing}
-              onChange={({ target }) => set({ signing: target.value as Values['signing'] })}
-            />
+            <SelectField label="Signature" options={signings} {...text('signing')} />
             <CheckField
               label="One after the other"
               hint="In the order of the events; one that fails holds up the others."
-              checked={values.ordered}
-              onChange={({ target }) => set({ ordered: target.checked })}
+              {...check('ordered')}
             />
             <TextField
               label="Attempts per second (optional)"
               inputMode="decimal"
-              value={values.rateLimit}
               error={at('rateLimit')}
-              onChange={({ target }) => set({ rateLimit: target.value })}
+              {...text('rateLimit')}
             />
             <TextArea
               label="Headers (optional)"
               rows={3}
               hint="One per line, as Name: value. Credentials are shown as [redacted]."
-              value={values.headers}
               error={at('headers')}
-              onChange={({ target }) => set({ headers: target.value })}
+              {...text('headers')}
             />
           </div>
         </details>

@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import { Status } from '../ui/badge.tsx'
+import { bindFields } from '../ui/bind-fields.ts'
 import { Button } from '../ui/button.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
 import { Empty, Loading, ProblemNotice, Progress } from '../ui/notices.tsx'
@@ -37,6 +38,7 @@ export function Replays({ endpoint }: { endpoint: string }) {
     count.reset()
     setChoice({ ...choice, ...change })
   }
+  const { text } = bindFields(choice, set)
   const submit = (event: FormEvent): void => {
     event.preventDefault()
     count.mutate()
@@ -58,21 +60,10 @@ export function Replays({ endpoint }: { endpoint: string }) {
               { value: 'pending', label: 'pending: waiting' },
               { value: 'cancelled', label: 'cancelled' },
             ]}
-            value={choice.status}
-            onChange={({ target }) => set({ status: target.value as Choice['status'] })}
+            {...text('status')}
           />
-          <TextField
-            label="Created from (optional)"
-            type="datetime-local"
-            value={choice.since}
-            onChange={({ target }) => set({ since: target.value })}
-          />
-          <TextField
-            label="Created before (optional)"
-            type="datetime-local"
-            value={choice.until}
-            onChange={({ target }) => set({ until: target.value })}
-          />
+          <TextField label="Created from (optional)" type="datetime-local" {...text('since')} />
+          <TextField label="Created before (optional)" type="datetime-local" {...text('until')} />
           <Button type="submit" busy={count.isPending}>
             Count
           </Button>

@@ -19,6 +19,34 @@ export interface Column<Row> {
   sort?: { direction: 'asc' | 'desc' | undefined; onSort: () => void }
 }
 
+/** The last column: a button for each row. */
+export function actionColumn<Row>({
+  action,
+  nameOf,
+  isOffered = () => true,
+  onAction,
+}: {
+  /** The text of the buttons, of one or two words. */
+  action: string
+  /** For screen readers, which get the name with the text of the button. */
+  nameOf: (row: Row) => string
+  isOffered?: (row: Row) => boolean
+  onAction: (row: Row) => void
+}): Column<Row> {
+  return {
+    key: 'action',
+    header: <span className="sr-only">Action</span>,
+    width: '8rem',
+    align: 'right',
+    cell: (row) =>
+      isOffered(row) && (
+        <Button small kind="danger" aria-label={`${action} ${nameOf(row)}`} onClick={() => onAction(row)}>
+          {action}
+        </Button>
+      ),
+  }
+}
+
 export interface DataTableProps<Row> {
   /** The name of the table for screen readers. */
   label: string

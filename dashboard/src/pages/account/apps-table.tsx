@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import type { RowOf } from '../../api/answers.ts'
-import { Ago, Button, DataTable, Empty, Time, type Column } from '../../ui/index.ts'
+import { Ago, DataTable, Empty, Time, type Column, actionColumn } from '../../ui/index.ts'
 
 export type AllowedApp = RowOf<'GET /auth/apps'>
 
@@ -61,19 +61,7 @@ function columnsFor(
         lastUsedAt === null ? <span className="text-soft">not signed in</span> : <Ago value={lastUsedAt} />,
     },
     ...(onRemove
-      ? [
-          {
-            key: 'remove',
-            header: <span className="sr-only">Action</span>,
-            width: '7rem',
-            align: 'right' as const,
-            cell: (app: AllowedApp) => (
-              <Button small kind="danger" aria-label={`Remove ${app.name}`} onClick={() => onRemove(app)}>
-                Remove
-              </Button>
-            ),
-          },
-        ]
+      ? [actionColumn({ action: 'Remove', nameOf: ({ name }: AllowedApp) => name, onAction: onRemove })]
       : []),
   ]
 }

@@ -1,5 +1,5 @@
 import type { RowOf } from '../../api/answers.ts'
-import { Ago, Badge, Button, DataTable, Empty, Time, type Column } from '../../ui/index.ts'
+import { Ago, Badge, DataTable, Empty, Time, type Column, actionColumn } from '../../ui/index.ts'
 
 export type Device = RowOf<'GET /auth/sessions'>
 
@@ -55,22 +55,11 @@ function columnsFor(onEnd: (device: Device) => void): Column<Device>[] {
       width: '10.5rem',
       cell: ({ lastSeenAt }) => <Ago value={lastSeenAt} />,
     },
-    {
-      key: 'end',
-      header: <span className="sr-only">Action</span>,
-      width: '7rem',
-      align: 'right',
-      cell: (device) =>
-        !device.current && (
-          <Button
-            small
-            kind="danger"
-            aria-label={`Sign out ${nameOfDevice(device)}`}
-            onClick={() => onEnd(device)}
-          >
-            Sign out
-          </Button>
-        ),
-    },
+    actionColumn({
+      action: 'Sign out',
+      nameOf: nameOfDevice,
+      isOffered: ({ current }) => !current,
+      onAction: onEnd,
+    }),
   ]
 }

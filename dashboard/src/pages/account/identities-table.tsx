@@ -1,5 +1,5 @@
 import type { RowOf } from '../../api/answers.ts'
-import { Ago, Badge, Button, DataTable, Empty, Time, type Column } from '../../ui/index.ts'
+import { Ago, Badge, DataTable, Empty, Time, type Column, actionColumn } from '../../ui/index.ts'
 
 export type Identity = RowOf<'GET /auth/identities'>
 
@@ -62,22 +62,11 @@ function columnsFor(onUnlink: ((identity: Identity) => void) | undefined): Colum
     },
     ...(onUnlink
       ? [
-          {
-            key: 'unlink',
-            header: <span className="sr-only">Action</span>,
-            width: '7rem',
-            align: 'right' as const,
-            cell: (identity: Identity) => (
-              <Button
-                small
-                kind="danger"
-                aria-label={`Unlink ${nameOfIdentity(identity)} of ${identity.provider}`}
-                onClick={() => onUnlink(identity)}
-              >
-                Unlink
-              </Button>
-            ),
-          },
+          actionColumn({
+            action: 'Unlink',
+            nameOf: (identity: Identity) => `${nameOfIdentity(identity)} of ${identity.provider}`,
+            onAction: onUnlink,
+          }),
         ]
       : []),
   ]

@@ -13,6 +13,7 @@ import {
   toast,
   useConfirm,
   type Column,
+  actionColumn,
 } from '../../ui/index.ts'
 import { ShownSecret } from './shown-secret.tsx'
 
@@ -97,20 +98,9 @@ const columnsFor = (onRemove: (secret: Secret) => void): Column<Secret>[] => [
     header: 'Ends',
     cell: ({ expiresAt }) => (expiresAt === null ? 'not yet' : <Time value={expiresAt} />),
   },
-  {
-    key: 'remove',
-    header: <span className="sr-only">Action</span>,
-    width: '7rem',
-    align: 'right',
-    cell: (secret) => (
-      <Button
-        small
-        kind="danger"
-        aria-label={`Remove the secret ${secret.begins}`}
-        onClick={() => onRemove(secret)}
-      >
-        Remove
-      </Button>
-    ),
-  },
+  actionColumn({
+    action: 'Remove',
+    nameOf: ({ begins }) => `the secret ${begins}`,
+    onAction: onRemove,
+  }),
 ]

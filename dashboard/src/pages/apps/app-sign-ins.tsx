@@ -4,7 +4,6 @@ import type { AppDetail, RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   Ago,
-  Button,
   DataTable,
   Empty,
   ProblemNotice,
@@ -13,6 +12,7 @@ import {
   toast,
   useConfirm,
   type Column,
+  actionColumn,
 } from '../../ui/index.ts'
 
 type SignIn = RowOf<'GET /clients/{id}/sign-ins'>
@@ -91,15 +91,5 @@ const columnsFor = (onEnd: (signIn: SignIn) => void): Column<SignIn>[] => [
     width: '10.5rem',
     cell: ({ lastSeenAt }) => <Ago value={lastSeenAt} />,
   },
-  {
-    key: 'end',
-    header: <span className="sr-only">Action</span>,
-    width: '7rem',
-    align: 'right',
-    cell: (signIn) => (
-      <Button small kind="danger" aria-label={`Sign out ${nameOf(signIn)}`} onClick={() => onEnd(signIn)}>
-        Sign out
-      </Button>
-    ),
-  },
+  actionColumn({ action: 'Sign out', nameOf, onAction: onEnd }),
 ]

@@ -1,17 +1,16 @@
 import { Link, getRouteApi } from '@tanstack/react-router'
-import { useState, type FormEvent } from 'react'
 import type { RowOf } from '../../api/answers.ts'
 import { addressOf, api } from '../../api/client.ts'
 import {
   Ago,
-  Button,
   DataTable,
   Empty,
+  OpenByName,
   Page,
   ProblemNotice,
+  SearchField,
   Section,
   Status,
-  TextField,
   formatPercent,
   type Column,
 } from '../../ui/index.ts'
@@ -82,18 +81,17 @@ export function ListPage() {
       description="The owners that subscribers name. Each manages its own subscribers in the portal."
     >
       <div className="mb-4 grid items-end gap-3 sm:grid-cols-2">
-        <TextField
+        <SearchField
           label="Text in the name"
-          type="search"
-          value={q ?? ''}
-          onChange={({ target }) =>
-            void navigate({
-              search: (before) => ({ ...before, q: target.value || undefined }),
-              replace: true,
-            })
-          }
+          value={q}
+          onSearch={(text) => void navigate({ search: (before) => ({ ...before, q: text }), replace: true })}
         />
-        <OpenByName />
+        {/* A customer without subscribers is in no list, but can get a link. */}
+        <OpenByName
+          label="A new customer"
+          placeholder="acme"
+          onOpen={(owner) => void navigate({ to: '/customers/$owner', params: { owner } })}
+        />
       </div>
       {pages.error && <ProblemNotice error={pages.error} retry={pages.retry} />}
       <Section flush>
@@ -123,28 +121,5 @@ export function ListPage() {
         />
       </Section>
     </Page>
-  )
-}
-
-/** A customer without subscribers is in no list, but can get a link. */
-function OpenByName() {
-  const [name, setName] = useState('')
-  const navigate = route.useNavigate()
-  const open = (event: FormEvent): void => {
-    event.preventDefault()
-    if (name.trim() !== '') void navigate({ to: '/customers/$owner', params: { owner: name.trim() } })
-  }
-  return (
-    <form onSubmit={open} className="flex items-end gap-2">
-      <div className="flex-1">
-        <TextField
-          label="A new customer"
-          placeholder="acme"
-          value={name}
-          onChange={({ target }) => setName(target.value)}
-        />
-      </div>
-      <Button type="submit">Open</Button>
-    </form>
   )
 }

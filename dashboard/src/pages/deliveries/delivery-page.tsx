@@ -21,6 +21,7 @@ import {
 import { Attempt, isSuccess } from './attempt.tsx'
 import { curlOf, type DeliveryDetail } from './curl.ts'
 import { DeliveryStatus, linkLook } from './delivery-table.tsx'
+import { CustomerFact } from '../customers/customer-fact.tsx'
 
 const route = getRouteApi('/deliveries/$id')
 /** Milliseconds between two reads while an attempt is expected, and otherwise. */
@@ -103,13 +104,7 @@ function About({ delivery }: { delivery: DeliveryDetail }) {
             {subscriberUrl}
           </Link>
         </Fact>
-        {owner !== null && (
-          <Fact name="Customer">
-            <Link to="/customers/$owner" params={{ owner }} className={linkLook}>
-              {owner}
-            </Link>
-          </Fact>
-        )}
+        <CustomerFact owner={owner} />
         <Fact name="Event id">
           <CopyValue value={eventId} label="Copy the event id" />{' '}
           <span className="text-soft">number {event}</span>

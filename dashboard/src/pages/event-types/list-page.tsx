@@ -1,15 +1,14 @@
 import { Link, getRouteApi } from '@tanstack/react-router'
 import type { RowOf } from '../../api/answers.ts'
-import { useState, type FormEvent } from 'react'
 import {
   Badge,
-  Button,
   DataTable,
   Empty,
+  OpenByName,
   Page,
   ProblemNotice,
+  SearchField,
   Section,
-  TextField,
   type Column,
 } from '../../ui/index.ts'
 import { linkLook } from '../deliveries/delivery-table.tsx'
@@ -84,18 +83,17 @@ export function ListPage() {
     <Page title="Event types" description="What your product can send, for the developers of subscribers.">
       {error && <ProblemNotice error={error} retry={() => void refetch()} />}
       <div className="mb-4 grid items-end gap-3 sm:grid-cols-2">
-        <TextField
+        <SearchField
           label="Text in type or description"
-          type="search"
           value={q}
-          onChange={({ target }) =>
-            void navigate({
-              search: (before) => ({ ...before, q: target.value || undefined }),
-              replace: true,
-            })
-          }
+          onSearch={(text) => void navigate({ search: (before) => ({ ...before, q: text }), replace: true })}
         />
-        <EmitOther />
+        {/* Types that are not declared are in no list, but can be emitted. */}
+        <OpenByName
+          label="Another type to emit"
+          placeholder="order.paid"
+          onOpen={(type) => void navigate({ to: '/event-types/$type', params: { type } })}
+        />
       </div>
       <Section flush>
         <DataTable
@@ -116,28 +114,5 @@ export function ListPage() {
         </Section>
       )}
     </Page>
-  )
-}
-
-/** Types that are not declared are in no list, but can be emitted. */
-function EmitOther() {
-  const [type, setType] = useState('')
-  const navigate = route.useNavigate()
-  const open = (event: FormEvent): void => {
-    event.preventDefault()
-    if (type.trim() !== '') void navigate({ to: '/event-types/$type', params: { type: type.trim() } })
-  }
-  return (
-    <form onSubmit={open} className="flex items-end gap-2">
-      <div className="flex-1">
-        <TextField
-          label="Another type to emit"
-          placeholder="order.paid"
-          value={type}
-          onChange={({ target }) => setType(target.value)}
-        />
-      </div>
-      <Button type="submit">Open</Button>
-    </form>
   )
 }

@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { api } from '../../api/client.ts'
 import { startOf, useRange } from '../../layout/time-range.ts'
 import {
@@ -12,10 +11,10 @@ import {
   formatNumber,
   formatPercent,
 } from '../../ui/index.ts'
-import { linkLook } from '../deliveries/delivery-table.tsx'
 import { HealthChart } from './health-chart.tsx'
 import { describeTypes } from './list-page.tsx'
 import { meaningOf, type Subscriber } from './types.ts'
+import { CustomerFact } from '../customers/customer-fact.tsx'
 
 /** How the subscriber does, and what it is. */
 export function OverviewTab({ subscriber }: { subscriber: Subscriber }) {
@@ -40,13 +39,7 @@ export function OverviewTab({ subscriber }: { subscriber: Subscriber }) {
       <Health id={id} />
       <Section title="About">
         <Facts>
-          {owner !== null && (
-            <Fact name="Customer">
-              <Link to="/customers/$owner" params={{ owner }} className={linkLook}>
-                {owner}
-              </Link>
-            </Fact>
-          )}
+          <CustomerFact owner={owner} />
           <Fact name="Event types">
             {operational ? `operational: ${describeTypes(eventTypes)}` : describeTypes(eventTypes)}
           </Fact>

@@ -9,6 +9,7 @@ import {
   Section,
   SelectField,
   TextField,
+  bindFields,
   formatNumber,
 } from '../../ui/index.ts'
 import { ReplayJobs } from './replay-jobs.tsx'
@@ -42,6 +43,7 @@ export function ReplaysTab({ id }: { id: string }) {
     setFields({ ...fields, ...change })
     count.reset()
   }
+  const { text } = bindFields(fields, set)
   const total = count.data?.total
   const error = count.error ?? start.error
   return (
@@ -57,29 +59,10 @@ export function ReplaysTab({ id }: { id: string }) {
             count.mutate()
           }}
         >
-          <SelectField
-            label="Which"
-            options={which}
-            value={fields.status}
-            onChange={({ target }) => set({ status: target.value })}
-          />
-          <TextField
-            label="Event type (optional)"
-            value={fields.eventType}
-            onChange={({ target }) => set({ eventType: target.value })}
-          />
-          <TextField
-            label="Created since (optional)"
-            type="datetime-local"
-            value={fields.since}
-            onChange={({ target }) => set({ since: target.value })}
-          />
-          <TextField
-            label="Created before (optional)"
-            type="datetime-local"
-            value={fields.until}
-            onChange={({ target }) => set({ until: target.value })}
-          />
+          <SelectField label="Which" options={which} {...text('status')} />
+          <TextField label="Event type (optional)" {...text('eventType')} />
+          <TextField label="Created since (optional)" type="datetime-local" {...text('since')} />
+          <TextField label="Created before (optional)" type="datetime-local" {...text('until')} />
           <TextField
             label="Per second, at most (optional)"
             type="number"
@@ -87,8 +70,7 @@ export function ReplaysTab({ id }: { id: string }) {
             max="10000"
             step="any"
             hint="Default: as fast as the receiver accepts them."
-            value={fields.rate}
-            onChange={({ target }) => set({ rate: target.value })}
+            {...text('rate')}
           />
           <div className="flex flex-wrap items-center gap-3 sm:col-span-2">
             <Button type="submit" busy={count.isPending}>

@@ -10,6 +10,7 @@ import {
   SelectField,
   TextArea,
   TextField,
+  bindFields,
   toast,
 } from '../../ui/index.ts'
 import { EventTypeField } from './event-type-field.tsx'
@@ -77,6 +78,7 @@ interface Part {
 }
 
 function WhatItGets({ form, set, subscriber: { owner } }: Part & { subscriber: Subscriber }) {
+  const { text, check } = bindFields(form, set)
   return (
     <Section title="What it gets">
       <div className="grid max-w-3xl gap-4">
@@ -85,22 +87,11 @@ function WhatItGets({ form, set, subscriber: { owner } }: Part & { subscriber: S
           type="url"
           required
           hint="Stored headers are removed if scheme, host or port change."
-          value={form.url}
-          onChange={({ target }) => set({ url: target.value })}
+          {...text('url')}
         />
-        <TextField
-          label="Description"
-          value={form.description}
-          onChange={({ target }) => set({ description: target.value })}
-        />
+        <TextField label="Description" {...text('description')} />
         <EventTypeField value={form.eventTypes} onChange={(eventTypes) => set({ eventTypes })} />
-        <TextArea
-          label="Conditions on the data"
-          rows={3}
-          hint={conditionsHint}
-          value={form.conditions}
-          onChange={({ target }) => set({ conditions: target.value })}
-        />
+        <TextArea label="Conditions on the data" rows={3} hint={conditionsHint} {...text('conditions')} />
         <TextField
           label="Customer"
           hint="Fixed: its deliveries and secrets belong to the owner."
@@ -111,8 +102,7 @@ function WhatItGets({ form, set, subscriber: { owner } }: Part & { subscriber: S
           label="Operational"
           hint="It gets only the events about deliveries and subscribers."
           disabled={owner !== null}
-          checked={form.operational}
-          onChange={({ target }) => set({ operational: target.checked })}
+          {...check('operational')}
         />
       </div>
     </Section>
@@ -120,6 +110,7 @@ function WhatItGets({ form, set, subscriber: { owner } }: Part & { subscriber: S
 }
 
 function HowItIsSent({ form, set }: Part) {
+  const { text, check } = bindFields(form, set)
   return (
     <Section title="How it is sent" description="An empty field selects the default of the service.">
       <div className="grid max-w-3xl gap-4 sm:grid-cols-2">
@@ -129,16 +120,14 @@ function HowItIsSent({ form, set }: Part) {
           min="0.1"
           max="300"
           step="any"
-          value={form.timeout}
-          onChange={({ target }) => set({ timeout: target.value })}
+          {...text('timeout')}
         />
         <TextField
           label="Attempts at the same time"
           type="number"
           min="1"
           max="100"
-          value={form.concurrency}
-          onChange={({ target }) => set({ concurrency: target.value })}
+          {...text('concurrency')}
         />
         <TextField
           label="Attempts per second, at most"
@@ -146,30 +135,21 @@ function HowItIsSent({ form, set }: Part) {
           min="0.01"
           max="10000"
           step="any"
-          value={form.rateLimit}
-          onChange={({ target }) => set({ rateLimit: target.value })}
+          {...text('rateLimit')}
         />
         <TextField
           label="Retry schedule"
           hint="Seconds before each attempt, the first included, separated by commas: 0, 5, 300"
-          value={form.retrySchedule}
-          onChange={({ target }) => set({ retrySchedule: target.value })}
+          {...text('retrySchedule')}
         />
         <div className="sm:col-span-2">
-          <TextArea
-            label="Additional headers"
-            rows={3}
-            hint={headersHint}
-            value={form.headers}
-            onChange={({ target }) => set({ headers: target.value })}
-          />
+          <TextArea label="Additional headers" rows={3} hint={headersHint} {...text('headers')} />
         </div>
         <div className="sm:col-span-2">
           <CheckField
             label="In order"
             hint="One delivery at a time, in the order of emission. A failed one delays the others."
-            checked={form.ordered}
-            onChange={({ target }) => set({ ordered: target.checked })}
+            {...check('ordered')}
           />
         </div>
       </div>
@@ -178,20 +158,15 @@ function HowItIsSent({ form, set }: Part) {
 }
 
 function HowItIsSigned({ form, set }: Part) {
+  const { text, check } = bindFields(form, set)
   return (
     <Section title="How it is signed">
       <div className="grid max-w-3xl gap-4">
-        <SelectField
-          label="Signatures"
-          options={signings}
-          value={form.signing}
-          onChange={({ target }) => set({ signing: target.value as SettingsForm['signing'] })}
-        />
+        <SelectField label="Signatures" options={signings} {...text('signing')} />
         <CheckField
           label="HTTP message signatures"
           hint="Signs by RFC 9421 as well, with the same keys."
-          checked={form.httpSignature}
-          onChange={({ target }) => set({ httpSignature: target.checked })}
+          {...check('httpSignature')}
         />
       </div>
     </Section>

@@ -17,6 +17,7 @@ import {
   toast,
   useConfirm,
   type Column,
+  actionColumn,
 } from '../../ui/index.ts'
 import { CreateKeyDialog } from './create-key-dialog.tsx'
 import { wide } from './scopes.ts'
@@ -167,16 +168,10 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
     width: '6rem',
     cell: (key) => <Status value={stateOf(key)} />,
   },
-  {
-    key: 'actions',
-    header: <span className="sr-only">Actions</span>,
-    width: '8rem',
-    align: 'right',
-    cell: (key) =>
-      key.revokedAt === null && (
-        <Button small kind="danger" aria-label={`Revoke ${key.name}`} onClick={() => revoke(key)}>
-          Revoke…
-        </Button>
-      ),
-  },
+  actionColumn({
+    action: 'Revoke',
+    nameOf: ({ name }) => name,
+    isOffered: ({ revokedAt }) => revokedAt === null,
+    onAction: revoke,
+  }),
 ]
