@@ -8,7 +8,7 @@ export function outboundCalls({ deliveries, subscribers, now }: Shape): PageCall
     paths: times((index) => `/deliveries?limit=50&${query(index)}`),
   })
   const someSubscriber = (index: number): string => idOf((index * 37) % subscribers)
-  const statuses = ['pending', 'delivered', 'dead', 'cancelled']
+  const statuses = ['pending', 'delivered', 'dead']
   const classes = ['2xx', '4xx', '5xx', 'none']
   const owners: [string, (index: number) => string][] = [
     ['the largest owner', () => largestOwner],

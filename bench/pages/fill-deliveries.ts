@@ -18,10 +18,10 @@ export async function fillDeliveries(database: Database, shape: Shape): Promise<
   const event = '(n / 4) * 4 + 3'
   const subscriber = `((n / 4) * 7 + (n % 4) * 501) % ${subscribers}`
   const status = `case when ${isDown(subscriber)} or n % 97 = 0 then 'dead' when n % 1009 = 1 then 'pending'
-    when n % 2003 = 3 then 'cancelled' else 'delivered' end`
-  const attempts = `case when ${status} in ('dead', 'pending') then 3 when ${status} = 'cancelled' then 0 else 1 end`
+    else 'delivered' end`
+  const attempts = `case when ${status} in ('dead', 'pending') then 3 else 1 end`
   const at = timeOf(shape, events, event)
-  const attempt = (number: number, where: string) => ({
+  const attempt = (number: number, where = 'true') => ({
     into: 'attempts (delivery, number, at, duration_ms, status, error, failure, request_headers, response_headers, response_body)',
     values: `n + 1, ${number}, ${at} + ${number * 1000}, 20 + n % 900,
       case when ${status} = 'delivered' then 200 else ${oneOf(['503', '404', '', '500'], 'n / 100')} end,
@@ -38,7 +38,7 @@ export async function fillDeliveries(database: Database, shape: Shape): Promise<
       values: `n + 1, ${event} + 1, ${subscriberId(database, subscriber)}, ${status}, ${attempts}, ${at} + ${big(20 * day)}, ${at},
         case when ${status} <> 'pending' then ${at} + 900 end`,
     },
-    attempt(1, `${status} <> 'cancelled'`),
+    attempt(1),
     attempt(2, `${status} in ('dead', 'pending')`),
     attempt(3, `${status} in ('dead', 'pending')`),
   ])

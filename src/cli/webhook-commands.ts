@@ -86,7 +86,7 @@ export function webhookCommands(program: Command): void {
     .option('--error <text>', 'only events whose last error holds this text')
     .option(
       '--status <status>',
-      'deliveries: dead (default), delivered or cancelled; events: failed (default) or retrying',
+      'deliveries: dead (default), pending or delivered; events: failed (default) or retrying',
     )
     .option('--rate <number>', 'at most so many deliveries per second to each subscriber')
     .option('--dry-run', 'only count')

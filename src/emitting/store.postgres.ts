@@ -103,7 +103,7 @@ const readFirst = `
   ) due where due.due_at <= $1`
 
 // A delivery with another nonce is not updated: it belongs to another event, since the database was restored (docs/adr/0029).
-// A delivery that was replayed or cancelled during the attempt keeps its status. A success is applied even if another process
+// A delivery that was replayed during the attempt keeps its status. A success is applied even if another process
 // recorded an attempt meanwhile, unless the delivery was replayed since.
 const complete = {
   name: 'emitting_complete',

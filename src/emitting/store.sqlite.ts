@@ -51,7 +51,7 @@ const firstPending = `select * from (
 ) where due_at <= ?`
 
 // A delivery with another nonce is not updated: it belongs to another event, since the file was replaced (docs/adr/0029).
-// A delivery that was replayed or cancelled during the attempt keeps its status. A success is applied even if another process
+// A delivery that was replayed during the attempt keeps its status. A success is applied even if another process
 // recorded an attempt meanwhile, unless the delivery was replayed since.
 const finish = `
   update deliveries set attempts = attempts + 1, status = case when status = 'pending' then ?2 else status end,

@@ -28,7 +28,6 @@ export const statusDirections: Readonly<Record<EventStatus, 'received' | 'emitte
   processed: 'received',
   failed: undefined,
   delivered: 'emitted',
-  cancelled: 'emitted',
   unsubscribed: 'emitted',
 }
 const statuses = Object.keys(statusDirections) as EventStatus[]

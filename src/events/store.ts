@@ -2,10 +2,10 @@ import type { EventQueueStatus } from '../storage/tables.ts'
 
 /**
  * The status of an event. Received: `pending`, `retrying` (failed at least once, waits for a retry), `blocked`, `processed` or
- * `failed`. Emitted: `failed` if a delivery is dead; else `pending` if one is pending; else `delivered`; else `cancelled`;
+ * `failed`. Emitted: `failed` if a delivery is dead; else `pending` if one is pending; else `delivered`;
  * `unsubscribed` without deliveries.
  */
-export type EventStatus = EventQueueStatus | 'retrying' | 'delivered' | 'cancelled' | 'unsubscribed'
+export type EventStatus = EventQueueStatus | 'retrying' | 'delivered' | 'unsubscribed'
 
 export interface EventRow {
   id: number
@@ -37,7 +37,6 @@ export const statusExpression = `(case
   when exists (select 1 from deliveries d where d.event = e.id and d.status = 'dead') then 'failed'
   when exists (select 1 from deliveries d where d.event = e.id and d.status = 'pending') then 'pending'
   when exists (select 1 from deliveries d where d.event = e.id and d.status = 'delivered') then 'delivered'
-  when exists (select 1 from deliveries d where d.event = e.id) then 'cancelled'
   else 'unsubscribed' end)`
 
 export const columns = `e.id, e.event_id, e.type, e.direction, e.source, e.created_at, ${statusExpression} as status`

@@ -21,8 +21,13 @@ interface Page {
 
 const hour = 3_600_000
 const begin = Date.parse('2026-03-01T00:00:00Z')
-const statuses = ['delivered', 'delivered', 'dead', 'pending', 'cancelled'] as const
-const responses = { delivered: 204, dead: 503, pending: null, cancelled: 404 } as const
+const outcomes = [
+  ['delivered', 204],
+  ['delivered', 204],
+  ['dead', 503],
+  ['dead', 404],
+  ['pending', null],
+] as const
 const types = ['order.paid', 'order.sent', 'user.left']
 
 onEachEngine('deliveries of all subscribers', (engine) => {
@@ -40,7 +45,8 @@ onEachEngine('deliveries of all subscribers', (engine) => {
     await service.database.transaction(async (tx) => {
       for (let n = 1; n <= 60; n += 1) {
         const at = begin + n * hour
-        const [type, status] = [types[n % 3]!, statuses[n % 5]!]
+        const type = types[n % 3]!
+        const [status, lastStatus] = outcomes[n % 5]!
         const { id: event } = await tx
           .insertInto('events')
           .values({
@@ -75,7 +81,6 @@ onEachEngine('deliveries of all subscribers', (engine) => {
             })
             .returning('id')
             .executeTakeFirstOrThrow()
-          const lastStatus = responses[status]
           await tx
             .insertInto('attempts')
             .values({
@@ -152,12 +157,10 @@ onEachEngine('deliveries of all subscribers', (engine) => {
   test('each filter, alone and with others', async () => {
     const { subscriberId } = expected[0]!
     const filters: [Record<string, string>, (row: Row & { at: number }) => boolean][] = [
-      ...['pending', 'delivered', 'dead', 'cancelled'].map(
-        (status): [Record<string, string>, (row: Row) => boolean] => [
-          { status },
-          (row) => row.status === status,
-        ],
-      ),
+      ...['pending', 'delivered', 'dead'].map((status): [Record<string, string>, (row: Row) => boolean] => [
+        { status },
+        (row) => row.status === status,
+      ]),
       [{ subscriber: subscriberId }, (row) => row.subscriberId === subscriberId],
       [{ owner: 'acme' }, (row) => row.owner === 'acme'],
       [{ owner: '' }, (row) => row.owner === null],

@@ -216,11 +216,11 @@ onEachEngine('store', (engine) => {
     const { id, deliveries } = await subscriberWith(10)
     const [first] = await read(id, 10)
     await database.transaction((tx) =>
-      tx.updateTable('deliveries').set({ status: 'cancelled' }).where('id', '=', deliveries[0]!).execute(),
+      tx.updateTable('deliveries').set({ status: 'dead' }).where('id', '=', deliveries[0]!).execute(),
     )
     await store.complete([completion(first!)])
     const row = await rowOf(deliveries[0]!)
-    assert.deepEqual([row.status, row.attempts], ['cancelled', 1])
+    assert.deepEqual([row.status, row.attempts], ['dead', 1])
   })
 
   test('ordered: returns only the first pending delivery, and only when it is due', async () => {

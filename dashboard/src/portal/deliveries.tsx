@@ -10,7 +10,7 @@ import { DeliveryDrawer } from './delivery-drawer.tsx'
 import { goTo, usePlace, type Place } from './place.ts'
 import { PortalProblem } from './without-link.tsx'
 
-const statuses = [{ value: '', label: 'all' }, 'pending', 'delivered', 'dead', 'cancelled']
+const statuses = [{ value: '', label: 'all' }, 'pending', 'delivered', 'dead']
 
 const columnsOf = (place: Place): readonly Column<Delivery>[] => [
   { key: 'time', header: 'Time', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },

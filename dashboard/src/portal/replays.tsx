@@ -9,7 +9,7 @@ import { Section } from '../ui/page.tsx'
 import { formatNumber, Time } from '../ui/time.tsx'
 import { api } from './client.ts'
 
-type Choice = { status: 'dead' | 'delivered' | 'pending' | 'cancelled'; since: string; until: string }
+type Choice = { status: 'dead' | 'delivered' | 'pending'; since: string; until: string }
 
 const bodyOf = ({ status, since, until }: Choice) => ({
   status,
@@ -58,7 +58,6 @@ export function Replays({ endpoint }: { endpoint: string }) {
               { value: 'dead', label: 'dead: given up' },
               { value: 'delivered', label: 'delivered' },
               { value: 'pending', label: 'pending: waiting' },
-              { value: 'cancelled', label: 'cancelled' },
             ]}
             {...text('status')}
           />

@@ -22,12 +22,7 @@ export interface DeliverySearch extends DeliveryFilter {
   responseClass?: ResponseClass
 }
 
-export const deliveryStatuses = [
-  'pending',
-  'delivered',
-  'dead',
-  'cancelled',
-] as const satisfies readonly DeliveryStatus[]
+export const deliveryStatuses = ['pending', 'delivered', 'dead'] as const satisfies readonly DeliveryStatus[]
 
 /** The response to the newest attempt; `none`: no response came. */
 export const responseClasses = ['2xx', '3xx', '4xx', '5xx', 'none'] as const

@@ -147,9 +147,9 @@ function indexOf(status: OpenStatus | undefined, ofSubscriber: boolean): Index |
       where: `status = 'pending'`,
     }
   return {
-    name: 'deliveries_ended_of_subscriber',
-    columns: ['subscriber_id', 'status'],
-    where: `status in ('dead', 'cancelled')`,
+    name: 'deliveries_dead_of_subscriber',
+    columns: ['subscriber_id'],
+    where: `status = 'dead'`,
   }
 }
 

@@ -36,7 +36,7 @@ export interface SourceParts {
 /** Before the newest delivery. */
 export const newest: Place = { event: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER }
 /** Without a success, so that an index has them. */
-const openStatuses = ['pending', 'dead', 'cancelled'] as const
+const openStatuses = ['pending', 'dead'] as const
 /** The most subscribers of an owner whose deliveries are searched: the newest ones. */
 const mostSubscribers = 1_000
 /** The most events that one statement examines. */

@@ -63,7 +63,7 @@ export interface SubscriberSecretsTable {
   expires_at: number | null
 }
 
-export type DeliveryStatus = 'pending' | 'delivered' | 'dead' | 'cancelled'
+export type DeliveryStatus = 'pending' | 'delivered' | 'dead'
 
 export interface DeliveriesTable {
   id: Generated<number>

@@ -22,7 +22,6 @@ const statuses = [
   { value: 'pending', label: 'Pending' },
   { value: 'delivered', label: 'Delivered' },
   { value: 'dead', label: 'Dead: given up' },
-  { value: 'cancelled', label: 'Cancelled' },
 ]
 const responses = [
   { value: '', label: 'Any response' },

@@ -7,7 +7,7 @@ import { usePages } from '../deliveries/use-pages.ts'
 const route = getRouteApi('/subscribers/$id')
 const statuses = [
   { value: '', label: 'Any status' },
-  ...['pending', 'delivered', 'dead', 'cancelled'].map((value) => ({ value, label: value })),
+  ...['pending', 'delivered', 'dead'].map((value) => ({ value, label: value })),
 ]
 
 /** What was sent to one subscriber, newest first. */

@@ -20,7 +20,6 @@ const which = [
   { value: 'dead', label: 'Dead: given up' },
   { value: 'pending', label: 'Pending: waiting for a retry, send now' },
   { value: 'delivered', label: 'Delivered, once more' },
-  { value: 'cancelled', label: 'Cancelled' },
 ]
 
 /** Sending many deliveries again: which, how many, how fast; and what became of it. */

@@ -436,17 +436,17 @@ export interface Calls {
   /** The deliveries of all subscribers, newest first */
   'GET /deliveries': {
     query?: { status?: string | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined; subscriber?: string | undefined; owner?: string | undefined; eventId?: string | undefined; response?: string | undefined }
-    answer: { data: ({ id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead" | "cancelled"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null; subscriberUrl: string; owner: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
+    answer: { data: ({ id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null; subscriberUrl: string; owner: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** The owners of subscribers, by name */
   'GET /owners': {
     query?: { q?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
-    answer: { data: ({ owner: string; subscribers: number; states: { active: number; idle: number; failing: number; paused: number; disabled: number }; delivered: number; failed: number; successRate: number | null; lastDelivery: { id: number; status: "pending" | "delivered" | "dead" | "cancelled"; createdAt: string } | null; linkExpiresAt: string | null; sessionExpiresAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
+    answer: { data: ({ owner: string; subscribers: number; states: { active: number; idle: number; failing: number; paused: number; disabled: number }; delivered: number; failed: number; successRate: number | null; lastDelivery: { id: number; status: "pending" | "delivered" | "dead"; createdAt: string } | null; linkExpiresAt: string | null; sessionExpiresAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** One owner with the states of its subscribers, the last day and its access to the portal */
   'GET /owners/{owner}': {
     params: { owner: string }
-    answer: { owner: string; subscribers: number; states: { active: number; idle: number; failing: number; paused: number; disabled: number }; delivered: number; failed: number; successRate: number | null; lastDelivery: { id: number; status: "pending" | "delivered" | "dead" | "cancelled"; createdAt: string } | null; linkExpiresAt: string | null; sessionExpiresAt: string | null }
+    answer: { owner: string; subscribers: number; states: { active: number; idle: number; failing: number; paused: number; disabled: number }; delivered: number; failed: number; successRate: number | null; lastDelivery: { id: number; status: "pending" | "delivered" | "dead"; createdAt: string } | null; linkExpiresAt: string | null; sessionExpiresAt: string | null }
   }
   /** The brand of one owner's portal */
   'GET /owners/{owner}/brand': {
@@ -500,22 +500,22 @@ export interface Calls {
   'GET /subscribers/{id}/deliveries': {
     params: { id: string }
     query?: { status?: string | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
-    answer: { data: ({ id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead" | "cancelled"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
+    answer: { data: ({ id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** One delivery with its attempts */
   'GET /deliveries/{id}': {
     params: { id: string }
-    answer: { id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead" | "cancelled"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null; subscriberUrl: string; owner: string | null; payload: string; payloadBytes: number; attempts: ({ number: number; at: string; url: string | null; status: number | null; durationMs: number; phases: { reused: boolean; dns: number | null; connect: number | null; tls: number | null; firstByte: number | null; total: number } | null; error: string | null; failure: string | null; advice: string | null; requestHeaders: Record<string, string>; signature: string | null; responseHeaders: Record<string, string> | null; responseBody: string | null })[] }
+    answer: { id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null; subscriberUrl: string; owner: string | null; payload: string; payloadBytes: number; attempts: ({ number: number; at: string; url: string | null; status: number | null; durationMs: number; phases: { reused: boolean; dns: number | null; connect: number | null; tls: number | null; firstByte: number | null; total: number } | null; error: string | null; failure: string | null; advice: string | null; requestHeaders: Record<string, string>; signature: string | null; responseHeaders: Record<string, string> | null; responseBody: string | null })[] }
   }
   /** Send a delivery again, with the same event id; one that waits for its next attempt is attempted now */
   'POST /deliveries/{id}/replay': {
     params: { id: string }
-    answer: { id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead" | "cancelled"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null }
+    answer: { id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null }
   }
   /** Send many deliveries again; without a status, the dead ones. Returns a job */
   'POST /subscribers/{id}/replay': {
     params: { id: string }
-    body?: { status?: "pending" | "delivered" | "dead" | "cancelled" | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; dryRun?: boolean | undefined; rate?: number | undefined }
+    body?: { status?: "pending" | "delivered" | "dead" | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; dryRun?: boolean | undefined; rate?: number | undefined }
     answer: { total: number } | { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
   }
   /** Jobs that replay deliveries or reprocess events, newest first */
@@ -590,22 +590,22 @@ export interface Calls {
   'GET /portal/subscribers/{id}/deliveries': {
     params: { id: string }
     query?: { status?: string | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
-    answer: { data: ({ id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead" | "cancelled"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
+    answer: { data: ({ id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** One delivery with its attempts */
   'GET /portal/deliveries/{id}': {
     params: { id: string }
-    answer: { id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead" | "cancelled"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null; subscriberUrl: string; owner: string | null; payload: string; payloadBytes: number; attempts: ({ number: number; at: string; url: string | null; status: number | null; durationMs: number; phases: { reused: boolean; dns: number | null; connect: number | null; tls: number | null; firstByte: number | null; total: number } | null; error: string | null; failure: string | null; advice: string | null; requestHeaders: Record<string, string>; signature: string | null; responseHeaders: Record<string, string> | null; responseBody: string | null })[] }
+    answer: { id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null; subscriberUrl: string; owner: string | null; payload: string; payloadBytes: number; attempts: ({ number: number; at: string; url: string | null; status: number | null; durationMs: number; phases: { reused: boolean; dns: number | null; connect: number | null; tls: number | null; firstByte: number | null; total: number } | null; error: string | null; failure: string | null; advice: string | null; requestHeaders: Record<string, string>; signature: string | null; responseHeaders: Record<string, string> | null; responseBody: string | null })[] }
   }
   /** Send a delivery again, with the same event id; one that waits for its next attempt is attempted now */
   'POST /portal/deliveries/{id}/replay': {
     params: { id: string }
-    answer: { id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead" | "cancelled"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null }
+    answer: { id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null }
   }
   /** Send many deliveries again; without a status, the dead ones. Returns a job */
   'POST /portal/subscribers/{id}/replay': {
     params: { id: string }
-    body?: { status?: "pending" | "delivered" | "dead" | "cancelled" | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; dryRun?: boolean | undefined; rate?: number | undefined }
+    body?: { status?: "pending" | "delivered" | "dead" | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; dryRun?: boolean | undefined; rate?: number | undefined }
     answer: { total: number } | { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
   }
   /** The newest twenty bulk replays of a subscriber, newest first */

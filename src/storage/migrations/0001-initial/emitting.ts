@@ -58,8 +58,7 @@ export const emitting: SchemaPart = {
     -- For deliveries of one status across subscribers. Without the delivered ones, so that the usual delivery writes it once.
     create index deliveries_open on deliveries (status, id) where status <> 'delivered';
     -- For the deliveries of a subscriber that were given up. deliveries_in_order has those that wait.
-    create index deliveries_ended_of_subscriber on deliveries (subscriber_id, status, id)
-      where status in ('dead', 'cancelled');
+    create index deliveries_dead_of_subscriber on deliveries (subscriber_id, id) where status = 'dead';
     -- For the state and the deliveries of an event.
     create index deliveries_of_event on deliveries (event, status);
     -- For the failed events of the log. Only a delivery that is given up writes to it.
