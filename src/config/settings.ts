@@ -1,6 +1,7 @@
 import { leastConnections } from '../storage/postgres/pool/connection-counts.ts'
 import * as read from './readers.ts'
 import { readSpoolUrl } from './spool-url.ts'
+import { defaultRetrySchedule } from '../runtime/retry-schedule.ts'
 
 interface Setting<T> {
   /** The name in the environment. */
@@ -18,8 +19,6 @@ interface Setting<T> {
 }
 
 const setting = <T>(definition: Setting<T>): Setting<T> => definition
-
-const retrySchedule = '0,5,300,1800,7200,18000,36000,50400,72000,86400'
 
 /**
  * All settings: name, type, default, description and whether they are secret. The validation at the start, the redacted log
@@ -128,7 +127,7 @@ export const settings = {
   emitRetrySchedule: setting({
     env: 'EMIT_RETRY_SCHEDULE',
     read: read.schedule,
-    default: retrySchedule,
+    default: defaultRetrySchedule,
     description:
       'Seconds before each attempt of a delivery, the first included; after the last, it is dead-lettered.',
   }),
@@ -176,7 +175,7 @@ export const settings = {
   handlerRetrySchedule: setting({
     env: 'HANDLER_RETRY_SCHEDULE',
     read: read.schedule,
-    default: retrySchedule,
+    default: defaultRetrySchedule,
     description:
       'Seconds before each attempt of a handler of received events, the first included; after the last, the event has failed.',
   }),

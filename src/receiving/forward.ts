@@ -1,7 +1,7 @@
 import type { Clock } from '../runtime/clock.ts'
 import { HmacKey } from '../crypto/hmac.ts'
 import type { OutboundAgent } from '../network/outbound-agent.ts'
-import { readRetryAfter } from '../network/retry.ts'
+import { readRetryAfter } from '../network/retry-after.ts'
 import type { Handler, ReceivedEvent } from './config.ts'
 
 export interface ForwardRequest {

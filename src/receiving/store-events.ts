@@ -4,7 +4,7 @@ import { openEventQueue } from './queue/event-queue.ts'
 import { Fallback } from './spool/fallback.ts'
 import { measureSpool } from './spool/metrics.ts'
 import { AbortBroadcast } from '../runtime/abort-broadcast.ts'
-import type { EventQueue, Mark } from './queue/store.ts'
+import type { EventQueue, ProcessedMarker } from './queue/store.ts'
 import type { ReceivingParts } from './parts.ts'
 
 /** The event queue, and what stores events into it. */
@@ -57,7 +57,7 @@ export function attemptParts(
   store: EventQueue,
 ) {
   return {
-    transactions: database.share<Mark>((tx, marks) => store.mark(tx, marks)),
+    transactions: database.share<ProcessedMarker>((tx, marks) => store.markProcessed(tx, marks)),
     aborts: new AbortBroadcast(),
     clock,
     log,

@@ -5,7 +5,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { openEventQueue } from '../../src/receiving/queue/event-queue.ts'
 import type { IncomingEvent } from '../../src/receiving/queue/incoming.ts'
 import { ClaimLost } from '../../src/receiving/worker/interruptions.ts'
-import type { ClaimedEvent, EventQueue, Mark } from '../../src/receiving/queue/store.ts'
+import type { ClaimedEvent, EventQueue, ProcessedMarker } from '../../src/receiving/queue/store.ts'
 import type { Database, SharedTransactions } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
@@ -20,19 +20,19 @@ onEachEngine('leases on received events', (engine) => {
   let home: TestDatabase
   let database: Database
   let queue: EventQueue
-  let sharing: SharedTransactions<Mark>
+  let sharing: SharedTransactions<ProcessedMarker>
 
   before(async () => {
     home = await engine.createDatabase()
     database = await openDatabase(home.url)
     await migrate(database)
     queue = openEventQueue({ database, clock: systemClock, onError: unexpected, onClaimerError: unexpected })
-    sharing = database.share((tx, marks) => queue.mark(tx, marks))
-    await queue.attend({ lost: () => undefined, freed: () => undefined })
+    sharing = database.share((tx, marks) => queue.markProcessed(tx, marks))
+    await queue.acquireSession({ lost: () => undefined, freed: () => undefined })
     await queue.insert(Array.from({ length: 3 }, (_, index) => incoming(`e${index}`, now - 30 + index)))
   })
   after(async () => {
-    await queue.leave(true)
+    await queue.releaseSession(true)
     await queue.close()
     await database.close()
     await home.drop()

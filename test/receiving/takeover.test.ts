@@ -132,16 +132,16 @@ test('a claim of a dead process that commits after the takeover is taken over, t
   const [dead, alive] = [open(first), open(second)]
   const client = await second.pool.connect()
   try {
-    await dead.attend({ lost: () => undefined, freed: () => undefined })
+    await dead.acquireSession({ lost: () => undefined, freed: () => undefined })
     const claim = dead.newClaim()
     const [number] = claim.split(':')
     await dead.insert([late])
     await client.query('begin')
     await client.query('update event_queue set claim = $1, leased_until = $2', [claim, Date.now() + 600_000])
-    await dead.leave(false)
+    await dead.releaseSession(false)
     await dead.close()
     let freed = 0
-    await alive.attend({ lost: () => undefined, freed: () => (freed += 1) })
+    await alive.acquireSession({ lost: () => undefined, freed: () => (freed += 1) })
     await eventually(async () => {
       const { rowCount } = await second.pool.query('select from event_queue_claimers where id = $1', [number])
       return rowCount === 0
@@ -153,7 +153,7 @@ test('a claim of a dead process that commits after the takeover is taken over, t
     assert.deepEqual(rows, [{ claim: null }])
   } finally {
     client.release()
-    await alive.leave(true)
+    await alive.releaseSession(true)
     await alive.close()
     await Promise.all([first.close(), second.close()])
     await home.drop()

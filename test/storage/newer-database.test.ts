@@ -6,7 +6,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { openEventQueue } from '../../src/receiving/queue/event-queue.ts'
 import type { IncomingEvent } from '../../src/receiving/queue/incoming.ts'
 import { ClaimLost } from '../../src/receiving/worker/interruptions.ts'
-import type { ClaimedEvent, Mark } from '../../src/receiving/queue/store.ts'
+import type { ClaimedEvent, ProcessedMarker } from '../../src/receiving/queue/store.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import type { Migration } from '../../src/storage/migrations/migration.ts'
 import { migrations } from '../../src/storage/migrations/index.ts'
@@ -193,7 +193,7 @@ test(
     try {
       await migrate(database)
       const queue = openEventQueue(parts)
-      await queue.attend({ lost: () => undefined, freed: () => undefined })
+      await queue.acquireSession({ lost: () => undefined, freed: () => undefined })
       const now = Date.now()
       const kind = { source: 'provider', type: 'work' }
       const incoming = (eventId: string): IncomingEvent => ({
@@ -215,7 +215,7 @@ test(
       await queue.insert([incoming('after')])
       assert.deepEqual(await claim(), [])
 
-      const sharing = database.share((tx, marks: readonly Mark[]) => queue.mark(tx, marks))
+      const sharing = database.share((tx, marks: readonly ProcessedMarker[]) => queue.markProcessed(tx, marks))
       const options = { timeLimit: 9_000, turnLimit: 9_000, onTimeLimit: () => undefined, share: 'test' }
       const part = sharing.begin({ alone: true, ...options })
       const { event, claim: held } = before!
@@ -232,7 +232,7 @@ test(
         { event_id: 'before', claim: `${id}:before-migration` },
         { event_id: 'after', claim: null },
       ])
-      await queue.leave(true)
+      await queue.releaseSession(true)
       await queue.close()
     } finally {
       await newer.close()

@@ -1,4 +1,4 @@
-import { nextDelay } from '../../network/retry.ts'
+import { nextDelay } from '../../runtime/retry-schedule.ts'
 import type { Random } from '../../runtime/clock.ts'
 import type { AttemptResult } from './attempt.ts'
 

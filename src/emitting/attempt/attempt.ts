@@ -14,7 +14,7 @@ import {
   type FailureKind,
 } from './failures.ts'
 import { httpSignatureHeaders } from './http-signature.ts'
-import { readRetryAfter } from '../../network/retry.ts'
+import { readRetryAfter } from '../../network/retry-after.ts'
 import { signatures, type SigningKey } from './signature.ts'
 import type { AttemptRecord, EventPayload } from '../store.ts'
 

@@ -8,7 +8,7 @@ import type { FlowsTable } from '../../storage/tables.ts'
 import type { AppRequest } from './app-sign-ins.ts'
 import type { AuthenticationDemands } from './authorization-request.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
-import { consumeFlow, insertFlow } from './flow-store.ts'
+import { consumeFlow, insertFlow } from './single-use-state.ts'
 import { deleteExpired } from '../../storage/delete-expired.ts'
 
 const contextOf = sealedColumns.flowVerifier.context

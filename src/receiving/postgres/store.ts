@@ -1,29 +1,23 @@
 import { randomUUID } from 'node:crypto'
-import { CompiledQuery } from 'kysely'
 import type { QueryResultRow } from 'pg'
 import type { Clock } from '../../runtime/clock.ts'
 import { lockSpaces } from '../../storage/advisory-locks.ts'
 import type { PostgresDatabase } from '../../storage/database.ts'
-import { ClosingStatement } from '../../storage/closing-statement.ts'
-import { encodeArrays, type Column } from '../../storage/postgres/driver/array-encoder.ts'
 import { openClaimSessions, type ClaimerList } from '../../storage/postgres/session/claim-session.ts'
 import { Claimer } from '../../storage/postgres/session/claimer.ts'
-import { bounded, prepare } from '../../storage/postgres/driver/statement.ts'
+import { bounded } from '../../storage/postgres/driver/statement.ts'
 import { anyForeignMigration } from '../../storage/schema-watch.ts'
 import { translateError } from '../../storage/unavailable.ts'
-import { ClaimLost } from '../worker/interruptions.ts'
-import { advance } from '../queue/advance.ts'
-import { orderKeysOf } from '../queue/order-keys.ts'
 import {
   mostLookedAt,
   type ClaimedEvent,
   type EventQueue,
   type Kind,
-  type Mark,
   type PendingKind,
 } from '../queue/store.ts'
 import { eventInserter } from './insert-events.ts'
 import { postgresSlots } from './slots.ts'
+import { markProcessed } from './mark-processed.ts'
 
 /** Each step is one index seek, regardless of the number of rows between two kinds. */
 const pendingKindsStatement = `
@@ -78,15 +72,6 @@ const claimStatement = `
     events.created_at as "receivedAt", claimed.attempts, claimed.attempts_before as "attemptsBefore",
     claimed.order_key as "orderKey"
   from claimed join events on events.id = claimed.event order by claimed.event`
-
-const markStatement = `
-  update event_queue set status = 'processed', processed_at = mark.at, claim = null, leased_until = null
-  from unnest($1::bigint[], $2::text[], $3::bigint[]) as mark (event, claim, at)
-  where event_queue.event = mark.event and event_queue.claim = mark.claim and status = 'pending'`
-
-/** The same, but fails with division_by_zero unless it changes $4 rows: the commit was sent together with it. */
-const markAllStatement = `
-  with marked as (${markStatement} returning 1) select 1 / (count(*) = $4)::integer as held from marked`
 
 const releaseAllButStatement = `
   update event_queue set claim = null, leased_until = null, attempts = attempts - 1
@@ -161,7 +146,7 @@ export function postgresEventQueue(parts: PostgresEventQueueParts): EventQueue {
         wanted.map(({ count }) => count),
         wanted.map(({ until }) => until),
       ]),
-    mark,
+    markProcessed,
     async releaseAllBut(held) {
       await rows('event_queue_release_all_but', releaseAllButStatement, [
         String(claimer.id),
@@ -169,31 +154,8 @@ export function postgresEventQueue(parts: PostgresEventQueueParts): EventQueue {
         held.map(({ claim }) => claim),
       ])
     },
-    attend: (listener) => claimer.start(listener),
-    leave: (clean) => claimer.close(clean),
+    acquireSession: (listener) => claimer.start(listener),
+    releaseSession: (clean) => claimer.close(clean),
     close: () => Promise.resolve(),
   }
 }
-
-/** In the order of the parameters of `markStatement`. */
-const markColumns: readonly Column<Mark>[] = [
-  { kind: 'bigints', read: ({ event }) => event },
-  { kind: 'texts', read: ({ claim }) => claim },
-  { kind: 'bigints', read: ({ at }) => at },
-]
-
-const mark: EventQueue['mark'] = async (tx, marks) => {
-  const values = encodeArrays(marks, markColumns)
-  const keys = orderKeysOf(marks)
-  if (keys.length === 0) {
-    const query = prepare(CompiledQuery.raw(markAllStatement, [...values, marks.length]))
-    return new ClosingStatement(query, (error) => (isDivisionByZero(error) ? new ClaimLost() : error))
-  }
-  const { numAffectedRows } = await tx.executeQuery(CompiledQuery.raw(markStatement, values))
-  if (numAffectedRows !== BigInt(marks.length)) throw new ClaimLost()
-  await advance('postgres', tx, keys)
-  return undefined
-}
-
-/** https://www.postgresql.org/docs/current/errcodes-appendix.html */
-const isDivisionByZero = (error: unknown): boolean => (error as { code?: string }).code === '22012'

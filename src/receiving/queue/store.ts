@@ -47,7 +47,7 @@ export interface Wanted extends Kind {
 export const mostLookedAt = 500
 
 /** The marker of a processed event. `at` is in milliseconds since 1970. */
-export interface Mark {
+export interface ProcessedMarker {
   readonly event: number
   readonly claim: string
   readonly at: number
@@ -74,7 +74,7 @@ export interface EventQueue {
    * Must be called before the first claim, and again if it fails. Releases the claims of processes that have ended; on PostgreSQL
    * also those of each process that ends later.
    */
-  attend(listener: ClaimListener): Promise<void>
+  acquireSession(listener: ClaimListener): Promise<void>
   /**
    * Returns the id of a new claim. Writes for an event must name the claim that holds it.
    * @throws StorageUnavailable while other processes could consider this one dead
@@ -87,7 +87,7 @@ export interface EventQueue {
    * commit.
    * @throws ClaimLost if another claim holds one of the events; the returned statement may fail with it too
    */
-  mark(tx: Tx, marks: readonly Mark[]): Promise<ClosingStatement | undefined>
+  markProcessed(tx: Tx, marks: readonly ProcessedMarker[]): Promise<ClosingStatement | undefined>
   /**
    * Releases all claims of this process except `held`: a database that was restored to an earlier state may hold claims that this
    * process has ended. Only on PostgreSQL; nothing can restore an SQLite file under a running process.
@@ -98,6 +98,6 @@ export interface EventQueue {
    * Must be called after the last claim has ended.
    * @param clean whether this process holds no event; otherwise other processes release its events, as those of a process that died
    */
-  leave(clean: boolean): Promise<void>
+  releaseSession(clean: boolean): Promise<void>
   close(): Promise<void>
 }

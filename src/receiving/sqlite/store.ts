@@ -1,9 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { CompiledQuery } from 'kysely'
 import type { SqliteConnection } from '../../storage/sqlite/connection.ts'
-import { ClaimLost } from '../worker/interruptions.ts'
-import { advance } from '../queue/advance.ts'
-import { orderKeysOf } from '../queue/order-keys.ts'
 import {
   mostLookedAt,
   type ClaimedEvent,
@@ -13,6 +9,7 @@ import {
   type Wanted,
 } from '../queue/store.ts'
 import { EventInserter, type EventInserterParts } from './event-inserter.ts'
+import { markProcessed } from './mark-processed.ts'
 
 // Two statements: for (source, type) > (?, ?), SQLite first reads all rows that are equal, the whole backlog (measured: 17 ms).
 const nextTypePending = `
@@ -34,10 +31,8 @@ const claimDue = `
   ) returning event, claim, source, event_id as eventId, type, attempts, attempts_before as attemptsBefore,
     order_key as orderKey`
 const readPayload = 'select payload, headers, created_at as receivedAt from events where id = ?'
-const markOne = `
-  update event_queue set status = 'processed', processed_at = ?, claim = null, leased_until = null where event = ? and claim = ? and status = 'pending'`
 /** Releases the claims of processes that ended: one process works on a file. */
-export const giveBackAll = `update event_queue set claim = null, leased_until = null where status = 'pending' and claim is not null`
+export const releaseAllClaims = `update event_queue set claim = null, leased_until = null where status = 'pending' and claim is not null`
 
 type Payload = Pick<ClaimedEvent, 'payload' | 'headers' | 'receivedAt'>
 
@@ -59,13 +54,13 @@ export function sqliteEventQueue(parts: EventInserterParts): EventQueue {
       database.batch('work', (connection) =>
         wanted.flatMap((kind) => claimKind(connection, kind, claim, now)),
       ),
-    mark,
+    markProcessed,
     // Claims from before the start are those of a process that ended.
-    async attend() {
+    async acquireSession() {
       inserter.start()
-      await database.batch('work', (connection) => connection.run(giveBackAll))
+      await database.batch('work', (connection) => connection.run(releaseAllClaims))
     },
-    leave: () => Promise.resolve(),
+    releaseSession: () => Promise.resolve(),
     close: () => inserter.close(),
   }
 }
@@ -93,13 +88,4 @@ function claimKind(
     .all<Omit<ClaimedEvent, keyof Payload>>(claimDue, [claim, until, source, type, now, now, count])
     .toSorted((a, b) => a.event - b.event)
     .map((row) => Object.assign(row, connection.get<Payload>(readPayload, [row.event])!))
-}
-
-const mark: EventQueue['mark'] = async (tx, marks) => {
-  for (const { event, claim, at } of marks) {
-    const { numAffectedRows } = await tx.executeQuery(CompiledQuery.raw(markOne, [at, event, claim]))
-    if (numAffectedRows !== 1n) throw new ClaimLost()
-  }
-  await advance('sqlite', tx, orderKeysOf(marks))
-  return undefined
 }

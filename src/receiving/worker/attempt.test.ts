@@ -6,7 +6,7 @@ import { attempt, type AttemptParts } from './attempt.ts'
 import { HandlerTimeout, WaitedForTransaction } from './interruptions.ts'
 import { plansOver } from '../handlers/plan.ts'
 import { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
-import type { ClaimedEvent, Mark } from '../queue/store.ts'
+import type { ClaimedEvent, ProcessedMarker } from '../queue/store.ts'
 
 const timeout = 1_500
 
@@ -48,7 +48,7 @@ async function endOf(isWaiting: boolean, waited: number): Promise<unknown> {
     },
     within: <T>(work: () => T): T => work(),
     rollback: () => Promise.resolve(),
-  } as unknown as SavepointScope<Mark>
+  } as unknown as SavepointScope<ProcessedMarker>
   const parts: AttemptParts = {
     transactions: { begin: () => scope },
     clock: {

@@ -14,7 +14,7 @@ import {
 import type { Plan } from '../handlers/plan.ts'
 import { receivedEvent } from './received-event.ts'
 import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
-import type { ClaimedEvent, Mark } from '../queue/store.ts'
+import type { ClaimedEvent, ProcessedMarker } from '../queue/store.ts'
 
 /** Milliseconds that one handler may delay the others that share its transaction. */
 export const turnLimit = 250
@@ -23,7 +23,7 @@ export const turnLimit = 250
 export type EmitWithin = (tx: Tx, events: readonly EmittedEvent[], causedBy: number) => Promise<unknown>
 
 export interface AttemptParts {
-  transactions: SharedTransactions<Mark>
+  transactions: SharedTransactions<ProcessedMarker>
   clock: Clock
   log: Log
   emitWithin: EmitWithin
@@ -107,7 +107,7 @@ export interface LogOfHandlers {
 
 export interface HandlerRun {
   readonly plan: Plan
-  readonly scope: SavepointScope<Mark>
+  readonly scope: SavepointScope<ProcessedMarker>
   readonly aborted: LazySignal
   /** Ends the run at a time limit. */
   readonly end: (reason: Error) => void

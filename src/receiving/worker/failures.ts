@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import type { Random } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
-import { nextDelay } from '../../network/retry.ts'
+import { nextDelay } from '../../runtime/retry-schedule.ts'
 import { advance } from '../queue/advance.ts'
 import { InvalidPayload } from '../handlers/declared-payload.ts'
 import { askedToWait } from '../forward.ts'

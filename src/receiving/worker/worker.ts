@@ -129,7 +129,7 @@ export class HandlerWorker implements Worker {
     deadline.removeEventListener('abort', abort)
     await this.#settleAtTheEnd()
     // Other processes take over what is still claimed.
-    await this.#parts.store.leave(!this.#unsettled.any)
+    await this.#parts.store.releaseSession(!this.#unsettled.any)
     await this.#parts.close()
   }
 
@@ -200,7 +200,7 @@ export class HandlerWorker implements Worker {
 
   async #openSession(): Promise<void> {
     if (this.#hasSession) return
-    await this.#parts.store.attend({
+    await this.#parts.store.acquireSession({
       lost: () => {
         this.#rounds.sessionLost()
         this.#groups.clear()

@@ -1,6 +1,6 @@
 import type { Database, BeforeCommit, SharedTransactions } from '../../../src/storage/database.ts'
 import type { IncomingEvent } from '../../../src/receiving/queue/incoming.ts'
-import type { EventQueue, Mark } from '../../../src/receiving/queue/store.ts'
+import type { EventQueue, ProcessedMarker } from '../../../src/receiving/queue/store.ts'
 import type { LocalSignals } from '../../../src/storage/signals.ts'
 
 /** A database as one process has it. */
@@ -8,7 +8,7 @@ export interface Engine {
   readonly database: Database
   readonly store: EventQueue
   readonly signals: LocalSignals
-  share(beforeCommit: BeforeCommit<Mark>): SharedTransactions<Mark>
+  share(beforeCommit: BeforeCommit<ProcessedMarker>): SharedTransactions<ProcessedMarker>
   /** Stores what was received. @throws when it is not known whether it was stored. */
   keep(events: readonly IncomingEvent[]): Promise<void>
   /** The process is no more: what it had open is rolled back. */

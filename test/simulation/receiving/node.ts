@@ -5,7 +5,7 @@ import { reprocessStep } from '../../../src/receiving/failed/reprocess.ts'
 import { withoutGroups } from '../../../src/receiving/failure-groups/tally.ts'
 import type { IncomingEvent } from '../../../src/receiving/queue/incoming.ts'
 import { AbortBroadcast } from '../../../src/runtime/abort-broadcast.ts'
-import type { Mark } from '../../../src/receiving/queue/store.ts'
+import type { ProcessedMarker } from '../../../src/receiving/queue/store.ts'
 import { neverPaused } from '../../../src/receiving/handlers/paused.ts'
 import { HandlerWorker } from '../../../src/receiving/worker/worker.ts'
 import { StorageUnavailable } from '../../../src/storage/unavailable.ts'
@@ -49,7 +49,9 @@ export class ServiceNode {
     this.#worker = new HandlerWorker({
       database: engine.database,
       store: engine.store,
-      transactions: engine.share((tx, marks: readonly Mark[]) => engine.store.mark(tx, marks)),
+      transactions: engine.share((tx, marks: readonly ProcessedMarker[]) =>
+        engine.store.markProcessed(tx, marks),
+      ),
       aborts: new AbortBroadcast(),
       clock: process,
       random: () => chance.next(),

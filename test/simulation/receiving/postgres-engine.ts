@@ -21,7 +21,7 @@ import type { IncomingEvent } from '../../../src/receiving/queue/incoming.ts'
 import { orderKeysOf } from '../../../src/receiving/queue/order-keys.ts'
 import { insertEvents } from '../../../src/receiving/sqlite/insert-events.ts'
 import { sqliteEventQueue } from '../../../src/receiving/sqlite/store.ts'
-import type { Mark } from '../../../src/receiving/queue/store.ts'
+import type { ProcessedMarker } from '../../../src/receiving/queue/store.ts'
 import { simulatedClaimSessions } from './claimers.ts'
 import { ConnectionLost, latency, Refused } from './faults.ts'
 import type { Engine } from './engine.ts'
@@ -124,19 +124,19 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
       kindsAtWork: (kinds, now) => ask(() => queue.kindsAtWork(kinds, now)),
       newClaim: () => `${claimer.id}:${world.newName('claim')}`,
       claim: (wanted, claim, now) => ask(() => queue.claim(wanted, claim, now)),
-      async mark(tx, marks) {
+      async markProcessed(tx, marks) {
         // The check of the claims is the real one of SQLite, the locks of the keys are PostgreSQL's.
-        await queue.mark(
+        await queue.markProcessed(
           tx,
           marks.map((mark) => ({ ...mark, orderKey: null })),
         )
         await advance('postgres', tx, orderKeysOf(marks))
       },
-      attend: (listener) => claimer.start(listener),
-      leave: (clean) => claimer.close(clean),
+      acquireSession: (listener) => claimer.start(listener),
+      releaseSession: (clean) => claimer.close(clean),
       close: () => Promise.resolve(),
     },
-    share: (beforeCommit: BeforeCommit<Mark>) =>
+    share: (beforeCommit: BeforeCommit<ProcessedMarker>) =>
       new SharedTransactionQueue({
         engine: 'postgres',
         open: postgresTransactions({ pool: handlersPool, shares, answerWithin: 30_000, together: oneByOne }),

@@ -14,10 +14,10 @@ import type {
   TransactionOptions,
   Tx,
 } from '../../../src/storage/database.ts'
-import { giveBackAll, sqliteEventQueue } from '../../../src/receiving/sqlite/store.ts'
+import { releaseAllClaims, sqliteEventQueue } from '../../../src/receiving/sqlite/store.ts'
 import { insertEvents } from '../../../src/receiving/sqlite/insert-events.ts'
 import type { IncomingEvent } from '../../../src/receiving/queue/incoming.ts'
-import type { Mark } from '../../../src/receiving/queue/store.ts'
+import type { ProcessedMarker } from '../../../src/receiving/queue/store.ts'
 import { commitFailure, StatementFailed } from './faults.ts'
 import type { Engine } from './engine.ts'
 import { StoredTransaction, type Answer } from './storage.ts'
@@ -167,12 +167,12 @@ export function sqliteEngine(world: World, process: VirtualProcess): Engine {
       ...store,
       newClaim: () => world.newName(process.name),
       // The real one starts a thread that stores what is received; this is what else it does.
-      attend: async () => {
-        await batch('work', (connection) => connection.run(giveBackAll))
+      acquireSession: async () => {
+        await batch('work', (connection) => connection.run(releaseAllClaims))
       },
       close: () => Promise.resolve(),
     },
-    share: (beforeCommit: BeforeCommit<Mark>) =>
+    share: (beforeCommit: BeforeCommit<ProcessedMarker>) =>
       new SharedTransactionQueue({
         engine: 'sqlite',
         open: sqliteTransactions(connection, gate, begin),

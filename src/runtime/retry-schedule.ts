@@ -1,4 +1,7 @@
-import type { Random } from '../runtime/clock.ts'
+import type { Random } from './clock.ts'
+
+/** Seconds before each attempt of a delivery or of a handler, unless a setting or a subscriber has another schedule. */
+export const defaultRetrySchedule = '0,5,300,1800,7200,18000,36000,50400,72000,86400'
 
 /** The longest wait that a Retry-After can cause: 24 hours. */
 export const longestRetryAfter = 86_400_000
@@ -21,13 +24,4 @@ export function nextDelay(
   if (planned === undefined) return undefined
   const jittered = Math.round(planned * (1 - spread + 2 * spread * random()))
   return Math.max(jittered, Math.min(Math.max(0, retryAfter), longestRetryAfter))
-}
-
-/** Parses Retry-After (RFC 9110, section 10.2.3), seconds or a date. Returns milliseconds from `now`. */
-export function readRetryAfter(header: string | undefined, now: number): number | undefined {
-  if (header === undefined) return undefined
-  if (/^\s*\d{1,10}\s*$/.test(header)) return Number(header) * 1000
-  // Date.parse accepts many other forms; an HTTP date begins with the name of a day.
-  const at = /^\s*[A-Z][a-z]{2,8},? /.test(header) ? Date.parse(header) : Number.NaN
-  return Number.isNaN(at) ? undefined : Math.max(0, at - now)
 }

@@ -1,0 +1,8 @@
+/** Parses Retry-After (RFC 9110, section 10.2.3), seconds or a date. Returns milliseconds from `now`. */
+export function readRetryAfter(header: string | undefined, now: number): number | undefined {
+  if (header === undefined) return undefined
+  if (/^\s*\d{1,10}\s*$/.test(header)) return Number(header) * 1000
+  // Date.parse accepts many other forms; an HTTP date begins with the name of a day.
+  const at = /^\s*[A-Z][a-z]{2,8},? /.test(header) ? Date.parse(header) : Number.NaN
+  return Number.isNaN(at) ? undefined : Math.max(0, at - now)
+}
