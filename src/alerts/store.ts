@@ -11,8 +11,8 @@ export type SendingRow = Omit<AlertSendingsTable, 'attempts'> & { attempts: numb
 export const evaluateEvery = 15_000
 /** Milliseconds that a condition must be gone before its end is told, so that one that comes and goes is told once. */
 export const settlesIn = 60_000
-/** Milliseconds that a message is kept. */
-const kept = 30 * 86_400_000
+/** Milliseconds after which a message is deleted. */
+const retention = 30 * 86_400_000
 /** Milliseconds that one attempt may take before another process repeats it. */
 const claimTime = 60_000
 /** Milliseconds before each further attempt. */
@@ -227,7 +227,7 @@ export async function sweepSendings(tx: Tx, now: number): Promise<void> {
   const old = tx
     .selectFrom('alert_sendings')
     .select('id')
-    .where('created_at', '<', now - kept)
+    .where('created_at', '<', now - retention)
     .where('status', '!=', 'pending')
     .orderBy('created_at')
     .limit(perSweep)

@@ -1,4 +1,4 @@
-import { withKeptSecrets } from '../config/generated-secrets.ts'
+import { withStoredSecrets } from '../config/generated-secrets.ts'
 import { shownSettings } from '../config/shown-settings.ts'
 import { fault } from '../diagnostics/finding.ts'
 import { Report } from './report.ts'
@@ -15,7 +15,7 @@ export async function checkConfig(): Promise<void> {
   report.tell(checkSettings(inspected))
   const { databaseUrl } = inspected.configuration
   try {
-    if (databaseUrl !== undefined) withKeptSecrets({ ...inspected.configuration, databaseUrl })
+    if (databaseUrl !== undefined) withStoredSecrets({ ...inspected.configuration, databaseUrl })
   } catch (error) {
     report.tell([fault('secrets', (error as Error).message)])
   }

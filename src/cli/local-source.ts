@@ -1,4 +1,4 @@
-import { withKeptSecrets } from '../config/generated-secrets.ts'
+import { withStoredSecrets } from '../config/generated-secrets.ts'
 import { isSensitiveHeader } from '../telemetry/redaction.ts'
 import { secretAt, type Scheme } from '../receiving/schemes/scheme.ts'
 import { readSources } from '../receiving/sources.ts'
@@ -24,7 +24,7 @@ export async function localSources(): Promise<ReadonlyMap<string, Scheme>> {
   const { config, configuration } = await inspectConfiguration()
   const { databaseUrl } = configuration
   const { webhookSecrets } =
-    databaseUrl === undefined ? configuration : withKeptSecrets({ ...configuration, databaseUrl })
+    databaseUrl === undefined ? configuration : withStoredSecrets({ ...configuration, databaseUrl })
   const given = config?.receiving?.sources
   const sources = new Map(readSources(given, { webhookSecrets: webhookSecrets ?? ['none'] }))
   if (!webhookSecrets && !given?.['provider']?.hasSecret) sources.delete('provider')

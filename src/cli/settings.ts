@@ -1,13 +1,13 @@
 import { inspectEnvironment, readEnvironment, type Configuration } from '../config/environment.ts'
-import { secretsFile, withKeptSecrets } from '../config/generated-secrets.ts'
+import { secretsFile, withStoredSecrets } from '../config/generated-secrets.ts'
 
 /**
- * What commands beside the service work with: the environment and, in demo mode, the secrets that the service keeps.
+ * What commands beside the service work with: the environment and, in demo mode, the secrets that the service has stored.
  * Nothing is generated, and the configuration module is not loaded.
  * @throws ConfigurationError
  */
 export function readSettings(env = process.env): Configuration {
-  return withKeptSecrets(readEnvironment(env))
+  return withStoredSecrets(readEnvironment(env))
 }
 
 export interface ClientSettings {
@@ -27,7 +27,7 @@ export function readClientSettings(env = process.env): ClientSettings {
   const { baseUrl, port = 3000, databaseUrl, production } = configuration
   const demo = production === false && databaseUrl !== undefined
   const { webhookSecrets, adminApiKey } = demo
-    ? withKeptSecrets({ ...configuration, databaseUrl })
+    ? withStoredSecrets({ ...configuration, databaseUrl })
     : configuration
   return {
     service: baseUrl ?? `http://127.0.0.1:${port}`,

@@ -16,7 +16,7 @@ type Secretive = Pick<Configuration, 'databaseUrl' | 'masterSecrets' | 'webhookS
 export interface CompletedConfiguration {
   configuration: Configuration
   /** The secrets that were read from the file, not from the environment. */
-  kept: SecretName[]
+  stored: SecretName[]
   /** Whether the file was created by this call. */
   fresh: boolean
 }
@@ -27,14 +27,14 @@ export interface CompletedConfiguration {
  * @throws ConfigurationError if the file exists and is invalid.
  */
 export function withGeneratedSecrets(configuration: Configuration): CompletedConfiguration {
-  if (!lacksSecrets(configuration)) return { configuration, kept: [], fresh: false }
+  if (!lacksSecrets(configuration)) return { configuration, stored: [], fresh: false }
   const file = secretsFile(configuration.databaseUrl)
   const found = readSecrets(file)
   return { ...complete(configuration, found ?? makeSecrets(file)), fresh: found === undefined }
 }
 
 /** Like withGeneratedSecrets, but generates none: secrets that the file lacks stay missing. */
-export function withKeptSecrets<C extends Secretive>(configuration: C): C {
+export function withStoredSecrets<C extends Secretive>(configuration: C): C {
   const found = lacksSecrets(configuration) ? readSecrets(secretsFile(configuration.databaseUrl)) : undefined
   return found ? complete(configuration, found).configuration : configuration
 }
@@ -46,11 +46,11 @@ function lacksSecrets({ production, masterSecrets, webhookSecrets, adminApiKey }
 function complete<C extends Secretive>(
   configuration: C,
   secrets: Secrets,
-): { configuration: C; kept: SecretName[] } {
-  const kept: SecretName[] = []
+): { configuration: C; stored: SecretName[] } {
+  const stored: SecretName[] = []
   const take = <T>(given: T | undefined, name: SecretName, wrap: (value: string) => T): T => {
     if (given !== undefined) return given
-    kept.push(name)
+    stored.push(name)
     return wrap(secrets[name])
   }
   const { masterSecrets, webhookSecrets, adminApiKey } = configuration
@@ -61,7 +61,7 @@ function complete<C extends Secretive>(
       webhookSecrets: take(webhookSecrets, 'WEBHOOK_SECRET', (value) => [value]),
       adminApiKey: take(adminApiKey, 'ADMIN_API_KEY', (value) => value),
     },
-    kept,
+    stored,
   }
 }
 

@@ -1,5 +1,5 @@
 import { inspectEnvironment, redacted, type Configuration } from './environment.ts'
-import { secretsFile, withKeptSecrets } from './generated-secrets.ts'
+import { secretsFile, withStoredSecrets } from './generated-secrets.ts'
 import { companions, providerPrefixes } from './providers.ts'
 import type { Environment } from './readers.ts'
 import { settings } from './settings.ts'
@@ -33,7 +33,8 @@ export function shownSettings(source: SettingsSource): ShownSettings {
   const { env } = source
   const { configuration, faults } = inspectEnvironment(env)
   const { databaseUrl } = configuration
-  const read = databaseUrl === undefined ? configuration : withKeptSecrets({ ...configuration, databaseUrl })
+  const read =
+    databaseUrl === undefined ? configuration : withStoredSecrets({ ...configuration, databaseUrl })
   const values = redacted(read as Configuration)
   const shown = Object.values(settings).map((setting): ShownSetting => {
     const { env: name, description } = setting

@@ -45,7 +45,7 @@ function forSources(baseUrl: string, sources: readonly string[]): string[] {
 }
 
 /** Commands that work with the source, the subscriber and the lists that are always there. */
-function forProvider({ configuration, kept, fresh, baseUrl, secretsFile, keyFile }: BannerParts): string[] {
+function forProvider({ configuration, stored, fresh, baseUrl, secretsFile, keyFile }: BannerParts): string[] {
   const { webhookSecrets = [], adminApiKey = '' } = configuration
   // Each start has its own id. A command that is pasted twice sends a duplicate, which is processed once.
   const number = Date.now().toString(36)
@@ -72,17 +72,17 @@ function forProvider({ configuration, kept, fresh, baseUrl, secretsFile, keyFile
 
   /** The key at the first start; at later ones, a command that reads it from its file or the environment. */
   function keyInShell(): string {
-    if (!kept.includes('ADMIN_API_KEY'))
+    if (!stored.includes('ADMIN_API_KEY'))
       return keyFile === undefined ? '$ADMIN_API_KEY' : `$(sed -n 's/^ADMIN_API_KEY=//p' '${keyFile}')`
     return fresh ? adminApiKey : `$(sed -n 's/.*"ADMIN_API_KEY": "\\(.*\\)".*/\\1/p' '${secretsFile}')`
   }
 }
 
-function newSecrets({ configuration, kept, fresh, secretsFile }: BannerParts): string[] {
+function newSecrets({ configuration, stored, fresh, secretsFile }: BannerParts): string[] {
   if (!fresh) return []
   const { webhookSecrets, adminApiKey } = configuration
   const lines = [`  Secrets were generated and stored in ${secretsFile}. They are shown only once:`, '']
-  if (kept.includes('WEBHOOK_SECRET')) lines.push(`    WEBHOOK_SECRET=${webhookSecrets?.[0]}`)
-  if (kept.includes('ADMIN_API_KEY')) lines.push(`    ADMIN_API_KEY=${adminApiKey}`)
+  if (stored.includes('WEBHOOK_SECRET')) lines.push(`    WEBHOOK_SECRET=${webhookSecrets?.[0]}`)
+  if (stored.includes('ADMIN_API_KEY')) lines.push(`    ADMIN_API_KEY=${adminApiKey}`)
   return [...lines, '']
 }

@@ -36,7 +36,7 @@ const [linux, windows, mac, phone, android, tablet] = [
   'Mozilla/5.0 (iPad; CPU OS 18_7 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.1 Mobile/15E148 Safari/604.1',
 ] as const
 
-/** The people of demo mode, the oldest account first. Addresses are those that RFC 5737 keeps for examples. */
+/** The people of demo mode, the oldest account first. Addresses are those that RFC 5737 reserves for examples. */
 export const sampleAccounts: readonly SampleAccount[] = [
   {
     person: findPerson('ada')!,

@@ -35,7 +35,7 @@ export function sampleHistory(now: number, signIns: readonly CountedSignIn[]): M
     const tallies = new Tallies()
     const end = now - (now % width)
     for (let at = startOf(now - length); at < end; at += width)
-      addTraffic(tallies, at, { width, isOld: at < now - refusedAreKept })
+      addTraffic(tallies, at, { width, isOld: at < now - rejectedRetention })
     for (const { at, failed } of signIns)
       if (at >= startOf(now - length) && at < end)
         tallies.of('sign_ins', at - (at % width))[failed ? 'failed' : 'ok'] += 1
@@ -47,8 +47,8 @@ export function sampleHistory(now: number, signIns: readonly CountedSignIn[]): M
 /** Longer steps are computed from the minutes anew, so these begin with an hour. */
 const startOf = (time: number): number => time - (time % hour)
 
-/** Milliseconds that refused webhooks are kept: newer ones would be missing in the list of the source. */
-const refusedAreKept = 7 * 24 * hour
+/** Milliseconds after which refused webhooks are deleted: newer ones would be missing in the list of the source. */
+const rejectedRetention = 7 * 24 * hour
 
 /** Quiet nights, and no two hours alike. */
 function webhooksIn(at: number, width: number): number {
@@ -102,9 +102,9 @@ const share = (count: number, part: number, seed: number): number =>
 
 /** What the page of the source shows of the last day. */
 export function sampleActivity(now: number): ReceivingActivityTable[] {
-  const { length, kept } = slots.source
+  const { length, retention } = slots.source
   const begin = now - (now % length)
-  return Array.from({ length: kept / length - 1 }, (_, index) => {
+  return Array.from({ length: retention / length - 1 }, (_, index) => {
     const slot = begin - (index + 1) * length
     const count = webhooksIn(slot, length)
     return {

@@ -25,7 +25,7 @@ import { readSources, weakSources } from '../receiving/sources.ts'
 
 export interface CommandConfiguration extends CompletedConfiguration {
   config: PosternConfig | undefined
-  /** Where demo mode keeps them. */
+  /** Where demo mode stores them. */
   secretsFile: string
   /** Where the migrations of the product's own tables are, if there are any. */
   migrationsFolder: string
@@ -98,8 +98,11 @@ function faultsOfRooms(
     production = false,
   }: Inspection['configuration'],
 ): string[] {
-  const kept = providersWithStoredTokens(login)
-  const tokens = { keeps: (name: string) => kept.has(name), accessToken: async () => undefined }
+  const withTokens = providersWithStoredTokens(login)
+  const tokens = {
+    storesTokensOf: (name: string) => withTokens.has(name),
+    accessToken: async () => undefined,
+  }
   const checks = [
     () => readSources(receiving.sources, { webhookSecrets, production }),
     () => readHandlers(receiving.handlers, handlerTimeout, tokens, receiving.eventTypes),

@@ -13,7 +13,7 @@ import { systemClock } from '../runtime/clock.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import { printable } from '../telemetry/printable.ts'
 import type { Configuration } from '../config/environment.ts'
-import { withKeptSecrets } from '../config/generated-secrets.ts'
+import { withStoredSecrets } from '../config/generated-secrets.ts'
 import { Keyring } from '../crypto/keyring.ts'
 import { checkSealedValues } from '../storage/sealed-check.ts'
 
@@ -39,7 +39,7 @@ export async function* checkContents(
 /** What the tables of an open, migrated database hold. */
 export async function* checkRows(
   database: Database,
-  configuration: Parameters<typeof withKeptSecrets>[0] &
+  configuration: Parameters<typeof withStoredSecrets>[0] &
     Partial<Pick<Configuration, 'payloadRetention' | 'auditExportUrl'>>,
 ): AsyncGenerator<Finding> {
   yield* checkSealed(database, configuration)
@@ -75,9 +75,9 @@ async function* checkAuditExport(
 /** Whether the given secrets open what the database holds sealed, and what still needs an older one. */
 async function* checkSealed(
   database: Database,
-  given: Parameters<typeof withKeptSecrets>[0],
+  given: Parameters<typeof withStoredSecrets>[0],
 ): AsyncGenerator<Finding> {
-  const { masterSecrets } = withKeptSecrets(given)
+  const { masterSecrets } = withStoredSecrets(given)
   if (!masterSecrets) return
   const { unknown, older } = await checkSealedValues(database, new Keyring(masterSecrets))
   if (unknown !== undefined) yield fault('sealed values', unknown)

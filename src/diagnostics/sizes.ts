@@ -106,10 +106,10 @@ async function checkRetention({ reader }: Database, period: number): Promise<Fin
   const age = systemClock.now() - oldest.created_at
   const text = `the oldest event that is done is of ${new Date(oldest.created_at).toISOString()}`
   if (period === Infinity) return ok('retention', `${text}; events are kept for ever`)
-  const kept = `events are kept for ${Math.round(period / day)} days`
+  const period_ = `events are kept for ${Math.round(period / day)} days`
   return age > period + day
-    ? warning('retention', `${text}, but ${kept}`, 'does a service with workers run, and for long enough?')
-    : ok('retention', `${text}; ${kept}`)
+    ? warning('retention', `${text}, but ${period_}`, 'does a service with workers run, and for long enough?')
+    : ok('retention', `${text}; ${period_}`)
 }
 
 const sum = (one: Count, other: Count): Count => ({

@@ -154,7 +154,7 @@ function createDispatcher(
   const { emitRetrySchedule: schedule, emitTimeout: timeout } = configuration
   const onError = (error: unknown): void =>
     log.error({ err: error }, 'the session that owns the subscriber queues failed')
-  const health = new Health({ database, clock, log, kept: configuration.payloadRetention })
+  const health = new Health({ database, clock, log, retention: configuration.payloadRetention })
   const dispatcher = new Dispatcher({
     database,
     store: openDeliveryStore({ database, clock, onError }),

@@ -38,14 +38,14 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
     .executeTakeFirst()
   if (!event) throw await describeAbsence(reader, id)
   const { payload, headers, content_type: contentType, audience, ...row } = event
-  const kept = readStoredHeaders(headers)
+  const stored = readStoredHeaders(headers)
   const emitted = await describeEmitted(reader, id)
   const shown = {
     ...presentEvent(row),
     contentType,
     audience,
-    headers: headers === null ? null : shownHeaders(kept.headers),
-    verification: describeVerification(kept.verification),
+    headers: headers === null ? null : shownHeaders(stored.headers),
+    verification: describeVerification(stored.verification),
     causedBy: await describeCause(reader, id),
     emitted,
     processing: await describeProcessing(reader, id),
@@ -58,7 +58,7 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
   const bytes = redactPayload(
     Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength),
     contentType,
-    kept.verification?.scheme,
+    stored.verification?.scheme,
   )
   const [name, value] = isJson(bytes)
     ? ['payload', bytes]

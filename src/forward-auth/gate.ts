@@ -51,7 +51,7 @@ export class Gate {
     this.#parts = parts
   }
 
-  /** Answers one call of a proxy, at once if the session and the person are kept in memory. @throws Problem */
+  /** Answers one call of a proxy, at once if the session and the person are cached. @throws Problem */
   answer(call: RawCall): RawAnswer | Promise<RawAnswer> {
     return this.#parts.passes.answerTo(call) ?? this.#examine(call)
   }
@@ -60,8 +60,8 @@ export class Gate {
     const asked = this.#read(call)
     if ('code' in asked) return this.#refused(call, asked)
     const token = this.#tokenOf(asked)
-    const session = token === undefined ? undefined : this.#kept(token, asked.guarded)
-    const person = session && this.#parts.people.kept(session.userId)
+    const session = token === undefined ? undefined : this.#cached(token, asked.guarded)
+    const person = session && this.#parts.people.cached(session.userId)
     return person ? this.#decide(call, asked, session, person) : this.#readAndDecide(call, asked, token)
   }
 
@@ -117,11 +117,11 @@ export class Gate {
     return (guarded.isOwn ? accounts.sessionCookie : hostCookie).read({ headers: { cookie } })
   }
 
-  /** The session, without waiting, if it is kept in memory. */
-  #kept(token: string, { isOwn, host }: GuardedHost): Session | undefined {
+  /** The session, without waiting, if it is cached. */
+  #cached(token: string, { isOwn, host }: GuardedHost): Session | undefined {
     const { sessions, hostSessions } = this.#parts.accounts
-    if (isOwn) return sessions.kept(token)
-    const session = hostSessions.kept(token)
+    if (isOwn) return sessions.cached(token)
+    const session = hostSessions.cached(token)
     return session?.host === host ? session : undefined
   }
 
@@ -155,11 +155,11 @@ export class Gate {
     count(guarded.host, 'allowed')
     if (!signedIn) return allowed(asked, undefined, '')
     const { person } = signedIn
-    const personUntil = people.keptUntil(person.userId)
+    const personUntil = people.cachedUntil(person.userId)
     const answer = (token: string, until: number): RawAnswer => {
       const sent = allowed(asked, person, token)
       if (era !== undefined && asked.cookie !== undefined && !asked.isEnvoy)
-        passes.keep(guarded, asked.cookie, { ...signedIn, answer: sent, era, until })
+        passes.cache(guarded, asked.cookie, { ...signedIn, answer: sent, era, until })
       return sent
     }
     if (!guarded.hasToken) return answer('', personUntil)

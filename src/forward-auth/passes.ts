@@ -5,7 +5,7 @@ import { BoundedCache } from '../paging/bounded-cache.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { forwardPath, pathOf, single } from './forwarded-request.ts'
 import type { GuardedHost, Rule } from './hosts.ts'
-import { keptFor, lets, type Person } from './people.ts'
+import { cacheTime, lets, type Person } from './people.ts'
 
 /** Passes of one host at most. */
 const capacity = 10_000
@@ -44,13 +44,13 @@ export class Passes {
     this.#parts = parts
   }
 
-  /** The era in which a session of a host is found now; `undefined` if nothing can be kept. */
+  /** The era in which a session of a host is found now; `undefined` if nothing can be cached. */
   eraOf({ isOwn }: GuardedHost): number | undefined {
     const { sessions, hostSessions } = this.#parts.accounts
     return (isOwn ? sessions : hostSessions).era
   }
 
-  keep({ host }: GuardedHost, cookie: string, pass: Pass): void {
+  cache({ host }: GuardedHost, cookie: string, pass: Pass): void {
     if (cookie.length > longestCookie) return
     let passes = this.#byHost.get(host)
     if (!passes) this.#byHost.set(host, (passes = new BoundedCache(capacity)))
@@ -75,7 +75,7 @@ export class Passes {
 
   #isCurrent(guarded: GuardedHost, { era, until, session }: Pass): boolean {
     const now = this.#parts.clock.now()
-    if (until <= now || until > now + keptFor || era !== this.eraOf(guarded)) return false
+    if (until <= now || until > now + cacheTime || era !== this.eraOf(guarded)) return false
     return this.#parts.accounts.sessions.use(session)
   }
 }

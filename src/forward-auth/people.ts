@@ -19,24 +19,24 @@ export interface Person {
   readonly headers: readonly string[]
 }
 
-/** Milliseconds that a person is kept. The session and the role are read for each request, and the rest changes at a sign-in. */
-export const keptFor = 30_000
+/** Milliseconds for which a person is cached. The session and the role are read for each request, and the rest changes at a sign-in. */
+export const cacheTime = 30_000
 const capacity = 10_000
 
-interface Kept {
+interface CachedPerson {
   readonly reading: Promise<Person | undefined>
   /** Once it is read. */
   person?: Person | undefined
   readonly until: number
 }
 
-/** Reads people, and keeps them for seconds: a page with many assets asks about one person many times. */
+/** Reads people, and caches them for seconds: a page with many assets asks about one person many times. */
 export class People {
   readonly #database: Database
   readonly #users: Users
   readonly #clock: Clock
   readonly #withIdentities: boolean
-  #kept = new BoundedCache<string, Kept>(capacity)
+  #cache = new BoundedCache<string, CachedPerson>(capacity)
 
   /** @param parts.withIdentities whether a rule asks for identities */
   constructor(parts: { database: Database; users: Users; clock: Clock; withIdentities: boolean }) {
@@ -46,37 +46,37 @@ export class People {
     this.#clock = parts.clock
     this.#withIdentities = parts.withIdentities
     database.revocations.listen(() => {
-      this.#kept = new BoundedCache(capacity)
+      this.#cache = new BoundedCache(capacity)
     })
   }
 
-  /** The person, if they are kept. */
-  kept(userId: string): Person | undefined {
+  /** The person, if it is cached. */
+  cached(userId: string): Person | undefined {
     return this.#current(userId)?.person
   }
 
-  /** Until when `kept` answers the person, unless a revocation comes before; 0 if they are not kept. */
-  keptUntil(userId: string): number {
+  /** Until when `cached` returns the person, unless a revocation comes before; 0 if it is not cached. */
+  cachedUntil(userId: string): number {
     return this.#current(userId)?.until ?? 0
   }
 
   find(userId: string): Promise<Person | undefined> {
     const current = this.#current(userId)
     if (current) return current.reading
-    const kept: Kept = { reading: this.#read(userId), until: this.#clock.now() + keptFor }
-    this.#kept.set(userId, kept)
-    kept.reading.then(
-      (person) => (kept.person = person),
+    const cached: CachedPerson = { reading: this.#read(userId), until: this.#clock.now() + cacheTime }
+    this.#cache.set(userId, cached)
+    cached.reading.then(
+      (person) => (cached.person = person),
       // The caller gets the error; the next one reads again.
-      () => this.#kept.set(userId, { ...kept, until: 0 }),
+      () => this.#cache.set(userId, { ...cached, until: 0 }),
     )
-    return kept.reading
+    return cached.reading
   }
 
-  #current(userId: string): Kept | undefined {
-    const kept = this.#kept.get(userId)
+  #current(userId: string): CachedPerson | undefined {
+    const cached = this.#cache.get(userId)
     const now = this.#clock.now()
-    return kept && kept.until > now && kept.until <= now + keptFor ? kept : undefined
+    return cached && cached.until > now && cached.until <= now + cacheTime ? cached : undefined
   }
 
   async #read(userId: string): Promise<Person | undefined> {

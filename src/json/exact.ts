@@ -10,10 +10,10 @@ const unfaithful = /[\d.]{16}|\d[eE]|\.\d*0(?!\d)|-0(?![.\d])|0\.0{6}/
  * @throws SyntaxError if the text is not JSON.
  */
 export function parseExactly(text: string): unknown {
-  return unfaithful.test(text) ? (JSON.parse(text, keepNumber) as unknown) : (JSON.parse(text) as unknown)
+  return unfaithful.test(text) ? (JSON.parse(text, reviveExact) as unknown) : (JSON.parse(text) as unknown)
 }
 
-function keepNumber(_key: string, value: unknown, context?: { source: string }): unknown {
+function reviveExact(_key: string, value: unknown, context?: { source: string }): unknown {
   return typeof value === 'number' && context && String(value) !== context.source
     ? raw(context.source)
     : value

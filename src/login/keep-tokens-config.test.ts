@@ -22,10 +22,10 @@ const wanted: [name: string, scope: string | undefined, authParams: Record<strin
 for (const [name, scope, authParams] of wanted) {
   test(`${name} is asked for a refresh token only if its tokens are stored`, () => {
     const plain = requestOf(name, false)
-    const kept = requestOf(name, true)
-    assert.deepEqual(kept.authParams, { ...plain.authParams, ...authParams })
-    assert.deepEqual(kept.scope, scope === undefined ? plain.scope : [...plain.scope, scope])
-    assert.notDeepEqual(kept, plain)
+    const withTokens = requestOf(name, true)
+    assert.deepEqual(withTokens.authParams, { ...plain.authParams, ...authParams })
+    assert.deepEqual(withTokens.scope, scope === undefined ? plain.scope : [...plain.scope, scope])
+    assert.notDeepEqual(withTokens, plain)
     for (const parameter of Object.keys(authParams)) assert.ok(!(parameter in plain.authParams))
   })
 }

@@ -53,13 +53,13 @@ export class ProviderTokens {
   }
 
   /** Whether the tokens of this provider are stored. */
-  keeps(provider: string): boolean {
+  storesTokensOf(provider: string): boolean {
     return this.#parts.stored.has(provider)
   }
 
   /** Stores the tokens of a sign-in, when the provider has `keepTokens`. Without a new refresh token the old one stays. */
   async save(tx: Tx, { identity, tokens }: VerifiedIdentity): Promise<void> {
-    if (!this.keeps(identity.provider)) return
+    if (!this.storesTokensOf(identity.provider)) return
     const row = this.#seal(identity, tokens)
     await tx
       .insertInto('provider_tokens')

@@ -26,7 +26,7 @@ export interface ProvidersRoutesParts {
 const tags = ['sign-in']
 /** Checks that one caller may start in a minute. */
 const checksPerMinute = 30
-/** UTF-16 code units of a finding that are kept. */
+/** UTF-16 code units of a finding that are stored. */
 const longestText = 500
 
 const Counts = Type.Object({

@@ -51,7 +51,7 @@ export class ConnectionTrace {
 /** By socket, and by the error that ended it. If several connections fail with one error, it has the trace of the last. */
 const traces = new WeakMap<object, ConnectionTrace>()
 
-export function keepTrace(of: Socket | Error, trace: ConnectionTrace): void {
+export function attachTrace(of: Socket | Error, trace: ConnectionTrace): void {
   traces.set(of, trace)
 }
 

@@ -1,7 +1,7 @@
 import { lookup as systemLookup, type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { buildConnector } from 'undici'
-import { ConnectionTrace, keepTrace } from './connection-trace.ts'
+import { ConnectionTrace, attachTrace } from './connection-trace.ts'
 import { Egress, portOf, type EgressRules } from './egress.ts'
 import { connecting } from './exchange.ts'
 import { withoutBrackets } from './reserved-addresses.ts'
@@ -79,7 +79,7 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
     making = trace
     // The type does not declare that it returns its socket.
     const socket = connect(destination, (...result) => {
-      keepTrace(result[0] ?? result[1], trace)
+      attachTrace(result[0] ?? result[1], trace)
       callback(...result)
     }) as unknown as Socket
     making = undefined
@@ -108,7 +108,7 @@ export function vetted(
       if (!literal) trace.lookedUp()
       connect(destination, (...result) => {
         if (!result[0]) trace.connected()
-        keepTrace(result[0] ?? result[1], trace)
+        attachTrace(result[0] ?? result[1], trace)
         callback(...result)
       })
     }

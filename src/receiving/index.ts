@@ -9,7 +9,7 @@ import { reprocessWorker } from './failed/reprocess.ts'
 import { FailureGroups } from './failure-groups/tally.ts'
 import { receivingFinder } from './finder.ts'
 import { PausedHandlers } from './handlers/paused.ts'
-import { keepHandlerFrames } from './handlers/stack-frames.ts'
+import { showHandlerFrames } from './handlers/stack-frames.ts'
 import { RejectedLog } from './rejections/log.ts'
 import { HandlerWorker } from './worker/worker.ts'
 import type { ReceivingParts } from './parts.ts'
@@ -32,7 +32,7 @@ export interface Receiving extends ServiceModule {
  */
 export function createReceiving(parts: ReceivingParts): Receiving {
   const { configuration, database, clock, log } = parts
-  keepHandlerFrames()
+  showHandlerFrames()
   const handling = planHandling(parts)
   const activity = new Activity({ database, clock, log })
   const paused = new PausedHandlers({ database, clock })

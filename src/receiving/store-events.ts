@@ -31,13 +31,13 @@ export function storeEvents({ database, clock, log, metrics, spool }: ReceivingP
     spool &&
     new Fallback({
       ...spool,
-      keep: (events, within) => store.insert(events, within),
+      store: (events, within) => store.insert(events, within),
       ping: () => database.ping(),
       clock,
       log,
     })
   if (fallback) measureSpool(fallback, metrics, clock, log)
-  const insert: InsertEvents = fallback?.keep ?? ((events) => store.insert(events))
+  const insert: InsertEvents = fallback?.insert ?? ((events) => store.insert(events))
   const acceptor = createAcceptor(insert, onError, { concurrency: store.commits })
   metrics.gauge('postern_inbox_waiting_events', 'Verified events that wait for their commit', [], (gauge) =>
     gauge.set(acceptor.waiting),

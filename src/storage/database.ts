@@ -191,7 +191,7 @@ export interface SqliteDatabase extends CommonDatabase {
   readonly readConnection: SqliteConnection
   /**
    * A number that changes with every commit: while it is the same, `readConnection` reads the same. Writes of this process show
-   * at once, commits of other processes within 5 milliseconds: the number is kept that long, because reading it costs as much as a
+   * at once, commits of other processes within 5 milliseconds: the number is cached that long, because reading it costs as much as a
    * short page.
    */
   dataVersion(): number
@@ -227,7 +227,7 @@ export interface PostgresDatabase extends CommonDatabase {
    * @throws StorageUnavailable if it cannot begin within seconds
    */
   readonly lists: <T>(work: () => Promise<T>) => Promise<T>
-  /** The same for work that keeps a connection for minutes: one at a time. */
+  /** The same for work that holds a connection for minutes: one at a time. */
   readonly maintenance: <T>(work: () => Promise<T>) => Promise<T>
   /**
    * Runs a statement of a list as `lists` does, or at once on the caller's connection.

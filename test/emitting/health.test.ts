@@ -111,7 +111,7 @@ onEachEngine('health of subscribers', (engine) => {
     const service = await startEmitting(engine, { parts: { roles: { http: true, workers: false } } })
     const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/' })
     const { database } = service
-    const health = new Health({ database, clock, log: createLog('fatal'), kept: Infinity })
+    const health = new Health({ database, clock, log: createLog('fatal'), retention: Infinity })
     const counted = async (): Promise<number> =>
       (await health.read(id, 0, 1_000)).reduce((sum, { delivered }) => sum + delivered, 0)
     try {

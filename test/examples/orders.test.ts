@@ -68,7 +68,7 @@ onEachEngine('examples/orders', (engine) => {
   test("the banner's command is handled", async () => {
     const text = banner({
       configuration: readEnvironment({ WEBHOOK_SECRET: webhookSecret }),
-      kept: [],
+      stored: [],
       fresh: false,
       baseUrl: service.baseUrl,
       secretsFile: '',

@@ -215,7 +215,9 @@ test(
       await queue.insert([incoming('after')])
       assert.deepEqual(await claim(), [])
 
-      const sharing = database.share((tx, marks: readonly ProcessedMarker[]) => queue.markProcessed(tx, marks))
+      const sharing = database.share((tx, marks: readonly ProcessedMarker[]) =>
+        queue.markProcessed(tx, marks),
+      )
       const options = { timeLimit: 9_000, turnLimit: 9_000, onTimeLimit: () => undefined, share: 'test' }
       const part = sharing.begin({ alone: true, ...options })
       const { event, claim: held } = before!

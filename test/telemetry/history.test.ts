@@ -7,7 +7,7 @@ import { openDatabase } from '../../src/storage/open.ts'
 import { quantiles } from '../../src/telemetry/history/durations.ts'
 import { mostPoints, readHistory, stepOf } from '../../src/telemetry/history/read.ts'
 import { Recorder } from '../../src/telemetry/history/recorder.ts'
-import { kept, rollUp } from '../../src/telemetry/history/roll-up.ts'
+import { retention, rollUp } from '../../src/telemetry/history/roll-up.ts'
 import { hour, minute, steps, Tallies } from '../../src/telemetry/history/rows.ts'
 import { HistoryStore } from '../../src/telemetry/history/store.ts'
 import { createLog } from '../../src/telemetry/log.ts'
@@ -208,8 +208,8 @@ onEachEngine('the history of metrics', (engine) => {
     const everything = { from: 0, until: start + hour }
     const minutes = await store.rows(steps.minute, ['webhooks'], everything)
     const hours = await store.rows(steps.hour, ['webhooks'], everything)
-    assert.ok(minutes.every(({ at }) => at >= start + minute - kept[60]))
-    assert.ok(hours.every(({ at }) => at >= start + minute - kept[3600]))
+    assert.ok(minutes.every(({ at }) => at >= start + minute - retention[60]))
+    assert.ok(hours.every(({ at }) => at >= start + minute - retention[3600]))
     assert.equal(minutes.length, 1_400)
     assert.equal(
       hours.reduce((sum, { ok }) => sum + ok, 0),
@@ -221,10 +221,10 @@ onEachEngine('the history of metrics', (engine) => {
 
 test('an answer has at most 240 steps, or one more for its edges', () => {
   const now = start + 12_345
-  for (const length of [1, 61 * minute, 6 * hour, 24 * hour, 47 * hour, 7 * 24 * hour, kept[3600]]) {
+  for (const length of [1, 61 * minute, 6 * hour, 24 * hour, 47 * hour, 7 * 24 * hour, retention[3600]]) {
     const step = stepOf({ from: now - length, until: now }, now)
     assert.ok(length / (step * 1000) <= mostPoints)
-    assert.ok(length <= kept[60] || step >= (length <= kept[600] ? 600 : 3_600))
+    assert.ok(length <= retention[60] || step >= (length <= retention[600] ? 600 : 3_600))
   }
   const anHour = (days: number) => ({ from: now - days * 24 * hour, until: now - days * 24 * hour + hour })
   assert.deepEqual(

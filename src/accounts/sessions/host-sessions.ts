@@ -71,13 +71,13 @@ export class HostSessions {
     return this.#parts.sessions.findBy(this.#lookup, token)
   }
 
-  /** The era of sessions that `kept` finds: see `SessionLookup.era`. */
+  /** The era of sessions that `cached` finds: see `SessionLookup.era`. */
   get era(): number | undefined {
     return this.#lookup.era
   }
 
-  /** As `find`, without waiting, if the session is kept in memory. */
-  kept(token: string): SessionAtHost | undefined {
-    return this.#parts.sessions.keptBy(this.#lookup, token)
+  /** As `find`, without waiting, if the session is cached. */
+  cached(token: string): SessionAtHost | undefined {
+    return this.#parts.sessions.cachedBy(this.#lookup, token)
   }
 }

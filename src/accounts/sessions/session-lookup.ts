@@ -30,7 +30,7 @@ export interface SessionAtHost extends Session {
 }
 
 /**
- * Finds the session of a token. Every request with a session cookie runs this query, so it is compiled once, and its results are kept for as
+ * Finds the session of a token. Every request with a session cookie runs this query, so it is compiled once, and its results are cached for as
  * long as nothing can have changed: on PostgreSQL while this process is sure to hear of revocations, on SQLite until the next commit.
  */
 export class SessionLookup<Found extends Session = Session> {
@@ -55,13 +55,13 @@ export class SessionLookup<Found extends Session = Session> {
     database.revocations.listen((userId) => this.#cache.invalidate(userId))
   }
 
-  /** As `find`, if the session is kept; a session that is not may exist nevertheless. */
-  kept(token: string): Found | undefined {
+  /** As `find`, if the session is cached. A session that is not cached may exist. */
+  cached(token: string): Found | undefined {
     return this.era === undefined ? undefined : this.#cache.get(token)
   }
 
   /**
-   * A number that changes when a kept session may have changed: until then, what was derived from one holds. `undefined` while this
+   * A number that changes when a cached session may have changed: until then, what was derived from one holds. `undefined` while this
    * process may not hear of changes.
    */
   get era(): number | undefined {

@@ -124,20 +124,20 @@ export class Sessions {
     lookup: SessionLookup<Found>,
     token: string,
   ): Promise<Found | undefined> {
-    return this.keptBy(lookup, token) ?? this.#use(await lookup.find(token))
+    return this.cachedBy(lookup, token) ?? this.#use(await lookup.find(token))
   }
 
-  /** As `findBy`, without waiting, if the session is kept in memory. */
-  keptBy<Found extends Session>(lookup: SessionLookup<Found>, token: string): Found | undefined {
-    return this.#use(lookup.kept(token))
+  /** As `findBy`, without waiting, if the session is cached. */
+  cachedBy<Found extends Session>(lookup: SessionLookup<Found>, token: string): Found | undefined {
+    return this.#use(lookup.cached(token))
   }
 
-  /** As `find`, without waiting, if the session is kept in memory. */
-  kept(token: string): Session | undefined {
-    return this.keptBy(this.#lookup, token)
+  /** As `find`, without waiting, if the session is cached. */
+  cached(token: string): Session | undefined {
+    return this.cachedBy(this.#lookup, token)
   }
 
-  /** The era of sessions that `kept` finds: see `SessionLookup.era`. */
+  /** The era of sessions that `cached` finds: see `SessionLookup.era`. */
   get era(): number | undefined {
     return this.#lookup.era
   }

@@ -111,8 +111,8 @@ export class Replay extends AuditedStore {
           now,
         })
       const { total, upTo } = await measure(tx, subscriberId, filter, now)
-      const kept: ReplayFilter = { ...filter, upTo }
-      const begun = await beginJob(tx, { kind: 'replay', subscriberId, filter: kept, total, rate }, now)
+      const stored: ReplayFilter = { ...filter, upTo }
+      const begun = await beginJob(tx, { kind: 'replay', subscriberId, filter: stored, total, rate }, now)
       await this.record(tx, {
         action: 'replay.started',
         target: `job:${begun.id}`,
@@ -141,12 +141,12 @@ export class Replay extends AuditedStore {
   }
 }
 
-function isSame(kept: ReplayFilter, asked: DeliveryFilter): boolean {
+function isSame(stored: ReplayFilter, asked: DeliveryFilter): boolean {
   return (
-    (kept.status ?? 'dead') === (asked.status ?? 'dead') &&
-    kept.eventType === asked.eventType &&
-    kept.since === asked.since &&
-    kept.until === asked.until
+    (stored.status ?? 'dead') === (asked.status ?? 'dead') &&
+    stored.eventType === asked.eventType &&
+    stored.since === asked.since &&
+    stored.until === asked.until
   )
 }
 

@@ -48,16 +48,16 @@ export interface DestinationsParts {
  */
 export class Destinations {
   readonly #parts: DestinationsParts
-  readonly #kept = new Map<string, { updatedAt: number; destination: Destination }>()
+  readonly #cache = new Map<string, { updatedAt: number; destination: Destination }>()
 
   constructor(parts: DestinationsParts) {
     this.#parts = parts
-    parts.database.onSetBack(() => this.#kept.clear())
+    parts.database.onSetBack(() => this.#cache.clear())
   }
 
   async open(row: SubscribersTable): Promise<Destination> {
-    const kept = this.#kept.get(row.id)
-    if (kept?.updatedAt === row.updated_at) return kept.destination
+    const cached = this.#cache.get(row.id)
+    if (cached?.updatedAt === row.updated_at) return cached.destination
     const { database, keyring, secrets, defaults } = this.#parts
     const keys = await secrets.load(database.reader, row.id, schemesOf(row.signing))
     const destination: Destination = {
@@ -77,8 +77,8 @@ export class Destinations {
       warnedAt: row.warned_at,
       keysAt: (now) => keys.filter((key) => signsAt(key, now)).map(({ signing }) => signing),
     }
-    if (this.#kept.size >= most) this.#kept.clear()
-    this.#kept.set(row.id, { updatedAt: row.updated_at, destination })
+    if (this.#cache.size >= most) this.#cache.clear()
+    this.#cache.set(row.id, { updatedAt: row.updated_at, destination })
     return destination
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { longestKept, Payloads } from './payloads.ts'
+import { longestCached, Payloads } from './payloads.ts'
 import type { EventPayload } from '../store.ts'
 
 const payload = (nonce: number | null, text: string): EventPayload => ({
@@ -59,12 +59,12 @@ test('events without a nonce (older versions) are not cached', async () => {
 })
 
 test('long payloads and invalidated payloads are not cached', async () => {
-  const long = payload(11, 'x'.repeat(longestKept + 1))
+  const long = payload(11, 'x'.repeat(longestCached + 1))
   const { reads, payloads } = over({ 1: long, 2: payload(12, 'two') })
   const delivery = { event: 1, nonce: 11 }
   assert.equal((await payloads.small([delivery]))(delivery), undefined)
   assert.equal(await payloads.one(delivery), long)
-  payloads.keep(payload(12, 'two'))
+  payloads.add(payload(12, 'two'))
   payloads.forgetAll()
   await payloads.one({ event: 2, nonce: 12 })
   assert.deepEqual(reads, [[1], [1], [2]])

@@ -1,7 +1,7 @@
 import type { ClaimedDelivery, DeliveryStore, EventPayload } from '../store.ts'
 
 /** Bytes. Larger payloads are read just before the attempt, because thousands of deliveries may wait in memory. */
-export const longestKept = 8 * 1024
+export const longestCached = 8 * 1024
 /** Cached payloads. An event often goes to several subscribers. */
 const most = 500
 
@@ -15,7 +15,7 @@ type EventOf = Pick<ClaimedDelivery, 'event' | 'nonce'>
 export class Payloads {
   readonly #store: Pick<DeliveryStore, 'readPayloads'>
   /** By nonce. Events of older versions have none: their payloads are read each time. */
-  readonly #kept = new Map<number, EventPayload>()
+  readonly #cache = new Map<number, EventPayload>()
 
   constructor(store: Pick<DeliveryStore, 'readPayloads'>) {
     this.#store = store
@@ -23,16 +23,16 @@ export class Payloads {
 
   /** Reads the small payloads for these deliveries. For a delivery without one here, call `one`. */
   async small(deliveries: readonly EventOf[]): Promise<(delivery: EventOf) => EventPayload | undefined> {
-    const kept = new Map<number | null, EventPayload>()
+    const found = new Map<number | null, EventPayload>()
     const missing: EventOf[] = []
     for (const delivery of deliveries) {
       const payload = this.#find(delivery)
-      if (payload) kept.set(delivery.nonce, payload)
+      if (payload) found.set(delivery.nonce, payload)
       else missing.push(delivery)
     }
-    const read = missing.length > 0 ? await this.#read(missing, longestKept) : undefined
-    for (const payload of read?.values() ?? []) this.keep(payload)
-    return (delivery) => kept.get(delivery.nonce) ?? matching(delivery, read?.get(delivery.event))
+    const read = missing.length > 0 ? await this.#read(missing, longestCached) : undefined
+    for (const payload of read?.values() ?? []) this.add(payload)
+    return (delivery) => found.get(delivery.nonce) ?? matching(delivery, read?.get(delivery.event))
   }
 
   /** Reads a payload of any size; `undefined` if it was removed, or if the number stands for another event now. */
@@ -40,21 +40,21 @@ export class Payloads {
     return this.#find(delivery) ?? matching(delivery, (await this.#read([delivery])).get(delivery.event))
   }
 
-  keep(payload: EventPayload): void {
-    if (payload.nonce === null || payload.payload.length > longestKept || this.#kept.has(payload.nonce))
+  add(payload: EventPayload): void {
+    if (payload.nonce === null || payload.payload.length > longestCached || this.#cache.has(payload.nonce))
       return
-    this.#kept.set(payload.nonce, payload)
-    if (this.#kept.size <= most) return
-    const [oldest] = this.#kept.keys()
-    this.#kept.delete(oldest!)
+    this.#cache.set(payload.nonce, payload)
+    if (this.#cache.size <= most) return
+    const [oldest] = this.#cache.keys()
+    this.#cache.delete(oldest!)
   }
 
   forgetAll(): void {
-    this.#kept.clear()
+    this.#cache.clear()
   }
 
   #find({ nonce }: Pick<EventOf, 'nonce'>): EventPayload | undefined {
-    return nonce === null ? undefined : this.#kept.get(nonce)
+    return nonce === null ? undefined : this.#cache.get(nonce)
   }
 
   #read(deliveries: readonly EventOf[], longest?: number): Promise<Map<number, EventPayload>> {

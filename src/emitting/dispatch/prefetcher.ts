@@ -19,7 +19,7 @@ export interface PrefetcherParts extends OwnershipListeners {
 }
 
 /**
- * Keeps due deliveries in memory before the dispatcher needs them. `QueueOwnership` decides for which subscribers,
+ * Reads due deliveries into memory before the dispatcher needs them. `QueueOwnership` decides for which subscribers,
  * `QueueReader` reads their deliveries. Deliveries that this process has just committed skip the read.
  */
 export class Prefetcher {
@@ -104,7 +104,7 @@ export class Prefetcher {
   offer(committed: readonly CommittedDelivery[]): void {
     const now = this.#parts.clock.now()
     for (const one of committed) {
-      this.payloads.keep(one.payload)
+      this.payloads.add(one.payload)
       const { subscriberId } = one.delivery
       const queue = this.#queues.get(subscriberId)
       if (!queue || queue.draining) this.#ownership.claimOrNotify(subscriberId, now)

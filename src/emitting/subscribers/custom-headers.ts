@@ -48,16 +48,16 @@ export function readCustomHeaders(
       throw invalid(`The header ${header} cannot be set: it belongs to the request itself.`)
     if (Object.hasOwn(headers, header)) throw invalid(`The header ${header} is given twice.`)
     const stored = Object.hasOwn(before, header) ? before[header] : undefined
-    const kept = text === redactedValue ? stored : text
-    if (kept === undefined)
+    const effective = text === redactedValue ? stored : text
+    if (effective === undefined)
       throw invalid(
         `The value of the header ${header} must be sent: ${redactedValue} selects the stored value, and there is none for this address.`,
       )
-    if (!value.test(kept) || kept.length > longestValue)
+    if (!value.test(effective) || effective.length > longestValue)
       throw invalid(
         `The value of the header ${header} must be 1 to ${longestValue} visible ASCII characters.`,
       )
-    headers[header] = kept
+    headers[header] = effective
   }
   return headers
 }

@@ -17,7 +17,7 @@ export interface HealthParts {
   clock: Clock
   log: Log
   /** Retention of the hours in milliseconds; Infinity: never removed. */
-  kept: number
+  retention: number
 }
 
 /**
@@ -198,16 +198,16 @@ export class Health {
 
   /** Removes old hours, at most once an hour, in short steps. */
   async #sweep(): Promise<void> {
-    const { database, clock, log, kept } = this.#parts
+    const { database, clock, log, retention } = this.#parts
     const now = clock.now()
-    if (kept === Infinity || now - this.#sweptAt < hour) return
+    if (retention === Infinity || now - this.#sweptAt < hour) return
     this.#sweptAt = now
     try {
       while (!this.#stopped) {
         const old = await database.readerAside
           .selectFrom('subscriber_hours')
           .select(['subscriber_id', 'hour'])
-          .where('hour', '<', now - kept)
+          .where('hour', '<', now - retention)
           .orderBy('hour')
           .limit(perStep)
           .execute()

@@ -205,10 +205,10 @@ export class Subscribers {
       refuseOtherOwner(before, given.owner)
       const url = given.url === undefined ? undefined : this.#checkUrl(given.url, before.owner)
       const stored = openHeaders(keyring, before)
-      const kept = headersThatStay(before.url, url, stored)
+      const remaining = headersThatStay(before.url, url, stored)
       // Removes stored headers together with the origin that they were for.
-      const headers = given.headers === undefined && kept !== stored ? null : given.headers
-      const columns = this.#columns(id, { ...given, url, headers }, kept)
+      const headers = given.headers === undefined && remaining !== stored ? null : given.headers
+      const columns = this.#columns(id, { ...given, url, headers }, remaining)
       const row = await this.#update(tx, id, { ...columns, ...statusColumns(before, given.status, reach) })
       checkAssignment(row)
       await recordChange(this.#parts.record, tx, { before, after: row }, origin)

@@ -3,8 +3,8 @@ import type { EventRow } from '../store.ts'
 
 /** New events of one look that are sent one by one. */
 const mostNew = 50
-/** The newest events that are kept, from which viewers resume. */
-const mostKept = 200
+/** The newest events that are buffered, from which viewers resume. */
+const bufferSize = 200
 /** Recent events whose status may still change and is read again at each look. */
 const mostUnsettled = 200
 
@@ -23,9 +23,9 @@ export interface News {
 export class EventFeed {
   readonly #log: EventLog
   #position = 0
-  #kept: EventRow[] = []
-  /** All events above this number are kept. */
-  #keptFrom = 0
+  #buffer: EventRow[] = []
+  /** All events above this number are in the buffer. */
+  #bufferedFrom = 0
   readonly #unsettled = new Map<number, EventRow['status']>()
 
   constructor(log: EventLog) {
@@ -39,12 +39,12 @@ export class EventFeed {
 
   /** Begins at the end of the log. @throws StorageUnavailable */
   async begin(): Promise<void> {
-    const { rows } = await this.#log.newest(Number.MAX_SAFE_INTEGER, mostKept)
+    const { rows } = await this.#log.newest(Number.MAX_SAFE_INTEGER, bufferSize)
     this.#unsettled.clear()
     this.#position = rows[0]?.id ?? 0
-    this.#keptFrom = 0
-    this.#keep(rows.toReversed(), rows.length === mostKept)
-    for (const row of this.#kept) this.#note(row)
+    this.#bufferedFrom = 0
+    this.#setBuffer(rows.toReversed(), rows.length === bufferSize)
+    for (const row of this.#buffer) this.#note(row)
   }
 
   /**
@@ -64,19 +64,19 @@ export class EventFeed {
       : rows
     for (const row of added) this.#note(row)
     this.#position = added.at(-1)?.id ?? this.#position
-    this.#keep(hasNext ? added : [...this.#kept, ...added], hasNext)
+    this.#setBuffer(hasNext ? added : [...this.#buffer, ...added], hasNext)
     return { added, changed, gap: hasNext }
   }
 
-  /** The events behind `position`, oldest first; undefined if more came than are kept. */
+  /** The events behind `position`, oldest first; undefined if more came than the buffer holds. */
   since(position: number): EventRow[] | undefined {
-    return position < this.#keptFrom ? undefined : this.#kept.filter(({ id }) => id > position)
+    return position < this.#bufferedFrom ? undefined : this.#buffer.filter(({ id }) => id > position)
   }
 
   /** @param cut whether there are older events that `rows` does not have */
-  #keep(rows: EventRow[], cut: boolean): void {
-    this.#kept = rows.slice(-mostKept)
-    if ((cut || rows.length > mostKept) && rows.length > 0) this.#keptFrom = this.#kept[0]!.id - 1
+  #setBuffer(rows: EventRow[], cut: boolean): void {
+    this.#buffer = rows.slice(-bufferSize)
+    if ((cut || rows.length > bufferSize) && rows.length > 0) this.#bufferedFrom = this.#buffer[0]!.id - 1
   }
 
   #note({ id, status }: EventRow): void {

@@ -46,7 +46,7 @@ export class RetentionWorker implements Worker {
     this.#parts = parts
     this.#removed = parts.metrics.counter(
       'postern_retention_removed_total',
-      'Rows removed because they were older than they are to be kept, by table',
+      'Rows removed because their retention has passed, by table',
       ['table'],
     )
   }

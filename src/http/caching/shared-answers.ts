@@ -1,7 +1,7 @@
 import { BoundedCache } from '../../paging/bounded-cache.ts'
 import type { Clock } from '../../runtime/clock.ts'
 
-interface Kept<Answer> {
+interface Cached<Answer> {
   readonly at: number
   readonly answer: Promise<Answer>
 }
@@ -10,7 +10,7 @@ interface Kept<Answer> {
 export class SharedAnswers<Answer> {
   readonly #clock: Clock
   readonly #within: number
-  readonly #kept = new BoundedCache<string, Kept<Answer> | undefined>(50)
+  readonly #cache = new BoundedCache<string, Cached<Answer> | undefined>(50)
 
   /** @param within milliseconds for which an answer is given again */
   constructor(clock: Clock, within: number) {
@@ -18,15 +18,15 @@ export class SharedAnswers<Answer> {
     this.#within = within
   }
 
-  /** Returns the answer of `key`. A failure is not kept. */
+  /** Returns the answer of `key`. A failure is not cached. */
   get(key: string, compute: () => Promise<Answer>): Promise<Answer> {
     const now = this.#clock.now()
-    const kept = this.#kept.get(key)
-    if (kept && Math.abs(now - kept.at) < this.#within) return kept.answer
+    const cached = this.#cache.get(key)
+    if (cached && Math.abs(now - cached.at) < this.#within) return cached.answer
     const made = { at: now, answer: compute() }
-    this.#kept.set(key, made)
+    this.#cache.set(key, made)
     made.answer.catch(() => {
-      if (this.#kept.get(key) === made) this.#kept.set(key, undefined)
+      if (this.#cache.get(key) === made) this.#cache.set(key, undefined)
     })
     return made.answer
   }

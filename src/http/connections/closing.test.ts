@@ -75,17 +75,17 @@ test('before the stop, connections are kept alive', async (t) => {
 
 test('during the stop, every response has `Connection: close`, including responses in progress', async (t) => {
   const { app, open, reached, goOn } = await start(t)
-  const kept = await Promise.all(Array.from({ length: 4 }, open))
-  for (const socket of kept) await answer(socket, 'GET /', 'ok')
+  const sockets = await Promise.all(Array.from({ length: 4 }, open))
+  for (const socket of sockets) await answer(socket, 'GET /', 'ok')
   const underWay = await open()
   const underWayAnswer = text(underWay)
   ask(underWay, 'GET /held')
   await reached
   app.closing.begin()
   goOn()
-  const answers = kept.map((socket) => text(socket))
+  const answers = sockets.map((socket) => text(socket))
   for (const [index, what] of ['GET /', 'GET /none', 'POST /raw', 'GET /stream'].entries())
-    ask(kept[index]!, what)
+    ask(sockets[index]!, what)
   for (const each of await Promise.all([...answers, underWayAnswer]))
     assert.match(each, /^HTTP\/1\.1 [^]*\r\nconnection: close\r\n/i)
   assert.match(

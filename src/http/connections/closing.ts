@@ -32,7 +32,7 @@ export class Closing {
     server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => {
       if (this.#begun) this.announce(response)
     })
-    this.#keepAnswersWhole(server)
+    this.#finishAnswers(server)
     app.addHook('preClose', async () => {
       this.begin()
       const looks = setInterval(() => server.closeIdleConnections(), lookEvery)
@@ -64,7 +64,7 @@ export class Closing {
    * (`closeIdleConnections`, which `close` calls). That would truncate a long answer, so such a connection waits for a later
    * check.
    */
-  #keepAnswersWhole(server: FastifyInstance['server']): void {
+  #finishAnswers(server: FastifyInstance['server']): void {
     const closeIdle = server.closeIdleConnections.bind(server)
     server.closeIdleConnections = () => {
       const sending = [...this.#open].filter((socket) => socket.writableLength > 0)

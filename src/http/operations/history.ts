@@ -5,7 +5,7 @@ import { readTimeParameter } from '../../paging/time-parameter.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { quantiles } from '../../telemetry/history/durations.ts'
 import { mostPoints, readHistory, stepOf, type HistoryParts } from '../../telemetry/history/read.ts'
-import { kept } from '../../telemetry/history/roll-up.ts'
+import { retention } from '../../telemetry/history/roll-up.ts'
 import { hour, steps, Tally } from '../../telemetry/history/rows.ts'
 import { partSeries, type SeriesName } from '../../telemetry/history/series.ts'
 import type { Period } from '../../telemetry/history/store.ts'
@@ -26,7 +26,7 @@ const names = {
 type Name = keyof typeof names
 const allNames = Object.keys(names) as Name[]
 const sourceForm = /^[a-z0-9][a-z0-9_-]{0,63}$/i
-const keptHours = kept[steps.hour]
+const hourRetention = retention[steps.hour]
 /** Milliseconds for which an answer is given again, so that many viewers cost as much as one. */
 const cachedFor = 2_000
 
@@ -99,7 +99,7 @@ export function historyRoute(app: App, parts: HistoryRouteParts): void {
       schema: {
         tags: ['operations'],
         summary: 'What happened over time: counts, failures and durations',
-        description: `Of all processes, by steps that the service chooses: at most ${mostPoints + 1} of them. Minutes are kept for two days, ten minutes for eight, hours for ${keptHours / (24 * hour)} days. What another process counted is included within about a minute.`,
+        description: `Of all processes, by steps that the service chooses: at most ${mostPoints + 1} of them. Minutes are kept for two days, ten minutes for eight, hours for ${hourRetention / (24 * hour)} days. What another process counted is included within about a minute.`,
         querystring: Type.Object({
           series: Type.Optional(
             Type.String({ description: `Comma-separated: ${allNames.join(', ')}; default: all` }),
@@ -199,7 +199,7 @@ function readPeriod({ range, from, to }: Query, now: number): Period {
     const begins = from ? readTimeParameter(from, 'from') : until - ranges['24h']
     const detail = 'The parameter `from` must be a time before `to` and before now.'
     if (begins >= until) throw new Problem('invalid-parameter', { parameter: 'from', detail })
-    return { from: Math.max(begins, now - keptHours), until: Math.max(until, now - keptHours + 1) }
+    return { from: Math.max(begins, now - hourRetention), until: Math.max(until, now - hourRetention + 1) }
   }
   return { from: now - ranges[range ? readChoice(range, 'range', rangeNames) : '24h'], until: now }
 }

@@ -16,25 +16,25 @@ const types: Record<string, string> = {
   '.png': 'image/png',
 }
 
-interface Kept {
+interface EncodedFile {
   body: Buffer
   tag: string
 }
 
 export interface StaticFolderOptions {
-  /** Whether the name of a file changes with its content, so that browsers may keep it for a year. Others revalidate it. */
+  /** Whether the name of a file changes with its content, so that browsers may cache it for a year. Others revalidate it. */
   isImmutable: (name: string) => boolean
   /** Changes the text of a file before it is sent the first time. */
   edit?: (text: string) => string
 }
 
 /**
- * The files of a folder that a build wrote. Each is read and compressed at its first request and then kept in memory, so it is for folders
+ * The files of a folder that a build wrote. Each is read and compressed at its first request and then cached, so it is for folders
  * of a few megabytes that do not change while the service runs.
  */
 export class StaticFolder {
   private readonly names: ReadonlySet<string>
-  private readonly kept = new Map<string, Promise<Kept>>()
+  private readonly encoded = new Map<string, Promise<EncodedFile>>()
   private readonly folder: string | undefined
   private readonly options: StaticFolderOptions
 
@@ -81,14 +81,14 @@ export class StaticFolder {
     return reply.type(types[extname(name)]!).send(body)
   }
 
-  private load(name: string, coding: Coding): Promise<Kept> {
+  private load(name: string, coding: Coding): Promise<EncodedFile> {
     const key = `${coding} ${name}`
-    let kept = this.kept.get(key)
-    if (!kept) this.kept.set(key, (kept = this.encode(name, coding)))
-    return kept
+    let file = this.encoded.get(key)
+    if (!file) this.encoded.set(key, (file = this.encode(name, coding)))
+    return file
   }
 
-  private async encode(name: string, coding: Coding): Promise<Kept> {
+  private async encode(name: string, coding: Coding): Promise<EncodedFile> {
     const { edit } = this.options
     let body: Buffer = await readFile(join(this.folder!, name))
     if (edit && types[extname(name)]!.includes('charset')) body = Buffer.from(edit(body.toString()))

@@ -30,7 +30,7 @@ const exposed: readonly HeaderName[] = [
 ]
 /** What calls may carry beside those that every page may send. */
 const accepted = ['Authorization', 'Content-Type', 'If-None-Match']
-/** Seconds that a browser keeps the answer to a preflight. */
+/** Seconds for which a browser caches the answer to a preflight. */
 const maxAge = 600
 
 /**

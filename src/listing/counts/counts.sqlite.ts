@@ -20,7 +20,7 @@ interface Buckets {
   total: number
 }
 
-/** Keeps the buckets in memory until something is written to the database. */
+/** Caches the buckets until something is written to the database. */
 export function sqliteCounts(list: ListDeclaration, database: SqliteDatabase): MaintainedCounts {
   const { readConnection: connection } = database
   const statements = bucketStatements(list)

@@ -34,12 +34,12 @@ describe('time and method of the authentication', () => {
   })
 
   test('acr and amr are stored unchanged or not at all', () => {
-    const kept = (claims: Record<string, unknown>): (string | null)[] => {
+    const stored = (claims: Record<string, unknown>): (string | null)[] => {
       const { acr, amr } = parseAuthentication(claims, ordinary)
       return [acr, amr]
     }
-    assert.deepEqual(kept({ acr: 'gold', amr: ['pwd', 'mfa'] }), ['gold', 'pwd mfa'])
-    assert.deepEqual(kept({ acr: '1', acrs: ['c1', 'c2'] }), ['1 c1 c2', null])
+    assert.deepEqual(stored({ acr: 'gold', amr: ['pwd', 'mfa'] }), ['gold', 'pwd mfa'])
+    assert.deepEqual(stored({ acr: '1', acrs: ['c1', 'c2'] }), ['1 c1 c2', null])
     for (const [acr, amr] of [
       ['a b', 'mfa'],
       [7, ['a b']],
@@ -47,6 +47,6 @@ describe('time and method of the authentication', () => {
       ['x'.repeat(501), [['mfa']]],
       [null, Array.from({ length: 200 }, () => 'mfa')],
     ])
-      assert.deepEqual(kept({ acr, amr }), [null, null])
+      assert.deepEqual(stored({ acr, amr }), [null, null])
   })
 })

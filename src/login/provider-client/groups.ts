@@ -41,7 +41,7 @@ export function mapGroups(
   { admin }: GroupMapping,
 ): { groups: readonly string[]; adminGroup: string | null } {
   const mapped = admin.filter((group) => named.has(group))
-  // Of too many, those with a role are kept.
+  // Of too many, those with a role are stored.
   return { groups: [...new Set([...mapped, ...named])].slice(0, maxGroups), adminGroup: mapped[0] ?? null }
 }
 

@@ -41,7 +41,7 @@ export function mergeProviders(
   const rest = new Map(environment.map((settings) => [settings.name, settings]))
   const merged: ProviderSettings[] = []
   const seen = new Set<string>()
-  for (const [name, { keepTokens: _kept, ...config }] of Object.entries(module)) {
+  for (const [name, { keepTokens: _stored, ...config }] of Object.entries(module)) {
     const variable = name.replaceAll('-', '_')
     const fault =
       faultOfProviderName(name) ?? (seen.has(variable) ? `${name} is configured twice` : undefined)

@@ -29,9 +29,9 @@ export async function addSecret(
   { now, overlap }: { now: number; overlap: number },
 ): Promise<{ listed: ListedSecret; secret: string }> {
   const older = await secretsOfClient(tx, clientId, now)
-  const kept = overlap > 0 ? older.slice(0, mostSecrets - 1) : []
-  for (const { id } of older.slice(kept.length)) await removeSecret(tx, clientId, id)
-  for (const { id, expires_at: end } of kept)
+  const remaining = overlap > 0 ? older.slice(0, mostSecrets - 1) : []
+  for (const { id } of older.slice(remaining.length)) await removeSecret(tx, clientId, id)
+  for (const { id, expires_at: end } of remaining)
     await tx
       .updateTable('client_secrets')
       .set({ expires_at: Math.min(end ?? Infinity, now + overlap) })

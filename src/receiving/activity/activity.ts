@@ -7,10 +7,10 @@ import { laterOf } from '../later-of.ts'
 export type ActivityKind = ReceivingActivityTable['kind']
 
 /** Milliseconds of a slot, and for which its counts are stored. */
-export const slots: Readonly<Record<ActivityKind, { length: number; kept: number }>> = {
-  source: { length: 900_000, kept: 86_400_000 },
-  handler: { length: 900_000, kept: 86_400_000 },
-  failure: { length: 3_600_000, kept: 7 * 86_400_000 },
+export const slots: Readonly<Record<ActivityKind, { length: number; retention: number }>> = {
+  source: { length: 900_000, retention: 86_400_000 },
+  handler: { length: 900_000, retention: 86_400_000 },
+  failure: { length: 3_600_000, retention: 7 * 86_400_000 },
 }
 
 /** The slot that counts all time. */
@@ -184,6 +184,6 @@ async function deleteOld(tx: Tx, now: number): Promise<void> {
       .deleteFrom('receiving_activity')
       .where('kind', '=', kind)
       .where('slot', '>', allTime)
-      .where('slot', '<', now - slots[kind].kept - slots[kind].length)
+      .where('slot', '<', now - slots[kind].retention - slots[kind].length)
       .execute()
 }

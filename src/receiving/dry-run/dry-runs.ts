@@ -11,7 +11,7 @@ import { withoutCredentials } from '../forward-target.ts'
 import { Stopping, WaitedForTransaction } from '../worker/interruptions.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
-import { keepLines, type LogLine } from './log-lines.ts'
+import { recordLines, type LogLine } from './log-lines.ts'
 import { rehearse, type RehearseParts } from './rehearse.ts'
 import type { WrittenTable } from './writes.ts'
 
@@ -105,7 +105,7 @@ export class DryRuns {
     const handlers = plan.handlers.map(({ id }) => id)
     if (forwardTo !== undefined)
       return result({ outcome: 'forwarded', handlers, forwardTo: withoutCredentials(forwardTo) })
-    const { log, lines } = keepLines(this.#parts.log)
+    const { log, lines } = recordLines(this.#parts.log)
     const startedAt = performance.now()
     try {
       const rehearsed = await rehearse(claimed, plan, { ...this.#parts, log })

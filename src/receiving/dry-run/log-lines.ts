@@ -9,14 +9,14 @@ export interface LogLine {
   readonly fields: string | null
 }
 
-/** Lines that are kept, and characters of a message and of the fields. */
+/** Lines that are recorded, and characters of a message and of the fields. */
 const mostLines = 200
 const longest = 2_000
 
 const levels = ['debug', 'info', 'warn', 'error'] as const
 
-/** Keeps the log lines of a run, of all levels, and passes them on to the log. */
-export function keepLines(log: LogOfHandlers): { log: LogOfHandlers; lines: LogLine[] } {
+/** Records the log lines of a run, of all levels, and passes them on to the log. */
+export function recordLines(log: LogOfHandlers): { log: LogOfHandlers; lines: LogLine[] } {
   const lines: LogLine[] = []
   const child = (bindings: object): HandlerLog => {
     const real = log.child(bindings)

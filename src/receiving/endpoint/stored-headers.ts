@@ -19,24 +19,24 @@ export function headersToStore(
   signatureHeader?: string,
   verified?: Verification,
 ): string {
-  const kept: Record<string, unknown> = {}
+  const stored: Record<string, unknown> = {}
   for (const name in headers) {
     const value = headers[name]
-    if (typeof value === 'string' && name !== signatureHeader && isKept(name)) kept[name] = value
+    if (typeof value === 'string' && name !== signatureHeader && isStored(name)) stored[name] = value
   }
-  if (verified) kept[verifiedName] = verified
-  return JSON.stringify(kept)
+  if (verified) stored[verifiedName] = verified
+  return JSON.stringify(stored)
 }
 
 export function isAboutConnection(name: string): boolean {
   return connection.test(name)
 }
 
-function isKept(name: string): boolean {
-  let kept = known.get(name)
-  if (kept === undefined) {
-    kept = !isSensitiveHeader(name) && !isAboutConnection(name)
-    if (known.size < 1_000) known.set(name, kept)
+function isStored(name: string): boolean {
+  let stored = known.get(name)
+  if (stored === undefined) {
+    stored = !isSensitiveHeader(name) && !isAboutConnection(name)
+    if (known.size < 1_000) known.set(name, stored)
   }
-  return kept
+  return stored
 }

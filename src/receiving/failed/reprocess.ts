@@ -44,8 +44,8 @@ export class Reprocessing extends AuditedStore {
   async begin(filter: FailedFilter, origin: AuditOrigin): Promise<JobsTable> {
     const job = await this.database.transaction(async (tx) => {
       const { total, upTo } = await measure(tx, this.database.engine, filter)
-      const kept: ReprocessFilter = { ...filter, upTo }
-      const begun = await beginJob(tx, { kind: 'reprocess', filter: kept, total }, this.clock.now())
+      const stored: ReprocessFilter = { ...filter, upTo }
+      const begun = await beginJob(tx, { kind: 'reprocess', filter: stored, total }, this.clock.now())
       await this.record(tx, {
         action: 'reprocess.started',
         target: `job:${begun.id}`,

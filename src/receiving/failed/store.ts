@@ -31,8 +31,8 @@ export async function findReceived(
     .where('event', '=', event)
     .$if(engine === 'postgres', (query) => query.forUpdate())
     .executeTakeFirst()
-  const kept = await tx.selectFrom('events').select('id').where('id', '=', event).executeTakeFirst()
-  if (!entry && kept)
+  const logged = await tx.selectFrom('events').select('id').where('id', '=', event).executeTakeFirst()
+  if (!entry && logged)
     throw new Problem('conflict', {
       detail: 'The event was emitted, not received: replay its deliveries instead.',
     })
@@ -40,7 +40,7 @@ export async function findReceived(
   const { status } = entry
   if (status === 'processed' && !processed)
     throw new Problem('conflict', { detail: 'The event is processed already and cannot be processed again.' })
-  if (!kept) throw new Problem('no-longer-kept', { detail: `The event is ${status} and its body is gone.` })
+  if (!logged) throw new Problem('no-longer-kept', { detail: `The event is ${status} and its body is gone.` })
   return { eventId: entry.event_id, status, claim: entry.claim, leasedUntil: entry.leased_until }
 }
 

@@ -13,7 +13,7 @@ import { withSchema } from './declared-payload.ts'
 /** Provides users' access tokens at identity providers. */
 export interface ProviderTokenSource {
   /** Whether tokens of this provider are stored. */
-  keeps(provider: string): boolean
+  storesTokensOf(provider: string): boolean
   accessToken: ProviderToken
 }
 
@@ -62,7 +62,7 @@ export function readHandlers(
       faults.push(`receiving.handlers: ${JSON.stringify(key)} is neither a type, nor type.*, nor *`)
     for (const fault of validate(options)) faults.push(`${place} ${fault}`)
     for (const provider of providerTokens ?? []) {
-      if (!tokens?.keeps(provider))
+      if (!tokens?.storesTokensOf(provider))
         faults.push(`${place} needs tokens of ${provider}: set login.providers.${provider}.keepTokens`)
     }
     return {

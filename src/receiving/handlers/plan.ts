@@ -40,11 +40,11 @@ export function plansOver(
   handlersOf: (source: string, type: string) => readonly RegisteredHandler[],
 ): PlanOf {
   const instantLimit = perInstantGroup[engine]
-  const kept = new Map<string, WeakMap<readonly RegisteredHandler[], Plan>>()
+  const plans = new Map<string, WeakMap<readonly RegisteredHandler[], Plan>>()
   return (source, type) => {
     const handlers = handlersOf(source, type)
-    let ofSource = kept.get(source)
-    if (!ofSource) kept.set(source, (ofSource = new WeakMap()))
+    let ofSource = plans.get(source)
+    if (!ofSource) plans.set(source, (ofSource = new WeakMap()))
     let plan = ofSource.get(handlers)
     if (!plan) ofSource.set(handlers, (plan = makePlan(source, handlers, instantLimit)))
     return plan

@@ -2,6 +2,6 @@
 const frames = 30
 
 /** Node.js keeps ten frames of an error, which do not always reach the handler's own line. A higher limit of the process stays. */
-export function keepHandlerFrames(): void {
+export function showHandlerFrames(): void {
   Error.stackTraceLimit = Math.max(Error.stackTraceLimit, frames)
 }

@@ -9,15 +9,15 @@ import { RejectedCounts, writeCounts, type RejectedCount } from './counts.ts'
 import { redactBody, redactHeaders } from './redact.ts'
 import type { Reason } from './reasons.ts'
 
-/** Refused requests that are kept of one source and reason: a flood of one kind leaves the others be. */
-export const mostKept = 10
-/** Of those that one write may bring. What is above it is counted and not kept. */
+/** Refused requests that are stored of one source and reason: a flood of one kind leaves the others be. */
+export const longestLog = 10
+/** Of those that one write may bring. The rest is counted and not stored. */
 const mostPerWrite = 5
 const mostWaiting = 50
 /** Milliseconds between two writes. */
 const interval = 1_000
-/** Bytes of a body, and of the headers as JSON, that are kept. */
-const bodyKept = 4 * 1024
+/** Bytes of a body, and of the headers as JSON, that are stored. */
+const storedBodyLimit = 4 * 1024
 
 /** Records a refused request of one source. */
 export type NoteRejected = (
@@ -43,7 +43,7 @@ export interface RejectedLogParts {
   database: Database
   clock: Clock
   log: Log
-  /** Milliseconds that the counts of a day are kept. */
+  /** Milliseconds after which the counts of a day are deleted. */
   period: number
 }
 
@@ -87,7 +87,7 @@ export class RejectedLog {
         signatureHeader,
         size: body?.byteLength ?? (told <= 2 ** 31 - 1 ? told : null),
         // A copy of its own: the rest of the body is let go.
-        body: body ? Buffer.from(body.subarray(0, bodyKept)) : null,
+        body: body ? Buffer.from(body.subarray(0, storedBodyLimit)) : null,
       })
     }
   }
@@ -153,7 +153,7 @@ async function insertRejected(
           .where('newer.reason', '=', reason)
           .orderBy('newer.id', 'desc')
           .limit(1)
-          .offset(mostKept),
+          .offset(longestLog),
       )
       .execute()
   }
@@ -169,6 +169,6 @@ function rowOf(one: Waiting): Insertable<RejectedWebhooksTable> {
     address,
     headers: redactHeaders(headers, signatureHeader),
     size,
-    body: body && redactBody(body, bodyKept),
+    body: body && redactBody(body, storedBodyLimit),
   }
 }

@@ -10,7 +10,7 @@ import { limitParameter } from '../../paging/parameters.ts'
 import type { Database } from '../../storage/database.ts'
 import type { RejectedWebhooksTable } from '../../storage/tables.ts'
 import { isStorableText } from '../../storage/text.ts'
-import { mostKept } from './log.ts'
+import { longestLog } from './log.ts'
 import { reasons, type Reason } from './reasons.ts'
 import { presentBody } from './redact.ts'
 
@@ -77,7 +77,7 @@ function listRoute(app: App, { database, cursors }: RejectedRouteParts): void {
       schema: {
         tags,
         summary: 'The latest webhooks that were refused, and why, newest first',
-        description: `The latest ${mostKept} of each source and reason, within two seconds after they arrived; in a flood, some are left out. The metric postern_webhooks_total counts all.`,
+        description: `The latest ${longestLog} of each source and reason, within two seconds after they arrived; in a flood, some are left out. The metric postern_webhooks_total counts all.`,
         querystring: Type.Object({
           source: Type.Optional(Type.String({ description: 'Only this source' })),
           reason: Type.Optional(Type.String({ description: 'Only this reason' })),

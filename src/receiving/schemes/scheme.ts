@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { sharedSecret, weaknessOf, type Weakness } from '../../config/secret-strength.ts'
 import type { ForwardTo } from '../forward-target.ts'
-import { readSecrets, type KeptSecret, type Secret } from './secrets.ts'
+import { readSecrets, type ParsedSecret, type Secret } from './secrets.ts'
 
 /** A request. `now` is milliseconds since 1970. */
 export interface Delivery {
@@ -141,7 +141,7 @@ interface Definition {
   ask?: (secrets: readonly string[]) => (question: Question) => Answered | Rejected
 }
 
-const secretsOf = new WeakMap<Verify, readonly KeptSecret[]>()
+const secretsOf = new WeakMap<Verify, readonly ParsedSecret[]>()
 
 /** Returns the first secret that is valid at a moment, for signing samples; `undefined` if the user replaced `verify`. */
 export function secretAt({ verify }: Scheme, now: number): string | undefined {
@@ -153,62 +153,61 @@ export function secretAt({ verify }: Scheme, now: number): string | undefined {
  * end, or if the user replaced `verify`.
  */
 export function secretsEnd({ verify }: Scheme, now: number): { last: number; next: number } {
-  const kept = secretsOf.get(verify) ?? []
-  if (kept.length === 0) return { last: Infinity, next: Infinity }
-  const ends = kept.map(({ until }) => until)
+  const secrets = secretsOf.get(verify) ?? []
+  if (secrets.length === 0) return { last: Infinity, next: Infinity }
+  const ends = secrets.map(({ until }) => until)
   return { last: Math.max(...ends), next: Math.min(Infinity, ...ends.filter((end) => end > now)) }
 }
 
 /** Creates a scheme. Only closures hold its secrets; no property does. */
 export function createScheme<Payload = unknown>(definition: Definition): Scheme<Payload> {
   const { name, options, mediaTypes, typesHaveActions, signatureHeader, check, read, ask } = definition
-  const withKept = (kept: readonly KeptSecret[]): Scheme<Payload> => {
-    const checkAt = atTime(kept, check)
-    const askAt = ask && atTime(kept, ask)
-    const weakness = kept[0] && weaknessOf(kept[0].value, sharedSecret, false)
+  const withParsed = (secrets: readonly ParsedSecret[]): Scheme<Payload> => {
+    const checkAt = atTime(secrets, check)
+    const askAt = ask && atTime(secrets, ask)
+    const weakness = secrets[0] && weaknessOf(secrets[0].value, sharedSecret, false)
     const scheme: Scheme<Payload> = {
       name,
-      hasSecret: kept.length > 0,
+      hasSecret: secrets.length > 0,
       ...(weakness && { weakness }),
       verify(delivery) {
         const found = checkAt(delivery.now)?.(delivery) ?? withoutSecret
         if (!('secret' in found)) return found
         const verified = read(delivery, found)
         if (!('id' in verified)) return verified
-        const secret = kept.findIndex(({ value }) => value === found.secret) + 1
+        const secret = secrets.findIndex(({ value }) => value === found.secret) + 1
         return found.signedAt === undefined
           ? { ...verified, secret }
           : { ...verified, secret, signedAt: found.signedAt }
       },
       ...(askAt && { ask: (question: Question) => askAt(question.now)?.(question) ?? withoutSecret }),
-      withSecrets: (secrets) => withKept(readSecrets(secrets)),
+      withSecrets: (secrets) => withParsed(readSecrets(secrets)),
       ...(mediaTypes && { mediaTypes }),
       ...(typesHaveActions && { typesHaveActions }),
       ...(signatureHeader && { signatureHeader }),
       ...(options.forwardTo !== undefined && { forwardTo: options.forwardTo }),
       ...(options.rateLimit !== undefined && { rateLimit: options.rateLimit }),
     }
-    secretsOf.set(scheme.verify, kept)
+    secretsOf.set(scheme.verify, secrets)
     return scheme
   }
-  return withKept(readSecrets(options.secret))
+  return withParsed(readSecrets(options.secret))
 }
 
 /** Caches the result of `make` for the secrets that are valid at a moment, until others are. */
 function atTime<T>(
-  kept: readonly KeptSecret[],
+  secrets: readonly ParsedSecret[],
   make: (secrets: readonly string[]) => T,
 ): (now: number) => T | undefined {
   // Calls `make` for all secrets, so that an invalid one fails at the start and not when it becomes valid.
-  const whole = kept.length > 0 ? make(kept.map(({ value }) => value)) : undefined
-  if (kept.every(({ from, until }) => from === -Infinity && until === Infinity)) return () => whole
+  const whole = secrets.length > 0 ? make(secrets.map(({ value }) => value)) : undefined
+  if (secrets.every(({ from, until }) => from === -Infinity && until === Infinity)) return () => whole
   let made: { secrets: readonly string[]; of: T } | undefined
   return (now) => {
-    const secrets = kept.filter(({ from, until }) => from <= now && now < until).map(({ value }) => value)
-    if (secrets.length === 0) return undefined
-    const same =
-      made?.secrets.length === secrets.length && made.secrets.every((one, at) => one === secrets[at])
-    if (!same) made = { secrets, of: make(secrets) }
+    const valid = secrets.filter(({ from, until }) => from <= now && now < until).map(({ value }) => value)
+    if (valid.length === 0) return undefined
+    const same = made?.secrets.length === valid.length && made.secrets.every((one, at) => one === valid[at])
+    if (!same) made = { secrets: valid, of: make(valid) }
     return made?.of
   }
 }

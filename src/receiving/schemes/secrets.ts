@@ -11,7 +11,7 @@ export interface TimedSecret {
 export type Secret = string | readonly (string | TimedSecret)[] | undefined
 
 /** One secret and the time for which it is valid, in milliseconds since 1970. */
-export interface KeptSecret {
+export interface ParsedSecret {
   readonly value: string
   readonly from: number
   readonly until: number
@@ -21,7 +21,7 @@ export interface KeptSecret {
  * Returns the single secrets: a string is split at commas, entries of an array are not. Empty ones are left out.
  * @throws TypeError if `from` or `until` is not a date.
  */
-export function readSecrets(secret: Secret): KeptSecret[] {
+export function readSecrets(secret: Secret): ParsedSecret[] {
   const given = typeof secret === 'string' ? secret.split(',').map((part) => part.trim()) : (secret ?? [])
   return given
     .map((one) => (typeof one === 'string' ? { secret: one } : one))

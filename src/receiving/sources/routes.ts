@@ -17,7 +17,7 @@ export interface SourceRouteParts extends SampleParts {
 }
 
 const tags = ['receiving']
-const day = slots.source.kept
+const day = slots.source.retention
 
 const Source = Type.Object(
   {

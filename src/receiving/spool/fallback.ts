@@ -23,7 +23,7 @@ const logFullEvery = 10_000
 export interface FallbackParts {
   spool: Spool
   /** Stores events in the database within so many milliseconds. @throws StorageUnavailable */
-  keep: (events: readonly IncomingEvent[], within: number) => Promise<void>
+  store: (events: readonly IncomingEvent[], within: number) => Promise<void>
   /** Checks that the database answers. @throws StorageUnavailable */
   ping: () => Promise<void>
   /** Opens the spool of a process that ended and was not started again. */
@@ -48,7 +48,7 @@ export class Fallback implements SpoolStatus {
     const { spool, openAbandoned, clock, log } = parts
     this.#drainer = new Drainer({
       spool,
-      store: (events) => parts.keep(events, drainWithin),
+      store: (events) => parts.store(events, drainWithin),
       present: () => !this.#away,
       ...(openAbandoned && { openAbandoned }),
       clock,
@@ -67,10 +67,10 @@ export class Fallback implements SpoolStatus {
   }
 
   /** @throws Problem `overloaded` if the spool is full; StorageUnavailable if it cannot be written either */
-  readonly keep: InsertEvents = async (events) => {
+  readonly insert: InsertEvents = async (events) => {
     if (!this.#away) {
       try {
-        await this.#keepInTime(events)
+        await this.#storeInTime(events)
         return
       } catch (error) {
         if (!(error instanceof StorageUnavailable)) throw error
@@ -91,15 +91,15 @@ export class Fallback implements SpoolStatus {
     await this.#drainer.stop()
   }
 
-  async #keepInTime(events: readonly IncomingEvent[]): Promise<void> {
-    const { keep, clock } = this.#parts
+  async #storeInTime(events: readonly IncomingEvent[]): Promise<void> {
+    const { store, clock } = this.#parts
     const late = Promise.withResolvers<never>()
     const cancel = clock.after(commitTimeout, () =>
       late.reject(new StorageUnavailable(new Error(`a commit took longer than ${commitTimeout} ms`))),
     )
     try {
       // After the time-out the outcome does not matter; Promise.race handles a later rejection.
-      await Promise.race([keep(events, commitTimeout), late.promise])
+      await Promise.race([store(events, commitTimeout), late.promise])
     } finally {
       cancel()
     }

@@ -16,7 +16,7 @@ export class WaitedForTransaction extends Error {
   }
 }
 
-/** A handler kept its transaction open for too long. */
+/** A handler held its transaction open for too long. */
 export class TransactionTimeout extends Error {
   constructor(timeout: number) {
     super(

@@ -22,7 +22,7 @@ const answerWithin = 2_000
 /** Heartbeats that are remembered. Older ones are useless, because `maxAge` is at most five minutes. */
 const mostHeartbeats = 1_000
 /** Milliseconds after which the row of a process that stopped is removed. */
-const keptFor = 3_600_000
+const rowRetention = 3_600_000
 
 const writeHeartbeat = `insert into replica_beats (process, beat, beat_at) values ($1, $2, $3)
   on conflict (process) do update set beat = excluded.beat, beat_at = excluded.beat_at`
@@ -167,7 +167,7 @@ class PostgresReplica implements Replica {
   }
 
   async #beatWhileWanted(): Promise<void> {
-    await this.#query(removeOld, [Date.now() - keptFor]).catch((error: unknown) => this.#fail(error))
+    await this.#query(removeOld, [Date.now() - rowRetention]).catch((error: unknown) => this.#fail(error))
     while (!this.#closed.signal.aborted && performance.now() - this.#wantedAt < wantedFor) {
       const began = performance.now()
       try {

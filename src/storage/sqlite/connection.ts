@@ -135,8 +135,8 @@ export class SqliteConnection {
   /** The form of the rows is a state of the statement, so those that return arrays have their own cache entries. */
   #prepare(sql: string, arrays = false): Prepared {
     const key = arrays ? `${sql} /* arrays */` : sql
-    const kept = this.#statements.get(key)
-    if (kept) return kept
+    const cached = this.#statements.get(key)
+    if (cached) return cached
     const statement = this.#database.prepare(sql)
     const prepared: Prepared = { statement, returnsRows: statement.columns().length > 0 }
     if (arrays) statement.setReturnArrays(true)

@@ -33,7 +33,7 @@ const busyLimit = 10_000
 /** Milliseconds that one writer may take before the service is not ready, because all other writers wait for it. */
 const longestHold = 5_000
 /** Milliseconds after which a commit of another process shows in the data version, at most. */
-const versionKeptFor = 5
+const versionMaxAge = 5
 
 /**
  * The connections of the main thread to one file: one reads, one runs the service's synchronous batches, and one runs asynchronous transactions. Batches and
@@ -96,7 +96,7 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
 }
 
 /**
- * Reads the version again after each write of this process, and otherwise when the last reading is `versionKeptFor` old. The age is read
+ * Reads the version again after each write of this process, and otherwise when the last reading is `versionMaxAge` old. The age is read
  * from the clock: a callback in each turn of the event loop would keep it from waiting for several requests at once.
  */
 function dataVersionOf({ reading, gate }: Connections): () => number {
@@ -105,7 +105,7 @@ function dataVersionOf({ reading, gate }: Connections): () => number {
   let readAt = 0
   return () => {
     const now = systemClock.elapsed()
-    if (gate.released === released && now - readAt < versionKeptFor) return number
+    if (gate.released === released && now - readAt < versionMaxAge) return number
     released = gate.released
     readAt = now
     number = reading.get<{ data_version: number }>('pragma data_version')!.data_version

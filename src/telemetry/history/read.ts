@@ -1,5 +1,5 @@
 import type { Recorder } from './recorder.ts'
-import { kept } from './roll-up.ts'
+import { retention } from './roll-up.ts'
 import { steps, Tally } from './rows.ts'
 import type { HistoryStore, Period } from './store.ts'
 
@@ -13,11 +13,15 @@ const choices = [60, 120, 300, 600, 1_800, 3_600, 3 * 3_600, 6 * 3_600, 12 * 3_6
 /** Points of one answer. */
 export const mostPoints = 240
 
-/** The smallest step in seconds with at most 240 points for which the whole period is kept. */
+/** The smallest step in seconds with at most 240 points whose retention covers the whole period. */
 export function stepOf({ from, until }: Period, now: number): number {
   const age = now - from
   const least =
-    age <= kept[steps.minute] ? steps.minute : age <= kept[steps.tenMinutes] ? steps.tenMinutes : steps.hour
+    age <= retention[steps.minute]
+      ? steps.minute
+      : age <= retention[steps.tenMinutes]
+        ? steps.tenMinutes
+        : steps.hour
   return (
     choices.find((step) => step >= least && (until - from) / (step * 1000) <= mostPoints) ?? choices.at(-1)!
   )

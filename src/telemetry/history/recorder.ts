@@ -113,12 +113,12 @@ export class Recorder {
       await store.addMinutes(tallies, () => (mayBeWritten = true))
     } catch (error) {
       // What may have been written would count twice.
-      if (!mayBeWritten) this.#keep(tallies)
+      if (!mayBeWritten) this.#merge(tallies)
       log.debug({ err: error, lost: mayBeWritten }, 'the history of metrics could not be written')
     }
   }
 
-  #keep(tallies: Tallies): void {
+  #merge(tallies: Tallies): void {
     const oldest = this.#minute - mostWaiting * minute
     for (const { series, at, tally } of tallies.entries())
       if (at >= oldest) this.#waiting.of(series, at).add(tally)

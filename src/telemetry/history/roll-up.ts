@@ -5,8 +5,8 @@ import type { Log } from '../log.ts'
 import { hour, minute, steps } from './rows.ts'
 import type { HistoryStore } from './store.ts'
 
-/** Milliseconds that the rows of each step are kept. */
-export const kept = {
+/** Milliseconds after which the rows of each step are deleted. */
+export const retention = {
   [steps.minute]: 48 * hour,
   [steps.tenMinutes]: 8 * 24 * hour,
   [steps.hour]: 35 * 24 * hour,
@@ -43,7 +43,8 @@ export async function rollUp(store: HistoryStore, now: number): Promise<void> {
     for (let at = startOf(width, from); at < until; at += hour)
       await store.rollUp(step, { from: at, until: Math.min(at + hour, until) })
   }
-  for (const step of Object.values(steps)) while (await store.deleteBefore(step, now - kept[step])) continue
+  for (const step of Object.values(steps))
+    while (await store.deleteBefore(step, now - retention[step])) continue
 }
 
 function startOf(width: number, time: number): number {

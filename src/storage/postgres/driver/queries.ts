@@ -127,7 +127,7 @@ export function queryBatch(
   return run(client, query)
 }
 
-/** Messages whose buffers are reused, and the largest buffer that is kept, in bytes. */
+/** Messages whose buffers are reused, and the largest buffer that is reused, in bytes. */
 const [mostSpare, largestSpare] = [8, 1024 * 1024]
 const spare: BindMessage[] = []
 

@@ -8,7 +8,7 @@ export const leastConnections = 8
 export interface ConnectionCounts {
   /** All connections of the pool. */
   pool: number
-  /** For handlers, which may keep theirs as long as they run. */
+  /** For handlers, which may hold theirs as long as they run. */
   handlers: number
   /** For statements of lists, which may be slow. */
   lists: number

@@ -46,8 +46,8 @@ export class ConnectionShares {
   #mayEnter(share: string): boolean {
     if (share === this.#favoured) return this.#used < this.#most
     const favoured = this.#favoured === undefined ? 0 : (this.#held.get(this.#favoured) ?? 0)
-    const kept = this.#favoured !== undefined && favoured === 0 ? 1 : 0
-    if (this.#used + kept >= this.#most) return false
+    const reserved = this.#favoured !== undefined && favoured === 0 ? 1 : 0
+    if (this.#used + reserved >= this.#most) return false
     return !this.#held.has(share) || this.#used - favoured < this.#scarceFrom
   }
 
