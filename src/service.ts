@@ -151,7 +151,7 @@ function serviceOf(running: Running, app: App, baseUrl: string, shutdownDelay: n
     baseUrl,
     async announceStop(skip) {
       if (shutdownDelay === undefined) return
-      app.closing.begin()
+      app.closing.start()
       await sleep(shutdownDelay, undefined, { signal: skip }).catch((error: unknown) => {
         if (!skip?.aborted) throw error
       })

@@ -65,7 +65,7 @@ export function endOutdated(running: Running, error: NewerDatabase): void {
   running.newer = error
   // Without a server, the start fails and reports it.
   if (app) log.error({ err: error }, 'this process has ended its work and answers calls with 503')
-  app?.outage.begin(toProblem(error))
+  app?.outage.start(toProblem(error))
   if (database.engine === 'postgres') database.abandon(error)
   running.workers = []
   recorder?.cancel()

@@ -43,6 +43,6 @@ function tallyOf(seed: number, count: number): Tally {
     durations.observe(2 * 500 ** ((((seed * 7919 + index * 104_729) % 1_009) / 1_009) ** 3))
   tally.ok = count
   tally.failed = seed % 7
-  tally.addBuckets(durations.take()!)
+  tally.addBuckets(durations.drain()!)
   return tally
 }

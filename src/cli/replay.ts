@@ -83,7 +83,7 @@ async function replayDeliveries(
   }
   const begun = []
   for (const { id } of subscribers)
-    begun.push(await jobs.begin(id, { filter, rate, caller: 'command-line' }, byCommand))
+    begun.push(await jobs.start(id, { filter, rate, caller: 'command-line' }, byCommand))
   const total = begun.reduce((sum, job) => sum + job.total, 0)
   if (total === 0) {
     print({ done: 0, total }, `There is no ${filter.status} delivery to send again.\n`)
@@ -137,7 +137,7 @@ async function replayEvents(database: Database, options: ReplayOptions, signal: 
     print({ total }, `${total} ${total === 1 ? 'event' : 'events'} would be processed again\n`)
     return
   }
-  const { id, total } = await reprocessing.begin(filter, byCommand)
+  const { id, total } = await reprocessing.start(filter, byCommand)
   if (total === 0) {
     print({ done: 0, total }, `There is no ${filter.status ?? 'failed'} event to process again.\n`)
     return

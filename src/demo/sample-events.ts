@@ -44,7 +44,7 @@ export function sampleReceiving(keyring: Keyring): ReceivingConfig {
 
 export interface SampleEventParts {
   keyring: Keyring
-  receiving: Pick<Receiving, 'takeSample'>
+  receiving: Pick<Receiving, 'receiveSample'>
   /** The public address of the service. */
   baseUrl: string
   /** Milliseconds since 1970. */
@@ -60,7 +60,7 @@ export async function receiveSampleEvents(parts: SampleEventParts): Promise<void
     const signed = signFor(scheme, { type, id: idOf(index), now, data, url })
     if (!signed) throw new Error('the sample events could not be signed')
     const { body, headers } = signed
-    await receiving.takeSample(sampleSource, { rawBody: Buffer.from(body), headers, url })
+    await receiving.receiveSample(sampleSource, { rawBody: Buffer.from(body), headers, url })
   }
 }
 

@@ -89,7 +89,7 @@ function add(
   const durations = new Durations()
   for (let each = 0; each < Math.min(ok, mostDurations); each += 1)
     durations.observe(typical * (0.6 + 4 * noise(at / minute + each * 31) ** 6))
-  const buckets = durations.take()
+  const buckets = durations.drain()
   if (buckets) tally.addBuckets(buckets)
 }
 

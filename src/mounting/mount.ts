@@ -56,7 +56,7 @@ export async function mount(options: MountOptions): Promise<Mounted> {
       server.emit('request', request, response)
     },
     fetch: (request) => answerFetch(server, request),
-    announceStop: () => closing.begin(),
+    announceStop: () => closing.start(),
     close: () => service.stop(),
   }
 }

@@ -111,7 +111,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** Passes the request to undici. If undici throws, the exchange fails with that error. */
-  begin(
+  start(
     dispatcher: Dispatcher,
     { responseLimit: _limit, maySend: _maySend, ...request }: ExchangeRequest,
   ): void {

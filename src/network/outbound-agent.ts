@@ -38,10 +38,10 @@ export function createOutboundAgent({ proxy, ...options }: AgentOptions): Outbou
     },
     exchange(request) {
       const exchange = new Exchange(request)
-      if (agent) exchange.begin(agent, request)
+      if (agent) exchange.start(agent, request)
       else
         (opening ??= open()).then(
-          (opened) => exchange.begin(opened, request),
+          (opened) => exchange.start(opened, request),
           (error: unknown) => exchange.fail(error),
         )
       return exchange

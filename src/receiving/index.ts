@@ -23,7 +23,7 @@ export interface Receiving extends ServiceModule {
   /** Whether webhooks go to the spool now, and its size; undefined without a spool. */
   readonly spool: SpoolStatus | undefined
   /** Verifies and stores a webhook that this service has signed. To be called when the routes are declared. */
-  takeSample(source: string, delivered: Delivered): Promise<void>
+  receiveSample(source: string, delivered: Delivered): Promise<void>
 }
 
 /**
@@ -58,10 +58,10 @@ export function createReceiving(parts: ReceivingParts): Receiving {
   }
   return {
     spool: fallback,
-    async takeSample(source, delivered) {
+    async receiveSample(source, delivered) {
       const endpoint = endpoints?.get(source)
       if (!endpoint) throw new Error(`there is no source ${source}`)
-      await endpoint.takeSample(delivered)
+      await endpoint.receiveSample(delivered)
     },
     finders: [
       receivingFinder(

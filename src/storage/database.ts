@@ -169,9 +169,9 @@ interface CommonDatabase {
    * Sends an id (at most 36 characters, no spaces) to all other processes within milliseconds. It may be lost, as a signal. On
    * SQLite it does nothing.
    */
-  tell(topic: Topic, id: string): void
+  publish(topic: Topic, id: string): void
   /** Calls `listener` with the ids that other processes send. */
-  onTold(topic: Topic, listener: (id: string) => void): () => void
+  onPublished(topic: Topic, listener: (id: string) => void): () => void
   readonly revocations: Revocations
   /** Records numbers of events and deliveries that the database assigned, to detect if it assigns them again. */
   saw(event: number, delivery: number): void

@@ -147,7 +147,7 @@ export class GroupCommit<Item, Result> {
         return
       }
       this.#scheduled = false
-      if (this.#queue.length > 0 && this.#untilNext() === 0) void this.#run(this.#takeBatch())
+      if (this.#queue.length > 0 && this.#untilNext() === 0) void this.#run(this.#nextBatch())
       else this.#schedule()
     })
   }
@@ -207,7 +207,7 @@ export class GroupCommit<Item, Result> {
     }
   }
 
-  #takeBatch(): Waiting<Item, Result>[] {
+  #nextBatch(): Waiting<Item, Result>[] {
     const { batch, batchBytes } = this.#limits
     let bytes = 0
     let count = 0

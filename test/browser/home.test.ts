@@ -31,7 +31,7 @@ async function fillHistory({ database }: TestService): Promise<void> {
         tally.failed = at % (7 * minute) === 0 ? 3 : 0
         const durations = new Durations()
         for (let one = 0; one < 20; one += 1) durations.observe(2 + one ** 2 * busy * share)
-        tally.addBuckets(durations.take()!)
+        tally.addBuckets(durations.drain()!)
       }
     }
     await store.addMinutes(tallies, () => undefined)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { beginJob } from '../../src/events/jobs/job.ts'
+import { startJob } from '../../src/events/jobs/job.ts'
 import { startSmtpServer, type SmtpServer } from '../alerts/smtp-server.ts'
 import { engines } from '../harness/engines.ts'
 import { startReceiver, type Receiver } from '../harness/receiver.ts'
@@ -127,7 +127,7 @@ describe('the pages of the system', () => {
     await page.getByText('No jobs yet').waitFor()
     const job = await service.database.transaction((tx) =>
       // The rate lets no step of it begin while the test runs.
-      beginJob(tx, { kind: 'reprocess', filter: {}, total: 2_000, rate: 1 }, Date.now() + 3_600_000),
+      startJob(tx, { kind: 'reprocess', filter: {}, total: 2_000, rate: 1 }, Date.now() + 3_600_000),
     )
     await service.database.transaction((tx) =>
       tx.updateTable('jobs').set({ done: 500 }).where('id', '=', job.id).execute(),

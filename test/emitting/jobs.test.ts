@@ -1,7 +1,7 @@
 // GET /jobs: the jobs of all subscribers and of received events.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { beginJob } from '../../src/events/jobs/job.ts'
+import { startJob } from '../../src/events/jobs/job.ts'
 import type { JobsTable } from '../../src/storage/tables.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
@@ -24,7 +24,7 @@ onEachEngine('the list of jobs', (engine) => {
     ]
     for (const [kind, total] of filters)
       made.unshift(
-        await service.database.transaction((tx) => beginJob(tx, { kind, filter: {}, total }, Date.now())),
+        await service.database.transaction((tx) => startJob(tx, { kind, filter: {}, total }, Date.now())),
       )
   })
   after(() => service.close())

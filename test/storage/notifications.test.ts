@@ -25,7 +25,7 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
     function listen(database: PostgresDatabase) {
       const ids: string[] = []
       const waiting = new Map<string, () => void>()
-      database.onTold('subscriber', (id) => {
+      database.onPublished('subscriber', (id) => {
         ids.push(id)
         waiting.get(id)?.()
       })
@@ -47,7 +47,7 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
         let there = false
         const first = heard('first').then(() => (there = true))
         while (!there) {
-          teller.tell('subscriber', 'first')
+          teller.publish('subscriber', 'first')
           await Promise.race([first, new Promise((resolve) => setTimeout(resolve, 30))])
         }
       }
@@ -55,10 +55,10 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
         { length: 1_000 },
         (_, n) => `0197a6e6-0000-7000-8000-${String(n).padStart(12, '0')}`,
       )
-      for (const id of ids) one.tell('subscriber', id)
-      one.tell('subscriber', 'last')
+      for (const id of ids) one.publish('subscriber', id)
+      one.publish('subscriber', 'last')
       await others.heard('last')
-      other.tell('subscriber', 'answer')
+      other.publish('subscriber', 'answer')
       await own.heard('answer')
       // Two notifications may overtake each other: they go over different connections.
       await Promise.all(ids.map((id) => others.heard(id)))

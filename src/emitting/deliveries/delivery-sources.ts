@@ -2,8 +2,8 @@ import { sql, type RawBuilder } from 'kysely'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { Queryable } from '../../storage/database.ts'
 import type { DeliverySearch } from './delivery-filter.ts'
-import { laneReader, type Lane, type OpenStatus } from './delivery-lanes.ts'
-import { LaneMerge } from './delivery-merge.ts'
+import { streamReader, type IdStream, type OpenStatus } from './id-streams.ts'
+import { StreamMerge } from './stream-merge.ts'
 import { idAtTime } from '../../events/time-bounds.ts'
 
 /** A place in the order of a source: the delivery's id, and the event's number if the order is that of events. */
@@ -51,10 +51,10 @@ export async function sourceOf(parts: SourceParts, search: DeliverySearch): Prom
     return ofType(parts, eventType, search)
   const subscriberIds =
     subscriberId === undefined ? owner && (await subscribersOf(parts.db, owner)) : [subscriberId]
-  const ofEach: Lane[] = subscriberIds ? subscriberIds.map((id) => ({ subscriberId: id })) : [{}]
-  const lanes = statuses ? statuses.flatMap((status) => ofEach.map((one) => ({ ...one, status }))) : ofEach
+  const ofEach: IdStream[] = subscriberIds ? subscriberIds.map((id) => ({ subscriberId: id })) : [{}]
+  const streams = statuses ? statuses.flatMap((status) => ofEach.map((one) => ({ ...one, status }))) : ofEach
   const ensured = subscriberId !== undefined ? 'subscriber' : subscriberIds ? 'owner' : undefined
-  return { ...byId(parts, lanes, await bounds(parts.db, 'deliveries', search)), ensured }
+  return { ...byId(parts, streams, await bounds(parts.db, 'deliveries', search)), ensured }
 }
 
 /** The statuses without `delivered` that a search is limited to; `undefined` if it is not. A success has a response 2xx. */
@@ -94,13 +94,13 @@ async function bounds(
 /** Rows that can be out of the order of time near one of its moments, because transactions overlap. */
 const outOfOrder = 500
 
-function byId(parts: SourceParts, lanes: readonly Lane[], { low, high }: Bounds): DeliverySource {
-  let merge: LaneMerge | undefined
+function byId(parts: SourceParts, streams: readonly IdStream[], { low, high }: Bounds): DeliverySource {
+  let merge: StreamMerge | undefined
   return {
     order: 'id',
     async read({ id }, count) {
       // Later calls go on where the last one ended.
-      merge ??= new LaneMerge(laneReader(parts.db, parts.engine), lanes, {
+      merge ??= new StreamMerge(streamReader(parts.db, parts.engine), streams, {
         from: low,
         before: Math.min(id, high),
       })

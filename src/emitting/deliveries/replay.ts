@@ -2,7 +2,7 @@ import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kyse
 import type { AuditOrigin } from '../../accounts/audit/audit.ts'
 import { AuditedStore } from '../../accounts/audit/audited-store.ts'
 import { Problem } from '../../errors.ts'
-import { beginJob } from '../../events/jobs/job.ts'
+import { startJob } from '../../events/jobs/job.ts'
 import type { JobStep } from '../../events/jobs/worker.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
 import type { JobsTable, Tables } from '../../storage/tables.ts'
@@ -88,7 +88,7 @@ export class Replay extends AuditedStore {
    * call sends nothing twice.
    * @throws Problem `conflict` when too many run; `too-many-requests` for an owner
    */
-  async begin(
+  async start(
     subscriberId: string,
     { filter, rate, caller }: BulkReplay,
     origin: AuditOrigin,
@@ -112,7 +112,7 @@ export class Replay extends AuditedStore {
         })
       const { total, upTo } = await measure(tx, subscriberId, filter, now)
       const stored: ReplayFilter = { ...filter, upTo }
-      const begun = await beginJob(tx, { kind: 'replay', subscriberId, filter: stored, total, rate }, now)
+      const begun = await startJob(tx, { kind: 'replay', subscriberId, filter: stored, total, rate }, now)
       await this.record(tx, {
         action: 'replay.started',
         target: `job:${begun.id}`,

@@ -73,8 +73,8 @@ function dispatching(
       signal: () => undefined,
       onSignal: () => () => undefined,
       onSetBack: () => () => undefined,
-      tell: () => undefined,
-      onTold: (topic, listener) => {
+      publish: () => undefined,
+      onPublished: (topic, listener) => {
         if (topic === 'subscriber') told = listener
         return () => undefined
       },

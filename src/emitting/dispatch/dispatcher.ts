@@ -39,7 +39,7 @@ const maxQueuesSkipped = 64
 const pollInterval = 1_000
 
 export interface DispatcherParts {
-  database: Pick<Database, 'signal' | 'onSignal' | 'tell' | 'onTold' | 'onSetBack' | 'transaction'>
+  database: Pick<Database, 'signal' | 'onSignal' | 'publish' | 'onPublished' | 'onSetBack' | 'transaction'>
   store: DeliveryStore
   destinations: Pick<Destinations, 'open'>
   attempt: Attempt
@@ -103,7 +103,7 @@ export class Dispatcher implements Worker {
     this.#prefetcher = new Prefetcher({
       ...parts,
       onFilled: (queue) => this.#queueReady(queue),
-      notifyOwner: (subscriberId) => parts.database.tell('subscriber_queue', subscriberId),
+      notifyOwner: (subscriberId) => parts.database.publish('subscriber_queue', subscriberId),
       onLost: () => {
         this.#abort.abort(new Error('this process lost its subscriber queues'))
         this.#abort = new AbortBroadcast()
@@ -119,8 +119,8 @@ export class Dispatcher implements Worker {
     const { database } = this.#parts
     this.#unsubscribe = [
       database.onSignal('deliveries', () => this.wake()),
-      database.onTold('subscriber', (id) => this.changed(id)),
-      database.onTold('subscriber_queue', (id) => this.#prefetcher.markDueIfOwned(id)),
+      database.onPublished('subscriber', (id) => this.changed(id)),
+      database.onPublished('subscriber_queue', (id) => this.#prefetcher.markDueIfOwned(id)),
       database.onSetBack(() => this.#prefetcher.databaseRestored()),
     ]
     this.#poll()

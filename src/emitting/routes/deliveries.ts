@@ -232,7 +232,7 @@ function bulkReplayRoute(
         throw new Problem('conflict', {
           detail: 'The subscriber is disabled: set its status to active first.',
         })
-      const job = await replay.begin(
+      const job = await replay.start(
         subscriberId,
         { filter, rate: body.rate ?? null, caller: reach(request) },
         auditOrigin(request),

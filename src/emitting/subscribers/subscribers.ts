@@ -295,7 +295,7 @@ export class Subscribers {
   /** Lets the owner of its queue read the subscriber again. If it was resumed, a process claims the queue. */
   #changed(id: string): void {
     this.#parts.changed(id)
-    this.#parts.database.tell('subscriber', id)
+    this.#parts.database.publish('subscriber', id)
   }
 
   async #lock(tx: Tx, id: string, reach: Reach): Promise<SubscribersTable> {

@@ -12,12 +12,12 @@ test('two searches run at once; another one is refused until one of them is clos
   >[0]
   const searches = new BodySearches(parts)
   const [one, two] = [new AbortController(), new AbortController()]
-  searches.begin(search, one.signal)
-  searches.begin(search, two.signal)
+  searches.start(search, one.signal)
+  searches.start(search, two.signal)
   const refused = (error: unknown) => error instanceof Problem && error.code === 'overloaded'
-  assert.throws(() => searches.begin(search, new AbortController().signal), refused)
+  assert.throws(() => searches.start(search, new AbortController().signal), refused)
   one.abort()
-  searches.begin(search, new AbortController().signal)
-  assert.throws(() => searches.begin(search, new AbortController().signal), refused)
+  searches.start(search, new AbortController().signal)
+  assert.throws(() => searches.start(search, new AbortController().signal), refused)
   await searches.close()
 })

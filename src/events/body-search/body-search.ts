@@ -57,7 +57,7 @@ export class BodySearches {
    * @returns its lines: JSON, one object each
    * @throws Problem `overloaded` if too many are running
    */
-  begin(search: BodySearch, closed: AbortSignal): AsyncGenerator<string> {
+  start(search: BodySearch, closed: AbortSignal): AsyncGenerator<string> {
     // A client that has gone takes no place, because no event would give it back.
     if (closed.aborted) return this.#lines(search, closed)
     if (this.#running >= mostAtOnce)

@@ -59,7 +59,7 @@ export function bodySearchRoute(app: App, searches: BodySearches): void {
       }
       reply.header('content-type', `${mediaType}; charset=utf-8`).header('x-accel-buffering', 'no')
       if (request.method === 'HEAD') return reply.send(Readable.from([]) as never)
-      const lines = searches.begin(search, closedSignal(reply))
+      const lines = searches.start(search, closedSignal(reply))
       return reply.send(Readable.from(lines, { objectMode: false }) as never)
     },
   )

@@ -49,7 +49,7 @@ export interface NewJob {
 }
 
 /** Inserts a job, which the `JobWorker` of its kind performs. */
-export async function beginJob(
+export async function startJob(
   tx: Tx,
   { kind, subscriberId, filter, total, rate = null }: NewJob,
   now: number,

@@ -38,7 +38,7 @@ export class EventFeed {
   }
 
   /** Begins at the end of the log. @throws StorageUnavailable */
-  async begin(): Promise<void> {
+  async start(): Promise<void> {
     const { rows } = await this.#log.newest(Number.MAX_SAFE_INTEGER, bufferSize)
     this.#unsettled.clear()
     this.#position = rows[0]?.id ?? 0

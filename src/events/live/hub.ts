@@ -63,7 +63,7 @@ export class LiveHub {
     this.#viewers.add(viewer)
     viewer.stream.once('close', () => this.#remove(viewer))
     try {
-      await (this.#begun ??= this.#begin())
+      await (this.#begun ??= this.#start())
     } catch (error) {
       this.#begun = undefined
       viewer.stream.destroy()
@@ -91,9 +91,9 @@ export class LiveHub {
     viewer.send(changedMessage(topics))
   }
 
-  async #begin(): Promise<void> {
+  async #start(): Promise<void> {
     this.#watch.forget()
-    await this.#feed.begin()
+    await this.#feed.start()
     await this.#watch.look()
     this.#scheduleLook()
     this.#scheduleBeat()
@@ -121,7 +121,7 @@ export class LiveHub {
     try {
       const changes = await this.#watch.look()
       const news = await this.#feed.look(changes.events)
-      if (begun === this.#begun) this.#tell(news, changes.topics)
+      if (begun === this.#begun) this.#publish(news, changes.topics)
     } catch (error) {
       // The next look finds what this one did not.
       this.#parts.logger.warn({ err: error }, 'live pages could not be told what changed')
@@ -129,7 +129,7 @@ export class LiveHub {
     if (begun && begun === this.#begun) this.#scheduleLook()
   }
 
-  #tell({ added, changed, gap }: News, about: ReadonlySet<Topic>): void {
+  #publish({ added, changed, gap }: News, about: ReadonlySet<Topic>): void {
     const { position } = this.#feed
     const messages = gap ? [gapMessage(position)] : []
     for (const row of changed) messages.push(eventMessage(row, position))

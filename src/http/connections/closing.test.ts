@@ -81,7 +81,7 @@ test('during the stop, every response has `Connection: close`, including respons
   const underWayAnswer = text(underWay)
   ask(underWay, 'GET /held')
   await reached
-  app.closing.begin()
+  app.closing.start()
   goOn()
   const answers = sockets.map((socket) => text(socket))
   for (const [index, what] of ['GET /', 'GET /none', 'POST /raw', 'GET /stream'].entries())
@@ -102,7 +102,7 @@ test('closing ends idle and unused connections, and waits for responses in progr
   ask(streamed, 'GET /stream')
   await reached
   const ended = [idle, silent].map((socket) => once(socket.resume(), 'close'))
-  app.closing.begin()
+  app.closing.start()
   const closed = app.close()
   await Promise.all(ended)
   goOn()

@@ -34,7 +34,7 @@ export class Closing {
     })
     this.#finishAnswers(server)
     app.addHook('preClose', async () => {
-      this.begin()
+      this.start()
       const looks = setInterval(() => server.closeIdleConnections(), lookEvery)
       server.once('close', () => clearInterval(looks))
       // A server that never listened does not emit `close`.
@@ -48,7 +48,7 @@ export class Closing {
   }
 
   /** From now on answers have `Connection: close`, also those to requests in progress. */
-  begin(): void {
+  start(): void {
     if (this.#begun) return
     this.#begun = true
     for (const { _httpMessage: response } of this.#open) if (response) this.announce(response)

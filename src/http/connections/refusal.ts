@@ -24,7 +24,7 @@ export class ServiceOutage {
     return this.#problem
   }
 
-  begin(problem: Problem): void {
+  start(problem: Problem): void {
     this.#problem = problem
   }
 }

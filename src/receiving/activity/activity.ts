@@ -118,7 +118,7 @@ export class Activity {
   async #write(): Promise<void> {
     const { database, clock, log } = this.#parts
     const now = clock.now()
-    const taken = this.#take(now)
+    const taken = this.#drain(now)
     const written: Companion[] = []
     const purges = Math.abs(now - this.#purgeAt) >= purgeEvery
     try {
@@ -146,7 +146,7 @@ export class Activity {
   }
 
   /** Returns and resets the counts, in the order of the primary key: all processes lock rows in it. */
-  #take(now: number): ReceivingActivityTable[] {
+  #drain(now: number): ReceivingActivityTable[] {
     const rows: ReceivingActivityTable[] = []
     for (const [key, { kind, name, counter, count }] of this.#counts) {
       if (count.value === 0) continue

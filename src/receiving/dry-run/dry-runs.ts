@@ -123,7 +123,7 @@ export class DryRuns {
         durationMs: Math.round(performance.now() - startedAt),
       })
     } finally {
-      if (found.isHeld) await this.#giveBack(claimed)
+      if (found.isHeld) await this.#release(claimed)
     }
   }
 
@@ -150,7 +150,7 @@ export class DryRuns {
     })
   }
 
-  async #giveBack({ event, claim }: ClaimedEvent): Promise<void> {
+  async #release({ event, claim }: ClaimedEvent): Promise<void> {
     const { database, log } = this.#parts
     try {
       await database.transaction((tx) =>

@@ -80,7 +80,7 @@ export class WebhookEndpoint {
    * Verifies and stores a sample that this service has signed.
    * @throws Problem with the reason if it is refused; what storing throws
    */
-  async takeSample(delivered: Delivered): Promise<IncomingEvent> {
+  async receiveSample(delivered: Delivered): Promise<IncomingEvent> {
     const { evaluate, acceptor, count } = this.#parts
     const evaluation = await evaluate(delivered)
     if ('answer' in evaluation)

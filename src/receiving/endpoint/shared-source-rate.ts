@@ -43,7 +43,7 @@ class Stretch {
   #from = Infinity
   #until = -Infinity
 
-  begin(now: number, lasts: number): void {
+  start(now: number, lasts: number): void {
     this.#from = now
     this.#until = now + lasts
   }
@@ -100,7 +100,7 @@ export class SharedSourceRate {
     if (this.#reserved > 0) {
       this.#reserved -= 1
       const short = this.#reserved * 2 < this.#size && !this.#asking
-      if (short && !this.#spent.has(now) && !this.#away.has(now)) void this.#ask()
+      if (short && !this.#spent.has(now) && !this.#away.has(now)) void this.#request()
       return this.#allowed(now)
     }
     if (this.#isLate || this.#away.has(now) || this.#waiting.length >= mostWaiting)
@@ -108,7 +108,7 @@ export class SharedSourceRate {
     if (this.#spent.has(now)) return this.#refused(now)
     return new Promise((resolve) => {
       this.#waiting.push(resolve)
-      if (!this.#asking) void this.#ask()
+      if (!this.#asking) void this.#request()
     })
   }
 
@@ -129,7 +129,7 @@ export class SharedSourceRate {
   }
 
   /** Reserves for the waiting events, and some more. */
-  async #ask(): Promise<void> {
+  async #request(): Promise<void> {
     const { reserve, clock, onError } = this.#parts
     this.#asking = true
     // Events of the same turn share a request.
@@ -159,9 +159,9 @@ export class SharedSourceRate {
     this.#owed = owed
     this.#owedAt = now
     this.#reserved += granted
-    this.#kept.begin(now, keptFor)
+    this.#kept.start(now, keptFor)
     if (granted === wanted) this.#size = Math.min(this.#size * 2, this.#mostReserved)
-    else this.#spent.begin(now, Math.max(askEvery, owed + this.#cost - this.#credit))
+    else this.#spent.start(now, Math.max(askEvery, owed + this.#cost - this.#credit))
     for (const answer of this.#waiting.splice(0, this.#reserved)) {
       this.#reserved -= 1
       answer(this.#allowed(now))
@@ -172,7 +172,7 @@ export class SharedSourceRate {
   /** This process alone counts the waiting events, and the next ones for a while. */
   #giveUp(): void {
     const now = this.#parts.clock.now()
-    this.#away.begin(now, pause)
+    this.#away.start(now, pause)
     for (const answer of this.#waiting.splice(0)) answer(this.#alone.take(now))
   }
 }

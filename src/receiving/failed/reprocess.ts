@@ -1,6 +1,6 @@
 import type { AuditOrigin } from '../../accounts/audit/audit.ts'
 import { AuditedStore } from '../../accounts/audit/audited-store.ts'
-import { beginJob } from '../../events/jobs/job.ts'
+import { startJob } from '../../events/jobs/job.ts'
 import { JobWorker, type JobStep, type JobWorkerParts } from '../../events/jobs/worker.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
@@ -41,11 +41,11 @@ export class Reprocessing extends AuditedStore {
   }
 
   /** Creates a job. A worker carries it out in steps. */
-  async begin(filter: FailedFilter, origin: AuditOrigin): Promise<JobsTable> {
+  async start(filter: FailedFilter, origin: AuditOrigin): Promise<JobsTable> {
     const job = await this.database.transaction(async (tx) => {
       const { total, upTo } = await measure(tx, this.database.engine, filter)
       const stored: ReprocessFilter = { ...filter, upTo }
-      const begun = await beginJob(tx, { kind: 'reprocess', filter: stored, total }, this.clock.now())
+      const begun = await startJob(tx, { kind: 'reprocess', filter: stored, total }, this.clock.now())
       await this.record(tx, {
         action: 'reprocess.started',
         target: `job:${begun.id}`,

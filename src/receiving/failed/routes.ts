@@ -181,7 +181,7 @@ function bulkReprocessRoute(app: App, { reprocessing, findHandler }: FailedRoute
       const { body } = request
       const filter = readFailedFilter(body, findHandler)
       if (body.dryRun) return reply.code(200).send({ total: await reprocessing.count(filter) })
-      return reply.code(202).send(viewJob(await reprocessing.begin(filter, auditOrigin(request))))
+      return reply.code(202).send(viewJob(await reprocessing.start(filter, auditOrigin(request))))
     },
   )
 }

@@ -241,7 +241,7 @@ function rerunRoute(app: App, parts: FailureRouteParts): void {
     async (request, reply) => {
       const { id } = request.params
       await findGroup(parts, id)
-      const job = await parts.reprocessing.begin({ group: id }, auditOrigin(request))
+      const job = await parts.reprocessing.start({ group: id }, auditOrigin(request))
       return reply.code(202).send(viewJob(job))
     },
   )

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { SlotsAsked, SlotsShared, SlotStore } from '../queue/slot-store.ts'
+import type { SlotRequest, SlotsShared, SlotStore } from '../queue/slot-store.ts'
 import { translateError } from '../../storage/unavailable.ts'
 
 /** See `share_handler_slots` in storage/migrations/0001-initial/limits.ts. */
@@ -10,7 +10,7 @@ const shareStatement = `
 /** @param claimer has the number of this process. @throws StorageUnavailable from it while others could consider this process dead */
 export function postgresSlots(pool: Pool, claimer: { readonly id: number }): SlotStore {
   return {
-    async share(asked: readonly SlotsAsked[], now: number) {
+    async share(asked: readonly SlotRequest[], now: number) {
       const values = [
         claimer.id,
         asked.map(({ key }) => key),

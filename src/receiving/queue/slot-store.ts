@@ -1,7 +1,7 @@
 import type { Bound } from '../handlers/plan.ts'
 
 /** A request for slots of one handler. */
-export interface SlotsAsked extends Bound {
+export interface SlotRequest extends Bound {
   /** The slots that it may use until the response. */
   readonly keeps: number
   /** The slots that it has work for. */
@@ -26,5 +26,5 @@ export interface SlotStore {
    * Changes the slots of this process for some handlers. Returns an empty list if others consider this process dead.
    * @throws StorageUnavailable
    */
-  share(asked: readonly SlotsAsked[], now: number): Promise<readonly SlotsShared[]>
+  share(asked: readonly SlotRequest[], now: number): Promise<readonly SlotsShared[]>
 }

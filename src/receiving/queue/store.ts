@@ -35,7 +35,7 @@ export interface PendingKind extends Kind {
 }
 
 /** A request to claim up to `count` events of a kind, leased until `until`. */
-export interface Wanted extends Kind {
+export interface ClaimRequest extends Kind {
   readonly count: number
   readonly until: number
 }
@@ -81,7 +81,7 @@ export interface EventQueue {
    */
   newClaim(): string
   /** Leases due events, the earliest of each kind first. Skips events that another process is claiming. */
-  claim(wanted: readonly Wanted[], claim: string, now: number): Promise<ClaimedEvent[]>
+  claim(wanted: readonly ClaimRequest[], claim: string, now: number): Promise<ClaimedEvent[]>
   /**
    * Marks events as processed, and makes the next events of their order keys pending. A returned statement must be sent with the
    * commit.

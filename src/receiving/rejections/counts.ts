@@ -32,10 +32,10 @@ export class RejectedCounts {
   }
 
   /** Returns and resets the counts. Their order is the same in all processes, which lock rows in it. */
-  take(): RejectedCount[] {
-    const taken = [...this.#counts].toSorted(([one], [other]) => (one < other ? -1 : 1))
+  drain(): RejectedCount[] {
+    const drained = [...this.#counts].toSorted(([one], [other]) => (one < other ? -1 : 1))
     this.#counts = new Map()
-    return taken.map(([, count]) => count)
+    return drained.map(([, count]) => count)
   }
 }
 

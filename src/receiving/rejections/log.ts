@@ -112,7 +112,7 @@ export class RejectedLog {
   }
 
   async #write(): Promise<void> {
-    const counts = this.#refused.take()
+    const counts = this.#refused.drain()
     if (counts.length === 0) return
     const waiting = this.#waiting
     this.#waiting = []

@@ -16,7 +16,7 @@ export interface SampleParts {
   database: Database
   clock: Clock
   record: RecordAudit
-  endpoints: ReadonlyMap<string, Pick<WebhookEndpoint, 'takeSample'>>
+  endpoints: ReadonlyMap<string, Pick<WebhookEndpoint, 'receiveSample'>>
   urlOf: (source: string) => string
 }
 
@@ -64,7 +64,7 @@ export async function sendSample(
   const { body, headers } = signed
   const { eventId, type } = await endpoints
     .get(name)!
-    .takeSample({ rawBody: Buffer.from(body), headers, url })
+    .receiveSample({ rawBody: Buffer.from(body), headers, url })
   return { id: await numberOf(parts, name, eventId), eventId, type }
 }
 

@@ -145,7 +145,7 @@ export class Drainer {
     try {
       await this.#store(spool, portion.events)
     } catch (error) {
-      await giveBack(portion, error)
+      await releaseEvents(portion, error)
     }
   }
 
@@ -176,7 +176,7 @@ export class Drainer {
 }
 
 /** @throws the error with which the portion failed. */
-async function giveBack(portion: Portion, error: unknown): Promise<never> {
+async function releaseEvents(portion: Portion, error: unknown): Promise<never> {
   await portion.release().catch((second: unknown) => {
     throw new AggregateError([error, second], 'spooled webhooks could be neither moved nor given back')
   })

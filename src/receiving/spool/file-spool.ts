@@ -42,7 +42,7 @@ class FileSpool implements Spool {
     return {
       events,
       remove: async () => this.#open.call('remove', range),
-      release: async () => this.#open.call('giveBack', range),
+      release: async () => this.#open.call('releaseEvents', range),
     }
   }
 

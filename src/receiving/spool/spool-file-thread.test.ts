@@ -61,9 +61,9 @@ test('batches have different events, and later ones may be removed first', async
 test('released batches are read again, the oldest first', async () => {
   const thread = await openWith('given-back.db', 7)
   for (let portion = 0; portion < 3; portion += 1) await read(thread, 2)
-  await thread.call('giveBack', { from: 3, to: 4 })
+  await thread.call('releaseEvents', { from: 3, to: 4 })
   await thread.call('remove', { from: 5, to: 6 })
-  await thread.call('giveBack', { from: 1, to: 2 })
+  await thread.call('releaseEvents', { from: 1, to: 2 })
   assert.deepEqual(await read(thread, 3), [1, 2, 3])
   assert.deepEqual(await read(thread, 9), [4, 7], 'and not those that were removed')
   assert.deepEqual(await read(thread, 9), [])

@@ -21,7 +21,7 @@ const spool = new SpoolFile(file, { maxBytes, create: true })
 let position = 0
 
 /** Lets a portion be read again. Later ones that are held are read again with it. */
-function giveBack({ from }: Range): void {
+function releaseEvents({ from }: Range): void {
   position = Math.min(position, from - 1)
 }
 
@@ -39,12 +39,12 @@ const tasks = {
     try {
       spool.forgetBetween(range.from, range.to)
     } catch (error) {
-      giveBack(range)
+      releaseEvents(range)
       throw error
     }
     spool.shrink()
   },
-  giveBack,
+  releaseEvents,
   setAside: ({ seq, reason }: { seq: number; reason: string }): void => spool.setAside(seq, reason),
   state: (): SpoolState => ({ events: spool.count, oldest: spool.oldestReceivedAt, full: spool.full }),
   close: (): void => spool.close(),

@@ -6,7 +6,7 @@ import {
   type EventQueue,
   type Kind,
   type PendingKind,
-  type Wanted,
+  type ClaimRequest,
 } from '../queue/store.ts'
 import { EventInserter, type EventInserterParts } from './event-inserter.ts'
 import { markProcessed } from './mark-processed.ts'
@@ -80,7 +80,7 @@ function pendingKinds(reader: SqliteConnection, after: Kind, limit: number, now:
 
 function claimKind(
   connection: SqliteConnection,
-  { source, type, count, until }: Wanted,
+  { source, type, count, until }: ClaimRequest,
   claim: string,
   now: number,
 ): ClaimedEvent[] {

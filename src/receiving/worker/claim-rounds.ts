@@ -2,8 +2,8 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Pauses } from '../handlers/paused.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
-import type { ClaimedEvent, EventQueue, Kind, PendingKind, Wanted } from '../queue/store.ts'
-import type { ClaimReturns } from './claim-returns.ts'
+import type { ClaimedEvent, EventQueue, Kind, PendingKind, ClaimRequest } from '../queue/store.ts'
+import type { ClaimReleases } from './claim-releases.ts'
 import type { ConcurrencyGroups } from './concurrency-groups.ts'
 import { KindRotation, perRound } from './due-kinds.ts'
 import type { EventRunner } from './event-runner.ts'
@@ -27,7 +27,7 @@ export interface ClaimRoundsParts {
   /** Where other processes run the same handlers. */
   slots: HandlerSlots | undefined
   runner: EventRunner
-  returns: ClaimReturns
+  returns: ClaimReleases
   restored: RestoredClaims
   unsettled: Unsettled
   wakeUps: WakeUps
@@ -67,7 +67,7 @@ export class ClaimRounds {
     const now = clock.now()
     const kinds = await this.#rotation.next(now)
     const { marked, handled } = await this.#dueWithHandlers(kinds, now)
-    const wanted = this.#want(handled, now)
+    const wanted = this.#requestsFor(handled, now)
     const counts = wanted.length === 0 ? undefined : await this.#claim(wanted, now)
     const begun = marked + (counts ? sum(counts.values()) : 0)
     const full = kinds.length >= perRound
@@ -96,7 +96,7 @@ export class ClaimRounds {
       if (kind.dueAt > now) continue
       const plan = planOf(kind.source, kind.type)
       if (pauses.holds(plan)) continue
-      slots?.want(plan)
+      slots?.request(plan)
       if (plan.handlers.length > 0) handled.push(kind)
       else {
         marked += await markUnhandled(database, kind, now)
@@ -107,9 +107,9 @@ export class ClaimRounds {
   }
 
   /** Divides the events that may be claimed among the kinds. */
-  #want(due: readonly PendingKind[], now: number): Wanted[] {
+  #requestsFor(due: readonly PendingKind[], now: number): ClaimRequest[] {
     const { planOf, groups, runner } = this.#parts
-    const wanted: Wanted[] = []
+    const wanted: ClaimRequest[] = []
     const share = Math.max(1, Math.floor(runner.free / Math.max(1, due.length)))
     const ahead = Math.max(1, Math.floor(mostClaimed / Math.max(1, due.length)))
     let left = mostClaimed
@@ -134,7 +134,7 @@ export class ClaimRounds {
   }
 
   /** Returns the number of claimed events of each kind. */
-  async #claim(wanted: readonly Wanted[], now: number): Promise<Map<string, number>> {
+  async #claim(wanted: readonly ClaimRequest[], now: number): Promise<Map<string, number>> {
     const { store, planOf, groups, runner, unsettled } = this.#parts
     const claim = store.newClaim()
     const losses = this.#losses
@@ -165,7 +165,7 @@ export class ClaimRounds {
   #notRunning(claimed: readonly ClaimedEvent[]): readonly ClaimedEvent[] {
     const { restored, returns, clock } = this.#parts
     const { running, others } = restored.divide(claimed)
-    returns.giveBackSoon(running, clock.now() + pauseAfterError)
+    returns.releaseSoon(running, clock.now() + pauseAfterError)
     return others
   }
 }

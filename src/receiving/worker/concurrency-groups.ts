@@ -136,7 +136,7 @@ export class ConcurrencyGroups {
   }
 
   /** The most handlers of a bound that ran at once since the last call. */
-  takePeak(key: string): number {
+  drainPeak(key: string): number {
     const bound = this.#bounds.get(key)
     if (!bound) return 0
     const { peak, running } = bound

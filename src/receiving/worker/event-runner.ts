@@ -6,7 +6,7 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Plan } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
 import { attempt, type AttemptParts, type AttemptTrace } from './attempt.ts'
-import type { ClaimReturns } from './claim-returns.ts'
+import type { ClaimReleases } from './claim-releases.ts'
 import type { ConcurrencyGroups, Queued } from './concurrency-groups.ts'
 import { recordFailure, type FailureParts } from './failures.ts'
 import {
@@ -44,7 +44,7 @@ interface RunnerState {
   groups: ConcurrencyGroups
   inFlight: InFlight
   restored: RestoredClaims
-  returns: ClaimReturns
+  returns: ClaimReleases
   unsettled: Unsettled
   wakeUps: WakeUps
   /** Called when an event of the plan has freed its slot, and queued events have taken what they may. */
@@ -188,7 +188,7 @@ export class EventRunner {
     const startedAt = clock.now()
     const { committed, emitted, took } = await attempt(claimed, plan, alone, this.#parts, trace)
     const unbegun = groups.succeeded(plan, clock.now() - startedAt, took)
-    returns.giveBackSoon(unbegun, clock.now())
+    returns.releaseSoon(unbegun, clock.now())
     freeSlot()
     await committed
     if (emitted) database.signal('deliveries')
@@ -204,12 +204,12 @@ export class EventRunner {
     const { clock, groups, log, returns, unsettled, wakeUps } = this.#parts
     const { event, source, type } = claimed
     const now = clock.now()
-    returns.giveBackSoon(groups.failed(plan), now)
+    returns.releaseSoon(groups.failed(plan), now)
     if (error instanceof ClaimLost) return 'lost'
     if (notItsOwn.some((kind) => error instanceof kind)) {
       if (error instanceof WaitedForTransaction)
         log.warn({ err: error, event, source, type }, 'a handler had to wait')
-      await returns.giveBack([claimed], error instanceof Stopping ? now : now + pauseAfterError)
+      await returns.release([claimed], error instanceof Stopping ? now : now + pauseAfterError)
       return 'given-back'
     }
     if (error instanceof TransactionTimeout) groups.ranOutOfTime(plan)

@@ -92,7 +92,7 @@ export async function recordFailure(
 export type Held = Pick<ClaimedEvent, 'event' | 'claim'>
 
 /** Releases claimed events: the attempt does not count, and they are due again at `dueAt`. */
-export async function giveBack(database: Database, held: readonly Held[], dueAt: number): Promise<void> {
+export async function releaseEvents(database: Database, held: readonly Held[], dueAt: number): Promise<void> {
   if (held.length === 0) return
   await database.transaction(async (tx) => {
     for (const [claim, events] of Map.groupBy(held, (one) => one.claim)) {
@@ -122,7 +122,7 @@ export interface ClaimOfKinds {
 const mostSearched = 10_000
 
 /** Releases the events of a claim. Returns their number. */
-export function giveBackClaim(database: Database, { claim, kinds, dueBy }: ClaimOfKinds): Promise<number> {
+export function releaseClaim(database: Database, { claim, kinds, dueBy }: ClaimOfKinds): Promise<number> {
   return database.transaction(async (tx) => {
     let events = 0
     for (const { source, type } of kinds) {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts'
 import type { ConcurrencyGroups } from './concurrency-groups.ts'
 import type { Bound, Plan } from '../handlers/plan.ts'
-import type { SlotsAsked, SlotsShared, SlotStore } from '../queue/slot-store.ts'
+import type { SlotRequest, SlotsShared, SlotStore } from '../queue/slot-store.ts'
 
 export interface HandlerSlotsParts {
   store: SlotStore
@@ -24,8 +24,8 @@ interface Slots {
   /** Until when the share may be used. */
   validUntil: number
   /** When there was last work for more. */
-  wantedAt: number
-  askAfter: number
+  requestedAt: number
+  nextRequestAt: number
 }
 
 /** Milliseconds between two renewals of what is held. */
@@ -35,10 +35,10 @@ const validFor = 5_000
 /** Milliseconds that slots are held beyond that and the handler's time limit, because clocks differ. */
 const margin = 5_000
 /** Milliseconds between two requests for slots of a handler, and after a request that failed. */
-const askEvery = 200
-const askAfterError = 1_000
+const requestInterval = 200
+const retryDelay = 1_000
 /** Milliseconds for which a need for more slots is remembered: a process without a slot looks for work every second. */
-const wantsFor = 2_500
+const needLasts = 2_500
 
 /**
  * A process's share of a handler's declared concurrency, which holds for all processes together. It requests slots when there is work
@@ -53,7 +53,7 @@ export class HandlerSlots {
   readonly #handlers = new Map<string, Slots>()
   /** Bounds of the next request, which waits for the answer to the last one. */
   readonly #due = new Set<string>()
-  #asking: Promise<void> | undefined
+  #requesting: Promise<void> | undefined
   /** Increases when the slots are lost: earlier answers are void. */
   #generation = 0
   #cancelTimer: (() => void) | undefined
@@ -70,7 +70,7 @@ export class HandlerSlots {
   }
 
   /** Requests slots for due events where none is free. `onMore` is called when there are some. */
-  want({ bounds, timeout }: Plan): void {
+  request({ bounds, timeout }: Plan): void {
     if (bounds.length === 0 || this.#stopped) return
     const now = this.#parts.clock.now()
     for (const bound of bounds) {
@@ -78,10 +78,10 @@ export class HandlerSlots {
       slots.timeout = Math.max(slots.timeout, timeout)
       const allowed = this.allowed(bound)
       if (allowed >= bound.limit || allowed > this.#parts.groups.running(bound.key)) continue
-      slots.wantedAt = now
-      if (now >= slots.askAfter) this.#due.add(bound.key)
+      slots.requestedAt = now
+      if (now >= slots.nextRequestAt) this.#due.add(bound.key)
     }
-    this.#askDue()
+    this.#requestDue()
     this.#renewLater()
   }
 
@@ -97,18 +97,18 @@ export class HandlerSlots {
     this.#stopped = true
     this.#cancelTimer?.()
     this.#due.clear()
-    await this.#asking
+    await this.#requesting
     for (const slots of this.#handlers.values()) {
       slots.share = 0
-      slots.wantedAt = -Infinity
+      slots.requestedAt = -Infinity
     }
-    if (this.#handlers.size > 0) await this.#ask([...this.#handlers.keys()])
+    if (this.#handlers.size > 0) await this.#request([...this.#handlers.keys()])
   }
 
   #slotsOf({ key, limit }: Bound): Slots {
     let slots = this.#handlers.get(key)
     if (!slots) {
-      const none = { share: 0, validUntil: -Infinity, wantedAt: -Infinity, askAfter: -Infinity }
+      const none = { share: 0, validUntil: -Infinity, requestedAt: -Infinity, nextRequestAt: -Infinity }
       this.#handlers.set(key, (slots = { limit, timeout: 0, ...none }))
     }
     return slots
@@ -120,66 +120,66 @@ export class HandlerSlots {
   }
 
   async #renew(): Promise<void> {
-    while (this.#asking) await this.#asking
+    while (this.#requesting) await this.#requesting
     this.#cancelTimer = undefined
     if (this.#stopped) return
     const { groups } = this.#parts
     for (const [key, slots] of this.#handlers) {
-      const peak = groups.takePeak(key)
+      const peak = groups.drainPeak(key)
       // Gives back slots that were not used, unless there was work for more than could start.
-      if (!this.#wantsMore(slots) && !groups.waits(key)) slots.share = Math.min(slots.share, peak)
+      if (!this.#needsMore(slots) && !groups.waits(key)) slots.share = Math.min(slots.share, peak)
       this.#due.add(key)
     }
-    this.#askDue()
+    this.#requestDue()
     this.#renewLater()
   }
 
-  #wantsMore({ wantedAt }: Slots): boolean {
-    return this.#parts.clock.now() - wantedAt <= wantsFor
+  #needsMore({ requestedAt }: Slots): boolean {
+    return this.#parts.clock.now() - requestedAt <= needLasts
   }
 
-  #askDue(): void {
-    if (this.#asking || this.#due.size === 0) return
+  #requestDue(): void {
+    if (this.#requesting || this.#due.size === 0) return
     const keys = [...this.#due]
     this.#due.clear()
-    this.#asking = this.#ask(keys).finally(() => {
-      this.#asking = undefined
-      if (!this.#stopped) this.#askDue()
+    this.#requesting = this.#request(keys).finally(() => {
+      this.#requesting = undefined
+      if (!this.#stopped) this.#requestDue()
     })
   }
 
   /** Does not reject. */
-  async #ask(keys: readonly string[]): Promise<void> {
+  async #request(keys: readonly string[]): Promise<void> {
     const { store, clock, onError } = this.#parts
     const now = clock.now()
-    const asked = keys.flatMap((key): SlotsAsked[] => {
+    const asked = keys.flatMap((key): SlotRequest[] => {
       const slots = this.#handlers.get(key)
       if (!slots) return []
       const { limit, timeout } = slots
-      slots.askAfter = now + askEvery
+      slots.nextRequestAt = now + requestInterval
       return [{ key, limit, ...this.#needs(key, slots), until: now + validFor + timeout + margin }]
     })
     const generation = this.#generation
     try {
       const shared = await store.share(asked, now)
-      if (generation === this.#generation) this.#take(shared, now)
+      if (generation === this.#generation) this.#applyShares(shared, now)
     } catch (error) {
       onError(error)
       for (const key of keys) {
         const slots = this.#handlers.get(key)
-        if (slots) slots.askAfter = now + askAfterError
+        if (slots) slots.nextRequestAt = now + retryDelay
       }
     }
   }
 
-  #needs(key: string, slots: Slots): Pick<SlotsAsked, 'keeps' | 'wants'> {
+  #needs(key: string, slots: Slots): Pick<SlotRequest, 'keeps' | 'wants'> {
     const { groups } = this.#parts
     const keeps = Math.max(groups.running(key), this.allowed({ key }))
-    if (this.#wantsMore(slots)) return { keeps, wants: slots.limit }
+    if (this.#needsMore(slots)) return { keeps, wants: slots.limit }
     return { keeps, wants: groups.waits(key) ? Math.max(1, keeps) : keeps }
   }
 
-  #take(shared: readonly SlotsShared[], askedAt: number): void {
+  #applyShares(shared: readonly SlotsShared[], askedAt: number): void {
     const { groups, onMore, onNone, onFreed } = this.#parts
     let more = false
     for (const { key, held, share } of shared) {
@@ -192,7 +192,7 @@ export class HandlerSlots {
       more ||= allowed > before
       if (groups.waits(key)) {
         if (allowed === 0 && groups.running(key) === 0) onNone(key)
-      } else if (held === 0 && !this.#wantsMore(slots)) this.#handlers.delete(key)
+      } else if (held === 0 && !this.#needsMore(slots)) this.#handlers.delete(key)
     }
     if (shared.some(({ freed }) => freed)) onFreed()
     if (more) onMore()

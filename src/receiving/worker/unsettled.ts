@@ -2,7 +2,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { giveBack, giveBackClaim, type Held } from './failures.ts'
+import { releaseEvents, releaseClaim, type Held } from './failures.ts'
 import type { Kind } from '../queue/store.ts'
 
 /**
@@ -99,7 +99,7 @@ export class Unsettled {
     this.#unreturned = []
     try {
       const held = all.map((one) => one.held)
-      await giveBack(database, held, now)
+      await releaseEvents(database, held, now)
     } catch (error) {
       this.#unreturned.push(...all)
       throw error
@@ -139,7 +139,7 @@ export class Unsettled {
       if (lost.nextAt > now) continue
       lost.nextAt = now + lost.pause
       try {
-        const events = await giveBackClaim(database, lost)
+        const events = await releaseClaim(database, lost)
         if (events > 0) log.info({ events }, 'a claim whose answer was lost was given back')
         lost.pause *= 2
         if (now >= lost.landedBy) over.add(lost)

@@ -5,7 +5,7 @@ import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Pauses } from '../handlers/paused.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
 import type { EventQueue } from '../queue/store.ts'
-import { ClaimReturns } from './claim-returns.ts'
+import { ClaimReleases } from './claim-releases.ts'
 import { ClaimRounds } from './claim-rounds.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
 import { oldestByGroup } from './due-kinds.ts'
@@ -45,7 +45,7 @@ export class HandlerWorker implements Worker {
   readonly #inFlight = new InFlight()
   readonly #unsettled: Unsettled
   readonly #restored = new RestoredClaims()
-  readonly #returns: ClaimReturns
+  readonly #returns: ClaimReleases
   readonly #runner: EventRunner
   readonly #rounds: ClaimRounds
   readonly #progress: Progress
@@ -70,7 +70,7 @@ export class HandlerWorker implements Worker {
       unsettled: this.#unsettled,
       wakeUps: this.#wakeUps,
     }
-    this.#returns = new ClaimReturns(shared)
+    this.#returns = new ClaimReleases(shared)
     this.#runner = new EventRunner({
       ...shared,
       returns: this.#returns,
@@ -122,7 +122,7 @@ export class HandlerWorker implements Worker {
     if (deadline.aborted) abort()
     deadline.addEventListener('abort', abort, { once: true })
     await this.#wakeUps.ended()
-    await this.#returns.giveBack(this.#groups.clear(), this.#parts.clock.now())
+    await this.#returns.release(this.#groups.clear(), this.#parts.clock.now())
     const sharedOut = this.#slots?.stop()
     await this.#inFlight.drained()
     await sharedOut
@@ -180,7 +180,7 @@ export class HandlerWorker implements Worker {
     const { pauses, clock } = this.#parts
     await pauses.refresh()
     const paused = this.#groups.withdrawHeld((plan) => pauses.holds(plan))
-    this.#returns.giveBackSoon(paused, clock.now())
+    this.#returns.releaseSoon(paused, clock.now())
   }
 
   #claimForFreeSlot(plan: Plan): void {
@@ -224,7 +224,7 @@ export class HandlerWorker implements Worker {
         for (const plan of this.#groups.allWaiting()) this.#runner.startQueued(plan)
         this.wake()
       },
-      onNone: (key) => this.#returns.giveBackSoon(this.#groups.withdraw(key), clock.now()),
+      onNone: (key) => this.#returns.releaseSoon(this.#groups.withdraw(key), clock.now()),
       onFreed: () => database.signal('event_queue'),
       onError: (error) =>
         log.warn({ err: error }, 'the slots of handlers with a concurrency could not be shared'),

@@ -184,7 +184,7 @@ function sharing({ transactions, gate }: Connections): SqliteDatabase['share'] {
 /** Signals reach this process only. Other processes with the same file find work by polling. */
 function signalsWithinProcess(): Pick<
   SqliteDatabase,
-  'signal' | 'signalHere' | 'signalOthers' | 'onSignal' | 'tell' | 'onTold'
+  'signal' | 'signalHere' | 'signalOthers' | 'onSignal' | 'publish' | 'onPublished'
 > {
   const signals = new LocalSignals()
   const emit = (name: Signal): boolean => signals.emit(name)
@@ -193,8 +193,8 @@ function signalsWithinProcess(): Pick<
     signalHere: emit,
     signalOthers: () => undefined,
     onSignal: (name, listener) => signals.on(name, listener),
-    tell: () => undefined,
-    onTold: () => () => undefined,
+    publish: () => undefined,
+    onPublished: () => () => undefined,
   }
 }
 

@@ -9,9 +9,9 @@ async function order(gate: WriteGate, asked: readonly WritePriority[]): Promise<
   const release = await gate.acquire('work')
   const served: WritePriority[] = []
   const waits = asked.map(async (priority) => {
-    const giveBack = await gate.acquire(priority)
+    const releaseEvents = await gate.acquire(priority)
     served.push(priority)
-    giveBack()
+    releaseEvents()
   })
   // Work asks a turn of the loop later than the others.
   await new Promise((resolve) => setImmediate(resolve))

@@ -62,12 +62,12 @@ export class WriteGate {
    */
   async acquireWithin(priority: WritePriority, milliseconds?: number): Promise<(() => void) | undefined> {
     if (milliseconds === undefined) return this.acquire(priority)
-    if (!this.#held) return this.#take()
+    if (!this.#held) return this.#acquire()
     return new Promise((resolve) => {
       const waiting = this.#waiting[priority]
       const enter = (): void => {
         cancel()
-        resolve(this.#take())
+        resolve(this.#acquire())
       }
       const cancel = this.#scheduler.after(milliseconds, () => {
         waiting.splice(waiting.indexOf(enter), 1)
@@ -78,11 +78,11 @@ export class WriteGate {
   }
 
   #enter(priority: WritePriority): Promise<() => void> {
-    if (!this.#held) return Promise.resolve(this.#take())
-    return new Promise((resolve) => this.#waiting[priority].push(() => resolve(this.#take())))
+    if (!this.#held) return Promise.resolve(this.#acquire())
+    return new Promise((resolve) => this.#waiting[priority].push(() => resolve(this.#acquire())))
   }
 
-  #take(): () => void {
+  #acquire(): () => void {
     this.#held = true
     this.#heldSince = this.#scheduler.elapsed()
     let released = false

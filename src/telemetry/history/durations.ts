@@ -20,7 +20,7 @@ export class Durations {
   }
 
   /** Returns the counts since the last call and resets them; undefined if there are none. */
-  take(): Buckets | undefined {
+  drain(): Buckets | undefined {
     if (!this.#observed) return undefined
     const counts = this.#counts
     this.#counts = new Float64Array(bucketCount)

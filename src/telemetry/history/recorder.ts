@@ -91,7 +91,7 @@ export class Recorder {
       const age = (await oldestDue?.()) ?? 0
       const durations = new Durations()
       durations.observe(age)
-      if (age > 0) this.#waiting.of('oldest_due' satisfies SeriesName, at).addBuckets(durations.take()!)
+      if (age > 0) this.#waiting.of('oldest_due' satisfies SeriesName, at).addBuckets(durations.drain()!)
     } catch (error) {
       // The workers report that the database does not answer.
       log.debug({ err: error }, 'the age of the oldest due work could not be recorded')
@@ -145,7 +145,7 @@ export class Recorder {
       }
     }
     for (const [series, durations] of Object.entries(metrics.durations)) {
-      const buckets = durations.take()
+      const buckets = durations.drain()
       if (buckets) this.#waiting.of(series, at).addBuckets(buckets)
     }
     this.#minute = startOfMinute(clock.now())

@@ -40,8 +40,8 @@ export class DispatcherNode {
         },
         onSignal: (signal, listener) => signals.on(signal, listener),
         onSetBack: () => () => undefined,
-        tell: () => world.notify(),
-        onTold: (topic, listener) => {
+        publish: () => world.notify(),
+        onPublished: (topic, listener) => {
           // Of lanes the others are notified without a name: they look.
           if (topic === 'subscriber') this.#told = listener
           return () => (this.#told = () => undefined)

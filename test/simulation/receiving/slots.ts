@@ -1,4 +1,4 @@
-import type { SlotsAsked, SlotsShared } from '../../../src/receiving/queue/slot-store.ts'
+import type { SlotRequest, SlotsShared } from '../../../src/receiving/queue/slot-store.ts'
 import type { Claimers } from './claimers.ts'
 
 interface Row {
@@ -16,7 +16,7 @@ export class SlotTable {
     this.#claimers = claimers
   }
 
-  share(me: number, asked: readonly SlotsAsked[], now: number): SlotsShared[] {
+  share(me: number, asked: readonly SlotRequest[], now: number): SlotsShared[] {
     for (const rows of this.#handlers.values())
       for (const [claimer, { until }] of rows)
         if (until <= now || !this.#claimers.rows.has(claimer)) rows.delete(claimer)
@@ -24,7 +24,7 @@ export class SlotTable {
     return asked.map((one) => this.#shareOne(me, one))
   }
 
-  #shareOne(me: number, { key, limit, keeps, wants, until }: SlotsAsked): SlotsShared {
+  #shareOne(me: number, { key, limit, keeps, wants, until }: SlotRequest): SlotsShared {
     const rows = this.#handlers.get(key) ?? new Map<number, Row>()
     this.#handlers.set(key, rows)
     const rivals = [...rows].filter(([claimer]) => claimer !== me).map(([, row]) => row)

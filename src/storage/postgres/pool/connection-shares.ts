@@ -25,7 +25,7 @@ export class ConnectionShares {
 
   /** Resolves with the function that returns the connection. @throws the signal's reason if it is aborted first */
   enter(share: string, signal: AbortSignal): Promise<() => void> {
-    if (this.#mayEnter(share)) return Promise.resolve(this.#take(share))
+    if (this.#mayEnter(share)) return Promise.resolve(this.#acquire(share))
     return new Promise((resolve, reject) => {
       const stopWaiting = (): void => {
         this.#waiting.splice(this.#waiting.indexOf(waiter), 1)
@@ -35,7 +35,7 @@ export class ConnectionShares {
         share,
         enter: () => {
           signal.removeEventListener('abort', stopWaiting)
-          resolve(this.#take(share))
+          resolve(this.#acquire(share))
         },
       }
       signal.addEventListener('abort', stopWaiting, { once: true })
@@ -51,7 +51,7 @@ export class ConnectionShares {
     return !this.#held.has(share) || this.#used - favoured < this.#scarceFrom
   }
 
-  #take(share: string): () => void {
+  #acquire(share: string): () => void {
     this.#used += 1
     this.#held.set(share, (this.#held.get(share) ?? 0) + 1)
     let left = false

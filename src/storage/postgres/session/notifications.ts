@@ -58,7 +58,7 @@ export class Notifications {
   }
 
   /** Sends an id to the other processes, together with other recent ids of the topic. */
-  tell(topic: Topic, id: string): void {
+  publish(topic: Topic, id: string): void {
     const ids = this.#unsentIds.get(topic) ?? new Set()
     this.#unsentIds.set(topic, ids.add(id))
     this.#schedule(topic, () => this.#payloadOf(topic, ids))
@@ -71,7 +71,7 @@ export class Notifications {
   }
 
   /** Calls `listener` with the ids that other processes send. */
-  onTold(topic: Topic, listener: (id: string) => void): () => void {
+  onPublished(topic: Topic, listener: (id: string) => void): () => void {
     this.#startListening()
     const listeners = this.#topicListeners.get(topic) ?? new Set()
     this.#topicListeners.set(topic, listeners.add(listener))

@@ -4,7 +4,7 @@ import type { Database } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { PlanOf } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
-import { giveBack } from './failures.ts'
+import { releaseEvents } from './failures.ts'
 import { gather, leaseMargin } from './timing.ts'
 import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from './wake-ups.ts'
@@ -20,26 +20,26 @@ export interface ClaimReturnsParts {
 }
 
 /** Gives claimed events back to the queue. */
-export class ClaimReturns {
+export class ClaimReleases {
   readonly #parts: ClaimReturnsParts
 
   constructor(parts: ClaimReturnsParts) {
     this.#parts = parts
   }
 
-  /** As `giveBack`, without a wait: a stop of the worker waits for it. */
-  giveBackSoon(claimed: readonly ClaimedEvent[], dueAt: number): void {
-    if (claimed.length > 0) void this.#parts.inFlight.add(this.giveBack(claimed, dueAt))
+  /** As `release`, without a wait: a stop of the worker waits for it. */
+  releaseSoon(claimed: readonly ClaimedEvent[], dueAt: number): void {
+    if (claimed.length > 0) void this.#parts.inFlight.add(this.release(claimed, dueAt))
   }
 
   /**
    * Makes events due at `dueAt`, for any process. While the database does not answer, remembers them for later. Never rejects.
    * @param dueAt milliseconds since 1970
    */
-  async giveBack(claimed: readonly ClaimedEvent[], dueAt: number): Promise<void> {
+  async release(claimed: readonly ClaimedEvent[], dueAt: number): Promise<void> {
     const { database, clock, log, planOf, unsettled, wakeUps } = this.#parts
     try {
-      await giveBack(database, claimed, dueAt)
+      await releaseEvents(database, claimed, dueAt)
       if (claimed.length > 0) wakeUps.in(Math.max(gather, dueAt - clock.now()))
     } catch (error) {
       log.warn({ err: error, events: claimed.length }, 'claimed events could not be given back; they will be')

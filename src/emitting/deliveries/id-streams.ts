@@ -6,35 +6,39 @@ import type { DeliveryStatus } from '../../storage/tables.ts'
 export type OpenStatus = Exclude<DeliveryStatus, 'delivered'>
 
 /** Deliveries that one index has in the order of their ids: of a subscriber or of all, of a status or of any. */
-export interface Lane {
+export interface IdStream {
   readonly subscriberId?: string
   readonly status?: OpenStatus
 }
 
-/** What is wanted of a lane: its highest ids below `before`. */
-export interface Wanted {
-  readonly lane: Lane
+/** Asks for the highest ids of a stream below `before`. */
+export interface StreamRequest {
+  readonly stream: IdStream
   readonly before: number
 }
 
-/** Reads ids of lanes, descending: of each at most `count` that are `from` or higher. In the order of what is wanted. */
-export type ReadLanes = (wanted: readonly Wanted[], from: number, count: number) => Promise<number[][]>
+/** Reads ids of streams, descending: of each at most `count` that are `from` or higher. In the order of the requests. */
+export type ReadStreams = (
+  requests: readonly StreamRequest[],
+  from: number,
+  count: number,
+) => Promise<number[][]>
 
-/** Reads lanes of subscribers with one statement for each status, because an owner can have a thousand of them. */
-export function laneReader(db: Queryable, engine: Engine): ReadLanes {
-  return async (wanted, from, count) => {
-    const found: number[][] = wanted.map(() => [])
-    const byStatus = Map.groupBy(wanted.keys(), (index) => wanted[index]!.lane.status)
+/** Reads streams of subscribers with one statement for each status, because an owner can have a thousand of them. */
+export function streamReader(db: Queryable, engine: Engine): ReadStreams {
+  return async (requests, from, count) => {
+    const found: number[][] = requests.map(() => [])
+    const byStatus = Map.groupBy(requests.keys(), (index) => requests[index]!.stream.status)
     for (const [status, indexes] of byStatus) {
-      const ofSubscribers = indexes.filter((index) => wanted[index]!.lane.subscriberId !== undefined)
+      const ofSubscribers = indexes.filter((index) => requests[index]!.stream.subscriberId !== undefined)
       for (const index of indexes) {
-        const { lane, before } = wanted[index]!
-        if (lane.subscriberId !== undefined) continue
+        const { stream, before } = requests[index]!
+        if (stream.subscriberId !== undefined) continue
         const rows = await run<{ id: number }>(db, ofAll(engine, status, { before, from, count }))
         found[index] = rows.map(({ id }) => id)
       }
       if (ofSubscribers.length === 0) continue
-      const some = ofSubscribers.map((index) => wanted[index]!)
+      const some = ofSubscribers.map((index) => requests[index]!)
       const ids = await readSubscribers[engine](db, { status, some, from, count })
       for (const [position, index] of ofSubscribers.entries()) found[index] = ids[position]!
     }
@@ -44,7 +48,7 @@ export function laneReader(db: Queryable, engine: Engine): ReadLanes {
 
 interface Part {
   status: OpenStatus | undefined
-  some: readonly Wanted[]
+  some: readonly StreamRequest[]
   from: number
   count: number
 }
@@ -54,18 +58,18 @@ const readSubscribers: Record<Engine, (db: Queryable, part: Part) => Promise<num
   async sqlite(db, { status, some, from, count }) {
     const { name, where } = indexOf(status, true)!
     const conditions = [
-      sql`subscriber_id = wanted.value ->> 0`,
-      sql`id < wanted.value ->> 1`,
+      sql`subscriber_id = requests.value ->> 0`,
+      sql`id < requests.value ->> 1`,
       sql`id >= ${from}`,
       ...(status === undefined ? [] : [sql`status = ${sql.lit(status)}`]),
       ...(where === undefined ? [] : [sql.raw(where)]),
     ]
     const ids = sql`select id from deliveries indexed by ${sql.raw(name)}
       where ${sql.join(conditions, sql` and `)} order by id desc limit ${count}`
-    const list = JSON.stringify(some.map(({ lane, before }) => [lane.subscriberId, before]))
+    const list = JSON.stringify(some.map(({ stream, before }) => [stream.subscriberId, before]))
     const rows = await run<{ ids: string }>(
       db,
-      sql`select (select json_group_array(id) from (${ids})) as ids from json_each(${list}) wanted order by wanted.key`,
+      sql`select (select json_group_array(id) from (${ids})) as ids from json_each(${list}) requests order by requests.key`,
     )
     return rows.map(({ ids: found }) => JSON.parse(found) as number[])
   },
@@ -74,7 +78,7 @@ const readSubscribers: Record<Engine, (db: Queryable, part: Part) => Promise<num
     const one = postgresIds(status, { subscriber: sql`w.id`, before: sql`w.before`, from, count })
     const rows = await run<{ place: number; id: number }>(
       db,
-      sql`select w.place, d.id from unnest(${some.map(({ lane }) => lane.subscriberId!)}::text[], ${some.map(({ before }) => before)}::bigint[])
+      sql`select w.place, d.id from unnest(${some.map(({ stream }) => stream.subscriberId!)}::text[], ${some.map(({ before }) => before)}::bigint[])
         with ordinality w (id, before, place) cross join lateral (${one}) d`,
     )
     const found: number[][] = some.map(() => [])

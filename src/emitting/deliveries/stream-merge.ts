@@ -1,31 +1,31 @@
-import type { Lane, ReadLanes, Wanted } from './delivery-lanes.ts'
+import type { IdStream, ReadStreams, StreamRequest } from './id-streams.ts'
 
-/** Ids that one statement reads, unless it reads one of each lane. */
+/** Ids that one statement reads, unless it reads one of each stream. */
 const mostRead = 4_000
-/** Ids that are read of each lane at least, when more than one is. */
+/** Ids that are read of each stream at least, when more than one is. */
 const fewest = 8
 
-/** What has been read of a lane. */
+/** What has been read of a stream. */
 interface Reading {
-  readonly lane: Lane
+  readonly stream: IdStream
   /** Descending. */
   ids: number[]
-  /** All ids of the lane from here on upwards have been read. */
+  /** All ids of the stream from here on upwards have been read. */
   through: number
   ended: boolean
 }
 
-/** Merges lanes by descending ids. It reads little more than it returns, however many lanes there are and wherever their ids lie. */
-export class LaneMerge {
-  readonly #read: ReadLanes
+/** Merges streams by descending ids. It reads little more than it returns, however many streams there are and wherever their ids lie. */
+export class StreamMerge {
+  readonly #read: ReadStreams
   readonly #lowest: number
   readonly #readings: Reading[]
 
   /** @param range from the lowest id to the one before the highest */
-  constructor(read: ReadLanes, lanes: readonly Lane[], range: { from: number; before: number }) {
+  constructor(read: ReadStreams, streams: readonly IdStream[], range: { from: number; before: number }) {
     this.#read = read
     this.#lowest = range.from
-    this.#readings = lanes.map((lane) => ({ lane, ids: [], through: range.before, ended: false }))
+    this.#readings = streams.map((stream) => ({ stream, ids: [], through: range.before, ended: false }))
   }
 
   /** The next ids, at most `count`, and whether there may be more behind them. At least one, unless there are no more. */
@@ -55,7 +55,7 @@ export class LaneMerge {
       this.#lowest,
       1,
     )
-    // So many lanes have an id from here on upwards, so nothing below is among the next ones.
+    // So many streams have an id from here on upwards, so nothing below is among the next ones.
     const heads = this.#readings.flatMap(({ ids }) => ids.slice(0, 1)).toSorted((a, b) => b - a)
     const from = heads[count - 1] ?? this.#lowest
     let short = this.#open.filter(({ through }) => through > from)
@@ -63,15 +63,15 @@ export class LaneMerge {
       before = short.length
       const each = Math.min(count, Math.max(fewest, Math.floor(mostRead / before)))
       await this.#readOn(short, from, each)
-      // A few lanes can have most of the ids.
+      // A few streams can have most of the ids.
       short = short.filter(({ ended, through, ids }) => !ended && through > from && ids.length < count)
     }
   }
 
   async #readOn(readings: readonly Reading[], from: number, count: number): Promise<void> {
     if (readings.length === 0) return
-    const wanted = readings.map(({ lane, through }): Wanted => ({ lane, before: through }))
-    const found = await this.#read(wanted, from, count)
+    const requests = readings.map(({ stream, through }): StreamRequest => ({ stream, before: through }))
+    const found = await this.#read(requests, from, count)
     for (const [index, reading] of readings.entries()) {
       const ids = found[index]!
       reading.ids.push(...ids)
