@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
+import { translateError } from '../storage/unavailable.ts'
 import { createLog } from './log.ts'
 
 test('an error is logged with its causes, without properties that libraries add', () => {
@@ -25,4 +26,19 @@ test('a line on standard output cannot control the terminal that it is read at',
   // oxlint-disable-next-line no-control-regex
   assert.doesNotMatch(text, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e]/)
   assert.equal((JSON.parse(text) as { type: string }).type, hostile)
+})
+
+test('an unavailable database is logged without stacks, and a fault of the program with one', () => {
+  const lines: string[] = []
+  const log = createLog('info', { write: (line) => lines.push(line) })
+  const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+  log.warn({ err: translateError(refused) }, 'could not sweep')
+  log.error({ err: new TypeError('x is not a function', { cause: translateError(refused) }) }, 'failed')
+  const [outage, fault] = lines.map((line) => (JSON.parse(line) as { err: object }).err)
+  assert.deepEqual(outage, {
+    type: 'StorageUnavailable',
+    message: 'the database does not answer: connect ECONNREFUSED',
+    cause: { type: 'Error', message: 'connect ECONNREFUSED', code: 'ECONNREFUSED' },
+  })
+  assert.match((fault as { stack: string }).stack, /^TypeError: x is not a function\n +at /)
 })

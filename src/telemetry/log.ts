@@ -1,6 +1,7 @@
 import pino, { type Logger } from 'pino'
 import { systemClock } from '../runtime/clock.ts'
 import { isoTime } from '../runtime/iso-time.ts'
+import { StorageUnavailable } from '../storage/unavailable.ts'
 import { printableJson } from './printable.ts'
 
 export type Log = Logger
@@ -15,17 +16,20 @@ interface LoggedError {
 
 /**
  * The logged properties of an error: name, message, code, stack and causes. Other properties are left out, because libraries
- * attach requests and responses to errors, and these contain tokens and secrets.
+ * attach requests and responses to errors, and these contain tokens and secrets. An unavailable database has no stack: each
+ * worker logs it at each of its attempts, and the place in the code says nothing about the cause.
  */
-export function describeError(error: unknown, depth = 0): LoggedError {
+function serializeError(error: unknown, depth = 0, withStack = true): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: String(error) }
   const { code } = error as { code?: unknown }
+  const hasStack = withStack && !(error instanceof StorageUnavailable)
   return {
     type: error.name,
     message: error.message,
     ...(code !== undefined && { code }),
-    stack: error.stack,
-    ...(error.cause !== undefined && depth < 5 && { cause: describeError(error.cause, depth + 1) }),
+    ...(hasStack && { stack: error.stack }),
+    ...(error.cause !== undefined &&
+      depth < 5 && { cause: serializeError(error.cause, depth + 1, hasStack) }),
   }
 }
 
@@ -63,7 +67,7 @@ export function createLog(level: string, destination?: pino.DestinationStream): 
     {
       level,
       base: null,
-      serializers: { err: describeError },
+      serializers: { err: serializeError },
       timestamp: () => `,"time":"${isoTime(systemClock.now())}"`,
     },
     destination ?? standardOutput(),

@@ -6,7 +6,7 @@ import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { EmittedEvent } from '../config.ts'
 import { findReceived } from '../failed/store.ts'
-import { describeError } from '../worker/failures.ts'
+import { storedError } from '../worker/failures.ts'
 import { withoutCredentials } from '../forward-target.ts'
 import { Stopping, WaitedForTransaction } from '../worker/interruptions.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
@@ -114,7 +114,7 @@ export class DryRuns {
       return result({
         outcome: 'error' in rehearsed ? 'failed' : 'processed',
         handlers,
-        error: 'error' in rehearsed ? describeError(error) : null,
+        error: 'error' in rehearsed ? storedError(error) : null,
         tables: writes.tables,
         notes: writes.notes,
         emitted: emitted.slice(0, mostShown),

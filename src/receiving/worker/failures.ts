@@ -61,7 +61,7 @@ export async function recordFailure(
         number: attempts,
         at: startedAt,
         duration_ms: Math.max(0, now - startedAt),
-        error: describeError(error),
+        error: storedError(error),
       })
       .execute()
     const { failures } = await tx
@@ -150,7 +150,7 @@ export function releaseClaim(database: Database, { claim, kinds, dueBy }: ClaimO
 }
 
 /** The error with its stack and causes, as a text that both engines can store. */
-export function describeError(error: unknown): string {
+export function storedError(error: unknown): string {
   const text = inspect(error, { depth: 4, breakLength: 110, maxStringLength: longestError })
     .replaceAll('\0', '')
     .toWellFormed()
