@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { connect, type AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
+import { mostViewers } from '../../src/events/live/hub.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { adminKey, startTestService, type TestService } from '../harness/service.ts'
 import { eventually } from '../receiving/harness.ts'
@@ -40,25 +41,43 @@ onEachEngine('calls whose clients have gone', (engine) => {
     await closed
   }
 
-  test('searches of bodies that nobody waits for take no place', async () => {
+  /** The same so many times, while the credential is read. */
+  async function leaveOften(path: string, times: number): Promise<string> {
     const created = await call('/keys', 'POST', { name: 'impatient', scopes: ['events:read'] })
     const { key } = created.json<{ key: string }>()
-    for (let count = 0; count < 3; count += 1) {
+    for (let count = 0; count < times; count += 1) {
       // On SQLite credentials are read without waiting.
       if (engine.name === 'sqlite') {
-        await callAndLeave('/events/search?text=x', key, async () => undefined)
+        await callAndLeave(path, key, async () => undefined)
         continue
       }
       const lock = new pg.Client(service.databaseUrl)
       await lock.connect()
       await lock.query('begin')
       await lock.query('lock table api_keys in access exclusive mode')
-      await callAndLeave('/events/search?text=x', key, () => waitsForLock(service))
+      await callAndLeave(path, key, () => waitsForLock(service))
       await lock.query('rollback')
       await lock.end()
     }
+    return key
+  }
+
+  test('searches of bodies that nobody waits for take no place', async () => {
+    await leaveOften('/events/search?text=x', 3)
     // The service may notice a reset a moment later.
     await eventually(async () => (await call('/events/search?text=x')).statusCode === 200, 'a search', 60_000)
+  })
+
+  test('live connections that nobody waits for take no place', async () => {
+    const key = await leaveOften('/live', mostViewers.person)
+    const { port } = service.app.server.address() as AddressInfo
+    const open = async (): Promise<boolean> => {
+      const headers = { accept: 'text/event-stream', authorization: `Bearer ${key}` }
+      const answer = await fetch(`http://127.0.0.1:${port}/live`, { headers })
+      await answer.body?.cancel()
+      return answer.status === 200
+    }
+    await eventually(open, 'a connection', 60_000)
   })
 })
 

@@ -11,7 +11,7 @@ import type { Viewer } from './viewer.ts'
 
 /** Milliseconds between two looks at the database, while there are viewers. */
 const lookEvery = 1_000
-/** Milliseconds between two heartbeats, each of which checks all credentials. */
+/** Milliseconds between two heartbeats. */
 const beatEvery = 15_000
 /** Milliseconds after which a browser connects again. */
 const retryAfter = 3_000
@@ -121,7 +121,7 @@ export class LiveHub {
     try {
       const changes = await this.#watch.look()
       const news = await this.#feed.look(changes.events)
-      if (begun === this.#begun) this.#publish(news, changes.topics)
+      if (begun === this.#begun) await this.#publish(news, changes.topics)
     } catch (error) {
       // The next look finds what this one did not.
       this.#parts.logger.warn({ err: error }, 'live pages could not be told what changed')
@@ -129,24 +129,28 @@ export class LiveHub {
     if (begun && begun === this.#begun) this.#scheduleLook()
   }
 
-  #publish({ added, changed, gap }: News, about: ReadonlySet<Topic>): void {
+  async #publish({ added, changed, gap }: News, about: ReadonlySet<Topic>): Promise<void> {
     const { position } = this.#feed
     const messages = gap ? [gapMessage(position)] : []
     for (const row of changed) messages.push(eventMessage(row, position))
     for (const row of added) messages.push(eventMessage(row, row.id))
     if (about.size > 0) messages.push(changedMessage(about))
     if (messages.length === 0) return
-    const bytes = Buffer.concat(messages)
-    for (const viewer of this.#viewers) viewer.send(bytes)
+    await this.#send(Buffer.concat(messages))
+  }
+
+  /** A credential may have ended since the last message: each is checked before anything is sent. */
+  async #send(bytes: Buffer): Promise<void> {
+    for (const viewer of this.#viewers) {
+      const allowed = await viewer.isAllowed().catch(() => false)
+      if (allowed) viewer.send(bytes)
+      else viewer.end()
+    }
   }
 
   async #beat(): Promise<void> {
     const begun = this.#begun
-    for (const viewer of this.#viewers) {
-      const allowed = await viewer.isAllowed().catch(() => false)
-      if (allowed) viewer.send(heartbeat)
-      else viewer.end()
-    }
+    await this.#send(heartbeat)
     if (begun && begun === this.#begun) this.#scheduleBeat()
   }
 }

@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Viewer } from './viewer.ts'
+
+test('a viewer that does not read is disconnected, and keeps a bounded number of bytes', async () => {
+  const viewer = new Viewer('somebody', async () => true)
+  viewer.stream.on('error', () => undefined)
+  const message = Buffer.alloc(10_000)
+  let most = 0
+  for (let count = 0; count < 100; count += 1) {
+    viewer.send(message)
+    most = Math.max(most, viewer.stream.readableLength)
+  }
+  assert.ok(viewer.stream.destroyed)
+  assert.ok(most <= 256 * 1024 + message.length, String(most))
+})
