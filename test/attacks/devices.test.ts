@@ -14,7 +14,7 @@ import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
 
 const redirectUris = ['https://app.example.com/callback']
 const clients = [
-  { id: 'cli', name: 'Acme <b>CLI</b>', deviceGrant: true },
+  { id: 'cli', name: 'Acme <b>CLI</b>', deviceGrant: true, audiences: ['https://api.example'] },
   { id: 'other', deviceGrant: true },
   { id: 'spa', redirectUris },
 ]
@@ -63,6 +63,13 @@ onEachEngine('attacks on the sign-in of devices', (engine) => {
     assert.equal(click.status, 400)
     assert.match(await click.text(), /Compare the code first/)
     assert.ok(await isPending(started))
+  })
+
+  test('a device cannot get an API that the page does not name', async () => {
+    const asked = { client_id: 'cli', scope: 'openid', resource: 'https://api.example' }
+    const started = await startDevice(service, asked)
+    const page = await (await show(await signedIn('asked'), started.user_code)).text()
+    assert.match(page, /It uses <code>https:\/\/api\.example<\/code>/)
   })
 
   test('another site cannot allow a device', async () => {

@@ -26,8 +26,7 @@ export function consentPage(page: ConsentPage): string {
     `Allow ${name}?`,
     `<p>You are signed in as <strong>${escapeHtml(signedInAs)}</strong>.</p>
 <div class="card"><p><strong>${name}</strong> asks to:</p>
-${scopeList(scope)}
-${resource === null ? '' : `<p>It uses ${resource.split(' ').map(code).join(', ')}.</p>`}
+${rightsList({ scope, resource })}
 </div>
 <p class="soft">The answer goes to ${code(hostOf(redirectUri))}. Allow this only if you know this app. You can remove it later in your account.</p>
 <form method="post" action="${site.basePath}/oauth2/consent" class="choice">
@@ -38,8 +37,14 @@ ${hiddenFields(fields)}
   )
 }
 
-/** The scopes as a list in plain words. A scope of the product's own APIs is shown by its name. */
-export function scopeList(scope: string): string {
+/** What an app asks for: the scopes as a list in plain words, and the APIs. */
+export function rightsList({ scope, resource }: Pick<ConsentPage, 'scope' | 'resource'>): string {
+  const apis = resource === null ? '' : `\n<p>It uses ${resource.split(' ').map(code).join(', ')}.</p>`
+  return `${scopeList(scope)}${apis}`
+}
+
+/** A scope of the product's own APIs is shown by its name. */
+function scopeList(scope: string): string {
   const scopes = scope.split(' ').filter((one) => one !== '')
   if (scopes.length === 0) return '<ul><li>Sign you in.</li></ul>'
   const items = scopes.map((one) => {

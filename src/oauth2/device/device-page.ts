@@ -1,7 +1,7 @@
 import { deviceName } from '../../accounts/sessions/device-name.ts'
 import { escapeHtml, narrowPage, type Site } from '../../http/pages/html.ts'
 import type { Client } from '../clients/client.ts'
-import { hiddenFields, scopeList } from '../consent/consent-page.ts'
+import { hiddenFields, rightsList } from '../consent/consent-page.ts'
 import type { PendingDevice } from './device-codes.ts'
 import { displayUserCode } from './user-codes.ts'
 
@@ -45,7 +45,7 @@ export function devicePage(view: DevicePage): string {
     'Sign in a device?',
     `<p>You are signed in as <strong>${escapeHtml(signedInAs)}</strong>.</p>
 <div class="card"><p><strong>${name}</strong> on a device asks to:</p>
-${scopeList(device.scope)}
+${rightsList(device)}
 <dl><dt>Code</dt><dd>${shown}</dd>
 <dt>Device</dt><dd>${escapeHtml(deviceName(device.user_agent))}</dd>
 <dt>Address</dt><dd>${escapeHtml(device.address ?? 'unknown')}${elsewhere}</dd></dl>
