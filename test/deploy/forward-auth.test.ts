@@ -264,7 +264,70 @@ for (const kind of guardKinds) {
       }
       assert.equal((await clientOf(t).ask(`https://${subdomain}/`, { headers })).status, 401)
       assert.equal((await client.ask(`https://${subdomain}/admin/x`, { headers })).status, 403)
-      assert.equal((await client.ask(`https://${subdomain}/public/../admin/x`)).status, 403)
+    })
+
+    test('a path in disguise, another method or an upgrade does not get around a rule', async (t) => {
+      const visitor = await signedIn(t, 'disguised')
+      const targets = [
+        '/public/../admin/x',
+        '/public/%2e%2e/admin/x',
+        '/public/%2E%2E%2Fadmin/x',
+        '/public%2f..%2fadmin/x',
+        '/public/..;/admin/x',
+        '/public/..%5cadmin/x',
+        '/admin;x/y',
+        '/%61dmin/x',
+        '/ADMIN/x',
+        '//admin/x',
+        '/./admin/x',
+        '/admin//x',
+        '/admin/x?/public/x',
+        `https://${subdomain}/admin/x`,
+      ]
+      for (const client of [visitor, clientOf(t)])
+        for (const target of targets)
+          await assertUnreached(client.ask(`https://${subdomain}/`, { target }), target)
+      const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' }
+      for (const method of ['HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PROPFIND'])
+        await assertUnreached(visitor.ask(`https://${subdomain}/admin/x`, { method }), method)
+      for (const client of [visitor, clientOf(t)])
+        await assertUnreached(client.ask(`https://${subdomain}/admin/x`, { headers: upgrade }), 'upgrade')
+    })
+
+    async function assertUnreached(asked: Promise<Answer>, what: string): Promise<void> {
+      const before = seen.length
+      // A proxy may also close the connection.
+      const status = await asked.then(
+        (answer) => answer.status,
+        () => 'closed',
+      )
+      assert.ok([302, 400, 401, 403, 404, 405, 'closed'].includes(status), `${what}: ${status}`)
+      assert.equal(seen.length, before, `${what}: the application was reached`)
+    }
+
+    test('the cookie of one host is none at another', async (t) => {
+      const client = await signedIn(t, 'carried')
+      const cookie = [...client.cookies(subdomain)].map((pair) => pair.join('=')).join('; ')
+      for (const host of [own, domain])
+        await assertUnreached(clientOf(t).ask(`https://${host}/app/x`, { headers: { cookie } }), host)
+    })
+
+    test('a client cannot take away the headers of the person by naming them in Connection', async (t) => {
+      const client = await signedIn(t, 'nameless')
+      for (const [, base] of places) {
+        await client.open(`${base}/`)
+        for (const connection of [
+          'close, Remote-User, remote-groups, Cookie',
+          'Remote_User',
+          'remote-token',
+        ]) {
+          const { status, body } = await client.ask(`${base}/x`, { headers: { connection } })
+          if (status === 400) continue
+          const { headers } = JSON.parse(body) as Seen
+          assert.ok(headers['remote-user'], `${base}: ${connection}`)
+          assert.equal(headers['remote-token'] === undefined, base !== `https://${subdomain}`, connection)
+        }
+      }
     })
 
     test('nobody but the proxy asks at /auth/forward', async (t) => {

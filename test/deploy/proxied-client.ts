@@ -14,6 +14,8 @@ export interface Call {
   method?: string
   headers?: Record<string, string>
   body?: string | Buffer
+  /** The target of the request line as it is sent, instead of the address's path. */
+  target?: string
 }
 
 const asPage = { accept: 'text/html,*/*;q=0.8', 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate' }
@@ -42,7 +44,7 @@ export class ProxiedClient {
   /** Sends one request; resolves with the answer's head. */
   async send(
     address: string | URL,
-    { method = 'GET', headers = {}, body }: Call = {},
+    { method = 'GET', headers = {}, body, target }: Call = {},
   ): Promise<IncomingMessage> {
     const { hostname: host, pathname, search } = new URL(address)
     const cookie = [...this.cookies(host)].map((pair) => pair.join('=')).join('; ')
@@ -53,7 +55,7 @@ export class ProxiedClient {
       servername: host,
       agent: this.#agent,
       method,
-      path: pathname + search,
+      path: target ?? pathname + search,
       headers: { host, ...(cookie !== '' && { cookie }), ...headers },
     })
     call.end(body)
