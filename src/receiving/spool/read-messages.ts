@@ -20,35 +20,36 @@ interface Reading {
 /** Divides messages into those of this service and those that another program wrote. What cannot be read yet is given back for a while. */
 export function readMessages(
   found: readonly JsMsg[],
-  reading: Reading,
+  { authentication, log }: Reading,
 ): { own: Read[]; forged: readonly JsMsg[] } {
   const forged: JsMsg[] = []
-  const own = found.flatMap((message) => {
-    const content = reading.authentication.verify(message.data)
+  const own = found.flatMap((message): Read[] => {
+    const content = authentication.verify(message.data)
+    if (typeof content !== 'string') return decode(message, content, log)
     if (content === 'forged') forged.push(message)
-    else if (content === 'unknown-key')
-      readLater(message, reading, 'it is signed with a key that POSTERN_SECRET does not have')
-    else return decode(message, content, reading)
+    else {
+      log.error(
+        { sequence: message.seq },
+        'a message of the spool is signed with a key that POSTERN_SECRET does not have',
+      )
+      message.nak(unreadableFor)
+    }
     return []
   })
   if (forged.length > 0)
-    reading.log.error(
+    log.error(
       { count: forged.length, sequence: forged[0]!.seq },
       'another program has written to the spool: its messages are refused and set aside there',
     )
   return { own, forged }
 }
 
-function decode(message: JsMsg, content: Uint8Array, reading: Reading): Read[] {
+function decode(message: JsMsg, content: Uint8Array, log: Log): Read[] {
   try {
     return [{ message, events: decodeEvents(content) }]
   } catch (error) {
-    readLater(message, reading, 'another version wrote it', error)
+    log.error({ err: error, sequence: message.seq }, 'a message of the spool cannot be read by this version')
+    message.nak(unreadableFor)
     return []
   }
-}
-
-function readLater(message: JsMsg, { log }: Reading, why: string, error?: unknown): void {
-  log.error({ err: error, sequence: message.seq }, `a message of the spool cannot be read yet: ${why}`)
-  message.nak(unreadableFor)
 }
