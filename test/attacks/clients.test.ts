@@ -195,6 +195,7 @@ onEachEngine('attacks on the authentication of apps', (engine) => {
       { aud: 'https://other.example' },
       { aud: [service.baseUrl, 'https://other.example'] },
       { aud: `${service.baseUrl}/` },
+      { aud: [] },
       { iss: 'web' },
       { exp: now() - 60 },
       { exp: now() + 86_400 },

@@ -100,6 +100,8 @@ onEachEngine('apps that register themselves', (engine) => {
       'http://app.example.com/callback',
       'https://app.example.com/callback#x',
       'https://user:pass@app.example.com/',
+      'https://:@app.example.com/',
+      'https:app.example.com',
       '/callback',
       'https://*.example.com/',
       'https://%2a.example.com/',
@@ -130,6 +132,10 @@ onEachEngine('apps that register themselves', (engine) => {
       { client_name: '\u200b' },
       { token_endpoint_auth_method: 'tls_client_auth' },
       { token_endpoint_auth_method: 'private_key_jwt' },
+      {
+        token_endpoint_auth_method: 'private_key_jwt',
+        jwks: { keys: [{ kty: 'RSA', n: 'x'.repeat(12_000), e: 'AQAB' }] },
+      },
       { redirect_uris: Array.from({ length: 51 }, (_, i) => `${callback}/${i}`) },
     ])
       await refused({ ...request, ...metadata }, 'invalid_client_metadata')

@@ -59,7 +59,8 @@ export class ClientAssertions {
     const wrong = (why: string): AssertionFault => ({ code: 'wrong-assertion', why })
     // Each audience is this service: otherwise another receiver could pass the assertion on to here.
     const accepted = new Set(audiences.map((path) => this.#baseUrl() + path))
-    if (![aud ?? []].flat().every((one) => accepted.has(one)))
+    const named = [aud ?? []].flat()
+    if (named.length === 0 || !named.every((one) => accepted.has(one)))
       return wrong('aud of the assertion must be the issuer or the token endpoint')
     if (exp! > now / 1000 + longestLifetime + tolerance)
       return wrong(`the assertion must expire within ${longestLifetime} seconds`)

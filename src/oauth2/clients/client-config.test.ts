@@ -12,8 +12,17 @@ test('a wrong redirect URI is reported with its reason', () => {
   assert.match(faultOf('https://app.example/callback#'), /must be an absolute URL without a fragment$/)
   assert.match(faultOf('javascript:alert(1)'), /must not have the scheme javascript:$/)
   assert.match(faultOf('view-source:https://app.example/'), /must not have the scheme view-source:$/)
-  for (const uri of ['https://app.example/a\r\nb', 'https://app.example/a b', 'https://app.example/ä'])
-    assert.match(faultOf(uri), /must have no blanks, line breaks or characters beyond ASCII$/)
+  for (const uri of [
+    'https://app.example/a\r\nb',
+    'https://app.example/a b',
+    'https://app.example/ä',
+    'https://app.example\\@evil.example/',
+    'https:/\\evil.example/',
+    'https://app.example/<x>',
+  ])
+    assert.match(faultOf(uri), /must have no blanks, line breaks, backslashes/, uri)
+  for (const uri of ['https:app.example', 'https:/app.example/', 'https:///app.example/', 'HTTP:app.example'])
+    assert.match(faultOf(uri), /must have \/\/ and a host after its scheme$/, uri)
   for (const uri of [
     'https://*.app.example/',
     'https://*/',

@@ -126,7 +126,12 @@ export function uriFaults(uri: string, named: string): string[] {
   if (!url || url.hash !== '' || uri.endsWith('#'))
     return [`${named} must be an absolute URL without a fragment`]
   // RFC 3986, section 2: other characters are percent-encoded. A line break would end the header Location.
-  if (!/^[!-~]+$/.test(uri)) return [`${named} must have no blanks, line breaks or characters beyond ASCII`]
+  if (!/^[\w.~:/?#[\]@!$&'()*+,;=%-]+$/.test(uri))
+    return [
+      `${named} must have no blanks, line breaks, backslashes and other characters that are not of URIs`,
+    ]
+  // Browsers add what is missing, other programs do not.
+  if (/^https?:(?!\/\/[^/])/i.test(uri)) return [`${named} must have // and a host after its scheme`]
   // URIs are compared as whole texts: somebody who writes a pattern expects more than that, or tries an attack.
   if (url.host.includes('*')) return [`${named} must name one host, without *`]
   if (runsInBrowser.test(url.protocol)) return [`${named} must not have the scheme ${url.protocol}`]

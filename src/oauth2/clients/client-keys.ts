@@ -5,7 +5,8 @@ import type { JWK } from 'jose'
 export const assertionAlgorithms = ['ES256', 'RS256', 'PS256', 'EdDSA'] as const
 
 const mostKeys = 10
-const shortestModulus = 2048
+/** Bits of an RSA key. The time of a verification grows with the square of the length. */
+const [shortestModulus, longestModulus] = [2048, 8192]
 
 /**
  * The errors in the registered public keys of a client.
@@ -40,7 +41,8 @@ function kindFault({
   asymmetricKeyDetails: details,
 }: KeyObject): string | undefined {
   if (type === 'ed25519') return undefined
-  if (type === 'ec' && details?.namedCurve === 'prime256v1') return undefined
-  if (type === 'rsa' && (details?.modulusLength ?? 0) >= shortestModulus) return undefined
-  return `must be of P-256, Ed25519, or RSA with ${shortestModulus} bits`
+  const { namedCurve, modulusLength = 0 } = details ?? {}
+  if (type === 'ec' && namedCurve === 'prime256v1') return undefined
+  if (type === 'rsa' && modulusLength >= shortestModulus && modulusLength <= longestModulus) return undefined
+  return `must be of P-256, Ed25519, or RSA with ${shortestModulus} to ${longestModulus} bits`
 }

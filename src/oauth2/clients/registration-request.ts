@@ -84,8 +84,8 @@ function redirectFault(uri: string): string | undefined {
   const named = `the redirect URI ${JSON.stringify(uri.slice(0, 100))}`
   const [fault] = uriFaults(uri, named)
   if (fault !== undefined) return fault
-  const { protocol, hostname, username, password } = new URL(uri)
-  if (username !== '' || password !== '') return `${named} must not have a user or a password`
+  const { protocol, hostname } = new URL(uri)
+  if (/^[^/?]*\/\/[^/?]*@/.test(uri)) return `${named} must not have a user or a password`
   if (protocol === 'https:') return undefined
   if (protocol === 'http:')
     return ['127.0.0.1', '[::1]', 'localhost'].includes(hostname) ? undefined : `${named} must be https`
