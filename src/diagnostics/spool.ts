@@ -69,7 +69,11 @@ function describe(
   maxBytes: number,
 ): Finding {
   if (setAside > 0)
-    return warning(about, `the database refused ${setAside} acknowledged webhooks: they are set aside there`)
+    return warning(
+      about,
+      `set aside there: ${setAside}`,
+      'the database refused acknowledged webhooks, or another program wrote entries: each has its reason beside it',
+    )
   if (events === 0) return ok(about, 'empty')
   const age = oldest === undefined ? 0 : systemClock.now() - oldest
   const [size, most] = [bytes, maxBytes].map((count) => Math.round(count / 1024 ** 2))

@@ -77,7 +77,7 @@ describe('postern doctor', () => {
     spool.add([{ ...event, ...times, payload: new Uint8Array(9), status: 'pending', orderKey: null }])
     assert.match((await doctor({ SPOOL_URL })).stdout, /^! spool .*: 1 webhooks wait, the oldest for 60\d s/m)
     spool.setAside(spool.oldest(1)[0]!.seq, 'refused')
-    assert.match((await doctor({ SPOOL_URL })).stdout, /^! spool .*the database refused 1 acknowledged/m)
+    assert.match((await doctor({ SPOOL_URL })).stdout, /^! spool .*set aside there: 1: the database refused/m)
     spool.close()
 
     const { code, stdout } = await doctor({ SPOOL_URL: 'nats://me:swordfish@127.0.0.1:9' })
