@@ -24,7 +24,12 @@ export function loadEnvFile(named?: string): void {
   const file = named ?? '.env'
   if (named === undefined && !existsSync(file)) return
   try {
-    for (const [name, value = ''] of Object.entries(parseEnv(readFileSync(file, 'utf8')))) {
+    const text = readFileSync(file, 'utf8')
+    for (const [name, value = ''] of Object.entries(parseEnv(text))) {
+      if (isCutShort(text, name, value))
+        throw new Error(
+          `the value of ${name} has a # that is not in quotes, which begins a comment. Write ${name}="…"`,
+        )
       process.env[name] ??= value
       // Node.js itself may have read the file of the option before.
       if (process.env[name] === value)
@@ -35,4 +40,11 @@ export function loadEnvFile(named?: string): void {
       `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
     )
   }
+}
+
+/** Whether a comment begins within a value: `COLOR=#7a3cff`, or a password with `#`. Before a comment that is meant there is a space. */
+function isCutShort(text: string, name: string, value: string): boolean {
+  const literal = (part: string): string => part.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
+  const before = value === '' ? '' : `[ \\t]*${literal(value)}`
+  return new RegExp(`^\\s*(?:export\\s+)?${literal(name)}\\s*=${before}#`, 'm').test(text)
 }

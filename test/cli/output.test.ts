@@ -129,6 +129,22 @@ describe('postern config', () => {
     assert.deepEqual(named.get('PORT'), ['3000', 'default'])
   })
 
+  test('a value of a file that a # cuts short is refused, and named', async () => {
+    const print = async (line: string): Promise<string> => {
+      writeFileSync(join(folder, 'marks.env'), `HOST=127.0.0.2\n${line}\nPORT=4000\n`)
+      const { code, stdout, stderr } = await postern(folder, ['--env-file', 'marks.env', 'config', 'print'])
+      return code === 0 ? stdout : stderr
+    }
+    for (const line of ['BRAND_COLOR=#7a3cff', 'BRAND_COLOR=red#7a3cff', 'export BRAND_COLOR = a#b'])
+      assert.match(
+        await print(line),
+        /^marks\.env cannot be read: the value of BRAND_COLOR has a # that is not in quotes/,
+        line,
+      )
+    assert.match(await print('BRAND_COLOR="#7a3cff" # violet'), /BRAND_COLOR +#7a3cff/)
+    assert.match(await print('BRAND_NAME=Shop # of ours\n# BRAND_COLOR=#7a3cff'), /BRAND_NAME +Shop /)
+  })
+
   test('check tells all that is wrong with settings and module, as the start does', async () => {
     writeFileSync(join(folder, 'broken.ts'), 'export default { receiving: { sources: { shop: {} } } }')
     const env = { PORT: 'x', POSTERN_CONFIG: 'broken.ts', POSTERN_SECRET_FILE: 'nowhere' }
