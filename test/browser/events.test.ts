@@ -148,6 +148,13 @@ describe('the pages of events', () => {
     await onPhone(() => assertAccessible(page))
   })
 
+  test('of an event that no handler takes, the page says so', async () => {
+    await post('evt_untaken', 'untaken.type')
+    await open(`/events/${await statusOf('evt_untaken', 'processed')}`)
+    await page.getByText('no handler takes it').first().waitFor()
+    assert.equal(await page.getByText(/attempt \d+ succeeded/).count(), 0)
+  })
+
   test('an event that is not there is explained', async () => {
     await open('/events/999999')
     await page.getByRole('heading', { name: 'Event not found' }).waitFor()

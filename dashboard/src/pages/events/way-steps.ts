@@ -85,7 +85,8 @@ function handlerSteps({
     const text = `attempt ${number} failed after ${durationMs} ms: ${error.split('\n', 1)[0]}`
     return [{ from: time(at), to: time(at) + durationMs, tone: 'danger', text }]
   })
-  if (processedAt !== null) steps.push(point(processedAt, `attempt ${attempts} succeeded`))
+  if (processedAt !== null)
+    steps.push(point(processedAt, attempts === 0 ? 'no handler takes it' : `attempt ${attempts} succeeded`))
   if (nextAttemptAt !== null) steps.push({ ...point(nextAttemptAt, 'next attempt', 'info'), planned: true })
   return steps
 }
