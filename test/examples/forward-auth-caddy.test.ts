@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -111,6 +112,23 @@ describe('examples/forward-auth-caddy', { skip: installed ? false : 'caddy is no
     const page = await (await (await signedIn('ada', '/page?a=1')).go(`${wiki}/page?a=1`)).text()
     assert.match(page, /You are Ada Lovelace \(ada@demo\.example\)\./)
     assert.match(page, /You are at \/page\?a=1\./)
+  })
+
+  test('it answers on this machine only: demo mode behind it takes each caller for one of this machine', async () => {
+    const reaches = (host: string): Promise<boolean> =>
+      new Promise((resolve) => {
+        const socket = connect(Number(port), host, () => resolve(true)).on('error', () => resolve(false))
+        socket.on('connect', () => socket.destroy())
+      })
+    assert.equal(await reaches('127.0.0.1'), true)
+    // On Linux, a program that listens on all addresses is also reached at this one.
+    assert.equal(await reaches('127.0.0.2'), false)
+  })
+
+  test('a client cannot take the headers of the person away', async () => {
+    const browser = await signedIn('ada')
+    const answer = await browser.go(`${wiki}/`, { headers: { connection: 'close, Remote-User' } })
+    assert.equal(answer.status, 400)
   })
 
   test('/admin/ is for admins, and /health for everyone', async () => {
