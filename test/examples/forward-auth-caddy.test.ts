@@ -4,7 +4,6 @@ import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request, type IncomingMessage } from 'node:http'
-import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -13,6 +12,7 @@ import { childEnvironment } from '../harness/child-environment.ts'
 import { Browser } from '../harness/browser.ts'
 import { freePort } from '../harness/free-port.ts'
 import { mainFile } from '../harness/main-file.ts'
+import { reaches } from '../harness/reaches.ts'
 import { eventually } from '../receiving/harness.ts'
 import { programEnvironment, startProgram, type Program } from './shop/programs.ts'
 
@@ -115,14 +115,8 @@ describe('examples/forward-auth-caddy', { skip: installed ? false : 'caddy is no
   })
 
   test('it answers on this machine only: demo mode behind it takes each caller for one of this machine', async () => {
-    const reaches = (host: string): Promise<boolean> =>
-      new Promise((resolve) => {
-        const socket = connect(Number(port), host, () => resolve(true)).on('error', () => resolve(false))
-        socket.on('connect', () => socket.destroy())
-      })
-    assert.equal(await reaches('127.0.0.1'), true)
-    // On Linux, a program that listens on all addresses is also reached at this one.
-    assert.equal(await reaches('127.0.0.2'), false)
+    assert.equal(await reaches('127.0.0.1', Number(port)), true)
+    assert.equal(await reaches('127.0.0.2', Number(port)), false)
   })
 
   test('a client cannot take the headers of the person away', async () => {

@@ -10,6 +10,7 @@ import { childEnvironment } from '../harness/child-environment.ts'
 import { Browser } from '../harness/browser.ts'
 import { freePort } from '../harness/free-port.ts'
 import { mainFile } from '../harness/main-file.ts'
+import { reaches } from '../harness/reaches.ts'
 import { blocksOf, root } from '../house/documented/blocks.ts'
 import { eventually } from '../receiving/harness.ts'
 import { programEnvironment, startProgram, type Program } from './shop/programs.ts'
@@ -63,6 +64,12 @@ describe(
     after(async () => {
       await Promise.all(programs.map((program) => program.stop()))
       rmSync(home, { recursive: true, force: true })
+    })
+
+    test('it answers on this machine only: demo mode behind it takes each caller for one of this machine', async () => {
+      const port = Number(new URL(origin).port)
+      assert.equal(await reaches('127.0.0.1', port), true)
+      assert.equal(await reaches('127.0.0.2', port), false)
     })
 
     test('a page leads to the sign-in of demo mode and back, and the sign-out counts at once', async () => {
