@@ -5,7 +5,6 @@ import { Problem } from '../../errors.ts'
 import { requireScope } from '../../http/access/access.ts'
 import type { Authenticate } from '../../http/access/principal.ts'
 import type { App } from '../../http/app.ts'
-import { closedSignal } from '../../http/connections/closed-signal.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
 import { readEventCursor } from '../cursor.ts'
 import type { LiveHub } from './hub.ts'
@@ -55,11 +54,8 @@ export function liveRoute(app: App, { hub, authenticate }: LiveRouteParts): void
         if (request.principal) requireScope({ principal: await authenticate(request) }, scope)
         return true
       })
-      // The client may be gone before the answer begins.
-      const closed = closedSignal(reply)
-      closed.addEventListener('abort', () => viewer.stream.destroy())
-      if (closed.aborted) viewer.stream.destroy()
       await hub.add(viewer, readLastEvent(request))
+      // Fastify destroys the stream of a client that leaves, also of one that has left already.
       return reply.send(viewer.stream as never)
     },
   )
