@@ -1,5 +1,5 @@
 import { ConfigurationError, inspectEnvironment, redactedDatabaseUrl } from '../config/environment.ts'
-import { NewerDatabase } from '../storage/migrate.ts'
+import { NewerDatabase, OccupiedDatabase } from '../storage/migrate.ts'
 import { ProductMigrationError } from '../storage/product-migrations.ts'
 import { UnsuitablePooler } from '../storage/postgres/pool/pooler-check.ts'
 import { FileInUse } from '../storage/sqlite/owner.ts'
@@ -11,9 +11,14 @@ import { causeInWords } from '../network/cause-in-words.ts'
 export function describeError(error: unknown, env = process.env): string {
   if (!(error instanceof Error)) return String(error)
   if (
-    [ConfigurationError, FileInUse, NewerDatabase, ProductMigrationError, UnsuitablePooler].some(
-      (known) => error instanceof known,
-    )
+    [
+      ConfigurationError,
+      FileInUse,
+      NewerDatabase,
+      OccupiedDatabase,
+      ProductMigrationError,
+      UnsuitablePooler,
+    ].some((known) => error instanceof known)
   )
     return error.message
   return (

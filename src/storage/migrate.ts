@@ -21,6 +21,18 @@ export class NewerDatabase extends Error {
 /** All databases of unreleased versions have this breaking migration. No released migration 2 may have this name. */
 const unreleased = { number: 2, name: 'order-keys' }
 
+/** Another program has a table, or an index, of the same name in this database. */
+export class OccupiedDatabase extends Error {
+  constructor(name: string, options?: ErrorOptions) {
+    super(
+      `the database has a table or an index "${name}" of another program. Give Postern a database of its own or, on PostgreSQL, ` +
+        'a schema: `create schema postern`, and end DATABASE_URL with ?options=-csearch_path%3Dpostern',
+      options,
+    )
+    this.name = 'OccupiedDatabase'
+  }
+}
+
 interface Applied {
   number: number
   name: string
@@ -48,13 +60,26 @@ const log: MigrationLog<Migration, Applied> = {
   },
 }
 
-/** Applies the service's pending migrations. @throws NewerDatabase if the database has a breaking migration that `migrations` lacks */
+/**
+ * Applies the service's pending migrations.
+ * @throws NewerDatabase if the database has a breaking migration that `migrations` lacks
+ * @throws OccupiedDatabase
+ */
 export async function migrate(
   database: Database,
   migrations: readonly Migration[] = all,
   now = Date.now(),
 ): Promise<string[]> {
-  return applyMigrations(database, log, migrations, now)
+  return applyMigrations(database, log, migrations, now).catch(rethrow)
+}
+
+/** As PostgreSQL and SQLite say that a table, an index or the first column of the table of migrations is another one. */
+const taken = /^(?:relation|table|index) "?(\w+)"? already exists$/
+const foreignLog = /^(?:no such column: number|column "number" does not exist)$/
+
+function rethrow(error: Error): never {
+  const name = foreignLog.test(error.message) ? log.table : taken.exec(error.message)?.[1]
+  throw name === undefined ? error : new OccupiedDatabase(name, { cause: error })
 }
 
 /** The numbers of the breaking migrations. */
@@ -67,12 +92,12 @@ export function selectUnknownBreaking(known: readonly number[]): string {
   return `select number, name from migrations where breaking = 1 and number not in (${known.join(', ')}) order by number limit 1`
 }
 
-/** The names of the pending migrations. Reads only. @throws NewerDatabase as `migrate` does */
+/** The names of the pending migrations. Reads only. @throws NewerDatabase, OccupiedDatabase as `migrate` does */
 export async function pendingMigrations(
   database: Database,
   migrations: readonly Migration[] = all,
 ): Promise<string[]> {
-  return pendingNames(database, log, migrations)
+  return pendingNames(database, log, migrations).catch(rethrow)
 }
 
 /** Whether the database has all migrations, and no breaking one that this program lacks. */
