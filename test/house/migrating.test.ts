@@ -94,16 +94,40 @@ describe('moving accounts from other systems', { skip: !postgres }, () => {
     await client.query('drop table ids; drop table exported')
   })
 
-  test('Passport: the credentials of the tutorial', async () => {
-    const [select = '', joining = ''] = statementsOf('passport.md')
+  test('Passport: the credentials of the tutorial, and columns for each provider', async () => {
+    const [views = '', columns = '', joining = ''] = statementsOf('passport.md')
     await client.query('create schema passport; set search_path = passport')
-    await client.query(users)
-    await client.query(`create table federated_credentials (user_id integer, provider text, subject text);
-      insert into federated_credentials values (1, 'https://accounts.google.com', '1101'), (2, 'https://other.example', '5')`)
-    const { rows } = await client.query<Record<string, unknown>>(select)
-    const line = { provider: 'google', providerId: '1101', email: 'u1@example.com', name: 'U1', userId: 1 }
-    assert.deepEqual(rows, [line])
+    await client.query(`${users} alter table users add google_id text, add github_id text;
+      update users set google_id = 'g' || id where id < 3; update users set github_id = 'h' || id where id = 2`)
+    await client.query(`create table federated_credentials (id serial, user_id integer, provider text, subject text);
+      insert into federated_credentials (user_id, provider, subject) values
+        (1, 'https://accounts.google.com', '1101'), (1, 'https://github.com', '1102'), (2, 'https://other.example', '5')`)
+    await client.query(views)
+    const { rows } = await client.query<Record<string, unknown>>('table postern_accounts')
+    const ofUser = { email: 'u1@example.com', name: 'U1', userId: 1 }
+    assert.deepEqual(rows, [
+      { provider: 'google', providerId: '1101', ...ofUser, nth: '1' },
+      { provider: 'github', providerId: '1102', ...ofUser, nth: '2' },
+    ])
+    const others = await client.query<Record<string, unknown>>('table postern_other_accounts')
+    assert.deepEqual(others.rows, [{ provider: 'github', providerId: '1102', imported_as: 'google' }])
+    const first = `select provider, "providerId", email, name, "userId" from postern_accounts where nth = 1`
     const expected = ['new 1101', null, null, null, null, null, null]
-    assert.deepEqual(await joined(joining, select), expected)
+    assert.deepEqual(await joined(joining, first), expected)
+
+    // The other form of `mapped`.
+    await client.query('drop view postern_accounts cascade')
+    await client.query(views.replace(/(?<=as \()[^]*?(?=\n\)\nselect)/, columns))
+    const { rows: byColumn } = await client.query<Record<string, unknown>>(
+      'select provider, "providerId", nth::int from postern_accounts order by 2',
+    )
+    assert.deepEqual(
+      byColumn.map((row) => Object.values(row)),
+      [
+        ['google', 'g1', 1],
+        ['google', 'g2', 1],
+        ['github', 'h2', 2],
+      ],
+    )
   })
 })

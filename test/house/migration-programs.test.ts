@@ -26,6 +26,7 @@ interface Subscriber {
   rateLimit: number | null
   timeout: number | null
   headers: Record<string, string>
+  signing: string
 }
 
 /** Answers GETs by path, of requests with the key. Without the query; a function gets it. */
@@ -64,9 +65,12 @@ describe('the programs of the migration guides', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  /** Runs the first program of a page. Returns its lines. */
+  /** Runs the program of a page. Returns its lines. */
   async function run(page: string, env: Record<string, string>): Promise<string[]> {
-    const code = /^```ts\n([^]*?)^```$/m.exec(readFileSync(join(root, page), 'utf8'))![1]!
+    const text = readFileSync(join(root, page), 'utf8')
+    const code = /^```ts\n(\/\/ move-\w+\.ts\n[^]*?)^```$/m.exec(text)![1]!
+    for (const line of /move-\w+\.ts\n((?:[^`\n]+\n)+)```/.exec(text)![1]!.trim().split('\n'))
+      assert.ok(code.includes(`\`${line.split(': ')[0]}: `), `the program prints no such line: ${line}`)
     const file = join(folder, 'program.mts')
     writeFileSync(file, code)
     const { stdout } = await promisify(execFile)(process.execPath, ['--no-warnings', file], {
@@ -106,6 +110,7 @@ describe('the programs of the migration guides', () => {
         data: [
           endpoint('ep_1', { filterTypes: ['order.paid'], throttleRate: 5 }),
           endpoint('ep_2', { eventTypes: null, disabled: true, channels: ['one'] }),
+          endpoint('ep_3', { disabled: true }),
         ],
         iterator: null,
         done: true,
@@ -114,6 +119,9 @@ describe('the programs of the migration guides', () => {
       [`${at}/ep_1/headers`]: { headers: { 'x-tenant': '7' }, sensitive: [] },
       [`${at}/ep_2/secret`]: { key: secret },
       [`${at}/ep_2/headers`]: { headers: {}, sensitive: ['x-key'] },
+      // A pair of keys: Svix shows the public one.
+      [`${at}/ep_3/secret`]: { key: `whpk_${Buffer.alloc(32, 1).toString('base64')}` },
+      [`${at}/ep_3/headers`]: { headers: {}, sensitive: [] },
       '/api/v1/app/app_2/endpoint': { data: [], iterator: null, done: true },
     })
     servers.push(server)
@@ -123,17 +131,33 @@ describe('the programs of the migration guides', () => {
       `has channels, which Postern lacks: acme ${receiver}/ep_2`,
       `Svix hides x-key, set them by hand: acme ${receiver}/ep_2`,
       `moved: acme ${receiver}/ep_2`,
+      `verifies with ed25519, send it the new public key: acme ${receiver}/ep_3`,
+      `moved: acme ${receiver}/ep_3`,
     ])
     assert.deepEqual(await run('docs/migrating/svix.md', env), [
       `there already: acme ${receiver}/ep_1`,
       `there already: acme ${receiver}/ep_2`,
+      `there already: acme ${receiver}/ep_3`,
     ])
     const moved = (await subscribersOf('acme')).toSorted((a, b) => a.url.localeCompare(b.url))
     assert.deepEqual(
-      moved.map(({ status, eventTypes, rateLimit, headers }) => ({ status, eventTypes, rateLimit, headers })),
+      moved.map(({ status, eventTypes, rateLimit, headers, signing }) => ({
+        status,
+        eventTypes,
+        rateLimit,
+        headers,
+        signing,
+      })),
       [
-        { status: 'active', eventTypes: ['order.paid'], rateLimit: 5, headers: { 'x-tenant': '7' } },
-        { status: 'disabled', eventTypes: ['*'], rateLimit: null, headers: {} },
+        {
+          status: 'active',
+          eventTypes: ['order.paid'],
+          rateLimit: 5,
+          headers: { 'x-tenant': '7' },
+          signing: 'v1',
+        },
+        { status: 'disabled', eventTypes: ['*'], rateLimit: null, headers: {}, signing: 'v1' },
+        { status: 'disabled', eventTypes: ['*'], rateLimit: null, headers: {}, signing: 'v1a' },
       ],
     )
     const { headers, body } = await delivered('acme')

@@ -7,20 +7,28 @@
 //     ```console project person=ada    the same after the sign-in of a sample person
 //     ```console project server        the same, on a PostgreSQL of its own, which `sudo -u postgres` administers
 //     ```console project pg_dump       the same, on one that the pg_dump of this machine can dump
+//     ```console project old=passport  the same with OLD_DATABASE_URL, a PostgreSQL filled by old/passport.sql
+//     ```console project gate          the same; the commands call the service https://gate.example.com
 //     ```console empty X=1             an empty folder without a service and without secrets
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
 import { dumpable } from '../../harness/dumpable-postgres.ts'
 import { asAdmin, engines } from '../../harness/engines.ts'
 import { startOwnPostgres, type PostgresOptions } from '../../harness/postgres.ts'
 import { Browser } from '../../harness/browser.ts'
-import { blocksOf, fileOf, type Block } from './blocks.ts'
+import { blocksOf, fileOf, stepsOf, type Block } from './blocks.ts'
 import { Terminal, type Place } from './terminal.ts'
 
-const hasPostgres = engines.some(({ name }) => name === 'postgres')
+const postgres = engines.find(({ name }) => name === 'postgres')
 
 interface Wanted extends Place {
   people: string[]
   /** A PostgreSQL of its own; with `pg_dump`, one that the machine's can dump. */
   on?: 'server' | 'pg_dump'
+  /** The file of statements that fill the database of another system. */
+  old?: string
 }
 
 export const isPlace = ({ info }: Block): boolean => /^(?:project|empty)\b/.test(info)
@@ -32,12 +40,14 @@ export function placeOf(block: Block): Wanted | undefined {
   for (const word of block.info.split(' ')) {
     const [, name = '', value] = /^(\w+)(?:=(.*))?$/.exec(word) ?? []
     if (word === 'empty') wanted.empty = true
+    else if (word === 'gate') wanted.name = 'https://gate.example.com'
     // A project has a configuration, and so no sample people.
     else if (name === 'project') {
       const above = filesAbove(block, value === undefined ? Infinity : Number(value))
       wanted.files = { 'postern.config.ts': 'export default {}\n', ...above }
     } else if (word === 'server' || word === 'pg_dump') wanted.on = word
     else if (name === 'person') wanted.people.push(value!)
+    else if (name === 'old') wanted.old = join(import.meta.dirname, 'old', `${value!}.sql`)
     else if (/^[A-Z]/.test(name)) wanted.settings = { ...wanted.settings, [name]: value! }
     else throw new Error(`${block.from}: what does ${word} mean?`)
   }
@@ -61,31 +71,64 @@ function filesAbove({ page, from }: Block, configurations: number): Record<strin
 
 /** @returns what this machine lacks for a block */
 export function missingFor(block: Block): string | undefined {
-  const on = placeOf(block)?.on
-  if (on && !hasPostgres) return 'no PostgreSQL'
+  const { on, old } = placeOf(block) ?? {}
+  if ((on ?? old) && !postgres) return 'no PostgreSQL'
+  const program = stepsOf(block)
+    .map(({ command }) => /^(?:psql|sqlite3)\b/.exec(command)?.[0])
+    .find((name) => name !== undefined && spawnSync(name, ['--version']).error)
+  if (program !== undefined) return `no ${program}`
   return on === 'pg_dump' && !dumpable() ? 'no pg_dump, or no server that it can dump' : undefined
 }
 
 /** As on a server that a reader has installed. */
 const installed: PostgresOptions = { settings: { max_connections: '100' } }
 
-/** The terminals of one page: blocks with the same words and files share one. */
+/** A change of these needs another service. Other files appear in a terminal as the page shows them. */
+const isRead = ([path]: [string, string]): boolean => /^(?:postern\.config\.ts$|migrations\/)/.test(path)
+
+/** The terminals of one page: blocks with the same words, configuration and migrations share one. */
 export class Places {
   readonly #open = new Map<string, Terminal>()
-  /** Of databases and servers. */
+  /** Of databases, servers and terminals, in the order of their starts. */
   readonly #ends: (() => Promise<void>)[] = []
 
   async of(block: Block, shared: Terminal): Promise<Terminal> {
-    const { on, people, ...place } = placeOf(block) ?? {}
-    if (people === undefined) return shared
-    const key = JSON.stringify([place, people, on])
-    const open = this.#open.get(key)
-    if (open) return open
-    const terminal = new Terminal({ ...place, ...(on && (await this.#databaseOn(on, place))) })
+    const wanted = placeOf(block)
+    if (wanted === undefined) return shared
+    const { files = {}, ...rest } = wanted
+    const key = JSON.stringify([rest, Object.entries(files).filter(isRead)])
+    const terminal = this.#open.get(key) ?? (await this.#start(wanted))
     this.#open.set(key, terminal)
+    terminal.write(files)
+    return terminal
+  }
+
+  async #start({ on, people, old, ...place }: Wanted): Promise<Terminal> {
+    const settings = {
+      ...place.settings,
+      ...(old !== undefined && { OLD_DATABASE_URL: await this.#filledBy(old) }),
+    }
+    const terminal = new Terminal({
+      ...place,
+      settings,
+      ...(on && (await this.#databaseOn(on, { settings }))),
+    })
+    // Before it is ready, so that it is closed with the others.
+    this.#ends.push(() => terminal.close())
     await terminal.ready()
     for (const person of people) await signIn(terminal.address, person)
     return terminal
+  }
+
+  /** @returns the URL of a database with what another system has stored */
+  async #filledBy(file: string): Promise<string> {
+    const database = await postgres!.createDatabase()
+    this.#ends.push(() => database.drop())
+    const client = new pg.Client({ connectionString: database.url })
+    await client.connect()
+    await client.query(readFileSync(file, 'utf8'))
+    await client.end()
+    return database.url
   }
 
   async #databaseOn(on: NonNullable<Wanted['on']>, { settings }: Place): Promise<Place> {
@@ -98,8 +141,7 @@ export class Places {
   }
 
   async close(): Promise<void> {
-    for (const terminal of this.#open.values()) await terminal.close()
-    for (const end of this.#ends) await end()
+    for (const end of this.#ends.toReversed()) await end()
   }
 }
 

@@ -63,6 +63,8 @@ export interface Place {
   settings?: Readonly<Record<string, string>>
   /** Neither a service nor secrets. */
   empty?: boolean
+  /** What the commands call the service. */
+  name?: string
   /** A PostgreSQL of its own: the URL of its administrator. */
   server?: string
 }
@@ -73,21 +75,16 @@ export class Terminal {
   readonly #settings: Readonly<Record<string, string>>
   readonly #service: ChildProcess | undefined
   readonly #server: URL | undefined
+  readonly #name: string
   #address = shown
   #log = ''
 
-  constructor({ files = {}, settings = {}, empty = false, server }: Place = {}) {
+  constructor({ files = {}, settings = {}, empty = false, name = shown, server }: Place = {}) {
+    this.#name = name
     this.#server = server === undefined ? undefined : new URL(server)
     this.#settings = empty ? settings : { ...secrets, ...settings }
     const env = Object.entries(this.#settings).map(([name, value]) => `${name}=${value}\n`)
-    for (const [path, text] of Object.entries({
-      ...installed,
-      ...(!empty && { '.env': env.join('') }),
-      ...files,
-    })) {
-      mkdirSync(dirname(join(this.#home, path)), { recursive: true })
-      writeFileSync(join(this.#home, path), text)
-    }
+    this.write({ ...installed, ...(!empty && { '.env': env.join('') }), ...files })
     mkdirSync(join(this.#home, 'bin'))
     const sudo = this.#server && { sudo: sudoFor(this.#server) }
     for (const [name, script] of Object.entries({ ...programs, ...sudo }))
@@ -105,6 +102,13 @@ export class Terminal {
     for (const stream of [service.stdout, service.stderr])
       stream.setEncoding('utf8').on('data', (text: string) => (this.#log += text))
     return service
+  }
+
+  write(files: Readonly<Record<string, string>>): void {
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(this.#home, path)), { recursive: true })
+      writeFileSync(join(this.#home, path), text)
+    }
   }
 
   /** Where the service listens. */
@@ -146,13 +150,13 @@ export class Terminal {
       )
       child.stdin?.end()
     })
-    return output.replaceAll(this.#address, shown).replaceAll(`${this.#home}/`, '')
+    return output.replaceAll(this.#address, this.#name).replaceAll(`${this.#home}/`, '')
   }
 
   /** A command of a page, with the addresses of this place. */
   #real(script: string): string {
     const server = this.#server ? `postgres://postern@${this.#server.host}/` : shownServer
-    return script.replaceAll(shown, this.#address).replaceAll(shownServer, server)
+    return script.replaceAll(this.#name, this.#address).replaceAll(shownServer, server)
   }
 
   #environment(): Record<string, string> {
