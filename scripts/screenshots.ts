@@ -12,22 +12,22 @@ const root = join(import.meta.dirname, '..')
 const port = 3_479
 const baseUrl = `http://127.0.0.1:${port}`
 
-/** The pages by name; `detail` opens the first link of the list's table. */
-const pages: readonly { name: string; path: string; detail?: boolean }[] = [
+/** The pages by name; `detail` opens the first link of the list, or the first with this text. */
+const pages: readonly { name: string; path: string; detail?: true | string }[] = [
   { name: 'home', path: '/' },
   { name: 'events', path: '/events', detail: true },
   { name: 'failures', path: '/failures', detail: true },
-  { name: 'sources', path: '/sources', detail: true },
+  { name: 'sources', path: '/sources', detail: 'shop' },
   { name: 'handlers', path: '/handlers', detail: true },
   { name: 'deliveries', path: '/deliveries', detail: true },
   { name: 'subscribers', path: '/subscribers', detail: true },
   { name: 'event-types', path: '/event-types', detail: true },
   { name: 'customers', path: '/customers', detail: true },
   { name: 'alerts', path: '/alerts' },
-  { name: 'users', path: '/users', detail: true },
+  { name: 'users', path: '/users', detail: 'Grace Hopper' },
   { name: 'providers', path: '/providers', detail: true },
   { name: 'apps', path: '/apps', detail: true },
-  { name: 'data', path: '/data', detail: true },
+  { name: 'data', path: '/data', detail: '/products' },
   { name: 'system', path: '/system' },
   { name: 'keys', path: '/system/keys' },
   { name: 'audit', path: '/system/audit' },
@@ -93,14 +93,17 @@ async function takePictures(browser: Browser, { width, colorScheme }: View, targ
   await signIn(page, { baseUrl }, 'Ada Lovelace')
   for (const { name, path, detail } of pages) {
     await open(page, path)
-    await keep(page, name, { width, colorScheme }, target)
+    await keep(page, name, view, target)
     if (!detail) continue
-    const link = page.getByRole('main').locator('table tbody a, ul a').first()
+    const links = page.getByRole('main').locator('table tbody a, ul a')
+    const link = (detail === true ? links : links.filter({ hasText: detail })).first()
     const href = await link.getAttribute('href', { timeout: 2_000 }).catch(() => null)
     if (href === null) console.log(`${name}: nothing to open`)
     else {
+      const one = name.replace(/ies$/, 'y').replace(/s$/, '')
       await open(page, href.replace(/^\/dashboard/, ''))
-      await keep(page, name.replace(/ies$/, 'y').replace(/s$/, ''), { width, colorScheme }, target)
+      await keep(page, one, view, target)
+      await keepTabs(page, one, view, target)
     }
   }
   await open(page, '/failures')
@@ -113,6 +116,17 @@ async function takePictures(browser: Browser, { width, colorScheme }: View, targ
   await page.waitForTimeout(700)
   await keep(page, 'portal', view, target, 320)
   await page.close()
+}
+
+/** The other tabs of the page. */
+async function keepTabs(page: Page, name: string, view: View, target: string): Promise<void> {
+  const tabs = await page.getByRole('main').getByRole('tab', { selected: false }).all()
+  const names = await Promise.all(tabs.map((tab) => tab.getAttribute('data-tab')))
+  for (const tab of names) {
+    await page.locator(`[data-tab="${tab}"]`).click()
+    await page.waitForTimeout(1_000)
+    await keep(page, `${name}-${tab}`, view, target)
+  }
 }
 
 /** Where the customer of the samples sees its endpoints. */
@@ -128,8 +142,11 @@ async function portalLink(): Promise<string> {
 async function open(page: Page, path: string): Promise<void> {
   await page.goto(`${baseUrl}/dashboard${path}`)
   await page.getByRole('heading', { level: 1 }).waitFor({ timeout: 10_000 })
-  // What the page reads after it is there, and its charts.
-  await page.waitForTimeout(2_000)
+  // What the page reads after it is there, and its charts, which are loaded as they come near the view.
+  await page.waitForTimeout(1_500)
+  await page.evaluate('scrollTo(0, document.body.scrollHeight)')
+  await page.waitForTimeout(700)
+  await page.evaluate('scrollTo(0, 0)')
 }
 
 /** In the browser: errors name the folder of this checkout, which no reader has. */

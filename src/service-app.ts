@@ -1,8 +1,13 @@
+import type { Destinations } from './alerts/destinations.ts'
 import type { PosternConfig } from './define-config.ts'
 import { checkNames, createDiagnostics, type CheckName } from './diagnostics/index.ts'
 import { demoProviderName } from './demo/identity-provider.ts'
 import { insertSampleHistory } from './demo/sample-history.ts'
+import { createSampleAlerts } from './demo/sample-alerts.ts'
+import { insertSampleJobs } from './demo/sample-jobs.ts'
+import { sampleKeyIds } from './demo/sample-keys.ts'
 import { insertSamplePeople } from './demo/sample-people.ts'
+import { insertSampleRefusals, sampleRefusals } from './demo/sample-refusals.ts'
 import { createSampleCustomer, sampleCustomerSubscribers } from './demo/sample-customer.ts'
 import { receiveSampleEvents, sampleEventsUntil, sampleSource, sampleTypes } from './demo/sample-events.ts'
 import { createSampleSubscriber, sampleSubscriberId } from './demo/subscriber.ts'
@@ -77,6 +82,7 @@ function checklistParts({ baseUrl, database }: ModuleParts, config: PosternConfi
     baseUrl,
     demoNames: {
       provider: demoProviderName,
+      keys: sampleKeyIds,
       subscribers: [sampleSubscriberId],
       subscribersOfSamples: sampleCustomerSubscribers,
       source: sampleSource,
@@ -111,30 +117,56 @@ export async function declareRoutes(app: App, { rooms, demoProvider }: Modules):
   })
 }
 
-/** Declares the sample subscribers. `begin` registers them, and receives the sample events if the first start shows them. */
-export async function addSamples(app: App, common: ModuleParts, { emitting, receiving }: Modules) {
+/** What the first start of demo mode creates. */
+export interface FirstSamples {
+  /** The sample events and their customer. */
+  events: boolean
+  /** The destinations of alerts. */
+  alerts: boolean
+}
+
+/** Declares the addresses of the samples. `begin` registers the sample subscribers, and creates what the first start shows. */
+export async function addSamples(
+  app: App,
+  common: ModuleParts,
+  {
+    emitting,
+    receiving,
+    destinations,
+  }: Pick<Modules, 'emitting' | 'receiving'> & { destinations: Destinations },
+) {
   const { keyring, clock } = common
   const customer = createSampleCustomer(emitting.subscribers)
   const subscriber = createSampleSubscriber({ ...common, subscribers: emitting.subscribers })
   await subscriber.routes(app)
+  const alerts = createSampleAlerts(destinations)
   await customer.routes(app)
+  await alerts.routes(app)
   return {
-    async begin(withEvents: boolean | undefined): Promise<void> {
+    async begin(first: FirstSamples): Promise<void> {
       const baseUrl = common.baseUrl()
       await subscriber.ensure(baseUrl)
-      if (!withEvents) return customer.follow(baseUrl)
+      await (first.alerts ? alerts.create(baseUrl) : alerts.follow(baseUrl))
+      if (!first.events) return customer.follow(baseUrl)
       await customer.create(baseUrl)
       await receiveSampleEvents({ keyring, receiving, baseUrl, now: clock.now() })
     },
   }
 }
 
-/** What happened before the first start of demo mode: people who signed in, and what the charts show. */
+/** What happened before the first start of demo mode: people who signed in, jobs, refused webhooks, and what the charts show. */
 export async function insertSamplesOfTime(
-  { configuration, database, clock }: ModuleParts,
+  { configuration, database, clock, keyring }: ModuleParts,
   history: HistoryStore,
 ): Promise<void> {
   const now = clock.now()
   const signIns = await insertSamplePeople(database, now, configuration.sessionLifetime)
-  await insertSampleHistory(history, database, now, signIns)
+  // Another process has inserted them.
+  if (signIns.length === 0) return
+  const refusals = sampleRefusals(keyring, now)
+  await database.transaction(async (tx) => {
+    await insertSampleRefusals(tx, refusals)
+    await insertSampleJobs(tx, now)
+  })
+  await insertSampleHistory(history, database, now, { signIns, refusals })
 }

@@ -128,13 +128,18 @@ async function assemble(
   await declareRoutes(app, modules)
   await alerts.routes(app)
   const samples =
-    parts.samples && configuration.demo && roles.http && (await addSamples(app, common, modules))
+    parts.samples &&
+    configuration.demo &&
+    roles.http &&
+    (await addSamples(app, common, { ...modules, destinations: alerts.destinations }))
   await app.ready()
   if (!samples) return { app, history }
   const isFirst = await insertSamples(database, clock.now())
-  // A project has people and charts of its own.
-  if (isFirst && showsEvents && config === undefined) await insertSamplesOfTime(common, history.store)
-  return { app, history, beginSamples: () => samples.begin(isFirst && showsEvents) }
+  // A project has people, charts and alerts of its own.
+  const isOfNobody = isFirst && config === undefined
+  if (isOfNobody) await insertSamplesOfTime(common, history.store)
+  const first = { events: isFirst && showsEvents === true, alerts: isOfNobody }
+  return { app, history, beginSamples: () => samples.begin(first) }
 }
 
 /** Starts the server. Returns the public address of the service. */

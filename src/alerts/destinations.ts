@@ -82,17 +82,17 @@ export class Destinations {
     return this.#withTarget(row)
   }
 
-  /** @throws Problem `invalid-body`; `unprocessable` without the settings of e-mail; `conflict` if there are too many */
+  /** @param choice.id a fixed id. @throws Problem `invalid-body`; `unprocessable` without the settings of e-mail; `conflict` if there are too many */
   async create(
     kind: AlertDestinationsTable['kind'],
-    { name, conditions, severity, repeat, enabled }: Choice,
+    { id: fixed, name, conditions, severity, repeat, enabled }: Choice & { id?: string },
     address: Address,
     origin: AuditOrigin,
   ): Promise<Destination> {
     const { database, keyring, clock, record } = this.#parts
     const now = clock.now()
     const target = readTarget(kind, address, this.#parts)
-    const id = newId(now)
+    const id = fixed ?? newId(now)
     const row: AlertDestinationsTable = {
       id,
       kind,

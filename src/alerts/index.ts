@@ -19,7 +19,7 @@ export interface AlertParts extends ModuleParts {
 }
 
 /** Tells people what needs them, by e-mail, Slack, Discord or Microsoft Teams (docs/adr/0047-alerts.md). */
-export function createAlerts(parts: AlertParts): ServiceModule {
+export function createAlerts(parts: AlertParts): ServiceModule & { destinations: Destinations } {
   const { configuration, database, keyring, clock } = parts
   // Admins choose the addresses, as those of subscribers without an owner.
   const rules = {
@@ -47,6 +47,7 @@ export function createAlerts(parts: AlertParts): ServiceModule {
     hasMail: mail !== undefined,
   })
   return {
+    destinations,
     workers: [
       {
         ...worker,

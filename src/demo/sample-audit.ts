@@ -56,6 +56,10 @@ export function accountEntries(user: SampleUser, admin: string): SampleAuditRow[
   const { role, second, blocked } = account
   const device = account.devices[0]!
   const rows = [entryAt(startOf(user), 'user.created', user, device)]
+  const byAdmin = (at: number, action: AuditAction): SampleAuditRow => ({
+    ...adminEntry(at, action, admin),
+    user_id: user.userId,
+  })
   if (role === 'admin') {
     const detail = JSON.stringify({ from: 'user', to: 'admin' })
     rows.push({ ...byAdmin(now - 12 * day, 'user.role_changed'), detail })
@@ -73,11 +77,12 @@ export function accountEntries(user: SampleUser, admin: string): SampleAuditRow[
     }
   }
   return rows
+}
 
-  function byAdmin(at: number, action: AuditAction): SampleAuditRow {
-    const used = sampleAccounts[0]!.devices[0]!
-    return { ...entryAt(at, action, user, used), actor: admin, provider: null, provider_id: null }
-  }
+/** What the administrator did, with the first device of the first account. @param admin the actor */
+export function adminEntry(at: number, action: AuditAction, admin: string): SampleAuditRow {
+  const { address, userAgent } = sampleAccounts[0]!.devices[0]!
+  return { ...emptyEntry(at, action), actor: admin, address, user_agent: userAgent }
 }
 
 /** Sign-ins that nobody completed. */

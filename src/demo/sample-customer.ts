@@ -1,7 +1,8 @@
 import { byService } from '../accounts/audit/audit.ts'
 import type { Subscribers } from '../emitting/index.ts'
-import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
+import { ifFound } from './if-found.ts'
+import { sinkRoutes } from './sinks.ts'
 
 /** The owner of the subscribers that get the sample events. */
 export const sampleCustomer = 'acme'
@@ -39,18 +40,7 @@ export interface SampleCustomer {
 /** A customer in demo mode with two subscribers inside the service: one works, one is down. They get sample events only. */
 export function createSampleCustomer(subscribers: Subscribers): SampleCustomer {
   return {
-    async routes(app) {
-      await app.register(async (scope: App) => {
-        scope.removeAllContentTypeParsers()
-        scope.bodies.parse(scope, ['*'], (_request, bytes, done) => done(null, bytes))
-        for (const { path, status } of subscribersOfCustomer)
-          scope.post(
-            path,
-            { config: { access: 'public', quiet: true }, schema: { hide: true } },
-            async (_request, reply) => reply.code(status).send(),
-          )
-      })
-    },
+    routes: (app) => sinkRoutes(app, subscribersOfCustomer),
 
     async create(baseUrl) {
       for (const { id, path, description } of subscribersOfCustomer) {
@@ -64,10 +54,7 @@ export function createSampleCustomer(subscribers: Subscribers): SampleCustomer {
     async follow(baseUrl) {
       for (const { id, path } of subscribersOfCustomer) {
         const url = baseUrl + path
-        const known = await subscribers.get(id, 'all').catch((error: unknown) => {
-          if (error instanceof Problem && error.code === 'not-found') return undefined
-          throw error
-        })
+        const known = await ifFound(subscribers.get(id, 'all'))
         if (known && known.url !== url) await subscribers.change(id, { url }, 'all', byService)
       }
     },

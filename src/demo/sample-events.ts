@@ -4,6 +4,7 @@ import type { Database } from '../storage/database.ts'
 import type { Receiving, ReceivingConfig } from '../receiving/index.ts'
 import { signFor } from '../receiving/samples/sign-for.ts'
 import { hmac } from '../receiving/schemes/hmac.ts'
+import type { Scheme } from '../receiving/schemes/scheme.ts'
 import { sampleCustomer } from './sample-customer.ts'
 
 /** The source of the sample events. It exists only in demo mode. */
@@ -28,7 +29,7 @@ const samples: readonly (readonly [type: string, data: Readonly<Record<string, u
 /** The source and the handlers of the sample events: one that emits to the sample customer, and one that fails. */
 export function sampleReceiving(keyring: Keyring): ReceivingConfig {
   return {
-    sources: { [sampleSource]: schemeOf(keyring) },
+    sources: { [sampleSource]: sampleScheme(keyring) },
     handlers: {
       'sample.order.*': (event, { emit }) => {
         const { data } = event.payload as { data: unknown }
@@ -54,7 +55,7 @@ export interface SampleEventParts {
 /** Receives the sample events, which are signed, verified and stored like webhooks. */
 export async function receiveSampleEvents(parts: SampleEventParts): Promise<void> {
   const { keyring, receiving, baseUrl, now } = parts
-  const scheme = schemeOf(keyring)
+  const scheme = sampleScheme(keyring)
   const url = `${baseUrl}/webhooks/${sampleSource}`
   for (const [index, [type, data]] of samples.entries()) {
     const signed = signFor(scheme, { type, id: idOf(index), now, data, url })
@@ -81,10 +82,13 @@ export async function sampleEventsUntil({ reader }: Pick<Database, 'reader'>): P
 
 const idOf = (index: number): string => `sample-${index + 1}`
 
-/** The secret is derived, so that each start has the same one. */
-function schemeOf(keyring: Keyring) {
-  return hmac({
-    header: 'x-signature',
-    secret: keyring.sign('secret of the sample source', 'demo').toString('base64'),
-  })
+/** The header of the sample source's signature. */
+export const signatureHeader = 'x-signature'
+
+export const sampleScheme = (keyring: Keyring): Scheme =>
+  hmac({ header: signatureHeader, secret: sampleSecret(keyring) })
+
+/** Derived, so that each start has the same one. */
+export function sampleSecret(keyring: Keyring): string {
+  return keyring.sign('secret of the sample source', 'demo').toString('base64')
 }

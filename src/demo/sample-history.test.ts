@@ -14,9 +14,11 @@ const signIns = [
   { at: now - 3_600_000, failed: false },
   { at: now - 20 * 86_400_000, failed: true },
 ]
+const refusals = [{ at: now - 2 * 3_600_000, reason: 'signature-wrong' }] as const
+const counted = { signIns, refusals }
 
 test('the samples are a month of everything, all before now', () => {
-  for (const [step, tallies] of sampleHistory(now, signIns)) {
+  for (const [step, tallies] of sampleHistory(now, counted)) {
     const entries = [...tallies.entries()]
     const age = Math.max(...entries.map(({ at }) => now - at))
     assert.ok(entries.every(({ at }) => at + step * 1_000 <= now && at % (step * 1_000) === 0))
@@ -33,7 +35,7 @@ test('the samples are a month of everything, all before now', () => {
 })
 
 test('longer steps have the sign-ins of shorter ones, and those before', () => {
-  const counts = [...sampleHistory(now, signIns).values()].map((tallies) =>
+  const counts = [...sampleHistory(now, counted).values()].map((tallies) =>
     [...tallies.entries()]
       .filter(({ series }) => series === 'sign_ins')
       .map(({ tally: { ok, failed } }) => [ok, failed]),
@@ -48,13 +50,25 @@ test('longer steps have the sign-ins of shorter ones, and those before', () => {
   ])
 })
 
+test('the refused webhooks of the list, and no others, are in the charts of the last week', () => {
+  for (const [step, tallies] of sampleHistory(now, counted))
+    for (const series of ['webhooks', 'webhooks:shop'])
+      assert.deepEqual(
+        [...tallies.entries()]
+          .filter((one) => one.series === series && one.tally.failed > 0 && one.at > now - 7 * 86_400_000)
+          .map(({ at, tally }) => [at, tally.failed]),
+        [[refusals[0].at - (refusals[0].at % (step * 1_000)), 1]],
+        `step ${step}`,
+      )
+})
+
 test('they are written once', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'postern-sample-history-'))
   const database = await openDatabase(`sqlite:${join(folder, 'postern.db')}`)
   try {
     await migrate(database)
     const store = new HistoryStore(database)
-    await insertSampleHistory(store, database, now, signIns)
+    await insertSampleHistory(store, database, now, counted)
     const count = async () =>
       (
         await database.reader
@@ -69,7 +83,7 @@ test('they are written once', async () => {
       first.map(([step]) => step),
       [60, 600, 3_600],
     )
-    await insertSampleHistory(store, database, now + 86_400_000, signIns)
+    await insertSampleHistory(store, database, now + 86_400_000, counted)
     assert.deepEqual(await count(), first)
     assert.equal(await store.hasSucceeded('handlers', now), false)
     assert.equal(await store.hasSucceeded('deliveries', now), false)

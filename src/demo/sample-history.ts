@@ -8,6 +8,7 @@ import { partSeries, type SeriesName } from '../telemetry/history/series.ts'
 import type { HistoryStore } from '../telemetry/history/store.ts'
 import { noise } from './noise.ts'
 import { sampleSource } from './sample-events.ts'
+import type { SampleRefusal } from './sample-refusals.ts'
 
 /** Milliseconds before the start that get samples, by the step of the rows. */
 const spans = [
@@ -23,12 +24,18 @@ export interface CountedSignIn {
   failed: boolean
 }
 
+/** What the charts have in common with the lists. */
+export interface CountedSamples {
+  signIns: readonly CountedSignIn[]
+  refusals: readonly Pick<SampleRefusal, 'at' | 'reason'>[]
+}
+
 /**
  * Gives the charts of a new installation in demo mode a month to show, which did not happen. All of it is older than `now`, so that it
  * ticks off no step of the checklist.
  * @param now milliseconds since 1970
  */
-export function sampleHistory(now: number, signIns: readonly CountedSignIn[]): Map<number, Tallies> {
+export function sampleHistory(now: number, { signIns, refusals }: CountedSamples): Map<number, Tallies> {
   const history = new Map<number, Tallies>()
   for (const { step, length } of spans) {
     const width = step * 1_000
@@ -36,9 +43,12 @@ export function sampleHistory(now: number, signIns: readonly CountedSignIn[]): M
     const end = now - (now % width)
     for (let at = startOf(now - length); at < end; at += width)
       addTraffic(tallies, at, { width, isOld: at < now - rejectedRetention })
-    for (const { at, failed } of signIns)
-      if (at >= startOf(now - length) && at < end)
-        tallies.of('sign_ins', at - (at % width))[failed ? 'failed' : 'ok'] += 1
+    const isWithin = ({ at }: { at: number }): boolean => at >= startOf(now - length) && at < end
+    for (const { at, failed } of signIns.filter(isWithin))
+      tallies.of('sign_ins', at - (at % width))[failed ? 'failed' : 'ok'] += 1
+    for (const { at } of refusals.filter(isWithin))
+      for (const series of ['webhooks', partSeries('webhooks', sampleSource)])
+        tallies.of(series, at - (at % width)).failed += 1
     history.set(step, tallies)
   }
   return history
@@ -47,7 +57,7 @@ export function sampleHistory(now: number, signIns: readonly CountedSignIn[]): M
 /** Longer steps are computed from the minutes anew, so these begin with an hour. */
 const startOf = (time: number): number => time - (time % hour)
 
-/** Milliseconds after which refused webhooks are deleted: newer ones would be missing in the list of the source. */
+/** Milliseconds after which refused webhooks are deleted: newer ones are those of sample-refusals.ts, which the list of the source has. */
 const rejectedRetention = 7 * 24 * hour
 
 /** Quiet nights, and no two hours alike. */
@@ -101,21 +111,29 @@ const share = (count: number, part: number, seed: number): number =>
   Math.floor(count * part + noise(seed / minute))
 
 /** What the page of the source shows of the last day. */
-export function sampleActivity(now: number): ReceivingActivityTable[] {
+export function sampleActivity(now: number, refusals: CountedSamples['refusals']): ReceivingActivityTable[] {
   const { length, retention } = slots.source
   const begin = now - (now % length)
-  return Array.from({ length: retention / length - 1 }, (_, index) => {
-    const slot = begin - (index + 1) * length
-    const count = webhooksIn(slot, length)
-    return {
-      kind: 'source',
-      name: sampleSource,
+  const first = begin - retention + length
+  const row = { kind: 'source', name: sampleSource } as const
+  const rows: ReceivingActivityTable[] = []
+  for (let slot = first; slot < begin; slot += length)
+    rows.push({
+      ...row,
       slot,
       counter: 'accepted',
-      count,
+      count: webhooksIn(slot, length),
       last_at: slot + length - 1,
-    }
-  })
+    })
+  const refused = new Map<string, ReceivingActivityTable>()
+  for (const { at, reason } of refusals) {
+    const slot = at - (at % length)
+    if (slot < first) continue
+    const key = `${slot} ${reason}`
+    const count = (refused.get(key)?.count ?? 0) + 1
+    refused.set(key, { ...row, slot, counter: reason, count, last_at: at })
+  }
+  return [...rows, ...refused.values()]
 }
 
 /** Writes the samples into a history that is empty; otherwise does nothing. */
@@ -123,15 +141,15 @@ export async function insertSampleHistory(
   store: HistoryStore,
   database: Database,
   now: number,
-  signIns: readonly CountedSignIn[],
+  counted: CountedSamples,
 ): Promise<void> {
   if ((await store.edge(steps.minute, 'asc')) !== undefined) return
-  for (const [step, tallies] of sampleHistory(now, signIns)) await store.replace(step, tallies)
+  for (const [step, tallies] of sampleHistory(now, counted)) await store.replace(step, tallies)
   await rollUp(store, now)
   await database.transaction((tx) =>
     tx
       .insertInto('receiving_activity')
-      .values(sampleActivity(now))
+      .values(sampleActivity(now, counted.refusals))
       .onConflict((conflict) => conflict.doNothing())
       .execute(),
   )

@@ -2,13 +2,14 @@ import type { Insertable } from 'kysely'
 import { idOf } from '../crypto/ids.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
 import type { Database } from '../storage/database.ts'
-import type { IdentitiesTable, SessionsTable, UsersTable } from '../storage/tables.ts'
+import type { ApiKeysTable, IdentitiesTable, SessionsTable, UsersTable } from '../storage/tables.ts'
 import { isUniqueViolation } from '../storage/unavailable.ts'
 import { demoProviderName as provider } from './identity-provider.ts'
 import type { Person } from './people.ts'
 import { sampleAccounts, type SampleDevice } from './sample-accounts.ts'
 import type { CountedSignIn } from './sample-history.ts'
 import { sampleApp } from './sample-app.ts'
+import { sampleKeys } from './sample-keys.ts'
 import {
   accountEntries,
   signInsWith,
@@ -24,6 +25,7 @@ const day = 24 * hour
 
 interface SamplePeople {
   app: ReturnType<typeof sampleApp>
+  keys: ApiKeysTable[]
   users: Insertable<UsersTable>[]
   identities: IdentitiesTable[]
   sessions: SessionsTable[]
@@ -32,7 +34,7 @@ interface SamplePeople {
 }
 
 /**
- * People, their devices, and a month of their sign-ins. Nobody has the tokens of these sessions.
+ * People, their devices and API keys, and a month of their sign-ins. Nobody has the tokens of these sessions, or the keys.
  * @param now milliseconds since 1970
  * @param lifetime milliseconds of a session
  */
@@ -41,14 +43,16 @@ export function samplePeople(now: number, lifetime: number): SamplePeople {
     const userId = idOf(startOf({ now, account }))
     return { now, userId, account }
   })
+  const admin = `user:${users[0]!.userId}`
+  const { keys, audit } = sampleKeys(now, admin)
   const all: SamplePeople = {
     app: sampleApp(now, users, lifetime),
+    keys,
     users: [],
     identities: [],
     sessions: [],
-    audit: strangersEntries(now),
+    audit: [...strangersEntries(now), ...audit],
   }
-  const admin = `user:${users[0]!.userId}`
   for (const [index, user] of users.entries()) {
     all.users.push(userRow(user))
     all.identities.push(...identityRows(user))
@@ -142,7 +146,7 @@ export async function insertSamplePeople(
   now: number,
   lifetime: number,
 ): Promise<CountedSignIn[]> {
-  const { users, identities, sessions, audit, app } = samplePeople(now, lifetime)
+  const { users, identities, sessions, audit, app, keys } = samplePeople(now, lifetime)
   let inserted = false
   await database
     .transaction(async (tx) => {
@@ -150,6 +154,7 @@ export async function insertSamplePeople(
       await tx.insertInto('users').values(users).execute()
       await tx.insertInto('identities').values(identities).execute()
       await tx.insertInto('sessions').values(sessions).execute()
+      await tx.insertInto('api_keys').values(keys).execute()
       await tx.insertInto('clients').values(app.client).execute()
       await tx.insertInto('token_families').values(app.families).execute()
       await tx.insertInto('consents').values(app.consents).execute()

@@ -2,9 +2,9 @@ import { byService } from '../accounts/audit/audit.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Subscribers } from '../emitting/index.ts'
-import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import type { Log } from '../telemetry/log.ts'
+import { ifFound } from './if-found.ts'
 import { standardWebhooks } from '../receiving/schemes/standard-webhooks.ts'
 
 /** A fixed id, by which a restart finds the subscriber. */
@@ -65,10 +65,7 @@ export function createSampleSubscriber(parts: SampleSubscriberParts): SampleSubs
 
     async ensure(baseUrl) {
       const url = baseUrl + path
-      const known = await subscribers.get(sampleSubscriberId, 'all').catch((error: unknown) => {
-        if (error instanceof Problem && error.code === 'not-found') return undefined
-        throw error
-      })
+      const known = await ifFound(subscribers.get(sampleSubscriberId, 'all'))
       if (!known) {
         const description = 'Sample subscriber of demo mode; logs the events that it receives'
         await subscribers.create({ id: sampleSubscriberId, url, secret, description }, 'all', byService)

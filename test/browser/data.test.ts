@@ -28,7 +28,14 @@ const shelf = list({
   exports: true,
   expand: { same: { table: 'products', from: 'id', fields: { name: { type: 'text' } } } },
 })
-const numbered = list({ path: '/numbered', table: 'products', fields, key: 'id', pages: ['offset'] })
+const numbered = list({
+  path: '/numbered',
+  table: 'products',
+  fields: { ...fields, category: { type: 'enum', values: ['tools', 'toys', 'books'] } },
+  key: 'id',
+  filters: { category: 'equals', kinds: { kind: 'in', field: 'category' } },
+  pages: ['offset'],
+})
 
 const rows = Array.from({ length: 10_000 }, (_, index) =>
   product(`p${String(index).padStart(5, '0')}`, {
@@ -156,6 +163,36 @@ describe('data in a browser', () => {
     assert.match(page.url(), /page=2/)
     await page.goBack()
     await page.getByText(/Page 1 of 100/).waitFor()
+  })
+
+  test('a filter of a field with known values is a choice', async () => {
+    await page.getByLabel('category is', { exact: true }).selectOption('toys')
+    await page.getByRole('button', { name: 'Apply' }).click()
+    await page.getByText(/Page 1 of 50, 5,000 rows/).waitFor()
+    await page.getByRole('button', { name: 'Clear' }).click()
+    // Several values, with the keyboard alone.
+    const several = page.getByRole('button', { name: 'category is one of: any' })
+    await several.focus()
+    await page.keyboard.press('Enter')
+    const choice = (name: string) => page.getByRole('menuitemcheckbox', { name })
+    await choice('tools').waitFor()
+    await assertAccessible(page)
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Space')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Space')
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'category is one of: toys, books' }).waitFor()
+    await page.getByRole('button', { name: 'Apply' }).click()
+    await page.waitForURL(/f\.kinds=toys(?:,|%2C)books/)
+    await page.getByText(/Page 1 of 50, 5,000 rows/).waitFor()
+    await page.goto(`${service.baseUrl}/dashboard/data/users`)
+    await page.getByLabel('role is').selectOption('user')
+    await page.getByRole('button', { name: 'Apply' }).click()
+    await page.getByText('No row matches the filters').waitFor()
+    await page.getByLabel('role is').selectOption('admin')
+    await page.getByRole('button', { name: 'Apply' }).click()
+    await table('/users').getByText('Ada Lovelace').first().waitFor()
   })
 
   test('a row is created, with problems at their fields; changed; and deleted after a question', async () => {

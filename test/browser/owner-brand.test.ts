@@ -60,8 +60,32 @@ describe('the brand of a customer', () => {
       'rgb(122, 60, 255)',
     )
     await assertAccessible(portal)
+    // The next visit has it before the session is read.
+    const held = Promise.withResolvers<void>()
+    await portal.route('**/portal/session', async (route) => {
+      await held.promise
+      await route.continue()
+    })
     await portal.reload()
     await portal.getByText('Acme hooks').waitFor()
+    assert.equal(await portal.title(), 'Acme hooks')
+    await portal.getByText('Loading').waitFor()
+    held.resolve()
+    await portal.getByRole('button', { name: 'Add an endpoint' }).waitFor()
+    await portal.context().close()
+  })
+
+  test('a link shows it without moving anything', async () => {
+    const portal = await (await site.browser.newContext()).newPage()
+    await portal.addInitScript(`
+      globalThis.shifts = []
+      new PerformanceObserver((list) => shifts.push(...list.getEntries().map(({ value }) => value)))
+        .observe({ type: 'layout-shift', buffered: true })
+    `)
+    await portal.goto(await makeLink(site.service, 'acme'))
+    await portal.getByRole('button', { name: 'Add an endpoint' }).waitFor()
+    await portal.waitForLoadState('networkidle')
+    assert.deepEqual(await portal.evaluate('shifts'), [])
     await portal.context().close()
   })
 

@@ -49,6 +49,28 @@ onEachEngine('brands of owners', (engine) => {
     )
   })
 
+  test('the page has it for the owner who is signed in; strangers, other owners and frames do not see it', async () => {
+    const { cookie } = await enterPortal(service, 'acme')
+    const other = await enterPortal(service, 'globex/eu')
+    const page = async (headers: Record<string, string>): Promise<string> => {
+      const response = await service.fetch('/portal', { headers })
+      assert.equal(response.headers.get('cache-control'), 'no-store')
+      return response.text()
+    }
+    // The data of the page, where it is built.
+    const shown = (text: string): boolean => text.includes('Acme hooks') && text.includes(logo)
+    const own = await page({ cookie, 'sec-fetch-dest': 'document' })
+    assert.equal(shown(own), own.includes('id="boot"'))
+    assert.equal(shown(await page({ cookie })), shown(own))
+    for (const headers of [
+      {},
+      { cookie: other.cookie },
+      { cookie: cookie.replace(/.{5}$/, 'AAAAA') },
+      { cookie, 'sec-fetch-dest': 'iframe' },
+    ])
+      assert.ok(!(await page(headers)).includes('Acme hooks'))
+  })
+
   test('a change keeps what it does not name; without a value the row is gone', async () => {
     assert.deepEqual(await change('acme', { color: null }), { ...brand, color: null })
     assert.deepEqual(await change('acme', { name: null, logo: null }), none)

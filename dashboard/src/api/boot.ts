@@ -11,6 +11,8 @@ export interface Boot {
   version: string
   /** In the portal: the name and the logo of the installation. */
   brand?: { name: string; logo: string }
+  /** In the portal: the brand of the owner who is signed in. */
+  ownerBrand?: AnswerOf<'GET /portal/session'>['brand']
   /** The signed-in person; missing under the development server, which does not write this part. */
   session?: Session
 }

@@ -40,14 +40,10 @@ export function Portal({ link }: { link: string | undefined }) {
     queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' })
   }
   const owner = left ? undefined : session.data?.owner
-  const brand = useBrand(session.data?.brand)
+  const brand = useBrand(session.error ? null : session.data)
   return (
     <>
-      <Header
-        owner={owner}
-        brand={session.isPending ? undefined : brand}
-        onLeave={embedded ? undefined : () => void out()}
-      />
+      <Header owner={owner} brand={brand} onLeave={embedded ? undefined : () => void out()} />
       <main id="content" tabIndex={-1} className="mx-auto max-w-5xl px-4 py-5">
         {session.isPending && <Loading />}
         {session.error && <ProblemNotice error={session.error} />}

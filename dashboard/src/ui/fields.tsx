@@ -1,7 +1,7 @@
 import { useId, type ComponentProps, type ReactNode } from 'react'
 import { classes } from './classes.ts'
 
-const box =
+export const box =
   'w-full rounded-md border border-strong bg-card px-2.5 py-1.5 text-ink placeholder:text-soft disabled:opacity-60 aria-invalid:border-danger'
 
 interface FieldParts {

@@ -4,21 +4,21 @@ import type { Database } from '../../storage/database.ts'
 type Subject = string | null | undefined
 
 /** The kinds of subjects that have names. */
-type Kind = 'user' | 'key' | 'app' | 'subscriber'
+type Kind = 'user' | 'key' | 'app' | 'subscriber' | 'alert'
 
 /** Subjects of one kind that are looked up at most; a page of the audit log has fewer. */
 const most = 500
 
 /**
- * The names that people know users, API keys, apps and subscribers by. Subjects that were deleted, or are of another kind, have none.
- * Four statements at most, each by primary key.
+ * The names that people know users, API keys, apps, subscribers and destinations of alerts by. Subjects that were deleted, or are of another kind, have none.
+ * Five statements at most, each by primary key.
  */
 export async function readSubjectNames(
   { reader }: Pick<Database, 'reader'>,
   subjects: Iterable<Subject>,
 ): Promise<ReadonlyMap<string, string>> {
   const names = new Map<string, string>()
-  const { user, key, app, subscriber } = idsByKind(subjects)
+  const { user, key, app, subscriber, alert } = idsByKind(subjects)
   if (user.length > 0) {
     const users = await reader
       .selectFrom('users')
@@ -45,6 +45,14 @@ export async function readSubjectNames(
     for (const { id, description, url } of subscribers)
       names.set(`subscriber:${id}`, description || new URL(url).host)
   }
+  if (alert.length > 0) {
+    const destinations = await reader
+      .selectFrom('alert_destinations')
+      .select(['id', 'name'])
+      .where('id', 'in', alert)
+      .execute()
+    for (const { id, name } of destinations) names.set(`alert:${id}`, name)
+  }
   return names
 }
 
@@ -54,9 +62,10 @@ function idsByKind(subjects: Iterable<Subject>): Record<Kind, string[]> {
     key: new Set(),
     app: new Set(),
     subscriber: new Set(),
+    alert: new Set(),
   }
   for (const subject of subjects) {
-    const [, kind, id] = /^(user|key|app|subscriber):(.+)$/.exec(subject ?? '') ?? []
+    const [, kind, id] = /^(user|key|app|subscriber|alert):(.+)$/.exec(subject ?? '') ?? []
     if (kind !== undefined && id !== undefined) found[kind as Kind].add(id)
   }
   const bounded = (ids: Set<string>): string[] => [...ids].slice(0, most)
@@ -65,5 +74,6 @@ function idsByKind(subjects: Iterable<Subject>): Record<Kind, string[]> {
     key: bounded(found.key),
     app: bounded(found.app),
     subscriber: bounded(found.subscriber),
+    alert: bounded(found.alert),
   }
 }

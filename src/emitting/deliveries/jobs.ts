@@ -1,11 +1,13 @@
 import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import { AuditedStore } from '../../accounts/audit/audited-store.ts'
+import { readSubjectNames } from '../../accounts/audit/subject-names.ts'
 import { Problem } from '../../errors.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import type { PageOfRows } from '../../paging/page.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { JobsTable } from '../../storage/tables.ts'
 import type { Reach } from '../events/audience.ts'
+import { subscriberTarget } from '../subscribers/subscriber-audit.ts'
 
 /** Which jobs to list. */
 export interface JobFilter {
@@ -54,6 +56,15 @@ export class Jobs extends AuditedStore {
       .limit(limit + 1)
       .execute()
     return cursors.page(scope, found, limit, ({ id }) => [id])
+  }
+
+  /** The names of the subscribers that jobs are about, by their ids; of those that still exist. */
+  async subscriberNames(jobs: readonly JobsTable[]): Promise<(id: string | null) => string | null> {
+    const names = await readSubjectNames(
+      this.database,
+      jobs.map(({ subscriber_id: id }) => id && subscriberTarget(id)),
+    )
+    return (id) => (id === null ? null : (names.get(subscriberTarget(id)) ?? null))
   }
 
   /** The newest twenty jobs of a subscriber. */

@@ -8,7 +8,7 @@ import { requireScope } from '../../http/access/access.ts'
 import { holdsScope } from '../../http/access/scopes.ts'
 import type { App } from '../../http/app.ts'
 import type { Access } from '../../http/access/principal.ts'
-import { optionalText } from '../../http/schemas/schemas.ts'
+import { nullable, optionalText } from '../../http/schemas/schemas.ts'
 import type { Cursors } from '../../paging/cursor.ts'
 import { readChoice } from '../../paging/filter-parameters.ts'
 import { readLimit } from '../../paging/limit.ts'
@@ -49,6 +49,17 @@ const limits = { default: 20, max: 100 }
 const kinds = Object.keys(workedOn) as JobsTable['kind'][]
 const statuses = ['running', 'done', 'cancelled', 'failed'] as const
 
+const NamedJobView = Type.Object(
+  {
+    ...JobView.properties,
+    subscriberName: nullable(
+      Type.String(),
+      'The description of the subscriber, or the host of its address; null if it was deleted',
+    ),
+  },
+  { additionalProperties: false },
+)
+
 function allRoute(app: App, { jobs, cursors }: JobRouteParts): void {
   app.get(
     '/jobs',
@@ -64,7 +75,7 @@ function allRoute(app: App, { jobs, cursors }: JobRouteParts): void {
           limit: limitParameter(limits),
           cursor: optionalText('The nextCursor of the previous page'),
         }),
-        response: { 200: pageSchema(JobView) },
+        response: { 200: pageSchema(NamedJobView) },
       },
     },
     async ({ query, principal }) => {
@@ -76,7 +87,9 @@ function allRoute(app: App, { jobs, cursors }: JobRouteParts): void {
         .filter((one) => kind === undefined || one === kind)
       if (chosen.length === 0) return { data: [], pageInfo: { hasNextPage: false, nextCursor: null } }
       const filter = { kinds: chosen, status }
-      return viewPage(await jobs.page(cursors, filter, readLimit(query.limit, limits), query.cursor), viewJob)
+      const page = await jobs.page(cursors, filter, readLimit(query.limit, limits), query.cursor)
+      const nameOf = await jobs.subscriberNames(page.rows)
+      return viewPage(page, (row) => ({ ...viewJob(row), subscriberName: nameOf(row.subscriber_id) }))
     },
   )
 }

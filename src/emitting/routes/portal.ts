@@ -1,29 +1,22 @@
 import { Type } from 'typebox'
 import type { FastifyRequest } from 'fastify'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
-import type { HostCookie } from '../../accounts/sessions/host-cookie.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { Problem } from '../../errors.ts'
 import { isForeignWrite } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
-import { builtPage } from '../../http/pages/built-pages.ts'
-import { framedBy } from '../../http/responses/security-headers.ts'
-import type { Authenticate } from '../../http/access/principal.ts'
 import { ownerPattern, type Reach } from '../events/audience.ts'
-import type { Portal, PortalSession } from '../portal.ts'
+import type { PortalSession } from '../portal.ts'
 import type { OwnerBrands } from '../subscribers/owner-brands.ts'
 import { portalBrand, PortalBrandView } from './brand.ts'
 import { OwnNewSubscriberBody, OwnSubscriberChangeBody } from '../subscribers/subscriber-body.ts'
 import type { Area } from './area.ts'
+import { portalPageRoute, type PortalPageParts } from './portal-page.ts'
+import { findSession, frameToken, sessionOf } from './portal-sessions.ts'
 
-export interface PortalRouteParts {
-  portal: Portal
-  brands: OwnerBrands
-  portalCookie: HostCookie
+export interface PortalRouteParts extends PortalPageParts {
   baseUrl: () => string
   noteRefusal: NoteRefusal
-  /** The origins whose pages may show the portal in a frame: `PORTAL_FRAME_ORIGINS`. */
-  frameOrigins: readonly string[]
 }
 
 /** Owners have access to their own subscribers, with the cookie that a link sets. */
@@ -92,7 +85,7 @@ const OpenedView = Type.Object(
 export function portalRoutes(app: App, parts: PortalRouteParts): void {
   createLinkRoute(app, parts)
   revokeRoute(app, parts)
-  pageRoute(app, parts)
+  portalPageRoute(app, parts)
   openSessionRoute(app, parts)
   showSessionRoute(app, parts)
   endSessionRoute(app, parts)
@@ -143,26 +136,6 @@ function revokeRoute(app: App, { portal }: PortalRouteParts): void {
       await portal.revoke(owner, auditOrigin(request))
       return reply.code(204).send(null)
     },
-  )
-}
-
-function pageRoute(app: App, { frameOrigins }: PortalRouteParts): void {
-  const { basePath, site } = app
-  const brand = { name: site.plainName, logo: site.logo }
-  const page = builtPage(site, 'portal.html', { branded: true }).render({ basePath, brand })
-  const headers = framedBy(frameOrigins)
-  app.get(
-    '/portal',
-    {
-      config: { access: 'public', sends: { always: ['Cache-Control'] } },
-      schema: {
-        tags: ['pages'],
-        summary: 'The page of the portal; a link opens it',
-        response: { 200: { description: 'The page', content: { 'text/html': { schema: Type.String() } } } },
-      },
-    },
-    async (_request, reply) =>
-      reply.headers(headers).header('cache-control', 'no-store').type('text/html; charset=utf-8').send(page),
   )
 }
 
@@ -255,39 +228,6 @@ function endSessionRoute(app: App, { portal, portalCookie }: PortalRouteParts): 
       return reply.code(204).send(null)
     },
   )
-}
-
-/** Authenticates portal calls by the cookie of the portal, or by the token of a frame. No API key and no other session is valid there. */
-export function authenticatePortal(portal: Portal, cookie: HostCookie): Authenticate {
-  return async (request) => {
-    const session = await findSession(request, portal, cookie)
-    return session && { kind: 'portal', role: 'user', owner: session.owner, sessionId: session.id }
-  }
-}
-
-function frameToken({ headers }: FastifyRequest): string | undefined {
-  return /^Bearer (pt_[\w-]{1,100})$/i.exec(headers.authorization ?? '')?.[1]
-}
-
-async function findSession(
-  request: FastifyRequest,
-  portal: Portal,
-  cookie: HostCookie,
-): Promise<PortalSession | undefined> {
-  // A call with a token of a frame never falls back to the cookie, which may be that of another owner.
-  const token = frameToken(request) ?? cookie.read(request)
-  return token === undefined ? undefined : portal.find(token)
-}
-
-/** @throws Problem `not-signed-in` */
-async function sessionOf(
-  request: FastifyRequest,
-  portal: Portal,
-  cookie: HostCookie,
-): Promise<PortalSession> {
-  const session = await findSession(request, portal, cookie)
-  if (!session) throw new Problem('not-signed-in')
-  return session
 }
 
 async function viewSession({ owner, expires_at }: PortalSession, brands: OwnerBrands) {

@@ -4,6 +4,7 @@ import type { HistoryStore } from '../../telemetry/history/store.ts'
 /** What demo mode creates by itself, which does not count as done. */
 export interface DemoNames {
   readonly provider: string
+  readonly keys: readonly string[]
   readonly subscribers: readonly string[]
   /** The subscribers that get sample events only. */
   readonly subscribersOfSamples: readonly string[]
@@ -55,8 +56,15 @@ export async function readFacts(
       events.some(({ status, attempts }) => status === 'processed' && attempts > 0) ||
       (await history.hasSucceeded('handlers', samplesUntil)),
     key:
-      (await reader.selectFrom('api_keys').select('id').where('revoked_at', 'is', null).limit(1).execute())
-        .length > 0,
+      (
+        await reader
+          .selectFrom('api_keys')
+          .select('id')
+          .where('revoked_at', 'is', null)
+          .where('id', 'not in', demo.keys)
+          .limit(1)
+          .execute()
+      ).length > 0,
     subscriber:
       (
         await reader

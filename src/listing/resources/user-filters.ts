@@ -27,7 +27,7 @@ export function userFilters(admins: readonly AdminRule[]): Filter[] {
       field: 'role',
       kind: 'equals',
       rules: roleRules(admins),
-      description: 'user or admin. Any other value has no effect.',
+      description: 'Keeps users with this role. Any other value has no effect.',
     },
     {
       parameter: 'blocked',

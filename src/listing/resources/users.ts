@@ -23,8 +23,9 @@ export function usersList(admins: readonly AdminRule[]): ListDeclaration {
         provider: { type: 'text', description: 'The identity provider' },
         providerId: { column: 'provider_id', type: 'text', description: "The provider's id of the user" },
         role: {
-          type: 'text',
-          description: 'user or admin; also admin if one of the user’s identities is in ADMIN_IDENTITIES',
+          type: 'enum',
+          values: ['user', 'admin'],
+          description: 'Also admin if one of the user’s identities is in ADMIN_IDENTITIES',
         },
         createdAt: { column: 'created_at', type: 'milliseconds', description: 'First sign-in' },
         blockedAt: {

@@ -114,7 +114,7 @@ function OpenNow() {
 function AddButtons({ onAdd }: { onAdd: (kind: Kind) => void }) {
   return everyKind.map((kind) => (
     <Button key={kind} onClick={() => onAdd(kind)}>
-      Add {kinds[kind].label}
+      Add {kind === 'email' ? 'e-mail' : kinds[kind].label}
     </Button>
   ))
 }
@@ -189,9 +189,9 @@ function DestinationCard({
       <p className="text-soft">
         {destination.conditions === null
           ? 'All kinds of conditions'
-          : destination.conditions.map((one) => conditions[one]).join(', ')}
-        {severity === 'error' && ', only what fails now'};{' '}
-        {repeatSeconds === null ? 'no reminders' : `a reminder every ${inWords(repeatSeconds)}`}.
+          : destination.conditions.map((one) => conditions[one]).join(' · ')}
+        . {severity === 'error' && 'Only what fails now. '}
+        {repeatSeconds === null ? 'No reminders' : `A reminder every ${inWords(repeatSeconds)}`}.
       </p>
       <p className="mt-1">
         {lastSending === null ? (

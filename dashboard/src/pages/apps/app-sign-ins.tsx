@@ -83,7 +83,11 @@ const columnsFor = (onEnd: (signIn: SignIn) => void): Column<SignIn>[] => [
     ),
   },
   { key: 'device', header: 'Device', cell: ({ device }) => device },
-  { key: 'scopes', header: 'Scopes', cell: ({ scopes }) => scopes.join(' ') },
+  {
+    key: 'scopes',
+    header: 'Scopes',
+    cell: ({ scopes }) => <span className="whitespace-normal">{scopes.join(' ')}</span>,
+  },
   { key: 'since', header: 'Signed in', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
   {
     key: 'seen',

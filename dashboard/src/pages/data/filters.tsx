@@ -1,5 +1,5 @@
 import { useState, type FormEvent } from 'react'
-import { Button, SelectField, TextField } from '../../ui/index.ts'
+import { Button, ChoicesField, SelectField, TextField } from '../../ui/index.ts'
 import { isTime } from './cells.tsx'
 import { localTime } from './local-time.ts'
 import { filtersOf, type ListSearch } from './list-search.ts'
@@ -93,6 +93,15 @@ function FilterField({
         onChange={(event) => onChange(event.target.value)}
       />
     )
+  if (operator === 'in' && values)
+    return (
+      <ChoicesField
+        {...common}
+        values={values}
+        chosen={value === '' ? [] : value.split(',')}
+        onChange={(chosen) => onChange(chosen.join(','))}
+      />
+    )
   if (isTime(type) && operator !== 'equals' && operator !== 'in')
     return (
       <TextField
@@ -105,7 +114,7 @@ function FilterField({
   return (
     <TextField
       {...common}
-      placeholder={operator === 'in' ? (values?.slice(0, 2).join(',') ?? 'a,b') : undefined}
+      placeholder={operator === 'in' ? 'a,b' : undefined}
       value={value}
       onChange={({ target }) => onChange(target.value)}
     />
@@ -113,9 +122,9 @@ function FilterField({
 }
 
 /** The choices of a filter with few values; `undefined` for one that is typed. */
-function optionsOf({ operator, values }: ListFilter): { value: string; label: string }[] | undefined {
+function optionsOf({ operator, type, values }: ListFilter): { value: string; label: string }[] | undefined {
   const any = { value: '', label: 'any' }
-  if (operator === 'flag' || operator === 'null')
+  if (operator === 'flag' || operator === 'null' || (operator === 'equals' && type === 'boolean'))
     return [any, { value: 'true', label: 'yes' }, { value: 'false', label: 'no' }]
   if (operator === 'positiveWhenTrue') return [any, { value: 'true', label: 'yes' }]
   if (operator === 'equals' && values) return [any, ...values.map((value) => ({ value, label: value }))]

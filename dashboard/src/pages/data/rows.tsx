@@ -8,9 +8,16 @@ import {
   Section,
   type Column,
 } from '../../ui/index.ts'
-import { cellOf, isNumber } from './cells.tsx'
+import { cellOf, isNumber, isTime } from './cells.tsx'
 import { filtersOf, type ListSearch } from './list-search.ts'
-import { directionOf, useCursorRows, useNumberedRows, type ListDescription, type Row } from './lists.ts'
+import {
+  directionOf,
+  useCursorRows,
+  useNumberedRows,
+  type ListDescription,
+  type ListField,
+  type Row,
+} from './lists.ts'
 import { RowDrawer } from './row-drawer.tsx'
 
 export interface RowsProps {
@@ -73,7 +80,7 @@ export function NumberedTable(props: RowsProps) {
       {error && <ProblemNotice error={error} retry={() => void refetch()} />}
       <Rows {...props} rows={data?.data ?? []} loading={isPending} />
       {pagination && (
-        <nav aria-label="Pages" className="flex flex-wrap items-center gap-3">
+        <nav aria-label="Pages of rows" className="flex flex-wrap items-center gap-3">
           <Button small disabled={page <= 1} onClick={() => go(page - 1)}>
             Previous
           </Button>
@@ -124,6 +131,13 @@ function Rows({
   )
 }
 
+/** Numbers and times have narrow columns, so that the texts get the rest. */
+function widthOf(field: ListField, key: string): { width?: string } {
+  if (field.name === key) return { width: '10rem' }
+  if (isNumber(field) || field.type === 'boolean') return { width: '7rem' }
+  return isTime(field.type) ? { width: '11rem' } : {}
+}
+
 function columnsOf({ list, search, onChange }: RowsProps): Column<Row>[] {
   const sortBy = (field: string): void => {
     const direction = directionOf(list, search, field)
@@ -135,7 +149,7 @@ function columnsOf({ list, search, onChange }: RowsProps): Column<Row>[] {
   const columns = fields.map<Column<Row>>((field) => ({
     key: field.name,
     header: field.name,
-    ...(field.name === list.key && { width: '10rem' }),
+    ...widthOf(field, list.key),
     ...(isNumber(field) && { align: 'right' as const }),
     ...(list.sorts.includes(field.name) && {
       sort: { direction: directionOf(list, search, field.name), onSort: () => sortBy(field.name) },

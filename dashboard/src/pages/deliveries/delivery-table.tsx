@@ -31,7 +31,7 @@ const columns: readonly Column<Delivery>[] = [
   {
     key: 'type',
     header: 'Event',
-    width: '20%',
+    width: '22%',
     cell: ({ id, eventType }) => (
       <Link to="/deliveries/$id" params={{ id: String(id) }} className={linkLook}>
         {eventType}
@@ -41,7 +41,7 @@ const columns: readonly Column<Delivery>[] = [
   {
     key: 'subscriber',
     header: 'Subscriber',
-    width: '24%',
+    width: '26%',
     cell: ({ subscriberId, subscriberUrl }) => (
       <Link to="/subscribers/$id" params={{ id: subscriberId }} className={linkLook} title={subscriberUrl}>
         {withoutScheme(subscriberUrl)}
@@ -51,14 +51,14 @@ const columns: readonly Column<Delivery>[] = [
   {
     key: 'owner',
     header: 'Customer',
-    width: '8rem',
+    width: '7rem',
     hideOnPhone: true,
     cell: ({ owner }) => <Owner owner={owner} />,
   },
   {
     key: 'result',
     header: 'Last result',
-    width: '16%',
+    width: '12%',
     cell: (row) => <span title={lastResult(row)}>{lastResult(row)}</span>,
   },
   {

@@ -56,7 +56,7 @@ const columnsOf = (pause: ReturnType<typeof usePause>): Column<Handler>[] => [
     key: 'lag',
     header: 'Lag',
     align: 'right',
-    cell: ({ lagSeconds }) => (lagSeconds === 0 ? '0' : formatDuration(lagSeconds * 1000)),
+    cell: ({ lagSeconds }) => (lagSeconds === 0 ? '0 s' : formatDuration(lagSeconds * 1000)),
   },
   {
     key: 'waiting',

@@ -31,11 +31,15 @@ const columns: Column<Source>[] = [
       </Link>
     ),
   },
-  { key: 'sender', header: 'Sender', width: '14rem', cell: ({ label }) => label },
+  {
+    key: 'sender',
+    header: 'Sender',
+    width: '12rem',
+    cell: ({ label }) => <span className="whitespace-normal">{label}</span>,
+  },
   {
     key: 'url',
     header: 'URL',
-    width: '26rem',
     cell: ({ name, url }) => <CopyValue value={url} label={`Copy the URL of ${name}`} />,
   },
   {
@@ -44,12 +48,25 @@ const columns: Column<Source>[] = [
     width: '10.5rem',
     cell: ({ lastEventAt }) => <Ago value={lastEventAt} />,
   },
-  { key: 'accepted', header: 'Accepted', align: 'right', cell: ({ day }) => formatShort(day.accepted) },
-  { key: 'duplicates', header: 'Repeated', align: 'right', cell: ({ day }) => formatShort(day.duplicates) },
+  {
+    key: 'accepted',
+    header: 'Accepted',
+    align: 'right',
+    width: '6.5rem',
+    cell: ({ day }) => formatShort(day.accepted),
+  },
+  {
+    key: 'duplicates',
+    header: 'Repeated',
+    align: 'right',
+    width: '6.5rem',
+    cell: ({ day }) => formatShort(day.duplicates),
+  },
   {
     key: 'refused',
     header: 'Refused',
     align: 'right',
+    width: '6rem',
     cell: ({ day }) => (
       <span className={day.refused > 0 ? 'font-medium text-danger' : ''}>{formatShort(day.refused)}</span>
     ),

@@ -38,7 +38,7 @@ export function DangerTab({ subscriber: { id, url, status } }: { subscriber: Sub
   return (
     <Section title="Disable or delete" className="border-danger">
       {(disable.error ?? remove.error) && <ProblemNotice error={disable.error ?? remove.error} />}
-      <div className="grid gap-5 sm:grid-cols-[1fr_max-content]">
+      <div className="grid gap-5 sm:grid-cols-[1fr_max-content] sm:items-center sm:[&_button]:w-full">
         <p className="max-w-prose">
           <strong className="font-medium">Disable.</strong> Nothing is sent, and new events are not kept for
           it. You can resume it. To keep its events, pause it instead.

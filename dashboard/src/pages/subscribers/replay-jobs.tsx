@@ -32,7 +32,7 @@ const columns: readonly Column<Job>[] = [
   {
     key: 'changed',
     header: 'Ended',
-    width: '10rem',
+    width: '11rem',
     cell: ({ status, updatedAt }) => (status === 'running' ? '–' : <Time value={updatedAt} />),
   },
 ]

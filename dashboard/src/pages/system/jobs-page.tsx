@@ -142,22 +142,23 @@ function JobTable({ jobs, loading, filtered, onMore, loadingMore }: JobTableProp
 }
 
 const columnsOf = (cancel: (job: Job) => void): readonly Column<Job>[] => [
-  { key: 'kind', header: 'Job', cell: ({ kind }) => kindText[kind] },
+  { key: 'kind', header: 'Job', width: '11rem', cell: ({ kind }) => kindText[kind] },
   {
     key: 'of',
     header: 'Of',
-    cell: ({ subscriberId }) =>
+    cell: ({ subscriberId, subscriberName }) =>
       subscriberId === null ? (
         'received events'
       ) : (
         <Link to={`/subscribers/${subscriberId}` as '/subscribers'} className="underline">
-          {subscriberId}
+          {subscriberName ?? subscriberId}
         </Link>
       ),
   },
   {
     key: 'progress',
     header: 'Progress',
+    width: '14rem',
     cell: ({ done, total, status }) => (
       <span className="flex items-center gap-2">
         {status === 'running' && (
@@ -170,7 +171,13 @@ const columnsOf = (cancel: (job: Job) => void): readonly Column<Job>[] => [
     ),
   },
   { key: 'status', header: 'State', width: '7rem', cell: ({ status }) => <Status value={status} /> },
-  { key: 'created', header: 'Begun', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { key: 'created', header: 'Started', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  {
+    key: 'ended',
+    header: 'Ended',
+    width: '11rem',
+    cell: ({ status, updatedAt }) => (status === 'running' ? '–' : <Time value={updatedAt} />),
+  },
   {
     key: 'actions',
     header: <span className="sr-only">Actions</span>,

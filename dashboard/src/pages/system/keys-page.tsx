@@ -126,7 +126,9 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
     header: 'Key',
     cell: ({ name, prefix }) => (
       <>
-        <span className="font-medium">{name}</span>{' '}
+        <span title={name} className="block truncate font-medium">
+          {name}
+        </span>
         <code className="font-mono text-sm text-soft">{prefix}…</code>
       </>
     ),
@@ -134,6 +136,7 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
   {
     key: 'scopes',
     header: 'Scopes',
+    width: '18rem',
     cell: ({ scopes }) => (
       <span className="flex flex-wrap gap-1 whitespace-normal">
         {scopes.map((scope) => (
@@ -144,21 +147,25 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
       </span>
     ),
   },
-  { key: 'used', header: 'Last use', width: '10.5rem', cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} /> },
+  { key: 'used', header: 'Last use', width: '9rem', cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} /> },
   {
     key: 'expires',
     header: 'Expires',
-    width: '11rem',
+    width: '10rem',
     cell: ({ expiresAt }) => <Time value={expiresAt} />,
   },
   {
     key: 'created',
     header: 'Created',
-    width: '18rem',
+    width: '10.5rem',
     cell: ({ createdAt, createdBy, createdByName }) => (
       <>
         <Time value={createdAt} />
-        {(createdByName ?? createdBy) && <span className="text-soft"> by {createdByName ?? createdBy}</span>}
+        {(createdByName ?? createdBy) && (
+          <span title={createdBy ?? undefined} className="block truncate text-sm text-soft">
+            by {createdByName ?? createdBy}
+          </span>
+        )}
       </>
     ),
   },

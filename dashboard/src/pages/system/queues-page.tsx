@@ -118,7 +118,10 @@ function Storage({ queues: { database, tables } }: { queues: Queues }) {
     <Section title="Database" description={parts.filter(Boolean).join('; ')} flush>
       <DataTable
         label="Tables"
-        columns={tableColumns}
+        // SQLite does not tell the sizes of its tables.
+        columns={tableColumns.filter(
+          ({ key }) => key !== 'bytes' || tables.some((one) => one.bytes !== null),
+        )}
         rows={tables.filter(({ rows }) => rows > 0)}
         rowKey={({ name }) => name}
         empty={<p className="p-4 text-soft">All tables are empty.</p>}

@@ -521,7 +521,7 @@ export interface Calls {
   /** Jobs that replay deliveries or reprocess events, newest first */
   'GET /jobs': {
     query?: { kind?: string | undefined; status?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
-    answer: { data: ({ id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
+    answer: { data: ({ id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string; subscriberName: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** The newest twenty bulk replays of a subscriber, newest first */
   'GET /subscribers/{id}/jobs': {
@@ -642,7 +642,7 @@ export interface Calls {
   /** Local users, in the order in which they were created */
   'GET /users': {
     query?: { limit?: number | string | undefined; page?: number | string | undefined; sort?: string | undefined; q?: string | undefined; role?: string | undefined; blocked?: boolean | string | undefined; provider?: string | undefined; lastSeenSince?: string | undefined; lastSeenUntil?: string | undefined }
-    answer: { data: ({ id: string; email: string | null; name: string | null; provider: string; providerId: string; role: string; createdAt: string; blockedAt: string | null; lastSeenAt: string | null })[]; pagination: { page: number; limit: number; total: number; totalPages: number; hasNext: boolean; estimated?: true } }
+    answer: { data: ({ id: string; email: string | null; name: string | null; provider: string; providerId: string; role: "user" | "admin"; createdAt: string; blockedAt: string | null; lastSeenAt: string | null })[]; pagination: { page: number; limit: number; total: number; totalPages: number; hasNext: boolean; estimated?: true } }
   }
   /** Products, filtered and sorted */
   'GET /products': {

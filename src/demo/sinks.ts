@@ -1,0 +1,21 @@
+import type { App } from '../http/app.ts'
+
+/** An address inside the service that answers each call with the same status. It reads nothing and changes nothing. */
+export interface Sink {
+  path: string
+  status: number
+}
+
+/** Declares sinks: what demo mode sends by itself stays on this machine. */
+export async function sinkRoutes(app: App, sinks: readonly Sink[]): Promise<void> {
+  await app.register(async (scope: App) => {
+    scope.removeAllContentTypeParsers()
+    scope.bodies.parse(scope, ['*'], (_request, bytes, done) => done(null, bytes))
+    for (const { path, status } of sinks)
+      scope.post(
+        path,
+        { config: { access: 'public', quiet: true }, schema: { hide: true } },
+        async (_request, reply) => reply.code(status).send(),
+      )
+  })
+}
