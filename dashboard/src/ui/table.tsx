@@ -267,7 +267,7 @@ function TableRow<Row>({
         <td
           key={key}
           className={classes(
-            'max-w-0 truncate px-4 py-2 align-middle max-md:flex max-md:max-w-none max-md:gap-2 max-md:px-0 max-md:py-0.5',
+            'max-w-0 truncate px-4 py-2 align-middle max-md:flex max-md:max-w-none max-md:gap-2 max-md:px-0 max-md:py-0.5 max-md:whitespace-normal',
             align === 'right' && 'text-right tabular-nums max-md:text-left',
             hideOnPhone && 'max-md:hidden',
           )}
@@ -277,7 +277,9 @@ function TableRow<Row>({
               {header}
             </span>
           )}
-          <div className="min-w-0 truncate">{cell(row)}</div>
+          <div className="min-w-0 max-md:max-h-48 max-md:overflow-hidden max-md:break-words md:truncate">
+            {cell(row)}
+          </div>
         </td>
       ))}
     </tr>

@@ -37,7 +37,7 @@ export function Figures({
       label: 'Deliveries out',
       to: '/deliveries',
       value: known ? deliveries.total.ok : undefined,
-      note: noteOf(deliveries.total.failed, 'failed attempts'),
+      note: noteOf(deliveries.total.failed, 'failed'),
       values: deliveries.ok,
     },
     {
@@ -51,7 +51,7 @@ export function Figures({
       label: 'Failing now',
       to: '/failures',
       value: failing,
-      note: noteOf(handlers.total.failed, 'failed runs of handlers'),
+      note: noteOf(handlers.total.failed, 'failed runs'),
       values: handlers.failed.map((count, index) => count + (deliveries.failed[index] ?? 0)),
       danger: (failing ?? 0) > 0,
     },
