@@ -1,5 +1,6 @@
 import { Menu as Base } from '@base-ui/react/menu'
 import { Check, ChevronDown } from 'lucide-react'
+import { useRef } from 'react'
 import { box, Field } from './fields.tsx'
 
 /** Several of a few values, in a menu that stays open while one chooses. */
@@ -16,6 +17,7 @@ export function ChoicesField({
   chosen: readonly string[]
   onChange: (chosen: string[]) => void
 }) {
+  const place = useRef<HTMLDivElement>(null)
   const text = chosen.length === 0 ? 'any' : chosen.join(', ')
   const toggle = (value: string, on: boolean): void =>
     onChange(values.filter((one) => (one === value ? on : chosen.includes(one))))
@@ -32,8 +34,10 @@ export function ChoicesField({
             <span className="truncate">{text}</span>
             <ChevronDown size={16} aria-hidden className="shrink-0" />
           </Base.Trigger>
-          <Base.Portal>
-            <Base.Positioner sideOffset={4} align="start" className="z-50">
+          {/* Within the landmark of the form. */}
+          <div ref={place} />
+          <Base.Portal container={place}>
+            <Base.Positioner positionMethod="fixed" sideOffset={4} align="start" className="z-50">
               <Base.Popup className="max-h-80 min-w-44 overflow-auto rounded-md border border-line bg-raised p-1 shadow-lg focus:outline-none">
                 {values.map((value) => (
                   <Base.CheckboxItem
