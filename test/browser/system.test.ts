@@ -231,7 +231,7 @@ describe('the pages of the system', () => {
     await page.getByRole('menuitem', { name: 'Change…' }).click()
     await page.getByLabel('Only what fails now, no warnings').check()
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText(/only what fails now/).waitFor()
+    await page.getByText(/Only what fails now\./).waitFor()
     await page.getByRole('button', { name: 'More about #alerts' }).click()
     await page.getByRole('menuitem', { name: 'Messages' }).click()
     await page.getByRole('dialog').getByText('the answer was 404').waitFor()
