@@ -70,7 +70,8 @@ export interface DataTableProps<Row> {
   isCurrent?: (row: Row) => boolean
 }
 
-const rowHeight = 45
+/** Of a row with one line: an estimate that is wrong has each new row measured and all rendered again while one scrolls. */
+const rowHeight = 41
 /** Below this number all rows are in the page, so that the browser's own search finds them. */
 const virtualFrom = 200
 
@@ -98,7 +99,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const virtualizer = useWindowVirtualizer({
     count: rows.length,
     estimateSize: () => rowHeight,
-    overscan: 12,
+    overscan: 6,
     scrollMargin: top,
     enabled: virtual,
     getItemKey: (index) => rowKey(rows[index]!),
