@@ -1,4 +1,3 @@
-import { useEffect, useRef } from 'react'
 import {
   Button,
   DataTable,
@@ -42,8 +41,8 @@ export function CursorTable(props: RowsProps) {
         loading={isPending}
         onMore={hasNextPage ? () => void fetchNextPage() : undefined}
         loadingMore={isFetchingNextPage}
+        endless
       />
-      {hasNextPage && <EndOfRows onSeen={() => void fetchNextPage()} reading={isFetchingNextPage} />}
       {rows.length > 0 && (
         <p role="status" className="text-sm text-soft">
           {formatNumber(rows.length)} {rows.length === 1 ? 'row' : 'rows'} shown
@@ -52,20 +51,6 @@ export function CursorTable(props: RowsProps) {
       )}
     </>
   )
-}
-
-/** Reads further rows before the end of the table comes into view. */
-function EndOfRows({ onSeen, reading }: { onSeen: () => void; reading: boolean }) {
-  const end = useRef<HTMLDivElement>(null)
-  useEffect(() => {
-    if (reading || !end.current) return
-    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && onSeen(), {
-      rootMargin: '800px',
-    })
-    observer.observe(end.current)
-    return () => observer.disconnect()
-  }, [reading, onSeen])
-  return <div ref={end} />
 }
 
 /** The rows of a list with numbered pages. */
@@ -105,7 +90,13 @@ function Rows({
   onChange,
   rows,
   ...more
-}: RowsProps & { rows: readonly Row[]; loading: boolean; onMore?: () => void; loadingMore?: boolean }) {
+}: RowsProps & {
+  rows: readonly Row[]
+  loading: boolean
+  onMore?: () => void
+  loadingMore?: boolean
+  endless?: boolean
+}) {
   const keyOf = (row: Row): string => String(row[list.key])
   const opened = search.row === undefined ? undefined : rows.find((row) => keyOf(row) === String(search.row))
   const filtered = Object.keys(filtersOf(search)).length > 0
