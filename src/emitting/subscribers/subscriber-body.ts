@@ -9,7 +9,7 @@ import {
   pointerPattern,
 } from './conditions.ts'
 import { eventTypesPattern } from '../events/event-types.ts'
-import type { SubscriberChange } from './subscribers.ts'
+import type { SubscriberChange } from './subscriber-settings.ts'
 
 /** Excludes U+0000 and lone surrogates, which databases cannot store; see listing/writing/fields.ts. */
 const Description = Type.String({ maxLength: 1000, pattern: '^[^\\u0000\\ud800-\\udfff]*$' })

@@ -1,20 +1,17 @@
 import { sql } from 'kysely'
 import { byService, type AuditOrigin, type RecordAudit } from '../../accounts/audit/audit.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import { newId } from '../../crypto/ids.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import { Problem } from '../../errors.ts'
 import { faultOfDestination } from '../../network/destination.ts'
 import type { Egress } from '../../network/egress.ts'
-import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import type { PageOfRows } from '../../paging/page.ts'
-import type { Database, Queryable, Tx } from '../../storage/database.ts'
-import type { SigningScheme, SubscribersTable, SubscriberStatus } from '../../storage/tables.ts'
+import type { Queryable, Tx } from '../../storage/database.ts'
+import type { SubscribersTable } from '../../storage/tables.ts'
 import { reaches, type Reach } from '../events/audience.ts'
-import { checkConditions, type Condition } from './conditions.ts'
-import { readCustomHeaders } from './custom-headers.ts'
-import { openHeaders, sealHeaders } from '../dispatch/destinations.ts'
-import { isInState, lastDayBegins, type SubscriberState } from './subscriber-state.ts'
+import { openHeaders } from '../dispatch/destinations.ts'
+import { listSubscribers, type SubscriberFilter, type SubscriberListParts } from './subscriber-list.ts'
+import { settingsColumns, type NewSubscriber, type SubscriberChange } from './subscriber-settings.ts'
 import { describeSubscriber, recordChange, subscriberTarget } from './subscriber-audit.ts'
 import { schemesOf, type ShownKeys, type SubscriberSecrets } from './secrets.ts'
 import {
@@ -25,61 +22,14 @@ import {
   statusColumns,
 } from './subscriber-rules.ts'
 
-/** Settings of a subscriber. `null` selects the default of the service. Times in milliseconds. */
-export interface SubscriberSettings {
-  url: string
-  description: string | null
-  eventTypes: readonly string[]
-  conditions: readonly Condition[] | null
-  retrySchedule: readonly number[] | null
-  timeout: number | null
-  rateLimit: number | null
-  concurrency: number | null
-  headers: Readonly<Record<string, string>> | null
-  ordered: boolean
-  signing: SigningScheme
-  httpSignature: boolean
-}
-
-/** Settings that only admins can change. */
-export interface Assignment {
-  owner: string | null
-  operational: boolean
-}
-
-export type Given<T> = { [K in keyof T]?: T[K] | undefined }
-export type NewSubscriber = Given<SubscriberSettings & Assignment> & {
-  url: string
-  /** A symmetric secret chosen by the caller. */
-  secret?: string | undefined
-  /** Default: a new one. */
-  id?: string
-}
-export type SubscriberChange = Given<SubscriberSettings & Assignment> & {
-  status?: SubscriberStatus | undefined
-}
-
-export interface SubscriberFilter {
-  /** `undefined`: of all; `null`: those without an owner. */
-  owner?: string | null | undefined
-  state?: SubscriberState | undefined
-  /** A part of the address, in any case. */
-  url?: string | undefined
-}
-
-export interface SubscribersParts {
-  database: Database
+export interface SubscribersParts extends SubscriberListParts {
   keyring: Keyring
   secrets: SubscriberSecrets
-  cursors: Cursors
-  clock: Clock
   record: RecordAudit
   /** The address checks for this owner; null for subscribers without an owner. */
   egressOf: (owner: string | null) => Egress
   /** Called in the transaction that disables a subscriber. */
   publishDisabled: (tx: Tx, row: SubscribersTable) => Promise<void>
-  /** Subscribers whose last attempts are not counted in the table yet. */
-  unwritten: () => readonly string[]
   /** Called after the commit of a change, so that this process applies it at once. */
   changed: (id: string) => void
 }
@@ -125,7 +75,7 @@ export class Subscribers {
       conditions: null,
       created_at: now,
       updated_at: now,
-      ...this.#columns(id, given, {}),
+      ...settingsColumns(this.#parts.keyring, id, given, {}),
       url: this.#checkUrl(given.url, owner),
       owner,
     }
@@ -157,34 +107,13 @@ export class Subscribers {
     return row
   }
 
-  /** Newest first. */
-  async list(
-    { owner, state, url }: SubscriberFilter,
+  /** Newest first. @throws Problem `invalid-cursor` */
+  list(
+    filter: SubscriberFilter,
     limit: number,
     cursor: string | undefined,
   ): Promise<PageOfRows<SubscribersTable>> {
-    const { database, cursors, clock, unwritten } = this.#parts
-    const scope: CursorScope = {
-      list: 'subscribers',
-      keys: [{ name: 'id', type: 'text' }],
-      query: {
-        ...(owner !== undefined && { owner }),
-        ...(state !== undefined && { state }),
-        ...(url !== undefined && { url }),
-      },
-    }
-    let query = database.readerAside
-      .selectFrom('subscribers')
-      .selectAll()
-      .$if(owner !== undefined, (all) => all.where('owner', owner === null ? 'is' : '=', owner!))
-      .orderBy('id', 'desc')
-      .limit(limit + 1)
-    if (state !== undefined)
-      query = query.where(isInState(state, { since: lastDayBegins(clock.now()), unwritten: unwritten() }))
-    if (url !== undefined)
-      query = query.where(sql<boolean>`lower(url) like ${`%${escapeLike(url.toLowerCase())}%`} escape '!'`)
-    if (cursor !== undefined) query = query.where('id', '<', cursors.decode(scope, cursor)[0] as string)
-    return cursors.page(scope, await query.execute(), limit, ({ id }) => [id])
+    return listSubscribers(this.#parts, filter, limit, cursor)
   }
 
   /**
@@ -208,7 +137,7 @@ export class Subscribers {
       const remaining = headersThatStay(before.url, url, stored)
       // Removes stored headers together with the origin that they were for.
       const headers = given.headers === undefined && remaining !== stored ? null : given.headers
-      const columns = this.#columns(id, { ...given, url, headers }, remaining)
+      const columns = settingsColumns(this.#parts.keyring, id, { ...given, url, headers }, remaining)
       const row = await this.#update(tx, id, { ...columns, ...statusColumns(before, given.status, reach) })
       checkAssignment(row)
       await recordChange(this.#parts.record, tx, { before, after: row }, origin)
@@ -319,49 +248,10 @@ export class Subscribers {
     return sql<number>`case when updated_at >= ${now} then updated_at + 1 else ${now} end`
   }
 
-  /** Validates the given settings and returns their columns. For the address see `#checkUrl`. */
-  #columns(
-    id: string,
-    given: SubscriberChange,
-    headersBefore: Readonly<Record<string, string>>,
-  ): Partial<SubscribersTable> {
-    const columns: Partial<SubscribersTable> = {}
-    if (given.url !== undefined) columns.url = given.url
-    if (given.description !== undefined) columns.description = given.description
-    if (given.eventTypes !== undefined) columns.event_types = JSON.stringify([...new Set(given.eventTypes)])
-    if (given.retrySchedule !== undefined)
-      columns.retry_schedule = given.retrySchedule && JSON.stringify(given.retrySchedule)
-    if (given.timeout !== undefined) columns.timeout_ms = given.timeout
-    if (given.rateLimit !== undefined) columns.rate_limit = given.rateLimit
-    if (given.concurrency !== undefined) columns.concurrency = given.concurrency
-    if (given.headers !== undefined)
-      columns.headers = sealHeaders(
-        this.#parts.keyring,
-        id,
-        readCustomHeaders(given.headers ?? {}, headersBefore),
-      )
-    if (given.ordered !== undefined) columns.ordered = given.ordered ? 1 : 0
-    if (given.signing !== undefined) columns.signing = given.signing
-    if (given.httpSignature !== undefined) columns.http_signature = given.httpSignature ? 1 : 0
-    if (given.conditions !== undefined) columns.conditions = writeConditions(given.conditions)
-    if (given.operational !== undefined) columns.operational = given.operational ? 1 : 0
-    return columns
-  }
-
   #checkUrl(url: string, owner: string | null): string {
     const fault = faultOfDestination(url, this.#parts.egressOf(owner))
     if (fault) throw new Problem('invalid-body', { detail: fault, pointer: '/url' })
     // Stored as given, unless it contains characters that must be encoded.
     return /^[!-~]+$/.test(url) ? url : new URL(url).href
   }
-}
-
-function escapeLike(text: string): string {
-  return text.replace(/[!%_]/g, '!$&')
-}
-
-function writeConditions(conditions: readonly Condition[] | null): string | null {
-  if (conditions === null || conditions.length === 0) return null
-  checkConditions(conditions)
-  return JSON.stringify(conditions)
 }

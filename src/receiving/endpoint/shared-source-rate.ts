@@ -29,9 +29,9 @@ type Answer = (taken: RateTaken) => void
 /** The part of the rate per second that one process reserves at most, so that ten statements a second suffice. */
 const reservedShare = 1 / 10
 /** Milliseconds for which a reservation is valid: an unused one must not add to a later burst. */
-const keptFor = 1_000
+const reservationLasts = 1_000
 /** Milliseconds without a request after one that was not granted in full. */
-const askEvery = 100
+const requestInterval = 100
 /** Milliseconds that a webhook waits for an answer; and for which the process counts alone after a time-out or failure. */
 const maxWait = 1_000
 const pause = 5_000
@@ -39,7 +39,7 @@ const pause = 5_000
 const mostWaiting = 10_000
 
 /** A period of time. It is over if the clock is set back. */
-class Stretch {
+class Period {
   #from = Infinity
   #until = -Infinity
 
@@ -67,18 +67,18 @@ export class SharedSourceRate {
   readonly #mostReserved: number
   /** Reserved events, and the period in which they are valid. */
   #reserved = 0
-  readonly #kept = new Stretch()
+  readonly #validity = new Period()
   /** Events that the next statement reserves. */
   #size = 1
   /** Milliseconds that all processes owe, by the last answer. */
   #owed = 0
   #owedAt = 0
   #waiting: Answer[] = []
-  #asking = false
+  #requesting = false
   /** Whether the request has taken longer than `maxWait`. */
   #isLate = false
-  readonly #spent = new Stretch()
-  readonly #away = new Stretch()
+  readonly #spent = new Period()
+  readonly #away = new Period()
 
   constructor(source: string, perSecond: number, parts: SharedSourceRateParts) {
     const { cost, credit } = chargeOf(perSecond)
@@ -93,13 +93,13 @@ export class SharedSourceRate {
 
   /** Takes one event at `now`, in milliseconds. Returns a promise, which does not reject, if none is reserved. */
   take(now: number): RateTaken | Promise<RateTaken> {
-    if (this.#reserved > 0 && !this.#kept.has(now)) {
+    if (this.#reserved > 0 && !this.#validity.has(now)) {
       this.#reserved = 0
       this.#size = Math.max(1, this.#size >> 1)
     }
     if (this.#reserved > 0) {
       this.#reserved -= 1
-      const short = this.#reserved * 2 < this.#size && !this.#asking
+      const short = this.#reserved * 2 < this.#size && !this.#requesting
       if (short && !this.#spent.has(now) && !this.#away.has(now)) void this.#request()
       return this.#allowed(now)
     }
@@ -108,7 +108,7 @@ export class SharedSourceRate {
     if (this.#spent.has(now)) return this.#refused(now)
     return new Promise((resolve) => {
       this.#waiting.push(resolve)
-      if (!this.#asking) void this.#request()
+      if (!this.#requesting) void this.#request()
     })
   }
 
@@ -131,7 +131,7 @@ export class SharedSourceRate {
   /** Reserves for the waiting events, and some more. */
   async #request(): Promise<void> {
     const { reserve, clock, onError } = this.#parts
-    this.#asking = true
+    this.#requesting = true
     // Events of the same turn share a request.
     await Promise.resolve()
     do {
@@ -152,16 +152,16 @@ export class SharedSourceRate {
         this.#isLate = false
       }
     } while (this.#waiting.length > 0)
-    this.#asking = false
+    this.#requesting = false
   }
 
   #grant({ granted, owed }: Reserved, wanted: number, now: number): void {
     this.#owed = owed
     this.#owedAt = now
     this.#reserved += granted
-    this.#kept.start(now, keptFor)
+    this.#validity.start(now, reservationLasts)
     if (granted === wanted) this.#size = Math.min(this.#size * 2, this.#mostReserved)
-    else this.#spent.start(now, Math.max(askEvery, owed + this.#cost - this.#credit))
+    else this.#spent.start(now, Math.max(requestInterval, owed + this.#cost - this.#credit))
     for (const answer of this.#waiting.splice(0, this.#reserved)) {
       this.#reserved -= 1
       answer(this.#allowed(now))
