@@ -1,6 +1,7 @@
 import { withStoredSecrets } from '../config/generated-secrets.ts'
 import { isSensitiveHeader } from '../telemetry/redaction.ts'
-import { secretAt, type Scheme } from '../receiving/schemes/scheme.ts'
+import { secretAt } from '../receiving/schemes/create-scheme.ts'
+import type { Scheme } from '../receiving/schemes/scheme.ts'
 import { readSources } from '../receiving/sources.ts'
 import { UsageFailure } from './command-failure.ts'
 import { inspectConfiguration } from '../diagnostics/configuration.ts'

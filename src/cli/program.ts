@@ -1,8 +1,6 @@
 import { Argument, Command, Option } from 'commander'
 import { version } from '../http/schemas/openapi.ts'
-import { scopes } from '../http/access/scopes.ts'
 import { exitCodes } from './command-failure.ts'
-import type { CreateOptions } from './keys.ts'
 import type { AuditExportOptions } from './audit.ts'
 import type { InitOptions } from './init/init.ts'
 import type { ImportFormat, ImportKind } from '../listing/importing/import-file.ts'
@@ -11,6 +9,7 @@ import type { ServeOptions } from './serve.ts'
 import type { Shell } from './completion.ts'
 import { clientCommands } from './client-commands.ts'
 import { webhookCommands } from './webhook-commands.ts'
+import { keyCommands, userCommands } from './account-commands.ts'
 
 /** Commands are loaded when they are called: starting the server does not pay for the others. */
 export function commandLine(): Command {
@@ -126,103 +125,6 @@ function configCommands(program: Command): void {
     .action(async () => (await import('./config.ts')).printConfig())
 }
 
-/** keys: of the API, and those that sign and seal */
-function keyCommands(program: Command): void {
-  const keys = program
-    .command('keys')
-    .description('API keys: shown once, stored as hashes; the keys that sign and seal')
-  keys
-    .command('create <name>')
-    .description('create a key and show it once')
-    .option(
-      '--scope <scope>',
-      'what the key permits, such as events:write or subscribers:*; several comma-separated or repeated',
-      (scope: string, before: string[] | undefined) => [...(before ?? []), scope],
-    )
-    .option('--role <role>', 'admin: everything, as --scope admin; user: only the scopes')
-    .option('--expires <when>', '12h, 90d, 4w or a date')
-    .addHelpText('after', `\nScopes:\n${describeScopes()}`)
-    .action(async (name: string, options: CreateOptions) =>
-      (await import('./keys.ts')).createKey(name, options),
-    )
-  keys
-    .command('list')
-    .description('show all keys, newest first')
-    .action(async () => (await import('./keys.ts')).listKeys())
-  keys
-    .command('revoke <id>')
-    .description('revoke a key; it is invalid immediately')
-    .action(async (id: string) => (await import('./keys.ts')).revokeKey(id))
-  keys
-    .command('reseal')
-    .description(
-      'seal all stored secrets again with the newest POSTERN_SECRET, so that older ones can be removed',
-    )
-    .addHelpText(
-      'after',
-      '\nSafe while the service runs, and safe to stop and run again. Exit code: 0 when nothing needs an older secret.',
-    )
-    .action(async () => (await import('./reseal.ts')).resealCommand())
-  keys
-    .command('rotate-signing')
-    .description(
-      'create the next key that signs access tokens; older keys are valid until their tokens have expired',
-    )
-    .option('--now', 'withdraw the older keys immediately, for example if one has leaked')
-    .addHelpText(
-      'after',
-      '\nThe service refuses tokens of a withdrawn key at once. Other verifiers take them until they fetch\n/.well-known/jwks.json again: within five minutes if they follow its Cache-Control.',
-    )
-    .action(async (options: { now?: boolean }) =>
-      (await import('./signing-keys.ts')).rotateSigningKey(options),
-    )
-}
-
-/** users: roles, data, sessions, issuers */
-function userCommands(program: Command): void {
-  const users = program.command('users').description('users, by id or provider:providerId')
-  users
-    .command('block <user>')
-    .description('block a user; sessions and tokens end immediately')
-    .action(async (user: string) => (await import('./users.ts')).setBlocked(user, true))
-  users
-    .command('unblock <user>')
-    .description('allow a blocked user to sign in again')
-    .action(async (user: string) => (await import('./users.ts')).setBlocked(user, false))
-  users
-    .command('role')
-    .argument('<user>')
-    .addArgument(new Argument('<role>').choices(['user', 'admin']))
-    .description('change the role of a user; sessions and tokens end immediately')
-    .action(async (user: string, role: 'user' | 'admin') => (await import('./users.ts')).setRole(user, role))
-  users
-    .command('export <user>')
-    .description('write all that is stored about a user, as JSON')
-    .action(async (user: string) => (await import('./users.ts')).exportUser(user))
-  users
-    .command('delete <user>')
-    .description('delete a user with identities, sessions, consents and tokens')
-    .action(async (user: string) => (await import('./users.ts')).deleteUser(user))
-  users
-    .command('sessions <user>')
-    .description('list the sessions of a user, in browsers and apps')
-    .action(async (user: string) => (await import('./users.ts')).listSessions(user))
-  users
-    .command('end-sessions <user> [session]')
-    .description('end all sessions of a user, or one of them')
-    .action(async (user: string, session?: string) => (await import('./users.ts')).endSessions(user, session))
-  users
-    .command('issuers')
-    .description('list the issuers to which the identities of each provider are bound')
-    .action(async () => (await import('./users.ts')).listIssuers())
-  users
-    .command('move-issuer <provider> <from> <to>')
-    .description('bind the identities of a provider to another issuer, after its server has moved')
-    .action(async (provider: string, from: string, to: string) =>
-      (await import('./users.ts')).moveIssuer(provider, from, to),
-    )
-}
-
 /** lists, import, audit */
 function dataCommands(program: Command): void {
   program
@@ -263,9 +165,4 @@ function describeExitCodes(): string {
   return Object.values(exitCodes)
     .map(({ code, meaning }) => `  ${String(code).padEnd(4)} ${meaning}`)
     .join('\n')
-}
-
-function describeScopes(): string {
-  const lines = Object.entries(scopes).map(([scope, meaning]) => `  ${scope.padEnd(18)} ${meaning}`)
-  return lines.join('\n')
 }

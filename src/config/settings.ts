@@ -1,5 +1,7 @@
 import { leastConnections } from '../storage/postgres/pool/connection-counts.ts'
+import * as readAddress from './address-readers.ts'
 import * as read from './readers.ts'
+import * as readSecret from './secret-readers.ts'
 import { readSpoolUrl } from './spool-url.ts'
 import { defaultRetrySchedule } from '../runtime/retry-schedule.ts'
 
@@ -47,14 +49,14 @@ export const settings = {
   }),
   baseUrl: setting({
     env: 'BASE_URL',
-    read: read.publicAddress,
+    read: readAddress.publicAddress,
     requiredInProduction: true,
     description:
       'The public address, such as `https://gate.example.com` or `https://example.com/gate`. Redirect URIs and links begin with it. A proxy must pass paths on unchanged. Production accepts `http` for a loopback address only, since cookies are not Secure without TLS. Demo mode accepts loopback addresses only. Default: `http://HOST:PORT`.',
   }),
   databaseUrl: setting({
     env: 'DATABASE_URL',
-    read: read.databaseUrl,
+    read: readAddress.databaseUrl,
     default: 'sqlite:data/postern.db',
     secret: true,
     description:
@@ -69,14 +71,14 @@ export const settings = {
   }),
   databaseSessionUrl: setting({
     env: 'DATABASE_SESSION_URL',
-    read: read.postgresUrl,
+    read: readAddress.postgresUrl,
     secret: true,
     description:
       'An address of the same PostgreSQL database that bypasses a pooler, for the few long-lived sessions of a process: listening, claiming, prefetching. With it, `DATABASE_URL` may be a pooler that changes sessions between transactions (PgBouncer: `pool_mode = transaction`). See [Poolers](../guides/operating/postgresql.md#poolers).',
   }),
   databaseReplicaUrl: setting({
     env: 'DATABASE_REPLICA_URL',
-    read: read.postgresUrl,
+    read: readAddress.postgresUrl,
     secret: true,
     description:
       '`postgres://…` of a standby of the database, for reading lists; see `DATABASE_REPLICA_MAX_AGE`. `/events`, sessions and API keys are always read on the primary. A process opens at most 8 connections to it.',
@@ -96,7 +98,7 @@ export const settings = {
   }),
   masterSecrets: setting({
     env: 'POSTERN_SECRET',
-    read: read.secrets(32),
+    read: readSecret.secrets(32),
     requiredInProduction: true,
     secret: true,
     description:
@@ -104,7 +106,7 @@ export const settings = {
   }),
   webhookSecrets: setting({
     env: 'WEBHOOK_SECRET',
-    read: read.secrets(1),
+    read: readSecret.secrets(1),
     requiredInProduction: true,
     secret: true,
     description:
@@ -112,14 +114,14 @@ export const settings = {
   }),
   adminApiKey: setting({
     env: 'ADMIN_API_KEY',
-    read: read.secret(16),
+    read: readSecret.secret(16),
     secret: true,
     description:
       'An API key with admin rights, for the first steps; 16 bytes or more, 20 to avoid a warning. Production refuses a key that is not random: fewer than 5 different characters (8 if it has 32 or more), one piece repeated four times or more, or a placeholder.',
   }),
   adminIdentities: setting({
     env: 'ADMIN_IDENTITIES',
-    read: read.identities,
+    read: readSecret.identities,
     default: '',
     demoDefault: 'demo:ada',
     description: '`provider:providerId`, comma-separated: identities with the admin role.',
@@ -139,28 +141,28 @@ export const settings = {
   }),
   emitAllowedNetworks: setting({
     env: 'EMIT_ALLOWED_NETWORKS',
-    read: read.networks,
+    read: readAddress.networks,
     default: '',
     description:
       'Private addresses or CIDR ranges that are allowed for subscribers without an owner, such as `10.1.0.0/16`, comma-separated. URLs with such an address may use http.',
   }),
   emitAllowedHosts: setting({
     env: 'EMIT_ALLOWED_HOSTS',
-    read: read.hosts,
+    read: readAddress.hosts,
     default: '',
     description:
       'Host names that are allowed for subscribers without an owner even if they resolve to private addresses, comma-separated; they may use http. `*.internal.example.com` matches all names below.',
   }),
   emitPorts: setting({
     env: 'EMIT_PORTS',
-    read: read.ports,
+    read: readAddress.ports,
     default: '80,443,1024-65535',
     description:
       'Allowed ports of subscribers: numbers and ranges, comma-separated. `ALLOW_PRIVATE_NETWORK` allows all ports.',
   }),
   emitProxy: setting({
     env: 'EMIT_PROXY',
-    read: read.proxy,
+    read: readAddress.proxy,
     secret: true,
     description:
       'An HTTP proxy for deliveries (CONNECT), such as `http://user:password@proxy.internal:3128`. The proxy resolves names; the service first checks those that it can resolve.',
@@ -222,7 +224,7 @@ export const settings = {
   }),
   trustedProxies: setting({
     env: 'TRUSTED_PROXIES',
-    read: read.networks,
+    read: readAddress.networks,
     default: '',
     description:
       'Addresses or CIDR ranges of reverse proxies whose X-Forwarded-For is trusted, comma-separated.',
@@ -236,7 +238,7 @@ export const settings = {
   }),
   corsOrigins: setting({
     env: 'CORS_ORIGINS',
-    read: read.origins,
+    read: readAddress.origins,
     default: '',
     description:
       'Origins whose pages may call this service from a browser and read its answers, comma-separated and exact, such as `https://app.example.com`. Default: none. Apps that sign in with PKCE do not need this for `POST /auth/token`.',
@@ -268,7 +270,7 @@ export const settings = {
   }),
   portalFrameOrigins: setting({
     env: 'PORTAL_FRAME_ORIGINS',
-    read: read.origins,
+    read: readAddress.origins,
     default: '',
     description:
       'Origins whose pages may show the portal in a frame, comma-separated and exact, such as `https://app.example.com`. Default: none. See [Embedding the portal](../guides/emitting.md#embedding-the-portal).',
@@ -357,28 +359,28 @@ export const settings = {
   }),
   auditExportUrl: setting({
     env: 'AUDIT_EXPORT_URL',
-    read: read.auditExport,
+    read: readSecret.auditExport,
     secret: true,
     description:
       'The address to which each entry of the audit log is forwarded, in order and at least once: `https://…` for a webhook, or `syslog+tls://host:6514` or `syslog+tcp://host:601` for syslog (RFC 5424). A webhook goes through `EMIT_PROXY`.',
   }),
   auditExportSecrets: setting({
     env: 'AUDIT_EXPORT_SECRET',
-    read: read.signingSecrets,
+    read: readSecret.signingSecrets,
     secret: true,
     description:
       'The secret that signs the webhook of `AUDIT_EXPORT_URL` (Standard Webhooks): `whsec_` and the base64 of 24 to 64 bytes. Comma-separated to rotate.',
   }),
   smtpUrl: setting({
     env: 'SMTP_URL',
-    read: read.smtpUrl,
+    read: readAddress.smtpUrl,
     secret: true,
     description:
       'The mail server for alerts: `smtp://user:password@mail.example.com:587`, or `smtps://…:465` for TLS from the start. With a password, TLS is required unless the server is on this machine. See [Alerts](../guides/operating/alerts.md).',
   }),
   mailFrom: setting({
     env: 'MAIL_FROM',
-    read: read.mailFrom,
+    read: readAddress.mailFrom,
     description: 'The sender of mail, such as `Postern <postern@example.com>`.',
   }),
   payloadRetention: setting({

@@ -10,8 +10,10 @@ import { healthRoutes, type HealthRouteParts } from './routes/health.ts'
 import { jobRoutes, type JobRouteParts } from './routes/jobs.ts'
 import { keyRoutes, type KeyRouteParts } from './routes/keys.ts'
 import { ownerRoutes, type OwnerRouteParts } from './routes/owners.ts'
-import { portalArea, portalRoutes, type PortalRouteParts } from './routes/portal.ts'
-import { subscriberRoutes, type SubscriberRouteParts } from './routes/subscribers.ts'
+import { portalArea, portalRoutes } from './routes/portal.ts'
+import type { PortalRouteParts } from './routes/portal-sessions.ts'
+import { subscriberRoutes } from './routes/subscribers.ts'
+import type { SubscriberRouteParts } from './routes/subscriber-view.ts'
 import { verificationRoutes } from './routes/verification.ts'
 
 export interface EmittingRouteParts

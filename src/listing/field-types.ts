@@ -2,12 +2,21 @@ import { Type, type TSchema } from 'typebox'
 import { parseExactly } from '../json/exact.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import type { CursorKey, KeyValue } from '../paging/cursor-values.ts'
-import { readDecimal } from '../paging/decimal.ts'
-import { canonicalTime, InvalidTime, restorePlus, showTime } from '../paging/time.ts'
-import { isStorableText } from '../storage/text.ts'
+import { restorePlus, showTime } from '../paging/time.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import { readTimeInForm, type TimeForm } from './stored-times.ts'
 import type { ValuePosition } from './value-position.ts'
+import {
+  readText,
+  readNumber,
+  readReal,
+  readInteger,
+  readBigint,
+  readNumeric,
+  readTime,
+  readMilliseconds,
+} from './field-readers.ts'
+import { showTimestamp } from './shown-timestamp.ts'
 
 /**
  * The type of a field. `time` is canonical text (paging/time.ts), `milliseconds` an integer since 1970. A double holds an `integer`
@@ -46,7 +55,8 @@ export interface TypeRules {
   schema(description: string): TSchema
 }
 
-const text = (description: string): TSchema => Type.String({ description })
+export const text = (description: string): TSchema => Type.String({ description })
+
 const castOnSqlite = (type: string) => ({ sqlite: (operand: string) => `cast(${operand} as ${type})` })
 
 export const fieldTypes: Record<FieldType, TypeRules> = {
@@ -148,10 +158,6 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
   },
 }
 
-function readText(text: string): ValuePosition {
-  return isStorableText(text) ? { at: text } : undefined
-}
-
 /** @throws RangeError for an integer that a double does not hold exactly. */
 function exactInteger(value: string | number): number {
   const number = Number(value)
@@ -166,68 +172,6 @@ function finiteOrNull(value: string | number): number | null {
   return Number.isFinite(number) ? number : null
 }
 
-function readNumber(text: string): ValuePosition {
-  const number = readDecimal(text)
-  if (number === undefined) return undefined
-  return Number.isFinite(number) ? { at: number } : { beyond: number > 0 ? 'above' : 'below' }
-}
-
-/** Rounds to four bytes: the 0.1 of a `real` column is not the 0.1 of a double. */
-function readReal(text: string): ValuePosition {
-  const position = readNumber(text)
-  if (!position || !('at' in position)) return position
-  const number = Math.fround(position.at as number)
-  return Number.isFinite(number) ? { at: number } : { beyond: number > 0 ? 'above' : 'below' }
-}
-
-function readInteger(text: string): ValuePosition {
-  const number = readDecimal(text)
-  if (number === undefined) return undefined
-  if (Math.abs(number) > Number.MAX_SAFE_INTEGER) return { beyond: number > 0 ? 'above' : 'below' }
-  return Number.isInteger(number) ? { at: number } : { between: [Math.floor(number), Math.ceil(number)] }
-}
-
-const [lowestBigint, highestBigint] = [-(2n ** 63n), 2n ** 63n - 1n]
-
-function readBigint(text: string): ValuePosition {
-  const digits = text.trim()
-  if (!/^[+-]?\d{1,400}$/.test(digits)) {
-    const position = readInteger(text)
-    if (position && 'at' in position) return { at: String(position.at) }
-    return position && 'between' in position
-      ? { between: [String(position.between[0]), String(position.between[1])] }
-      : position
-  }
-  const number = BigInt(digits.replace(/^\+/, ''))
-  if (number > highestBigint) return { beyond: 'above' }
-  if (number < lowestBigint) return { beyond: 'below' }
-  return { at: String(number) }
-}
-
-/** Keeps the text, so that no digit is lost. A number beyond the range of a double lies above or below all values. */
-function readNumeric(text: string): ValuePosition {
-  const position = readNumber(text)
-  if (!position || !('at' in position)) return position
-  return position.at === 0 || text.length > 400 ? position : { at: text.trim() }
-}
-
-function readTime(text: string, shape: (canonical: string) => KeyValue): ValuePosition {
-  try {
-    return { at: shape(canonicalTime(restorePlus(text))) }
-  } catch (error) {
-    if (error instanceof InvalidTime) return undefined
-    throw error
-  }
-}
-
-function readMilliseconds(text: string): ValuePosition {
-  const position = readTime(text, (canonical) => canonical)
-  if (!position || !('at' in position)) return position
-  const canonical = String(position.at)
-  const before = Date.parse(`${canonical.slice(0, 23)}Z`)
-  return canonical.endsWith('000Z') ? { at: before } : { between: [before, before + 1] }
-}
-
 /** Parses JSON and keeps every digit of its numbers. SQLite may store a text that is not JSON; it is shown as a JSON string. */
 function showJson(stored: string): unknown {
   try {
@@ -236,34 +180,4 @@ function showJson(stored: string): unknown {
     if (error instanceof SyntaxError) return stored
     throw error
   }
-}
-
-const utc = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(\.\d+)?\+00$/
-const zoned = /[+-]\d\d(?::?\d\d)?$/
-/** An offset with seconds, which PostgreSQL writes for local mean time, before a zone had a standard time. */
-const localMeanTime = /^(.+)([+-]\d\d:\d\d):(\d\d)$/
-
-/** ISO 8601 in UTC, with microseconds if there are any. A time without a zone, `infinity` and years BC are shown as PostgreSQL writes them. */
-function showTimestamp(stored: string): string {
-  const parts = utc.exec(stored)
-  if (parts) {
-    const [, day, time, fraction = '.'] = parts
-    return showTime(`${day}T${time}${fraction.padEnd(7, '0')}Z`)
-  }
-  try {
-    const local = localMeanTime.exec(stored)
-    if (local) return showTime(fromLocalMeanTime(local))
-    if (zoned.test(stored.slice(10))) return showTime(canonicalTime(stored))
-  } catch (error) {
-    if (!(error instanceof InvalidTime)) throw error
-  }
-  return stored.replace(/^(\d{4,6}-\d\d-\d\d) (?=\d\d:)/, '$1T')
-}
-
-/** The canonical text of a time whose offset has seconds. @throws InvalidTime outside the years 0001 to 9999. */
-function fromLocalMeanTime([, time = '', offset = '', seconds = '']: RegExpExecArray): string {
-  const canonical = canonicalTime(`${time}${offset}`)
-  const sign = offset.startsWith('-') ? 1 : -1
-  const moved = isoTime(Date.parse(`${canonical.slice(0, 19)}Z`) + sign * Number(seconds) * 1_000)
-  return canonicalTime(`${moved.slice(0, 19)}${canonical.slice(19)}`)
 }

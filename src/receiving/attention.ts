@@ -1,7 +1,8 @@
 import { countOf, mostOfAKind, type Attention } from '../http/attention.ts'
 import type { Database } from '../storage/database.ts'
 import type { PlanOf } from './handlers/plan.ts'
-import { secretsEnd, type Scheme } from './schemes/scheme.ts'
+import { secretsEnd } from './schemes/create-scheme.ts'
+import type { Scheme } from './schemes/scheme.ts'
 
 const day = 86_400_000
 /** Failed events that are examined, the latest. */

@@ -1,6 +1,5 @@
 import type { CompiledQuery, Kysely, QueryResult, Transaction as KyselyTransaction } from 'kysely'
 import type { Pool, PoolClient } from 'pg'
-import type { ClosingStatement } from './closing-statement.ts'
 import type { Moment } from './moment.ts'
 import type { RowsStatement, RowValue } from './postgres/driver/queries.ts'
 import type { SessionCheck } from './postgres/driver/session-client.ts'
@@ -8,9 +7,11 @@ import type { SharedSession } from './postgres/session/shared-session.ts'
 import type { SqliteConnection, WriteSession } from './sqlite/connection.ts'
 import type { Repeated } from './sqlite/writer-thread.ts'
 import type { Tables } from './tables.ts'
+import type { SharedTransactions, BeforeCommit } from './shared-transactions.ts'
 
 /** A transaction of the service's own tables. */
 export type Tx = KyselyTransaction<Tables>
+
 /** What a query can run on: the reader of the database, or a transaction. */
 export type Queryable = Kysely<Tables>
 
@@ -43,61 +44,6 @@ export interface TransactionOptions {
   /** Milliseconds from the first query; then the transaction is rolled back and its queries fail. Default 10,000. */
   timeLimit?: number
 }
-
-export interface ScopeOptions {
-  /** Whether the scope gets a transaction of its own. */
-  alone: boolean
-  /** Milliseconds from the first query until the scope is rolled back. */
-  timeLimit: number
-  /** A shorter limit for scopes that share a transaction, because others wait for their turns. */
-  turnLimit: number
-  /** Called when a limit ended the scope. `early` if the scope would have had more time alone. */
-  onTimeLimit: (early: boolean) => void
-  /**
-   * On PostgreSQL: the group with which the scope shares a limited number of connections. While few are free, a group that
-   * has a connection waits for groups that have none. Whether a scope will have a single statement is also predicted by group.
-   */
-  share: string
-  /** For a scope that is alone: called within its transaction, before its first statement. */
-  prepare?: (tx: Tx) => void | Promise<void>
-}
-
-/**
- * A unit of work in a savepoint of a transaction. It begins at its first query, so that slow work before that holds nothing. It
- * can be rolled back alone, and may be committed together with other scopes.
- */
-export interface SavepointScope<Note> {
-  readonly tx: Tx
-  /** Whether it ended by `release`: then only a failure of its commit undoes it. */
-  readonly released: boolean
-  /** Whether it waits for its turn while other scopes use the database. */
-  readonly isWaiting: boolean
-  /** Milliseconds that it has waited for its turn. */
-  readonly waited: number
-  /** Milliseconds since its first query. */
-  readonly took: number
-  /** Runs work that uses `tx`, so that waiting for a lock that this scope holds is an error instead of a deadlock. */
-  within<T>(work: () => T): T
-  /**
-   * Ends the scope; its work waits for the commit. `committed` rejects with SharedCommitFailed if a transaction that it
-   * shared failed, whichever scope caused that.
-   */
-  release(note: Note): Promise<{ committed: Promise<void> }>
-  /** Rolls the scope back. Safe to call at any time, also after `release` or a failure: then it does nothing. */
-  rollback(): Promise<void>
-}
-
-/** Transactions that scopes share. A scope that fails does not affect the others. */
-export interface SharedTransactions<Note> {
-  begin(options: ScopeOptions): SavepointScope<Note>
-}
-
-/**
- * Runs the last statements before a commit, for all scopes of the transaction, given the notes of their releases. Returns the
- * final statement if that is to be sent together with the commit.
- * @throws when the transaction must not commit.
- */
-export type BeforeCommit<Note> = (tx: Tx, notes: readonly Note[]) => Promise<ClosingStatement | undefined>
 
 /** Names of signals that wake workers. */
 export type Signal = 'event_queue' | 'deliveries' | 'jobs' | 'migrated'

@@ -16,17 +16,10 @@ import {
 import type { DeliveryDetail, DeliveryLog } from '../deliveries/delivery-log.ts'
 import type { Replay } from '../deliveries/replay.ts'
 import type { Subscribers } from '../subscribers/subscribers.ts'
-import {
-  AttemptView,
-  DeliveryView,
-  OwnedDeliveryView,
-  viewAttempt,
-  viewAttemptForOwner,
-  viewDelivery,
-  viewOwnedDelivery,
-} from '../views.ts'
+import { AttemptView, viewAttempt, viewAttemptForOwner } from '../views/attempt.ts'
+import { DeliveryView, OwnedDeliveryView, viewDelivery, viewOwnedDelivery } from '../views/delivery.ts'
 import { adminArea, type Area } from './area.ts'
-import { readSubscriberId } from './subscribers.ts'
+import { readSubscriberId } from './subscriber-view.ts'
 
 export interface DeliveryRouteParts {
   deliveryLog: DeliveryLog

@@ -6,7 +6,7 @@ import { hour, type Health } from '../subscribers/health.ts'
 import { byHour, summarize } from '../subscribers/health-summary.ts'
 import type { Subscribers } from '../subscribers/subscribers.ts'
 import type { Area } from './area.ts'
-import { readSubscriberId } from './subscribers.ts'
+import { readSubscriberId } from './subscriber-view.ts'
 
 export interface HealthRouteParts {
   health: Health

@@ -18,7 +18,7 @@ import type { JobsTable } from '../../storage/tables.ts'
 import type { Jobs } from '../deliveries/jobs.ts'
 import type { Subscribers } from '../subscribers/subscribers.ts'
 import type { Area } from './area.ts'
-import { readSubscriberId } from './subscribers.ts'
+import { readSubscriberId } from './subscriber-view.ts'
 
 export interface JobRouteParts {
   jobs: Jobs

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
-import { readSubscriberId } from './subscribers.ts'
+import { readSubscriberId } from './subscriber-view.ts'
 
 export interface KeyRouteParts {
   publishedKeysOf: (

@@ -1,66 +1,26 @@
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
-import { isId } from '../../crypto/ids.ts'
-import type { Keyring } from '../../crypto/keyring.ts'
-import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { limitParameter } from '../../paging/parameters.ts'
-import type { SubscribersTable } from '../../storage/tables.ts'
 import type { Reach } from '../events/audience.ts'
-import type { DisablingPolicy } from '../dispatch/disabling.ts'
-import { openHeaders } from '../dispatch/destinations.ts'
-import type { KeyDescription } from '../subscribers/secrets.ts'
-import { readSettings, Secret } from '../subscribers/subscriber-body.ts'
-import type { Health } from '../subscribers/health.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import { lastDays, readState, subscriberStates } from '../subscribers/subscriber-state.ts'
-import type { Subscribers } from '../subscribers/subscribers.ts'
-import type { TestEvents } from '../events/test-events.ts'
+import { readSettings } from '../subscribers/subscriber-body.ts'
+import { readState, subscriberStates } from '../subscribers/subscriber-state.ts'
 import type { Area } from './area.ts'
-import { KeyView, NewKeysView, SubscriberView, viewKey, viewSubscriber } from '../views.ts'
-
-export interface SubscriberRouteParts {
-  subscribers: Subscribers
-  testEvents: TestEvents
-  keysOf: (subscriberId: string) => Promise<KeyDescription[]>
-  keyring: Keyring
-  disabling: DisablingPolicy
-  health: Health
-  clock: Clock
-}
-
-const tags = ['subscribers']
-const params = Type.Object({ id: Type.String() })
-/** Seconds for which an old secret signs after a rotation. */
-const defaultOverlap = 86_400
-const longestOverlap = 30 * 86_400
-
-const KeysView = Type.Object(NewKeysView, { additionalProperties: false })
-const WithKeys = Type.Object(
-  { ...SubscriberView.properties, ...NewKeysView },
-  { additionalProperties: false },
-)
-const Registered = Type.Object(
-  {
-    ...WithKeys.properties,
-    testDeliveryId: Type.Optional(
-      Type.Integer({
-        description: 'The delivery of the test event, if it was requested: GET /deliveries/{id}',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
-const WithPublicKeys = Type.Object(
-  {
-    ...SubscriberView.properties,
-    publicKeys: Type.Array(Type.String({ description: 'whpk_…, newest first' })),
-    keys: Type.Array(KeyView, { description: 'The keys that sign now, newest first' }),
-  },
-  { additionalProperties: false },
-)
+import { SubscriberView, viewKey } from '../views/subscriber.ts'
+import {
+  type SubscriberRouteParts,
+  tags,
+  params,
+  WithKeys,
+  Registered,
+  WithPublicKeys,
+  view,
+  views,
+  readSubscriberId,
+} from './subscriber-view.ts'
+import { rotateSecretRoute } from './subscriber-secrets.ts'
 
 export function subscriberRoutes(app: App, parts: SubscriberRouteParts, area: Area): void {
   registerRoute(app, parts, area)
@@ -222,46 +182,6 @@ function removeRoute(app: App, { subscribers }: SubscriberRouteParts, { prefix, 
   )
 }
 
-function rotateSecretRoute(
-  app: App,
-  { subscribers }: SubscriberRouteParts,
-  { prefix, access, reach }: Area,
-): void {
-  const RotateBody = Type.Object(
-    {
-      overlapSeconds: Type.Optional(
-        Type.Number({
-          minimum: 0,
-          maximum: longestOverlap,
-          description: 'Seconds for which the old secret signs as well; default 24 hours',
-        }),
-      ),
-      secret: Secret,
-    },
-    { additionalProperties: false },
-  )
-  app.post(
-    `${prefix}/subscribers/:id/rotate-secret`,
-    {
-      config: { access: access.write, optionalBody: true },
-      schema: {
-        tags,
-        summary: 'Create a new secret, shown only once; both sign until the overlap ends',
-        params,
-        body: RotateBody,
-        response: { 200: KeysView },
-      },
-    },
-    async (request) => {
-      const { params, body } = request
-      const overlap = Math.round((body.overlapSeconds ?? defaultOverlap) * 1000)
-      const origin = auditOrigin(request)
-      const id = readSubscriberId(params.id)
-      return subscribers.rotate(id, reach(request), { overlap, secret: body.secret }, origin)
-    },
-  )
-}
-
 function testRoute(app: App, { testEvents }: SubscriberRouteParts, { prefix, access, reach }: Area): void {
   const TestView = Type.Object(
     {
@@ -291,32 +211,9 @@ function testRoute(app: App, { testEvents }: SubscriberRouteParts, { prefix, acc
   )
 }
 
-async function view(row: SubscribersTable, parts: SubscriberRouteParts): Promise<Shown> {
-  return (await views([row], parts))[0]!
-}
-
-type Shown = ReturnType<typeof viewSubscriber>
-
-async function views(
-  rows: readonly SubscribersTable[],
-  { keyring, disabling: policy, health, clock }: SubscriberRouteParts,
-): Promise<Shown[]> {
-  const ids = rows.map(({ id }) => id)
-  const days = await lastDays(health, ids, clock.now())
-  return rows.map((row) =>
-    viewSubscriber(row, { headers: openHeaders(keyring, row), policy, lastDay: days.get(row.id)! }),
-  )
-}
-
 /** Returns the owner whose subscribers are listed; see Subscribers.list. */
 function ownerAsked(reach: Reach, owner: string | undefined): string | null | undefined {
   if (reach !== 'all') return reach.owner
   // PostgreSQL refuses a NUL in a parameter. No owner contains one, so another character finds the same.
   return owner === '' ? null : owner?.replaceAll('\0', '\u{fffd}')
-}
-
-/** @throws Problem `not-found` if the text does not have the form of an id */
-export function readSubscriberId(text: string): string {
-  if (!isId(text)) throw new Problem('not-found', { detail: 'There is no such subscriber.' })
-  return text
 }

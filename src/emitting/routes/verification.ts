@@ -3,7 +3,7 @@ import type { App } from '../../http/app.ts'
 import type { Subscribers } from '../subscribers/subscribers.ts'
 import { receiversFor } from '../verification/receivers.ts'
 import type { Area } from './area.ts'
-import { readSubscriberId } from './subscribers.ts'
+import { readSubscriberId } from './subscriber-view.ts'
 
 const closed = { additionalProperties: false }
 const View = Type.Object(

@@ -1,91 +1,24 @@
 import { Type } from 'typebox'
-import { auditOrigin, type AuditOrigin, type RecordAudit } from '../../accounts/audit/audit.ts'
-import type { AuditAction } from '../../accounts/audit/audit-actions.ts'
-import { Problem } from '../../errors.ts'
+import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { JobView, viewJob } from '../../events/jobs/job.ts'
 import type { App } from '../../http/app.ts'
-import { DateTime, nullable, optionalText } from '../../http/schemas/schemas.ts'
-import type { Cursors, CursorScope } from '../../paging/cursor.ts'
+import { optionalText } from '../../http/schemas/schemas.ts'
+import type { CursorScope } from '../../paging/cursor.ts'
 import { readChoice, readText } from '../../paging/filter-parameters.ts'
 import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { limitParameter } from '../../paging/parameters.ts'
-import { readTimeParameter } from '../../paging/time-parameter.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
-import type { Database } from '../../storage/database.ts'
-import type { FailureGroupState } from '../../storage/tables.ts'
-import type { Reprocessing } from '../failed/reprocess.ts'
-import { Failed, viewFailed } from '../failed/routes.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
+import { viewFailed } from '../failed/routes.ts'
 import { listFailed } from '../failed/store.ts'
-import { groupStates, listGroups, mostCounted, readHours, readSample, type CountedGroup } from './store.ts'
+import { groupStates, listGroups, readHours, readSample } from './store.ts'
+import { type FailureRouteParts, tags, shown, Group, GroupDetail, Id, findGroup, viewGroup } from './view.ts'
+import { stateRoutes } from './state-routes.ts'
 
-export interface FailureRouteParts {
-  database: Database
-  clock: Clock
-  cursors: Cursors
-  record: RecordAudit
-  reprocessing: Reprocessing
-}
-
-const tags = ['events']
 const limits = { default: 20, max: 50 }
-const hour = 3_600_000
-/** Milliseconds of the counts in a list, and of those of one group. */
-const shown = { list: 24 * hour, one: 7 * 24 * hour }
+
 /** Events that one group shows. */
 const mostEvents = 10
-/** The longest time that a group can be snoozed. */
-const longestSnooze = 30 * 24 * hour
-
-const Group = Type.Object(
-  {
-    id: Type.String(),
-    handler: Type.String({ description: 'The id of the handler that failed, as in `GET /handlers`' }),
-    name: Type.String({ description: 'The name of the error, such as `TypeError`' }),
-    message: Type.String({
-      description:
-        'The first line of its message; `…` stands for numbers, ids and quoted texts, which differ between failures',
-    }),
-    frame: nullable(Type.String(), 'The function and file of the first stack frame of your own code'),
-    state: Type.Enum([...groupStates], {
-      description:
-        '`resolved`: none of its events has failed or is retried. `acknowledged`: until, after an hour without a failure, another event fails. `snoozed`: until `snoozedUntil`',
-    }),
-    snoozedUntil: nullable(DateTime),
-    stateBy: nullable(Type.String(), 'Who acknowledged or snoozed it, as in the audit log'),
-    stateAt: nullable(DateTime),
-    firstAt: DateTime,
-    lastAt: DateTime,
-    count: Type.Integer({ description: 'Failed attempts in all time, within two seconds' }),
-    failed: Type.Integer({
-      description: `Its events that failed after their last attempt; ${mostCounted} stands for that many or more`,
-    }),
-    retrying: Type.Integer({
-      description: 'Its events that wait for another attempt, counted in the same way',
-    }),
-    hours: Type.Array(Type.Object({ at: DateTime, count: Type.Integer() }), {
-      description:
-        'Failed attempts by hour: of a day in lists, of a week for one group. Hours without any are left out',
-    }),
-  },
-  { additionalProperties: false },
-)
-
-const GroupDetail = Type.Object(
-  {
-    ...Group.properties,
-    error: nullable(Type.String(), 'The last error of its newest event, with the stack'),
-    errorAt: nullable(DateTime),
-    errorEvent: nullable(Type.Integer(), 'The number of that event'),
-    events: Type.Array(Failed, {
-      description: `Its newest events that have failed or are retried; \`GET /events/failed?group=\` has all`,
-    }),
-  },
-  { additionalProperties: false },
-)
-
-const Id = Type.Object({ id: Type.String() })
 
 /** Shows failures in groups, and lets people handle a group as one. */
 export function failureRoutes(app: App, parts: FailureRouteParts): void {
@@ -165,64 +98,6 @@ function detailRoute(app: App, parts: FailureRouteParts): void {
   )
 }
 
-function stateRoutes(app: App, parts: FailureRouteParts): void {
-  const declare = (name: string, summary: string, state: FailureGroupState, action: AuditAction): void => {
-    app.post(
-      `/failures/:id/${name}`,
-      {
-        config: { access: { scope: 'webhooks:write' }, optionalBody: true },
-        schema: {
-          tags,
-          summary,
-          params: Id,
-          body: Type.Object({}, { additionalProperties: false }),
-          response: { 200: Group },
-        },
-      },
-      async (request) =>
-        setState(parts, request.params.id, { state, until: null, action }, auditOrigin(request)),
-    )
-  }
-  declare(
-    'acknowledge',
-    'Acknowledge a group of failures: somebody takes care of it',
-    'acknowledged',
-    'failure.acknowledged',
-  )
-  declare('reopen', 'End the acknowledgement or snooze of a group of failures', 'open', 'failure.reopened')
-  snoozeRoute(app, parts)
-}
-
-function snoozeRoute(app: App, parts: FailureRouteParts): void {
-  app.post(
-    '/failures/:id/snooze',
-    {
-      config: { access: { scope: 'webhooks:write' } },
-      schema: {
-        tags,
-        summary: 'Snooze a group of failures until a time, 30 days from now at most',
-        params: Id,
-        body: Type.Object(
-          { until: Type.String({ description: 'ISO 8601' }) },
-          { additionalProperties: false },
-        ),
-        response: { 200: Group },
-      },
-    },
-    async (request, reply) => {
-      const until = readTimeParameter(request.body.until, 'until')
-      const now = parts.clock.now()
-      if (until <= now || until > now + longestSnooze)
-        throw new Problem('invalid-body', {
-          pointer: '/until',
-          detail: 'The time is not in the next 30 days.',
-        })
-      const change = { state: 'snoozed', until, action: 'failure.snoozed' } as const
-      return reply.send(await setState(parts, request.params.id, change, auditOrigin(request)))
-    },
-  )
-}
-
 function rerunRoute(app: App, parts: FailureRouteParts): void {
   app.post(
     '/failures/:id/rerun',
@@ -245,59 +120,4 @@ function rerunRoute(app: App, parts: FailureRouteParts): void {
       return reply.code(202).send(viewJob(job))
     },
   )
-}
-
-interface StateChange {
-  state: FailureGroupState
-  until: number | null
-  action: AuditAction
-}
-
-async function setState(
-  parts: FailureRouteParts,
-  id: string,
-  { state, until, action }: StateChange,
-  origin: AuditOrigin,
-) {
-  const { database, clock, record } = parts
-  await database.transaction(async (tx) => {
-    const changed = await tx
-      .updateTable('failure_groups')
-      .set({ state, snoozed_until: until, state_by: origin.actor ?? null, state_at: clock.now() })
-      .where('id', '=', id)
-      .executeTakeFirst()
-    if (changed.numUpdatedRows === 0n) throw notFound()
-    await record(tx, { action, target: `failure:${id}`, ...origin })
-  })
-  const hours = await readHours(database.readerAside, [id], clock.now() - shown.list)
-  return viewGroup(await findGroup(parts, id), hours.get(id))
-}
-
-async function findGroup({ database, clock }: FailureRouteParts, id: string): Promise<CountedGroup> {
-  const [row] = await listGroups(database.readerAside, { id }, clock.now(), { limit: 1 })
-  if (!row) throw notFound()
-  return row
-}
-
-const notFound = (): Problem =>
-  new Problem('not-found', { detail: 'There is no such group of failures, or it was deleted.' })
-
-function viewGroup(row: CountedGroup, hours: readonly { at: number; count: number }[] = []) {
-  return {
-    id: row.id,
-    handler: row.handler,
-    name: row.name,
-    message: row.message,
-    frame: row.frame,
-    state: row.state,
-    snoozedUntil: row.state === 'snoozed' ? isoTimeOrNull(row.snoozed_until) : null,
-    stateBy: row.state_by,
-    stateAt: isoTimeOrNull(row.state_at),
-    firstAt: isoTime(row.first_at),
-    lastAt: isoTime(row.last_at),
-    count: row.count,
-    failed: row.failed,
-    retrying: row.retrying,
-    hours: hours.map(({ at, count }) => ({ at: isoTime(at), count })),
-  }
 }

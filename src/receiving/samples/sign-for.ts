@@ -1,4 +1,5 @@
-import { secretAt, type Scheme } from '../schemes/scheme.ts'
+import { secretAt } from '../schemes/create-scheme.ts'
+import type { Scheme } from '../schemes/scheme.ts'
 import { samples } from './index.ts'
 import type { SampleRequest, SignedSample, SignSample } from './sample.ts'
 

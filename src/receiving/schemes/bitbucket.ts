@@ -1,6 +1,7 @@
 import { bodyDigest, fromObject, headerOf, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
-import { createScheme, type Scheme, type SourceOptions } from './scheme.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Scheme, SourceOptions } from './scheme.ts'
 import { idBy, type UnsignedIdOptions } from './unsigned-id.ts'
 
 /**

@@ -1,15 +1,8 @@
 import { createHash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
-import {
-  malformed,
-  type Accepted,
-  type Delivery,
-  type Rejected,
-  type Reply,
-  type VerificationResult,
-  type Verify,
-} from './scheme.ts'
+import { malformed } from './results.ts'
+import type { Accepted, Delivery, Rejected, Reply, VerificationResult, Verify } from './scheme.ts'
 
 /** The most UTF-16 units of an event's id and of its type. */
 const longest = 256

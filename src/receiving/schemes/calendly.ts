@@ -1,6 +1,7 @@
 import { bodyDigest, fromObject, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
-import { createScheme, type Scheme, type TimedOptions } from './scheme.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Scheme, TimedOptions } from './scheme.ts'
 
 /**
  * Calendly: `Calendly-Webhook-Signature: t=<seconds>,v1=<hex>`, HMAC-SHA256 over `t.body` with the subscription's signing

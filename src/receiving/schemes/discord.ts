@@ -1,17 +1,9 @@
 import { bodyDigest, headerOf, identify, readObject, textOf, valueAt } from './body.ts'
 import { decodeDigest } from './digest.ts'
 import { ed25519Key, isSignedBy } from './ed25519.ts'
-import {
-  answerEmpty,
-  answerJson,
-  createScheme,
-  refuse,
-  type Check,
-  type Reply,
-  type Scheme,
-  type TimedOptions,
-  type VerificationResult,
-} from './scheme.ts'
+import { answerEmpty, answerJson, refuse } from './results.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Check, Reply, Scheme, TimedOptions, VerificationResult } from './scheme.ts'
 import { defaultTolerance, checkTime, shownAt } from './timestamp.ts'
 
 const noContent: Reply = { status: 204, body: '' }

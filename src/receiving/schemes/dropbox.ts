@@ -1,6 +1,8 @@
 import { bodyDigest, fromObject, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
-import { answerText, createScheme, malformed, type Scheme, type SourceOptions } from './scheme.ts'
+import { answerText, malformed } from './results.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Scheme, SourceOptions } from './scheme.ts'
 
 /**
  * Dropbox: `X-Dropbox-Signature`, hex HMAC-SHA256 over the body with the app secret. Its GET with `challenge` is answered.

@@ -1,6 +1,7 @@
 import { form, hasMediaType, identify, json, kindAndAction, readForm, readObject } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
-import { createScheme, type Scheme, type SourceOptions } from './scheme.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Scheme, SourceOptions } from './scheme.ts'
 import { idBy, type UnsignedIdOptions } from './unsigned-id.ts'
 
 /**

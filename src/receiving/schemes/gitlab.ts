@@ -1,6 +1,8 @@
 import { equalBytes } from '../../crypto/constant-time.ts'
 import { bodyDigest, fromObject, headerOf, identify, kindAndAction, valueAt } from './body.ts'
-import { createScheme, refuse, type Check, type Scheme, type TimedOptions } from './scheme.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Check, Scheme, TimedOptions } from './scheme.ts'
+import { refuse } from './results.ts'
 import { standardCheck } from './standard-webhooks.ts'
 import { idBy, type UnsignedIdOptions } from './unsigned-id.ts'
 

@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { headerOf } from './body.ts'
 import { HmacKey, type HmacAlgorithm } from '../../crypto/hmac.ts'
 import { decodeDigest, findEqual, type Encoding } from './digest.ts'
-import { refuse, type Check, type Delivery, type Rejected } from './scheme.ts'
+import { refuse } from './results.ts'
+import type { Check, Delivery, Rejected } from './scheme.ts'
 import { defaultTolerance, checkTime, shownAt, type TimeUnit } from './timestamp.ts'
 
 /** The names in a signature header of pairs, such as `t=1700000000,v1=…,v1=…`. */

@@ -2,7 +2,9 @@ import { bodyDigest, headerOf, identify, readJson, textOf, valueAt } from './bod
 import { hmacCheck, type Pairs } from './hmac-check.ts'
 import type { HmacAlgorithm } from '../../crypto/hmac.ts'
 import type { Encoding } from './digest.ts'
-import { createScheme, malformed, type Delivery, type Scheme, type TimedOptions } from './scheme.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Delivery, Scheme, TimedOptions } from './scheme.ts'
+import { malformed } from './results.ts'
 import type { TimeUnit } from './timestamp.ts'
 
 /** The place of a text: a header, or a path in the JSON body such as `data.id`. */

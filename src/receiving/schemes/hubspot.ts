@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto'
 import { identify, isObject, readJson } from './body.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { decodeDigest, findEqual } from './digest.ts'
-import { createScheme, malformed, refuse, type Check, type Scheme, type TimedOptions } from './scheme.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Check, Scheme, TimedOptions } from './scheme.ts'
+import { malformed, refuse } from './results.ts'
 import { defaultTolerance, checkTime, shownAt } from './timestamp.ts'
 
 export interface HubspotOptions extends TimedOptions {

@@ -1,6 +1,8 @@
 import { fromObject, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
-import { answerEmpty, createScheme, type Scheme, type SourceOptions } from './scheme.ts'
+import { answerEmpty } from './results.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Scheme, SourceOptions } from './scheme.ts'
 
 /**
  * Intercom: `X-Hub-Signature: sha1=<hex>`, HMAC-SHA1 over the body with the app's client secret. The id is that of the

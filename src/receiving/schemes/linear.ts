@@ -1,6 +1,7 @@
 import { bodyDigest, fromObject, headerOf, identify, kindAndAction } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
-import { createScheme, type Scheme, type TimedOptions } from './scheme.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Scheme, TimedOptions } from './scheme.ts'
 import { defaultTolerance, checkTime } from './timestamp.ts'
 
 /**

@@ -1,7 +1,9 @@
 import { bodyDigest, form, hasMediaType, identify, isObject, json, readForm, readObject } from './body.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { decodeDigest, findEqual } from './digest.ts'
-import { createScheme, refuse, type Check, type Delivery, type Scheme, type TimedOptions } from './scheme.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Check, Delivery, Scheme, TimedOptions } from './scheme.ts'
+import { refuse } from './results.ts'
 import { checkTime, shownAt } from './timestamp.ts'
 
 /**

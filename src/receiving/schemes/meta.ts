@@ -1,7 +1,9 @@
 import { equalBytes } from '../../crypto/constant-time.ts'
 import { bodyDigest, fromObject, identify, isObject } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
-import { answerText, createScheme, refuse, type Scheme, type SourceOptions } from './scheme.ts'
+import { answerText, refuse } from './results.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Scheme, SourceOptions } from './scheme.ts'
 
 export interface MetaOptions extends SourceOptions {
   /** The verify token that was registered with the address. Without it, Meta's GET is refused. */

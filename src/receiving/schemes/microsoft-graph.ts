@@ -1,6 +1,8 @@
 import { equalBytes } from '../../crypto/constant-time.ts'
 import { bodyDigest, fromObject, identify, isObject, readObject } from './body.ts'
-import { answerText, createScheme, refuse, type Check, type Scheme, type SourceOptions } from './scheme.ts'
+import { answerText, refuse } from './results.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Check, Scheme, SourceOptions } from './scheme.ts'
 
 /**
  * Change notifications of Microsoft Graph, with the subscription's `clientState` as the secret. Graph signs nothing; it

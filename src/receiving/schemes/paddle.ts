@@ -1,6 +1,7 @@
 import { fromObject, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
-import { createScheme, type Scheme, type TimedOptions } from './scheme.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Scheme, TimedOptions } from './scheme.ts'
 
 /**
  * Paddle Billing: `Paddle-Signature: ts=<seconds>;h1=<hex>[;h1=…]`, HMAC-SHA256 over `ts:body` with the destination's

@@ -1,7 +1,9 @@
 import { createPublicKey, verify, type KeyObject } from 'node:crypto'
 import { bodyDigest, headerOf, identify, readJson } from './body.ts'
 import { decodeDigest } from './digest.ts'
-import { createScheme, malformed, refuse, type Check, type Scheme, type TimedOptions } from './scheme.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Check, Scheme, TimedOptions } from './scheme.ts'
+import { malformed, refuse } from './results.ts'
 import { defaultTolerance, checkTime, shownAt } from './timestamp.ts'
 
 /**

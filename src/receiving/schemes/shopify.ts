@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { bodyDigest, fromObject, headerOf, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
-import { createScheme, type Scheme, type SourceOptions } from './scheme.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Scheme, SourceOptions } from './scheme.ts'
 import { idBy, type UnsignedIdOptions } from './unsigned-id.ts'
 
 /** Only Shopify's Events have this header. */

@@ -1,14 +1,8 @@
 import { bodyDigest, form, hasMediaType, identify, json, readForm, readObject } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
-import {
-  answerEmpty,
-  answerText,
-  createScheme,
-  type Reply,
-  type Scheme,
-  type TimedOptions,
-  type VerificationResult,
-} from './scheme.ts'
+import { answerEmpty, answerText } from './results.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Reply, Scheme, TimedOptions, VerificationResult } from './scheme.ts'
 
 /** Slack shows the response's body to users, and treats unknown bodies as failures. */
 const nothing: Reply = { status: 200, body: '' }

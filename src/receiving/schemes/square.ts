@@ -1,6 +1,7 @@
 import { fromObject, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
-import { createScheme, type Scheme, type SourceOptions } from './scheme.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Scheme, SourceOptions } from './scheme.ts'
 
 export interface AddressedOptions extends SourceOptions {
   /** The address as the sender knows it. Default BASE_URL and the path. */

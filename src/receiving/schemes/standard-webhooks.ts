@@ -4,7 +4,9 @@ import { fromObject, headerOf, identify } from './body.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { decodeDigest, findEqual } from './digest.ts'
 import { ed25519Key, isSignedBy } from './ed25519.ts'
-import { createScheme, refuse, type Check, type Scheme, type TimedOptions } from './scheme.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Check, Scheme, TimedOptions } from './scheme.ts'
+import { refuse } from './results.ts'
 import { defaultTolerance, checkTime, shownAt } from './timestamp.ts'
 
 /**

@@ -1,6 +1,7 @@
 import { fromObject, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
-import { createScheme, type Scheme, type TimedOptions } from './scheme.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Scheme, TimedOptions } from './scheme.ts'
 import type { StripeEvent } from './stripe-event.ts'
 
 /**

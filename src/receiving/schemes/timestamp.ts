@@ -1,4 +1,5 @@
-import { refuse, type Rejected, type Shown } from './scheme.ts'
+import { refuse } from './results.ts'
+import type { Rejected, Shown } from './scheme.ts'
 
 /** Seconds by which a signed time may differ from ours, in either direction, by default. */
 export const defaultTolerance = 300

@@ -3,15 +3,9 @@ import { equalBytes } from '../../crypto/constant-time.ts'
 import { bodyDigest, form, hasMediaType, headerOf, identify, json, readForm, readObject } from './body.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { decodeDigest, findEqual } from './digest.ts'
-import {
-  createScheme,
-  refuse,
-  type Check,
-  type Delivery,
-  type Reply,
-  type Scheme,
-  type VerificationResult,
-} from './scheme.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Check, Delivery, Reply, Scheme, VerificationResult } from './scheme.ts'
+import { refuse } from './results.ts'
 import type { AddressedOptions } from './square.ts'
 
 /** An answer without instructions: Twilio reads the answer to a message or a call, and reports anything but TwiML. */

@@ -1,6 +1,7 @@
 import { fromObject, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
-import { createScheme, type Scheme, type SourceOptions } from './scheme.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Scheme, SourceOptions } from './scheme.ts'
 
 /**
  * Typeform: `Typeform-Signature: sha256=<base64>`, HMAC-SHA256 over the body. The id is `event_id`, the type `event_type`,

@@ -1,6 +1,8 @@
 import { bodyDigest, fromObject, headerOf, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
-import { answerEmpty, createScheme, type Scheme, type SourceOptions } from './scheme.ts'
+import { answerEmpty } from './results.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Scheme, SourceOptions } from './scheme.ts'
 import { idBy, type UnsignedIdOptions } from './unsigned-id.ts'
 
 /** The ping of a new webhook, unsigned. A response other than 200 disables the webhook. */

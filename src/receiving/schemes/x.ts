@@ -1,7 +1,9 @@
 import { bodyDigest, fromObject, identify, valueAt } from './body.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { hmacCheck } from './hmac-check.ts'
-import { answerJson, createScheme, malformed, type Scheme, type SourceOptions } from './scheme.ts'
+import { answerJson, malformed } from './results.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Scheme, SourceOptions } from './scheme.ts'
 
 /**
  * The characters of a token. Anybody can request its HMAC, under the secret that also signs events: if a token could be a JSON

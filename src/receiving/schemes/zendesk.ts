@@ -1,6 +1,7 @@
 import { bodyDigest, form, headerOf, identify, json, readObject } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
-import { createScheme, type Scheme, type TimedOptions } from './scheme.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Scheme, TimedOptions } from './scheme.ts'
 
 /**
  * Zendesk: `X-Zendesk-Webhook-Signature`, HMAC-SHA256 in base64 over `X-Zendesk-Webhook-Signature-Timestamp` (ISO 8601) and

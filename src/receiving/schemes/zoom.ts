@@ -1,7 +1,9 @@
 import { bodyDigest, identify, readObject, valueAt } from './body.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { hmacCheck } from './hmac-check.ts'
-import { answerJson, createScheme, type Scheme, type TimedOptions } from './scheme.ts'
+import { answerJson } from './results.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Scheme, TimedOptions } from './scheme.ts'
 
 /**
  * Zoom: `x-zm-signature: v0=<hex>`, HMAC-SHA256 over `v0:<x-zm-request-timestamp>:<body>` with the app's secret token.

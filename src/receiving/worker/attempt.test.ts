@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { SavepointScope } from '../../storage/database.ts'
+import type { SavepointScope } from '../../storage/shared-transactions.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { attempt, type AttemptParts } from './attempt.ts'
 import { HandlerTimeout, WaitedForTransaction } from './interruptions.ts'

@@ -1,5 +1,6 @@
 import type { Clock } from '../../runtime/clock.ts'
-import type { SharedTransactions, SavepointScope, Tx } from '../../storage/database.ts'
+import type { SharedTransactions, SavepointScope } from '../../storage/shared-transactions.ts'
+import type { Tx } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { EmittedEvent, HandlerLog } from '../config.ts'
 import { ContextOfHandler } from './handler-context.ts'

@@ -1,6 +1,7 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
 import type { Scheduler } from '../../runtime/clock.ts'
-import type { SavepointScope, ScopeOptions, Tx } from '../database.ts'
+import type { SavepointScope, ScopeOptions } from '../shared-transactions.ts'
+import type { Tx } from '../database.ts'
 import { insideTransaction } from '../inside-transaction.ts'
 import { transactionOver, type Engine } from '../query-runner.ts'
 import { refuseTransactionControl } from '../statement-kinds.ts'

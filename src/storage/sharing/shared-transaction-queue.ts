@@ -1,6 +1,11 @@
 import type { CompiledQuery } from 'kysely'
 import type { Scheduler } from '../../runtime/clock.ts'
-import type { BeforeCommit, SavepointScope, ScopeOptions, SharedTransactions } from '../database.ts'
+import type {
+  BeforeCommit,
+  SavepointScope,
+  ScopeOptions,
+  SharedTransactions,
+} from '../shared-transactions.ts'
 import { transactionOver, type Engine } from '../query-runner.ts'
 import { TransactionOver } from '../transaction-over.ts'
 import type { Participant } from './participant.ts'

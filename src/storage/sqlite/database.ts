@@ -2,15 +2,8 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { systemClock } from '../../runtime/clock.ts'
-import type {
-  BeforeCommit,
-  RunLast,
-  Signal,
-  SqliteDatabase,
-  TransactionOptions,
-  Tx,
-  WritePriority,
-} from '../database.ts'
+import type { BeforeCommit } from '../shared-transactions.ts'
+import type { RunLast, Signal, SqliteDatabase, TransactionOptions, Tx, WritePriority } from '../database.ts'
 import { kyselyOver } from '../query-runner.ts'
 import { LocalSignals } from '../signals.ts'
 import { StorageUnavailable } from '../unavailable.ts'

@@ -1,4 +1,5 @@
-import type { Database, BeforeCommit, SharedTransactions } from '../../../src/storage/database.ts'
+import type { Database } from '../../../src/storage/database.ts'
+import type { BeforeCommit, SharedTransactions } from '../../../src/storage/shared-transactions.ts'
 import type { IncomingEvent } from '../../../src/receiving/queue/incoming.ts'
 import type { EventQueue, ProcessedMarker } from '../../../src/receiving/queue/store.ts'
 import type { LocalSignals } from '../../../src/storage/signals.ts'

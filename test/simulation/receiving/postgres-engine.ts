@@ -10,12 +10,12 @@ import { translateError } from '../../../src/storage/unavailable.ts'
 import type { SqliteConnection } from '../../../src/storage/sqlite/connection.ts'
 import type {
   PostgresDatabase,
-  BeforeCommit,
   Signal,
   SqliteDatabase,
   TransactionOptions,
   Tx,
 } from '../../../src/storage/database.ts'
+import type { BeforeCommit } from '../../../src/storage/shared-transactions.ts'
 import { advance } from '../../../src/receiving/queue/advance.ts'
 import type { IncomingEvent } from '../../../src/receiving/queue/incoming.ts'
 import { orderKeysOf } from '../../../src/receiving/queue/order-keys.ts'

@@ -8,12 +8,12 @@ import { StorageUnavailable } from '../../../src/storage/unavailable.ts'
 import type { SqliteConnection, SqlValue } from '../../../src/storage/sqlite/connection.ts'
 import type {
   WritePriority,
-  BeforeCommit,
   Signal,
   SqliteDatabase,
   TransactionOptions,
   Tx,
 } from '../../../src/storage/database.ts'
+import type { BeforeCommit } from '../../../src/storage/shared-transactions.ts'
 import { releaseAllClaims, sqliteEventQueue } from '../../../src/receiving/sqlite/store.ts'
 import { insertEvents } from '../../../src/receiving/sqlite/insert-events.ts'
 import type { IncomingEvent } from '../../../src/receiving/queue/incoming.ts'

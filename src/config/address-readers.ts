@@ -1,0 +1,108 @@
+import { isIP } from 'node:net'
+import { domainToASCII } from 'node:url'
+import { isLoopbackHost } from '../network/loopback.ts'
+import { parseAddress } from '../storage/postgres/servers/address.ts'
+import { type Reader, list } from './readers.ts'
+
+/** Addresses and CIDR ranges, comma-separated. A range of all addresses is refused. */
+export const networks: Reader<string[]> = (value) =>
+  list(value).map((item) => {
+    const [address = '', length, ...rest] = item.split('/')
+    const version = isIP(address)
+    const bits = length === undefined ? undefined : /^\d{1,3}$/.test(length) ? Number(length) : Number.NaN
+    if (version === 0 || rest.length > 0 || (bits !== undefined && !(bits <= (version === 4 ? 32 : 128))))
+      throw new Error('expected addresses or CIDR ranges such as 10.0.0.0/8, comma-separated')
+    if (bits === 0) throw new Error(`${item} contains all addresses: name the addresses of your proxies`)
+    return item
+  })
+
+/** Host names, comma-separated. `*.` at the beginning matches all names below. */
+export const hosts: Reader<string[]> = (value) =>
+  list(value).map((item) => {
+    const name = item.replace(/^\*\./, '')
+    if (!/^[^\s/:@*]+$/.test(name) || domainToASCII(name) === '' || isIP(name) !== 0)
+      throw new Error('expected host names such as hooks.example.com or *.example.com, comma-separated')
+    return item
+  })
+
+/** Reads `80,443,1024-65535`. */
+export const ports: Reader<[first: number, last: number][]> = (value) => {
+  const ranges = list(value).map((item): [number, number] => {
+    const [, first, last = first] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(item) ?? []
+    const range: [number, number] = [Number(first), Number(last)]
+    if (!(range[0] >= 1 && range[0] <= range[1] && range[1] <= 65_535))
+      throw new Error('expected ports and ranges such as 443,8000-8999')
+    return range
+  })
+  if (ranges.length === 0) throw new Error('expected at least one port')
+  return ranges
+}
+
+/** The address of an HTTP proxy, with its credentials if it needs them. */
+export const proxy: Reader<string> = (value) => {
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search !== '' || url.hash !== '')
+    throw new Error('expected the address of an HTTP proxy such as http://proxy.internal:3128')
+  return url.href
+}
+
+/** The address of a mail server, with its credentials if it needs them. */
+export const smtpUrl: Reader<string> = (value) => {
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  const { protocol, hostname, pathname, search, hash } = url ?? {}
+  if (!/^smtps?:$/.test(protocol ?? '') || !hostname || !/^\/?$/.test(pathname ?? '') || search || hash)
+    throw new Error('expected the address of a mail server such as smtp://user:password@mail.example.com:587')
+  return value
+}
+
+/** `name@example.com` or `Name <name@example.com>`. */
+export const mailFrom: Reader<string> = (value) => {
+  const address = /^(?:[^<>\r\n]+<([^<>\s]+)>|([^<>\s]+))$/.exec(value)
+  if (!/^[^\s@]+@[^\s@]+$/.test(address?.[1] ?? address?.[2] ?? ''))
+    throw new Error('expected an address such as Postern <postern@example.com>')
+  return value
+}
+
+/** An http or https address without query and credentials. A slash at its end is removed. */
+export const publicAddress: Reader<string> = (value) => {
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  if (
+    !url ||
+    !/^https?:$/.test(url.protocol) ||
+    !/^(?:\/[\w.~-]+)*\/?$/.test(url.pathname) ||
+    url.search ||
+    url.hash ||
+    url.username
+  ) {
+    throw new Error('expected an address such as https://gate.example.com or https://example.com/gate')
+  }
+  return url.origin + url.pathname.replace(/\/$/, '')
+}
+
+/**
+ * Origins as browsers write them, comma-separated. http is accepted for loopback only: on a network, an attacker could answer
+ * for such an origin. Patterns and `null` are refused, since any page can have the origin `null`.
+ */
+export const origins: Reader<string[]> = (value) =>
+  list(value).map((item) => {
+    const url = URL.canParse(item) ? new URL(item) : undefined
+    const safe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname))
+    if (!url || !safe || url.origin !== item || item.includes('*'))
+      throw new Error(
+        'expected origins such as https://app.example.com, comma-separated, exactly as browsers send them: lower case, no path, no default port, no *; http for loopback only',
+      )
+    return item
+  })
+
+export const databaseUrl: Reader<string> = (value) => {
+  if (!/^(sqlite:.|postgres(ql)?:\/\/)/.test(value))
+    throw new Error('expected an address that begins with sqlite: or postgres://')
+  if (!value.startsWith('sqlite:')) parseAddress(value)
+  return value
+}
+
+export const postgresUrl: Reader<string> = (value) => {
+  if (!/^postgres(ql)?:\/\//.test(value)) throw new Error('expected an address that begins with postgres://')
+  parseAddress(value)
+  return value
+}

@@ -1,0 +1,79 @@
+import { Type } from 'typebox'
+import { isId } from '../../crypto/ids.ts'
+import type { Keyring } from '../../crypto/keyring.ts'
+import { Problem } from '../../errors.ts'
+import type { SubscribersTable } from '../../storage/tables.ts'
+import type { DisablingPolicy } from '../dispatch/disabling.ts'
+import { openHeaders } from '../dispatch/destinations.ts'
+import type { KeyDescription } from '../subscribers/secrets.ts'
+import type { Health } from '../subscribers/health.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { lastDays } from '../subscribers/subscriber-state.ts'
+import type { Subscribers } from '../subscribers/subscribers.ts'
+import type { TestEvents } from '../events/test-events.ts'
+import { KeyView, NewKeysView, SubscriberView, viewSubscriber } from '../views/subscriber.ts'
+
+export interface SubscriberRouteParts {
+  subscribers: Subscribers
+  testEvents: TestEvents
+  keysOf: (subscriberId: string) => Promise<KeyDescription[]>
+  keyring: Keyring
+  disabling: DisablingPolicy
+  health: Health
+  clock: Clock
+}
+
+export const tags = ['subscribers']
+
+export const params = Type.Object({ id: Type.String() })
+
+export const KeysView = Type.Object(NewKeysView, { additionalProperties: false })
+
+export const WithKeys = Type.Object(
+  { ...SubscriberView.properties, ...NewKeysView },
+  { additionalProperties: false },
+)
+
+export const Registered = Type.Object(
+  {
+    ...WithKeys.properties,
+    testDeliveryId: Type.Optional(
+      Type.Integer({
+        description: 'The delivery of the test event, if it was requested: GET /deliveries/{id}',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export const WithPublicKeys = Type.Object(
+  {
+    ...SubscriberView.properties,
+    publicKeys: Type.Array(Type.String({ description: 'whpk_…, newest first' })),
+    keys: Type.Array(KeyView, { description: 'The keys that sign now, newest first' }),
+  },
+  { additionalProperties: false },
+)
+
+export async function view(row: SubscribersTable, parts: SubscriberRouteParts): Promise<Shown> {
+  return (await views([row], parts))[0]!
+}
+
+type Shown = ReturnType<typeof viewSubscriber>
+
+export async function views(
+  rows: readonly SubscribersTable[],
+  { keyring, disabling: policy, health, clock }: SubscriberRouteParts,
+): Promise<Shown[]> {
+  const ids = rows.map(({ id }) => id)
+  const days = await lastDays(health, ids, clock.now())
+  return rows.map((row) =>
+    viewSubscriber(row, { headers: openHeaders(keyring, row), policy, lastDay: days.get(row.id)! }),
+  )
+}
+
+/** @throws Problem `not-found` if the text does not have the form of an id */
+export function readSubscriberId(text: string): string {
+  if (!isId(text)) throw new Problem('not-found', { detail: 'There is no such subscriber.' })
+  return text
+}

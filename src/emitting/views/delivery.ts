@@ -1,0 +1,52 @@
+import { Type, type Static } from 'typebox'
+import { deliveryStatuses } from '../deliveries/delivery-filter.ts'
+import type { DeliveryEntry, OwnedEntry } from '../deliveries/delivery-log.ts'
+import { Nullable, Time, iso } from './parts.ts'
+
+export const DeliveryView = Type.Object(
+  {
+    id: Type.Integer(),
+    event: Type.Integer({ description: 'The event’s number in the log: GET /events/{id}' }),
+    eventId: Type.String({ description: 'The stable id, sent as webhook-id' }),
+    eventType: Type.String(),
+    subscriberId: Type.String(),
+    status: Type.Enum(deliveryStatuses, { description: 'dead: no further attempt follows' }),
+    attemptCount: Type.Integer(),
+    lastStatus: Nullable(Type.Integer({ description: 'HTTP status of the newest attempt' })),
+    lastError: Nullable(Type.String()),
+    nextAttemptAt: Nullable(Time),
+    createdAt: Time,
+    finishedAt: Nullable(Time),
+  },
+  { additionalProperties: false },
+)
+
+export function viewDelivery(entry: DeliveryEntry): Static<typeof DeliveryView> {
+  return {
+    id: entry.id,
+    event: entry.event,
+    eventId: entry.event_id,
+    eventType: entry.type,
+    subscriberId: entry.subscriber_id,
+    status: entry.status,
+    attemptCount: entry.attempts,
+    lastStatus: entry.last_status,
+    lastError: entry.last_error,
+    nextAttemptAt: entry.status === 'pending' ? iso(entry.due_at) : null,
+    createdAt: iso(entry.created_at),
+    finishedAt: entry.finished_at === null ? null : iso(entry.finished_at),
+  }
+}
+
+export const OwnedDeliveryView = Type.Object(
+  {
+    ...DeliveryView.properties,
+    subscriberUrl: Type.String({ description: 'The address of the subscriber now' }),
+    owner: Nullable(Type.String({ description: 'The owner of the subscriber' })),
+  },
+  { additionalProperties: false },
+)
+
+export function viewOwnedDelivery(entry: OwnedEntry): Static<typeof OwnedDeliveryView> {
+  return { ...viewDelivery(entry), subscriberUrl: entry.url, owner: entry.owner }
+}

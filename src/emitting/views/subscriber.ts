@@ -1,0 +1,155 @@
+import { Type, type Static } from 'typebox'
+import type { SubscribersTable } from '../../storage/tables.ts'
+import { conditionOperators, type Condition } from '../subscribers/conditions.ts'
+import { redactedValue } from '../../telemetry/redaction.ts'
+import { showCustomHeaders } from '../subscribers/custom-headers.ts'
+import { disablesAt, type DisablingPolicy } from '../dispatch/disabling.ts'
+import type { Summary } from '../subscribers/health-summary.ts'
+import { stateOf, subscriberStates } from '../subscribers/subscriber-state.ts'
+import type { KeyDescription } from '../subscribers/secrets.ts'
+import { Nullable, Time, iso } from './parts.ts'
+
+export const SubscriberView = Type.Object(
+  {
+    id: Type.String(),
+    url: Type.String(),
+    description: Nullable(Type.String()),
+    eventTypes: Type.Array(Type.String()),
+    status: Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')]),
+    state: Type.Enum(subscriberStates, {
+      description:
+        'One word for all: disabled, paused, failing (see `failingSince`), idle (active, without an attempt in the last day), active',
+    }),
+    lastDay: Type.Object(
+      {
+        delivered: Type.Integer({ description: 'Attempts that succeeded' }),
+        failed: Type.Integer({ description: 'Attempts that failed' }),
+        successRate: Nullable(Type.Number({ description: '0 to 1; null without attempts' })),
+        p99: Nullable(
+          Type.Number({ description: 'Milliseconds within which 99 of 100 ended, rounded up to a class' }),
+        ),
+      },
+      { additionalProperties: false, description: 'The last 24 hours, and the hour in which they begin' },
+    ),
+    disabledReason: Nullable(Type.String()),
+    retrySchedule: Nullable(
+      Type.Array(Type.Number(), { description: 'Seconds before each attempt; null: the service’s default' }),
+    ),
+    timeout: Nullable(Type.Number({ description: 'Seconds for one attempt; null: the service’s default' })),
+    rateLimit: Nullable(Type.Number({ description: 'Attempts per second; null: no limit' })),
+    concurrency: Nullable(Type.Integer({ description: 'Attempts at the same time; null: 10' })),
+    headers: Type.Record(Type.String(), Type.String(), {
+      description: `Additional headers; credentials are shown as ${redactedValue}`,
+    }),
+    ordered: Type.Boolean(),
+    signing: Type.Union([Type.Literal('v1'), Type.Literal('v1a'), Type.Literal('both')]),
+    httpSignature: Type.Boolean(),
+    conditions: Type.Array(
+      Type.Object({
+        path: Type.String(),
+        op: Type.Enum(conditionOperators),
+        value: Type.Optional(Type.Unknown()),
+      }),
+    ),
+    owner: Nullable(Type.String()),
+    operational: Type.Boolean(),
+    failingSince: Nullable(
+      Type.String({
+        format: 'date-time',
+        description: 'Since when deliveries fail; null while they succeed',
+      }),
+    ),
+    disablesAt: Nullable(
+      Type.String({
+        format: 'date-time',
+        description: 'When the next failure disables it, unless a delivery succeeds before',
+      }),
+    ),
+    createdAt: Time,
+    updatedAt: Time,
+  },
+  { additionalProperties: false },
+)
+
+/** New keys, which are shown once. */
+export const NewKeysView = {
+  secret: Type.Optional(Type.String({ description: 'whsec_…: verifies `v1` signatures. Shown only once.' })),
+  publicKey: Type.Optional(Type.String({ description: 'whpk_…: verifies `v1a` signatures.' })),
+}
+
+/** The public facts about a signing key. */
+export const KeyView = Type.Object(
+  {
+    id: Type.String({
+      description: 'The id: `keyid` in HTTP message signatures, `kid` in the published keys',
+    }),
+    scheme: Type.Union([Type.Literal('v1'), Type.Literal('v1a')]),
+    createdAt: Time,
+    expiresAt: Nullable(Type.String({ format: 'date-time', description: 'Null for the newest key' })),
+    publicKey: Nullable(Type.String({ description: 'whpk_…, of `v1a`' })),
+  },
+  { additionalProperties: false },
+)
+
+export function viewKey({
+  id,
+  scheme,
+  createdAt,
+  expiresAt,
+  publicKey,
+}: KeyDescription): Static<typeof KeyView> {
+  return {
+    id,
+    scheme,
+    createdAt: iso(createdAt),
+    expiresAt: expiresAt === null ? null : iso(expiresAt),
+    publicKey,
+  }
+}
+
+export interface SubscriberFacts {
+  headers: Readonly<Record<string, string>>
+  policy: DisablingPolicy
+  lastDay: Summary
+}
+
+export function viewSubscriber(
+  row: SubscribersTable,
+  { headers, policy, lastDay }: SubscriberFacts,
+): Static<typeof SubscriberView> {
+  const failing = { failingSince: row.failing_since, warnedAt: row.warned_at }
+  const end = row.status === 'active' ? disablesAt(failing, policy) : null
+  return {
+    id: row.id,
+    url: row.url,
+    description: row.description,
+    eventTypes: JSON.parse(row.event_types) as string[],
+    status: row.status,
+    state: stateOf(row, lastDay),
+    lastDay: {
+      delivered: lastDay.delivered,
+      failed: lastDay.failed,
+      successRate: lastDay.successRate,
+      p99: lastDay.p99,
+    },
+    disabledReason: row.disabled_reason,
+    retrySchedule:
+      row.retry_schedule === null
+        ? null
+        : (JSON.parse(row.retry_schedule) as number[]).map((ms) => ms / 1000),
+    timeout: row.timeout_ms === null ? null : row.timeout_ms / 1000,
+    rateLimit: row.rate_limit,
+    concurrency: row.concurrency,
+    headers: showCustomHeaders(headers),
+    ordered: row.ordered === 1,
+    signing: row.signing,
+    httpSignature: row.http_signature === 1,
+    conditions: row.conditions === null ? [] : (JSON.parse(row.conditions) as Condition[]),
+    owner: row.owner,
+    operational: row.operational === 1,
+    failingSince: row.failing_since === null ? null : iso(row.failing_since),
+    disablesAt: end === null ? null : iso(end),
+    createdAt: iso(row.created_at),
+    updatedAt: iso(row.updated_at),
+  }
+}

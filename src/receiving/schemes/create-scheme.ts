@@ -1,0 +1,101 @@
+import { sharedSecret, weaknessOf } from '../../config/secret-strength.ts'
+import { readSecrets, type ParsedSecret } from './secrets.ts'
+import { refuse } from './results.ts'
+import type {
+  Delivery,
+  Rejected,
+  Answered,
+  VerificationResult,
+  Verify,
+  Question,
+  SourceOptions,
+  Scheme,
+  Shown,
+  Check,
+} from './scheme.ts'
+
+interface Definition {
+  name: string
+  options: SourceOptions
+  mediaTypes?: readonly string[] | undefined
+  typesHaveActions?: boolean
+  signatureHeader?: string
+  /** Makes the check for the given secrets, at least one. */
+  check: (secrets: readonly string[]) => Check
+  /** Reads a verified delivery. */
+  read: (delivery: Delivery, shown: Shown) => VerificationResult
+  ask?: (secrets: readonly string[]) => (question: Question) => Answered | Rejected
+}
+
+const secretsOf = new WeakMap<Verify, readonly ParsedSecret[]>()
+
+/** Returns the first secret that is valid at a moment, for signing samples; `undefined` if the user replaced `verify`. */
+export function secretAt({ verify }: Scheme, now: number): string | undefined {
+  return secretsOf.get(verify)?.find(({ from, until }) => from <= now && now < until)?.value
+}
+
+/**
+ * When the last of a source's secrets ends, and when the next one does, in milliseconds since 1970; Infinity for one without an
+ * end, or if the user replaced `verify`.
+ */
+export function secretsEnd({ verify }: Scheme, now: number): { last: number; next: number } {
+  const secrets = secretsOf.get(verify) ?? []
+  if (secrets.length === 0) return { last: Infinity, next: Infinity }
+  const ends = secrets.map(({ until }) => until)
+  return { last: Math.max(...ends), next: Math.min(Infinity, ...ends.filter((end) => end > now)) }
+}
+
+/** Creates a scheme. Only closures hold its secrets; no property does. */
+export function createScheme<Payload = unknown>(definition: Definition): Scheme<Payload> {
+  const { name, options, mediaTypes, typesHaveActions, signatureHeader, check, read, ask } = definition
+  const withParsed = (secrets: readonly ParsedSecret[]): Scheme<Payload> => {
+    const checkAt = atTime(secrets, check)
+    const askAt = ask && atTime(secrets, ask)
+    const weakness = secrets[0] && weaknessOf(secrets[0].value, sharedSecret, false)
+    const scheme: Scheme<Payload> = {
+      name,
+      hasSecret: secrets.length > 0,
+      ...(weakness && { weakness }),
+      verify(delivery) {
+        const found = checkAt(delivery.now)?.(delivery) ?? withoutSecret
+        if (!('secret' in found)) return found
+        const verified = read(delivery, found)
+        if (!('id' in verified)) return verified
+        const secret = secrets.findIndex(({ value }) => value === found.secret) + 1
+        return found.signedAt === undefined
+          ? { ...verified, secret }
+          : { ...verified, secret, signedAt: found.signedAt }
+      },
+      ...(askAt && { ask: (question: Question) => askAt(question.now)?.(question) ?? withoutSecret }),
+      withSecrets: (secrets) => withParsed(readSecrets(secrets)),
+      ...(mediaTypes && { mediaTypes }),
+      ...(typesHaveActions && { typesHaveActions }),
+      ...(signatureHeader && { signatureHeader }),
+      ...(options.forwardTo !== undefined && { forwardTo: options.forwardTo }),
+      ...(options.rateLimit !== undefined && { rateLimit: options.rateLimit }),
+    }
+    secretsOf.set(scheme.verify, secrets)
+    return scheme
+  }
+  return withParsed(readSecrets(options.secret))
+}
+
+/** Caches the result of `make` for the secrets that are valid at a moment, until others are. */
+function atTime<T>(
+  secrets: readonly ParsedSecret[],
+  make: (secrets: readonly string[]) => T,
+): (now: number) => T | undefined {
+  // Calls `make` for all secrets, so that an invalid one fails at the start and not when it becomes valid.
+  const whole = secrets.length > 0 ? make(secrets.map(({ value }) => value)) : undefined
+  if (secrets.every(({ from, until }) => from === -Infinity && until === Infinity)) return () => whole
+  let made: { secrets: readonly string[]; of: T } | undefined
+  return (now) => {
+    const valid = secrets.filter(({ from, until }) => from <= now && now < until).map(({ value }) => value)
+    if (valid.length === 0) return undefined
+    const same = made?.secrets.length === valid.length && made.secrets.every((one, at) => one === valid[at])
+    if (!same) made = { secrets: valid, of: make(valid) }
+    return made?.of
+  }
+}
+
+const withoutSecret = refuse('the source has no secret that verifies now', 'no-valid-secret')
