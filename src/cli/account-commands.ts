@@ -1,4 +1,4 @@
-import { Argument, Command } from 'commander'
+import { Argument, type Command } from 'commander'
 import { scopes } from '../http/access/scopes.ts'
 import type { CreateOptions } from './keys.ts'
 
