@@ -9,7 +9,7 @@ import type { PageOfRows } from '../paging/page.ts'
 import type { AttentionKind } from '../http/attention.ts'
 import type { Database } from '../storage/database.ts'
 import type { AlertDestinationsTable } from '../storage/tables.ts'
-import { newSending, type SendingRow } from './store.ts'
+import { newSending, type SendingRow } from './sendings.ts'
 import { openTarget, readTarget, sealTarget, type Target } from './targets.ts'
 
 /** Destinations at most: each round compares all of them. */

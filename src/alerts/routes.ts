@@ -8,7 +8,7 @@ import { readLimit } from '../paging/limit.ts'
 import { pageSchema, viewPage } from '../paging/page.ts'
 import { limitParameter } from '../paging/parameters.ts'
 import type { Destinations } from './destinations.ts'
-import type { SendingRow } from './store.ts'
+import type { SendingRow } from './sendings.ts'
 import {
   DestinationChange,
   DestinationView,

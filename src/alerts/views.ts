@@ -3,7 +3,7 @@ import { attentionKinds } from '../http/attention.ts'
 import { DateTime, nullable } from '../http/schemas/schemas.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import type { Destination } from './destinations.ts'
-import type { SendingRow } from './store.ts'
+import type { SendingRow } from './sendings.ts'
 
 const closed = { additionalProperties: false }
 const time = (value: number | null): string | null => (value === null ? null : isoTime(value))

@@ -6,14 +6,9 @@ import type { AlertDestinationsTable } from '../storage/tables.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Refused, type Deliver } from './deliver.ts'
 import type { Line } from './message.ts'
-import {
-  claimRound,
-  claimSendings,
-  evaluate,
-  finishSending,
-  sweepSendings,
-  type SendingRow,
-} from './store.ts'
+import { claimRound, sweepSendings } from './store.ts'
+import { claimSendings, finishSending, type SendingRow } from './sendings.ts'
+import { evaluate } from './condition-states.ts'
 import { openTarget } from './targets.ts'
 
 export interface AlertRounds {

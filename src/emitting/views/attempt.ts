@@ -1,13 +1,14 @@
 import { Type, type Static } from 'typebox'
+import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
 import type { Phases } from '../../network/exchange.ts'
 import type { AttemptsTable } from '../../storage/tables.ts'
 import { troubleshootingHint } from '../attempt/troubleshooting-hints.ts'
 import { addressKey } from '../attempt/attempt.ts'
-import { Nullable, Time, iso } from './parts.ts'
 
 const Headers = Type.Record(Type.String(), Type.String())
 
-export const Milliseconds = (description: string) => Nullable(Type.Number({ description }))
+export const Milliseconds = (description: string) => nullable(Type.Number({ description }))
 
 export const PhasesView = Type.Object(
   {
@@ -29,25 +30,25 @@ export const PhasesView = Type.Object(
 export const AttemptView = Type.Object(
   {
     number: Type.Integer(),
-    at: Time,
-    url: Nullable(
+    at: DateTime,
+    url: nullable(
       Type.String({ description: 'The address that it was sent to; null if no request was made' }),
     ),
-    status: Nullable(Type.Integer()),
+    status: nullable(Type.Integer()),
     durationMs: Type.Integer(),
-    phases: Nullable(PhasesView),
-    error: Nullable(Type.String({ description: 'The error message' })),
-    failure: Nullable(Type.String({ description: 'The kind of failure, a stable word such as `refused`' })),
-    advice: Nullable(Type.String({ description: 'A troubleshooting hint' })),
+    phases: nullable(PhasesView),
+    error: nullable(Type.String({ description: 'The error message' })),
+    failure: nullable(Type.String({ description: 'The kind of failure, a stable word such as `refused`' })),
+    advice: nullable(Type.String({ description: 'A troubleshooting hint' })),
     requestHeaders: Headers,
-    signature: Nullable(
+    signature: nullable(
       Type.String({
         description:
           'What `webhook-signature` was, computed again from the keys of that time that are left. Null for five minutes, while a receiver would accept it; without such a key; and for payloads of more than 64 KiB',
       }),
     ),
-    responseHeaders: Nullable(Headers),
-    responseBody: Nullable(
+    responseHeaders: nullable(Headers),
+    responseBody: nullable(
       Type.String({ description: 'The first 64 KiB, as UTF-8; the first 4 KiB in the portal' }),
     ),
   },
@@ -61,7 +62,7 @@ export function viewAttempt(row: AttemptsTable, signature: string | null): Stati
   >
   return {
     number: row.number,
-    at: iso(row.at),
+    at: isoTime(row.at),
     url,
     status: row.status,
     durationMs: row.duration_ms,

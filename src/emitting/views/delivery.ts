@@ -1,7 +1,8 @@
 import { Type, type Static } from 'typebox'
+import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
 import { deliveryStatuses } from '../deliveries/delivery-filter.ts'
 import type { DeliveryEntry, OwnedEntry } from '../deliveries/delivery-log.ts'
-import { Nullable, Time, iso } from './parts.ts'
 
 export const DeliveryView = Type.Object(
   {
@@ -12,11 +13,11 @@ export const DeliveryView = Type.Object(
     subscriberId: Type.String(),
     status: Type.Enum(deliveryStatuses, { description: 'dead: no further attempt follows' }),
     attemptCount: Type.Integer(),
-    lastStatus: Nullable(Type.Integer({ description: 'HTTP status of the newest attempt' })),
-    lastError: Nullable(Type.String()),
-    nextAttemptAt: Nullable(Time),
-    createdAt: Time,
-    finishedAt: Nullable(Time),
+    lastStatus: nullable(Type.Integer({ description: 'HTTP status of the newest attempt' })),
+    lastError: nullable(Type.String()),
+    nextAttemptAt: nullable(DateTime),
+    createdAt: DateTime,
+    finishedAt: nullable(DateTime),
   },
   { additionalProperties: false },
 )
@@ -32,9 +33,9 @@ export function viewDelivery(entry: DeliveryEntry): Static<typeof DeliveryView> 
     attemptCount: entry.attempts,
     lastStatus: entry.last_status,
     lastError: entry.last_error,
-    nextAttemptAt: entry.status === 'pending' ? iso(entry.due_at) : null,
-    createdAt: iso(entry.created_at),
-    finishedAt: entry.finished_at === null ? null : iso(entry.finished_at),
+    nextAttemptAt: entry.status === 'pending' ? isoTime(entry.due_at) : null,
+    createdAt: isoTime(entry.created_at),
+    finishedAt: entry.finished_at === null ? null : isoTime(entry.finished_at),
   }
 }
 
@@ -42,7 +43,7 @@ export const OwnedDeliveryView = Type.Object(
   {
     ...DeliveryView.properties,
     subscriberUrl: Type.String({ description: 'The address of the subscriber now' }),
-    owner: Nullable(Type.String({ description: 'The owner of the subscriber' })),
+    owner: nullable(Type.String({ description: 'The owner of the subscriber' })),
   },
   { additionalProperties: false },
 )

@@ -1,4 +1,6 @@
 import { Type, type Static } from 'typebox'
+import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import { conditionOperators, type Condition } from '../subscribers/conditions.ts'
 import { redactedValue } from '../../telemetry/redaction.ts'
@@ -7,13 +9,12 @@ import { disablesAt, type DisablingPolicy } from '../dispatch/disabling.ts'
 import type { Summary } from '../subscribers/health-summary.ts'
 import { stateOf, subscriberStates } from '../subscribers/subscriber-state.ts'
 import type { KeyDescription } from '../subscribers/secrets.ts'
-import { Nullable, Time, iso } from './parts.ts'
 
 export const SubscriberView = Type.Object(
   {
     id: Type.String(),
     url: Type.String(),
-    description: Nullable(Type.String()),
+    description: nullable(Type.String()),
     eventTypes: Type.Array(Type.String()),
     status: Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')]),
     state: Type.Enum(subscriberStates, {
@@ -24,20 +25,20 @@ export const SubscriberView = Type.Object(
       {
         delivered: Type.Integer({ description: 'Attempts that succeeded' }),
         failed: Type.Integer({ description: 'Attempts that failed' }),
-        successRate: Nullable(Type.Number({ description: '0 to 1; null without attempts' })),
-        p99: Nullable(
+        successRate: nullable(Type.Number({ description: '0 to 1; null without attempts' })),
+        p99: nullable(
           Type.Number({ description: 'Milliseconds within which 99 of 100 ended, rounded up to a class' }),
         ),
       },
       { additionalProperties: false, description: 'The last 24 hours, and the hour in which they begin' },
     ),
-    disabledReason: Nullable(Type.String()),
-    retrySchedule: Nullable(
+    disabledReason: nullable(Type.String()),
+    retrySchedule: nullable(
       Type.Array(Type.Number(), { description: 'Seconds before each attempt; null: the service’s default' }),
     ),
-    timeout: Nullable(Type.Number({ description: 'Seconds for one attempt; null: the service’s default' })),
-    rateLimit: Nullable(Type.Number({ description: 'Attempts per second; null: no limit' })),
-    concurrency: Nullable(Type.Integer({ description: 'Attempts at the same time; null: 10' })),
+    timeout: nullable(Type.Number({ description: 'Seconds for one attempt; null: the service’s default' })),
+    rateLimit: nullable(Type.Number({ description: 'Attempts per second; null: no limit' })),
+    concurrency: nullable(Type.Integer({ description: 'Attempts at the same time; null: 10' })),
     headers: Type.Record(Type.String(), Type.String(), {
       description: `Additional headers; credentials are shown as ${redactedValue}`,
     }),
@@ -51,22 +52,22 @@ export const SubscriberView = Type.Object(
         value: Type.Optional(Type.Unknown()),
       }),
     ),
-    owner: Nullable(Type.String()),
+    owner: nullable(Type.String()),
     operational: Type.Boolean(),
-    failingSince: Nullable(
+    failingSince: nullable(
       Type.String({
         format: 'date-time',
         description: 'Since when deliveries fail; null while they succeed',
       }),
     ),
-    disablesAt: Nullable(
+    disablesAt: nullable(
       Type.String({
         format: 'date-time',
         description: 'When the next failure disables it, unless a delivery succeeds before',
       }),
     ),
-    createdAt: Time,
-    updatedAt: Time,
+    createdAt: DateTime,
+    updatedAt: DateTime,
   },
   { additionalProperties: false },
 )
@@ -84,9 +85,9 @@ export const KeyView = Type.Object(
       description: 'The id: `keyid` in HTTP message signatures, `kid` in the published keys',
     }),
     scheme: Type.Union([Type.Literal('v1'), Type.Literal('v1a')]),
-    createdAt: Time,
-    expiresAt: Nullable(Type.String({ format: 'date-time', description: 'Null for the newest key' })),
-    publicKey: Nullable(Type.String({ description: 'whpk_…, of `v1a`' })),
+    createdAt: DateTime,
+    expiresAt: nullable(Type.String({ format: 'date-time', description: 'Null for the newest key' })),
+    publicKey: nullable(Type.String({ description: 'whpk_…, of `v1a`' })),
   },
   { additionalProperties: false },
 )
@@ -101,8 +102,8 @@ export function viewKey({
   return {
     id,
     scheme,
-    createdAt: iso(createdAt),
-    expiresAt: expiresAt === null ? null : iso(expiresAt),
+    createdAt: isoTime(createdAt),
+    expiresAt: expiresAt === null ? null : isoTime(expiresAt),
     publicKey,
   }
 }
@@ -147,9 +148,9 @@ export function viewSubscriber(
     conditions: row.conditions === null ? [] : (JSON.parse(row.conditions) as Condition[]),
     owner: row.owner,
     operational: row.operational === 1,
-    failingSince: row.failing_since === null ? null : iso(row.failing_since),
-    disablesAt: end === null ? null : iso(end),
-    createdAt: iso(row.created_at),
-    updatedAt: iso(row.updated_at),
+    failingSince: row.failing_since === null ? null : isoTime(row.failing_since),
+    disablesAt: end === null ? null : isoTime(end),
+    createdAt: isoTime(row.created_at),
+    updatedAt: isoTime(row.updated_at),
   }
 }
