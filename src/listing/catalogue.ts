@@ -8,6 +8,7 @@ import { filterKinds } from './filters.ts'
 import { fieldOf, shownFields, type Field, type ListDeclaration } from './list.ts'
 import { listAccess } from './routes.ts'
 import { effectOf } from './schema.ts'
+import { nullable } from '../http/schemas/schemas.ts'
 
 /** The bodies of the calls that write a list: `POST path`, `PATCH path/{key}` and `DELETE path/{key}`. */
 export interface ListWrites {
@@ -40,7 +41,7 @@ const FilterView = Type.Object(
   {
     parameter: Type.String({ description: 'The parameter of the query string' }),
     operator: enumOf(filterKinds),
-    field: Type.Union([Type.String(), Type.Null()], { description: 'Null for a field that is not shown' }),
+    field: nullable(Type.String(), 'Null for a field that is not shown'),
     type: enumOf(fieldTypes),
     values: Type.Optional(Type.Array(Type.String())),
     description: Type.String(),
@@ -51,7 +52,7 @@ const FilterView = Type.Object(
 const ExpansionView = Type.Object(
   {
     name: Type.String(),
-    from: Type.Union([Type.String(), Type.Null()]),
+    from: nullable(Type.String()),
     many: Type.Boolean({ description: 'Whether an item has several: `{data, hasMore}`' }),
     fields: Type.Array(FieldView),
     description: Type.String(),
@@ -87,9 +88,7 @@ const ListView = Type.Object(
     selectable: Type.Boolean({ description: 'Whether the parameter `fields` selects fields' }),
     exports: Type.Array(enumOf(exportFormats), { description: 'Formats of the export: `path.FORMAT`' }),
     access: Type.Enum(['public', 'user', 'admin'], { description: 'Who may read it' }),
-    writes: Type.Union([WritesView, Type.Null()], {
-      description: 'What the caller may write; null: nothing',
-    }),
+    writes: nullable(WritesView, 'What the caller may write; null: nothing'),
   },
   closed,
 )

@@ -1,12 +1,13 @@
 import { Type } from 'typebox'
 import type { App } from '../../http/app.ts'
 import type { CatalogueEntry, EventCatalogue } from '../events/event-catalogue.ts'
+import { nullable } from '../../http/schemas/schemas.ts'
 
 const EventTypeView = Type.Object(
   {
     type: Type.String(),
-    description: Type.Union([Type.String(), Type.Null()]),
-    schema: Type.Union([Type.Unknown(), Type.Null()], { description: 'JSON Schema of the data' }),
+    description: nullable(Type.String()),
+    schema: nullable(Type.Unknown(), 'JSON Schema of the data'),
     samples: Type.Array(Type.Unknown(), { description: 'Examples of the data' }),
     builtIn: Type.Boolean({ description: 'Whether the service itself emits it' }),
   },

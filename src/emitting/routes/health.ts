@@ -7,6 +7,8 @@ import { byHour, summarize } from '../subscribers/health-summary.ts'
 import type { Subscribers } from '../subscribers/subscribers.ts'
 import type { Area } from './area.ts'
 import { readSubscriberId } from './subscriber-view.ts'
+import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
 
 export interface HealthRouteParts {
   health: Health
@@ -18,27 +20,22 @@ const day = 24 * hour
 /** The default and the longest period of one response. */
 const [usual, longest] = [7 * day, 31 * day]
 
-const Nullable = (description: string) => Type.Union([Type.Number({ description }), Type.Null()])
+const nullableNumber = (description: string) => nullable(Type.Number({ description }))
 const summary = {
   delivered: Type.Integer({ description: 'Attempts that succeeded' }),
   failed: Type.Integer({ description: 'Attempts that failed' }),
-  successRate: Nullable('0 to 1; null without attempts'),
-  p50: Nullable('Milliseconds within which half of the attempts ended, rounded up to a class'),
-  p99: Nullable('Milliseconds within which 99 of 100 ended, rounded up to a class'),
+  successRate: nullableNumber('0 to 1; null without attempts'),
+  p50: nullableNumber('Milliseconds within which half of the attempts ended, rounded up to a class'),
+  p99: nullableNumber('Milliseconds within which 99 of 100 ended, rounded up to a class'),
 }
-const Time = Type.String({ format: 'date-time' })
 const HealthView = Type.Object(
   {
-    since: Time,
-    until: Time,
+    since: DateTime,
+    until: DateTime,
     ...summary,
-    hours: Type.Array(
-      Type.Object(
-        { hour: Type.String({ format: 'date-time' }), ...summary },
-        { additionalProperties: false },
-      ),
-      { description: 'The hours with attempts, oldest first' },
-    ),
+    hours: Type.Array(Type.Object({ hour: DateTime, ...summary }, { additionalProperties: false }), {
+      description: 'The hours with attempts, oldest first',
+    }),
   },
   { additionalProperties: false },
 )
@@ -78,17 +75,13 @@ export function healthRoutes(
       const from = Math.floor(since / hour) * hour
       const rows = await health.read(id, from, until)
       return {
-        since: iso(from),
-        until: iso(until),
+        since: isoTime(from),
+        until: isoTime(until),
         ...summarize(rows),
         hours: byHour(rows).map(({ hour: begins, ...counts }) =>
-          Object.assign({ hour: iso(begins) }, counts),
+          Object.assign({ hour: isoTime(begins) }, counts),
         ),
       }
     },
   )
-}
-
-function iso(milliseconds: number): string {
-  return new Date(milliseconds).toISOString()
 }

@@ -6,6 +6,8 @@ import { limitParameter } from '../../paging/parameters.ts'
 import { deliveryStatuses } from '../deliveries/delivery-filter.ts'
 import type { Owner, Owners } from '../subscribers/owners.ts'
 import type { SubscriberState } from '../subscribers/subscriber-state.ts'
+import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import { isoTimeOrNull } from '../../runtime/iso-time.ts'
 
 export interface OwnerRouteParts {
   owners: Owners
@@ -14,9 +16,6 @@ export interface OwnerRouteParts {
 const closed = { additionalProperties: false }
 const access = { scope: 'subscribers:read' } as const
 const tags = ['owners']
-const Time = Type.String({ format: 'date-time' })
-const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
-  Type.Union([schema, Type.Null()])
 const OwnerView = Type.Object(
   {
     owner: Type.String(),
@@ -33,17 +32,17 @@ const OwnerView = Type.Object(
     ),
     delivered: Type.Integer({ description: 'Attempts of the last day that succeeded' }),
     failed: Type.Integer({ description: 'Attempts of the last day that failed' }),
-    successRate: Nullable(Type.Number({ description: 'Of the last day, 0 to 1; null without attempts' })),
-    lastDelivery: Nullable(
-      Type.Object({ id: Type.Integer(), status: Type.Enum(deliveryStatuses), createdAt: Time }, closed),
+    successRate: nullable(Type.Number({ description: 'Of the last day, 0 to 1; null without attempts' })),
+    lastDelivery: nullable(
+      Type.Object({ id: Type.Integer(), status: Type.Enum(deliveryStatuses), createdAt: DateTime }, closed),
     ),
-    linkExpiresAt: Nullable(
+    linkExpiresAt: nullable(
       Type.String({
         format: 'date-time',
         description: 'When the last link to the portal expires that was not opened yet; null without one',
       }),
     ),
-    sessionExpiresAt: Nullable(
+    sessionExpiresAt: nullable(
       Type.String({
         format: 'date-time',
         description: 'When the last session of the portal ends; null without one',
@@ -105,12 +104,8 @@ function view({ lastDelivery, linkExpiresAt, sessionExpiresAt, ...counts }: Owne
   return {
     ...counts,
     successRate: attempts === 0 ? null : counts.delivered / attempts,
-    lastDelivery: lastDelivery && { ...lastDelivery, createdAt: iso(lastDelivery.createdAt)! },
-    linkExpiresAt: iso(linkExpiresAt),
-    sessionExpiresAt: iso(sessionExpiresAt),
+    lastDelivery: lastDelivery && { ...lastDelivery, createdAt: isoTimeOrNull(lastDelivery.createdAt)! },
+    linkExpiresAt: isoTimeOrNull(linkExpiresAt),
+    sessionExpiresAt: isoTimeOrNull(sessionExpiresAt),
   }
-}
-
-function iso(time: number | null): string | null {
-  return time === null ? null : new Date(time).toISOString()
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { App } from '../app.ts'
 import { attentionTopics, type Attention, type FindAttention } from '../attention.ts'
 import { SharedAnswers } from '../caching/shared-answers.ts'
+import { DateTime, nullable } from '../schemas/schemas.ts'
 
 /** Milliseconds for which an answer is given again. */
 const cachedFor = 3_000
@@ -13,7 +14,7 @@ const Item = Type.Object({
     description: '`error`: something fails now. `warning`: it will, unless somebody acts',
   }),
   text: Type.String({ description: 'What is wrong, in a sentence' }),
-  since: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+  since: nullable(DateTime),
   about: Type.Object({
     topic: Type.Enum([...attentionTopics]),
     id: Type.String({ description: 'The name or id of what it is about' }),

@@ -11,6 +11,7 @@ import { partSeries, type SeriesName } from '../../telemetry/history/series.ts'
 import type { Period } from '../../telemetry/history/store.ts'
 import { SharedAnswers } from '../caching/shared-answers.ts'
 import type { App } from '../app.ts'
+import { DateTime, nullable } from '../schemas/schemas.ts'
 
 /** Milliseconds. */
 const ranges = { '1h': hour, '6h': 6 * hour, '24h': 24 * hour, '7d': 7 * 24 * hour, '30d': 30 * 24 * hour }
@@ -30,7 +31,7 @@ const hourRetention = retention[steps.hour]
 /** Milliseconds for which an answer is given again, so that many viewers cost as much as one. */
 const cachedFor = 2_000
 
-const Milliseconds = Type.Union([Type.Number(), Type.Null()])
+const Milliseconds = nullable(Type.Number())
 const counts = {
   ok: 'Webhooks that were acknowledged, runs of handlers that succeeded, deliveries that arrived, sign-ins',
   failed: 'Webhooks that were refused, failed runs, failed attempts of deliveries, failed sign-ins',
@@ -60,7 +61,7 @@ const Series = Type.Object({
 
 const History = Type.Object({
   from: Type.String({ format: 'date-time', description: 'The beginning of the first step' }),
-  until: Type.String({ format: 'date-time' }),
+  until: DateTime,
   step: Type.Integer({ description: 'Seconds of each step; all arrays have one entry for each' }),
   series: Type.Object(
     {

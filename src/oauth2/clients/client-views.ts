@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
-import { DateTime, nullable, NullableText } from '../../http/schemas/schemas.ts'
-import { isoTime } from '../../runtime/iso-time.ts'
 import { isPublic, signingAlgorithms, type Client } from './client.ts'
 import { longestName, longestUri, mostListed } from './client-faults.ts'
 import type { ListedSecret } from './client-secrets.ts'
 import type { StoredClient } from './client-store.ts'
+import { DateTime, NullableText, nullable } from '../../http/schemas/schemas.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
 
 /** Excludes U+0000 and lone surrogates, which databases cannot store. */
 const text = '^[^\\u0000\\ud800-\\udfff]*$'
@@ -17,7 +17,7 @@ const Names = (description: string) =>
     description,
   })
 const orDefault = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
-  Type.Optional(Type.Union([schema, Type.Null()]))
+  Type.Optional(nullable(schema))
 
 const settings = {
   redirectUris: Type.Optional(Uris('Compared as exact strings; the port of a loopback address may differ')),

@@ -13,6 +13,7 @@ import { filterSchema, readFailedFilter, type FindHandler } from './filter.ts'
 import type { DryRuns } from '../dry-run/dry-runs.ts'
 import type { Reprocessing } from './reprocess.ts'
 import { listFailed } from './store.ts'
+import { DateTime, nullable } from '../../http/schemas/schemas.ts'
 
 export interface FailedRouteParts {
   database: Database
@@ -26,8 +27,6 @@ const tags = ['events']
 const limits = { default: 20, max: 100 }
 /** The most characters of an error in a list. */
 const longestError = 300
-const Time = Type.String({ format: 'date-time' })
-const Nullable = (schema: typeof Time) => Type.Union([schema, Type.Null()])
 
 const Reprocessed = Type.Object({
   id: Type.Integer({ description: 'The number in the event log.' }),
@@ -42,9 +41,7 @@ export const DryRun = Type.Object({
   outcome: Type.Enum(['processed', 'failed', 'forwarded'], {
     description: 'The outcome. `forwarded`: it would be posted to `forwardTo`; it was not.',
   }),
-  error: Type.Union([Type.String(), Type.Null()], {
-    description: 'The error that a handler threw, with its stack.',
-  }),
+  error: nullable(Type.String(), 'The error that a handler threw, with its stack.'),
   emitted: Type.Array(
     Type.Object({
       id: Type.Optional(Type.String()),
@@ -55,9 +52,7 @@ export const DryRun = Type.Object({
     { description: 'The first hundred events that its handlers would emit.' },
   ),
   emittedTotal: Type.Integer(),
-  forwardTo: Type.Union([Type.String(), Type.Null()], {
-    description: 'The address that the source forwards to, without its query.',
-  }),
+  forwardTo: nullable(Type.String(), 'The address that the source forwards to, without its query.'),
   durationMs: Type.Integer(),
 })
 
@@ -67,13 +62,14 @@ export const Failed = Type.Object({
   type: Type.String(),
   source: Type.String(),
   status: Type.Enum(['failed', 'retrying']),
-  createdAt: Time,
+  createdAt: DateTime,
   attempts: Type.Integer(),
-  failedAt: Nullable(Time),
-  nextAttemptAt: Type.Union([Time, Type.Null()], {
-    description: 'The next attempt of a retried event; null while its handler is running.',
-  }),
-  error: Nullable(
+  failedAt: nullable(DateTime),
+  nextAttemptAt: nullable(
+    DateTime,
+    'The next attempt of a retried event; null while its handler is running.',
+  ),
+  error: nullable(
     Type.String({ description: 'The first line of the last error; `GET /events/{id}` has the whole error.' }),
   ),
 })

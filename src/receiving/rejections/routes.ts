@@ -13,6 +13,7 @@ import { isStorableText } from '../../storage/text.ts'
 import { longestLog } from './log.ts'
 import { reasons, type Reason } from './reasons.ts'
 import { presentBody } from './redact.ts'
+import { DateTime, nullable } from '../../http/schemas/schemas.ts'
 
 const tags = ['receiving']
 const limits = { default: 20, max: 100 }
@@ -21,16 +22,16 @@ const config = { access: { scope: 'webhooks:read' }, quiet: true } as const
 const Item = Type.Object({
   id: Type.Integer(),
   source: Type.String(),
-  at: Type.String({ format: 'date-time' }),
+  at: DateTime,
   reason: Type.String({ description: `${Object.keys(reasons).join(', ')}: as in postern_webhooks_total` }),
   meaning: Type.String({ description: 'The reason in a sentence' }),
   advice: Type.String({ description: 'What to do' }),
   detail: Type.String({ description: 'The exact cause; the sender does not see it' }),
-  address: Type.Union([Type.String(), Type.Null()], { description: 'The address of the sender' }),
+  address: nullable(Type.String(), 'The address of the sender'),
   headers: Type.Record(Type.String(), Type.String(), {
     description: 'Credentials and signatures are replaced by their length',
   }),
-  size: Type.Union([Type.Integer(), Type.Null()], { description: 'Bytes of the whole body' }),
+  size: nullable(Type.Integer(), 'Bytes of the whole body'),
   body: Type.Optional(
     Type.String({
       description: 'The first 4 KiB of the body, without the values of fields with names of credentials',
@@ -40,9 +41,7 @@ const Item = Type.Object({
 })
 
 const Counts = Type.Object({
-  since: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-    description: 'The first day that is counted; null if no webhook was refused',
-  }),
+  since: nullable(DateTime, 'The first day that is counted; null if no webhook was refused'),
   total: Type.Integer(),
   data: Type.Array(
     Type.Object({
@@ -51,7 +50,7 @@ const Counts = Type.Object({
       meaning: Type.String({ description: 'The reason in a sentence' }),
       advice: Type.String({ description: 'What to do' }),
       count: Type.Integer(),
-      lastAt: Type.String({ format: 'date-time' }),
+      lastAt: DateTime,
     }),
     { description: 'One for each source and reason, the most frequent first' },
   ),
