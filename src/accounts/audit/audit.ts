@@ -13,8 +13,8 @@ import { storableUserAgent } from '../sessions/user-agent.ts'
 /** The actor and the request. */
 export interface AuditOrigin {
   /**
-   * `user:<id>`, `key:<id>`, `app:<client id>` for an app without a user, `owner:<name>` for the portal, `cli`, `schedule` for periodic work, or `service` for decisions of
-   * the service; absent when the actor is unknown.
+   * `user:<id>`, `key:<id>`, `app:<client id>` for an app without a user, `owner:<name>` for the portal, `cli`, `schedule` for
+   * periodic work, or `service` for decisions of the service; absent when the actor is unknown.
    */
   actor?: string | undefined
   /** The session of the browser, app or portal that made the call. */

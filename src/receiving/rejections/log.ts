@@ -9,7 +9,7 @@ import { RejectedCounts, writeCounts, type RejectedCount } from './counts.ts'
 import { redactBody, redactHeaders } from './redact.ts'
 import type { Reason } from './reasons.ts'
 
-/** Refused requests that are stored of one source and reason: a flood of one kind leaves the others be. */
+/** Stored refusals of one source and reason at most, so that a flood of one kind does not push out the others. */
 export const longestLog = 10
 /** Of those that one write may bring. The rest is counted and not stored. */
 const mostPerWrite = 5
