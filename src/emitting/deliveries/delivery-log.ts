@@ -59,7 +59,7 @@ export interface DeliveryPage<Filter = DeliveryFilter> {
 /** Deliveries that one statement examines: a few milliseconds. */
 const chunk = 500
 /** Statements of one page. Then the page ends with fewer rows, and its cursor continues the search. */
-const mostChunks = 6
+const mostChunks = 4
 
 /** Reads deliveries and their attempts. */
 export class DeliveryLog {
