@@ -305,7 +305,7 @@ for (const kind of guardKinds) {
       assert.equal(seen.length, before, `${what}: the application was reached`)
     }
 
-    test('the cookie of one host is none at another', async (t) => {
+    test('the cookie of one host does not sign in at another', async (t) => {
       const client = await signedIn(t, 'carried')
       const cookie = [...client.cookies(subdomain)].map((pair) => pair.join('=')).join('; ')
       for (const host of [own, domain])
