@@ -139,9 +139,13 @@ export class LiveHub {
     await this.#send(Buffer.concat(messages))
   }
 
-  /** A credential may have ended since the last message: each is checked before anything is sent. */
+  /**
+   * A credential may have ended since the last message: each is checked before anything is sent. Viewers that are added meanwhile
+   * have the news already.
+   */
   async #send(bytes: Buffer): Promise<void> {
-    for (const viewer of this.#viewers) {
+    for (const viewer of [...this.#viewers]) {
+      // Without a database nobody is allowed: the browser connects again after a while. The look logs the error.
       const allowed = await viewer.isAllowed().catch(() => false)
       if (allowed) viewer.send(bytes)
       else viewer.end()

@@ -14,3 +14,12 @@ test('a viewer that does not read is disconnected, and keeps a bounded number of
   assert.ok(viewer.stream.destroyed)
   assert.ok(most <= 256 * 1024 + message.length, String(most))
 })
+
+test('a viewer that has ended is sent nothing more', async () => {
+  const viewer = new Viewer('somebody', async () => true)
+  viewer.send(Buffer.from('one'))
+  viewer.end()
+  viewer.send(Buffer.from('two'))
+  viewer.end()
+  assert.equal(Buffer.concat(await viewer.stream.toArray()).toString(), 'one')
+})

@@ -10,6 +10,7 @@ export class Viewer {
   readonly person: string
   /** Whether the credential with which the connection began is still valid. */
   readonly isAllowed: () => Promise<boolean>
+  #ended = false
 
   constructor(person: string, isAllowed: () => Promise<boolean>) {
     this.person = person
@@ -19,13 +20,14 @@ export class Viewer {
 
   send(message: Buffer): void {
     const { stream } = this
-    if (stream.destroyed) return
+    if (stream.destroyed || this.#ended) return
     stream.push(message)
     if (stream.readableLength > mostWaiting) stream.destroy()
   }
 
   /** Ends the answer. The browser connects again after a while. */
   end(): void {
+    this.#ended = true
     if (!this.stream.destroyed) this.stream.push(null)
   }
 }
