@@ -144,7 +144,8 @@ export class LiveHub {
    * have the news already.
    */
   async #send(bytes: Buffer): Promise<void> {
-    for (const viewer of [...this.#viewers]) {
+    const present = [...this.#viewers]
+    for (const viewer of present) {
       // Without a database nobody is allowed: the browser connects again after a while. The look logs the error.
       const allowed = await viewer.isAllowed().catch(() => false)
       if (allowed) viewer.send(bytes)

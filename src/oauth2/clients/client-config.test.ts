@@ -20,7 +20,7 @@ test('a wrong redirect URI is reported with its reason', () => {
     'https:/\\evil.example/',
     'https://app.example/<x>',
   ])
-    assert.match(faultOf(uri), /must have no blanks, line breaks, backslashes/, uri)
+    assert.match(faultOf(uri), /must percent-encode spaces, line breaks, backslashes/, uri)
   for (const uri of ['https:app.example', 'https:/app.example/', 'https:///app.example/', 'HTTP:app.example'])
     assert.match(faultOf(uri), /must have \/\/ and a host after its scheme$/, uri)
   for (const uri of [

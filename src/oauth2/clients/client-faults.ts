@@ -128,7 +128,7 @@ export function uriFaults(uri: string, named: string): string[] {
   // RFC 3986, section 2: other characters are percent-encoded. A line break would end the header Location.
   if (!/^[\w.~:/?#[\]@!$&'()*+,;=%-]+$/.test(uri))
     return [
-      `${named} must have no blanks, line breaks, backslashes and other characters that are not of URIs`,
+      `${named} must percent-encode spaces, line breaks, backslashes and what else is no character of a URI`,
     ]
   // Browsers add what is missing, other programs do not.
   if (/^https?:(?!\/\/[^/])/i.test(uri)) return [`${named} must have // and a host after its scheme`]
