@@ -145,12 +145,13 @@ export class LiveHub {
    */
   async #send(bytes: Buffer): Promise<void> {
     const present = [...this.#viewers]
-    for (const viewer of present) {
+    const allowed = new Map<string, boolean>()
+    for (const { credential, isAllowed } of present)
       // Without a database nobody is allowed: the browser connects again after a while. The look logs the error.
-      const allowed = await viewer.isAllowed().catch(() => false)
-      if (allowed) viewer.send(bytes)
+      if (!allowed.has(credential)) allowed.set(credential, await isAllowed().catch(() => false))
+    for (const viewer of present)
+      if (allowed.get(viewer.credential) === true) viewer.send(bytes)
       else viewer.end()
-    }
   }
 
   async #beat(): Promise<void> {

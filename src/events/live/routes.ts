@@ -48,11 +48,16 @@ export function liveRoute(app: App, { hub, authenticate }: LiveRouteParts): void
       if (app.closing.begun) throw new Problem('stopping', { retryAfter: 1 })
       reply.header('content-type', `${mediaType}; charset=utf-8`).header('x-accel-buffering', 'no')
       if (request.method === 'HEAD') return reply.send(Readable.from([]) as never)
-      const viewer = new Viewer(personOf(request), async () => {
-        // A process that is about to stop sends its viewers to another one.
-        if (app.closing.begun) return false
-        if (request.principal) requireScope({ principal: await authenticate(request) }, scope)
-        return true
+      const { authorization = '', cookie = '' } = request.headers
+      const viewer = new Viewer({
+        person: personOf(request),
+        credential: `${authorization}\n${cookie}`,
+        async isAllowed() {
+          // A process that is about to stop sends its viewers to another one.
+          if (app.closing.begun) return false
+          if (request.principal) requireScope({ principal: await authenticate(request) }, scope)
+          return true
+        },
       })
       await hub.add(viewer, readLastEvent(request))
       // Fastify destroys the stream of a client that leaves, also of one that has left already.

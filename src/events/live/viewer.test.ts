@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Viewer } from './viewer.ts'
 
 test('a viewer that does not read is disconnected, and keeps a bounded number of bytes', async () => {
-  const viewer = new Viewer('somebody', async () => true)
+  const viewer = new Viewer({ person: 'somebody', credential: '', isAllowed: async () => true })
   viewer.stream.on('error', () => undefined)
   const message = Buffer.alloc(10_000)
   let most = 0
@@ -16,7 +16,7 @@ test('a viewer that does not read is disconnected, and keeps a bounded number of
 })
 
 test('a viewer that has ended is sent nothing more', async () => {
-  const viewer = new Viewer('somebody', async () => true)
+  const viewer = new Viewer({ person: 'somebody', credential: '', isAllowed: async () => true })
   viewer.send(Buffer.from('one'))
   viewer.end()
   viewer.send(Buffer.from('two'))

@@ -10,10 +10,13 @@ export class Viewer {
   readonly person: string
   /** Whether the credential with which the connection began is still valid. */
   readonly isAllowed: () => Promise<boolean>
+  /** Viewers with equal credentials are allowed alike, so that one check serves them. */
+  readonly credential: string
   #ended = false
 
-  constructor(person: string, isAllowed: () => Promise<boolean>) {
+  constructor({ person, credential, isAllowed }: Pick<Viewer, 'person' | 'credential' | 'isAllowed'>) {
     this.person = person
+    this.credential = credential
     this.isAllowed = isAllowed
     this.stream = new Readable({ read: () => undefined })
   }
