@@ -7,6 +7,7 @@ import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
 import { median, percentile } from './measure/statistics.ts'
 import { figure, type Outcome } from './measure/outcome.ts'
 import type { PageCall } from './pages/call.ts'
+import { measureBodySearch } from './pages/body-search.ts'
 import { pageCalls } from './pages/calls.ts'
 import { clientId } from './pages/client.ts'
 import { fillPages } from './pages/fill.ts'
@@ -20,6 +21,8 @@ const requests = 100
 const spacedRequests = 10
 /** Milliseconds at the 99th percentile. */
 const bound = 100
+/** Events a second that a search of bodies reads. */
+const searched = 50_000
 /** Calls whose figures are kept in the results; all are printed. */
 const mostShown = 15
 
@@ -42,8 +45,11 @@ export const pages: Bench = {
   async run(context) {
     const outcome: Outcome = { figures: [], ratios: [], notes: [] }
     for (const engine of context.scale.engines) {
-      const { figures, notes } = describe(engineTitles[engine], await measure(engine, context))
-      outcome.figures.push(...figures)
+      const title = engineTitles[engine]
+      const { calls, searches } = await measure(engine, context)
+      const { figures, notes } = describe(title, calls)
+      const search = figure(`${title}: search of bodies`, 'events/s', searches)
+      outcome.figures.push(...figures, { ...search, atLeast: searched })
       outcome.notes.push(...notes)
     }
     outcome.notes.push(
@@ -56,7 +62,10 @@ export const pages: Bench = {
   },
 }
 
-async function measure(engine: EngineName, { scale, ...context }: BenchContext): Promise<Measured[]> {
+async function measure(
+  engine: EngineName,
+  { scale, ...context }: BenchContext,
+): Promise<{ calls: Measured[]; searches: number[] }> {
   const title = engineTitles[engine]
   context.step(`${title}: filling the tables`)
   await using stack = new AsyncDisposableStack()
@@ -81,6 +90,7 @@ async function measure(engine: EngineName, { scale, ...context }: BenchContext):
     p50: [] as number[],
     p99: [] as number[],
   }))
+  const searches: number[] = []
   for (let round = 1; round <= scale.rounds; round += 1) {
     context.step(`${title}: round ${round} of ${scale.rounds}`)
     for (const one of measured) {
@@ -88,8 +98,9 @@ async function measure(engine: EngineName, { scale, ...context }: BenchContext):
       one.p50.push(p50)
       one.p99.push(p99)
     }
+    searches.push(await measureBodySearch(postern.port))
   }
-  return measured
+  return { calls: measured, searches }
 }
 
 function callsOf(shape: Shape, only = ''): PageCall[] {
