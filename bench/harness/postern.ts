@@ -3,6 +3,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { buildWeb } from '../../scripts/web.mjs'
 import { freePort } from '../../test/harness/free-port.ts'
 import { startProcess, stopProcess } from './processes.ts'
 
@@ -45,8 +46,14 @@ export interface PosternOptions {
 
 const script = join(import.meta.dirname, '..', '..', 'scripts', 'run.mjs')
 
+/** One for all starts of this process. */
+let dashboardBuilt: Promise<boolean> | undefined
+
 /** Starts the service and waits until it is ready. */
 export async function startPostern({ folder, env, args = [], profile }: PosternOptions): Promise<Postern> {
+  // Else the service would build it within the time that it has to become ready.
+  dashboardBuilt ??= buildWeb('dashboard')
+  if (!(await dashboardBuilt)) throw new Error('the dashboard could not be built')
   const port = await freePort()
   const logFile = join(folder, `postern-${port}.log`)
   const log = openSync(logFile, 'a')
