@@ -1,7 +1,10 @@
 // `npm run check`: everything that is proved without running the service. A new check is one more line in CHECKS.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
+import { readOptions } from '../test/harness/script-options.ts'
 import { installWeb } from './web.mjs'
+
+readOptions(import.meta.filename, {})
 
 const root = join(import.meta.dirname, '..')
 const bin = (name: string, ...args: string[]) => [join(root, 'node_modules', '.bin', name), ...args]

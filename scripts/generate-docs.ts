@@ -1,8 +1,6 @@
-/**
- * Writes docs/reference/ from the code: settings, problems, commands, HTTP calls; the types of the calls for the client
- * library; the programs on the page docs/guides/customers/verify.md; and the figures on docs/comparison.md and docs/understanding/limits.md. With `--check`
- * it writes nothing and fails when a file is not what the code says.
- */
+// `npm run docs`: writes docs/reference/ from the code: settings, problems, commands, HTTP calls; the types of the calls for the client
+// library; the programs on the page docs/guides/customers/verify.md; and the figures on docs/comparison.md and docs/understanding/limits.md.
+// With `--check` it writes nothing, and fails when a file is not what the code says.
 import { mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,10 +13,12 @@ import { scopes } from '../src/http/access/scopes.ts'
 import { presets } from '../src/login/providers/presets.ts'
 import { startService } from '../src/service.ts'
 import { createLog } from '../src/telemetry/log.ts'
+import { readOptions } from '../test/harness/script-options.ts'
 import { commandsPage } from './commands-page.ts'
 import { comparisons, limits, withFigures } from './measured-figures.ts'
 import { withReceivers } from './verification-page.ts'
 
+const { values } = readOptions(import.meta.filename, { options: { check: { type: 'boolean' } } })
 const folder = join(import.meta.dirname, '../docs/reference')
 const head = (title: string, source: string): string =>
   `# ${title}\n\nGenerated from ${source} by \`npm run docs\`; do not edit.\n\n`
@@ -167,12 +167,11 @@ const pages = {
   [limitsPage]: withFigures(readFileSync(join(folder, limitsPage), 'utf8'), limits),
   '../../packages/client/src/api/calls.ts': `// Generated from the route schemas by \`npm run docs\`; do not edit.\n${typesOf(openApi as OpenApiDocument)}`,
 }
-const check = process.argv.includes('--check')
 let stale = 0
 mkdirSync(folder, { recursive: true })
 for (const [name, text] of Object.entries(pages)) {
   const file = join(folder, name)
-  if (!check) {
+  if (!values.check) {
     writeFileSync(file, text)
     process.stdout.write(`${join('docs/reference', name)}\n`)
   } else if (!sameText(file, text)) {

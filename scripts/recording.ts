@@ -1,14 +1,17 @@
 // `npm run recording`: records the first minute with Postern in a fresh clone of this checkout, and draws it: docs/recordings/.
+// With `--draw` it draws anew what was recorded.
 // The clone has what is committed. Its port is one that is free; the recording shows the usual one.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readOptions } from '../test/harness/script-options.ts'
 import { draw } from './recording/draw.ts'
 import { Terminal } from './recording/record.ts'
 import type { Recording, Step } from './recording/recording.ts'
 
+const { values } = readOptions(import.meta.filename, { options: { draw: { type: 'boolean' } } })
 const root = join(import.meta.dirname, '..')
 const target = join(root, 'docs/recordings')
 const columns = 100
@@ -83,9 +86,7 @@ async function processed(address: string): Promise<void> {
 
 const data = join(target, 'first-minute.json')
 mkdirSync(target, { recursive: true })
-// `-- --draw`: draws the recording that is there anew.
-if (!process.argv.includes('--draw') || !existsSync(data))
-  writeFileSync(data, `${JSON.stringify(await record(), null, 1)}\n`)
+if (!values.draw || !existsSync(data)) writeFileSync(data, `${JSON.stringify(await record(), null, 1)}\n`)
 const picture = draw(JSON.parse(readFileSync(data, 'utf8')) as Recording)
 writeFileSync(join(target, 'first-minute.svg'), picture)
 console.log(`first-minute.svg: ${picture.length} bytes`)

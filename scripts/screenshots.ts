@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, signIn } from '../test/browser/browser.ts'
+import { readOptions } from '../test/harness/script-options.ts'
 import { withFewColours } from './screenshots/few-colours.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -59,7 +60,9 @@ interface View {
   colorScheme: 'light' | 'dark'
 }
 
-const [folder] = process.argv.slice(2)
+const {
+  positionals: [folder],
+} = readOptions(import.meta.filename, { allowPositionals: true })
 const views: View[] = folder
   ? [1_440, 390].flatMap((width) =>
       (['light', 'dark'] as const).map((colorScheme) => ({ width, colorScheme })),
