@@ -12,13 +12,13 @@ const subscribersOfCustomer = [
     id: '00000000-0000-7000-8000-000000000d31',
     path: '/demo/acme/works',
     status: 204,
-    description: 'Accepts all (sample)',
+    description: 'Sample: accepts all',
   },
   {
     id: '00000000-0000-7000-8000-000000000d32',
     path: '/demo/acme/down',
     status: 503,
-    description: 'Answers 503 (sample)',
+    description: 'Sample: answers 503',
   },
 ] as const
 

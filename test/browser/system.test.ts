@@ -163,6 +163,8 @@ describe('the pages of the system', () => {
   test('the doctor runs with progress, and says what to do', async () => {
     await open('/system/doctor', 'Doctor')
     await page.getByText('Not run yet').waitFor()
+    await page.getByText('Identity providers', { exact: true }).waitFor()
+    await look('doctor-before')
     await page.getByRole('button', { name: 'Run the checks' }).click()
     await page.getByText(/0 faults, \d warnings?\. Run at/).waitFor({ timeout: 30_000 })
     await page.getByText(`${service.database.engine} answers`).waitFor()

@@ -66,8 +66,8 @@ onEachEngine('samples of operations', (engine) => {
       jobs.map(({ kind, subscriberName }) => [kind, subscriberName]),
       [
         ['reprocess', null],
-        ['replay', 'Answers 503 (sample)'],
-        ['replay', 'Accepts all (sample)'],
+        ['replay', 'Sample: answers 503'],
+        ['replay', 'Sample: accepts all'],
         ['reprocess', null],
       ],
     )

@@ -20,6 +20,19 @@ const resultKey = ['diagnostics', 'result']
 /** The first check, which also names the others. */
 const first = 'settings'
 
+/** What the page says before the checks run: they call other machines, so they do not run by themselves. */
+const checked: readonly [what: string, how: string][] = [
+  ['Settings', 'what is missing, wrong or unsafe; secrets that can be guessed'],
+  [
+    'Database',
+    'whether it answers; migrations, connections, free disk, clock, API keys; a standby, if there is one',
+  ],
+  ['Spool', 'whether it can be used, and how many webhooks wait in it'],
+  ['Contents', 'sealed values, sizes, queues, retention, the export of the audit log'],
+  ['Lists', 'whether each order and filter has an index'],
+  ['Identity providers', 'whether each can be reached, with the settings that it needs'],
+]
+
 /** Runs the checks of `postern doctor` one by one. The last result stays while the dashboard is open. */
 export function DoctorPage() {
   const queryClient = useQueryClient()
@@ -59,9 +72,11 @@ export function DoctorPage() {
       title="Doctor"
       description="Checks settings, database, queues, lists and identity providers. It changes nothing."
       actions={
-        <Button kind="primary" busy={isRunning} onClick={() => void start()}>
-          {run ? 'Run again' : 'Run the checks'}
-        </Button>
+        run && (
+          <Button kind="primary" busy={isRunning} onClick={() => void start()}>
+            Run again
+          </Button>
+        )
       }
     >
       <SystemLinks />
@@ -79,9 +94,26 @@ export function DoctorPage() {
       {run ? (
         <Result run={run} />
       ) : (
-        <Section>
-          <Empty title="Not run yet" command="postern doctor">
-            The same checks run on the command line, also while the service is stopped.
+        <Section title="What is checked" flush>
+          <dl className="divide-y divide-line">
+            {checked.map(([what, how]) => (
+              <div key={what} className="gap-3 px-4 py-2.5 sm:flex">
+                <dt className="w-40 shrink-0 font-medium">{what}</dt>
+                <dd className="min-w-0 text-soft">{how}</dd>
+              </div>
+            ))}
+          </dl>
+          <Empty
+            title="Not run yet"
+            command="postern doctor"
+            action={
+              <Button kind="primary" onClick={() => void start()}>
+                Run the checks
+              </Button>
+            }
+          >
+            It takes a few seconds. The same checks run on the command line, also while the service is
+            stopped.
           </Empty>
         </Section>
       )}
