@@ -87,6 +87,9 @@ export function stopWithParent() {
   watch.unref()
 }
 
+/** How the system's loader ends a program whose library is missing. It has named the library; small images lack libatomic. */
+const withoutLibrary = 127
+
 /** The package's modules have source maps; Node.js reads the sources of a checkout as they are. */
 const isCompiled = (target) => target.endsWith('.js')
 
@@ -120,9 +123,13 @@ export async function run(target, args, compileCache) {
     )
     const { code, signal, error } = await waitFor(child)
     if (signal) return die(signal)
-    if (!error) return void (process.exitCode = code)
+    if (!error && code !== withoutLibrary) return void (process.exitCode = code)
     // ENOENT for a file that is there: its loader is missing, as with this build of Node on a musl system.
-    if (error.code !== 'ENOENT' && error.code !== 'EACCES') throw error
+    if (error && error.code !== 'ENOENT' && error.code !== 'EACCES') throw error
+    if (code === withoutLibrary)
+      say(
+        'the Node.js of the package registry lacks the library above. On Debian and Ubuntu: apt install libatomic1',
+      )
   }
   if (Number(process.versions.node.split('.')[0]) >= OLDEST_NODE) return runHere(target, args, compileCache)
   say(`no Node.js of the package registry is installed that runs here (${process.platform} ${process.arch}).`)

@@ -53,8 +53,10 @@ describe('scripts/run.mjs installs the versions of the lock file', () => {
       cwd: root,
       env,
     })
+    said = ended.stderr
     return ended.stdout
   }
+  let said = ''
   const start = (): Promise<string> => npmRun('serve')
   /** What npm was asked for since the last look. */
   function calls(): string[] {
@@ -99,4 +101,18 @@ describe('scripts/run.mjs installs the versions of the lock file', () => {
     await start()
     assert.deepEqual(calls(), ['ci --omit=dev'])
   })
+
+  const isLinux = process.platform === 'linux'
+  test(
+    'where the pinned Node lacks a library, the Node of the machine runs, and the start says what to install',
+    { skip: !isLinux },
+    async () => {
+      const folder = join(root, `node_modules/node-linux-${process.arch}`)
+      mkdirSync(join(folder, 'bin'), { recursive: true })
+      writeFileSync(join(folder, 'package.json'), '{"version":"0.0.0"}')
+      writeFileSync(join(folder, 'bin/node'), '#!/bin/sh\nexit 127\n', { mode: 0o755 })
+      assert.equal(await start(), 'started')
+      assert.match(said, /apt install libatomic1/)
+    },
+  )
 })
