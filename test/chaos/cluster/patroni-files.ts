@@ -1,4 +1,4 @@
-// The files that docs/guides/high-availability.md shows, for servers of one machine.
+// The files that docs/guides/high-availability/patroni.md shows, for servers of one machine.
 
 export interface Member {
   readonly name: string
