@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitepress'
 import { drawDiagrams } from './diagrams.ts'
-import { scrollByKeys } from './indented.ts'
 import { writePlainText } from './plain-text.ts'
 import { sidebar } from './sidebar.ts'
 import { unlinkFilesOfRepository } from './links.ts'
@@ -41,11 +40,10 @@ export default defineConfig({
     html: false,
     // The default colours have less contrast than WCAG asks for.
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
-    languageAlias: { caddyfile: 'nginx' },
+    languageAlias: { caddyfile: 'nginx', haproxy: 'nginx' },
     config: (markdown) => {
       unlinkFilesOfRepository(markdown)
       drawDiagrams(markdown)
-      scrollByKeys(markdown)
     },
   },
   buildEnd: writePlainText,

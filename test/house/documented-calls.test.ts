@@ -1,10 +1,14 @@
 // The calls that pages make with curl exist, and the service knows the fields of their bodies. Those with shown output are also made
-// (documented-output.test.ts).
+// (documented-output.test.ts). Blocks of the language http name a call and its body, or show headers; a body in JSON may name its call:
+//
+//     ```json POST /alerts
+//     ```json part of PATCH /subscribers/{id}
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { Compile } from 'typebox/schema'
 import { engines } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
-import { blocksOf, pages } from './documented/blocks.ts'
+import { blocksOf, pages, type Block } from './documented/blocks.ts'
 import { commandLinesOf } from './documented/commands.ts'
 
 interface Schema {
@@ -45,12 +49,28 @@ function callIn(line: string, from: string): Call | undefined {
   return { from, method: method === 'HEAD' ? 'GET' : method, path: own, ...(body !== undefined && { body }) }
 }
 
+/** What a block of the language http asks for. */
+function callOf({ from, language, text, info }: Block): Call | undefined {
+  if (language === 'json') {
+    const [, method, path] = /^(?:part of )?([A-Z]+) (\/.*)$/.exec(info) ?? []
+    return method === undefined
+      ? undefined
+      : { from, method, path: path!, body: info.startsWith('part') ? `{${text}}` : text }
+  }
+  const [, method, path, body] = /^([A-Z]+) (\/\S*)\s*([^]*)$/.exec(text) ?? []
+  if (language !== 'http' || method === undefined) return undefined
+  return { from, method, path: path!, ...(body && { body }) }
+}
+
 // Examples have lists and routes of their own, which their tests call.
 const calls = pages
   .filter((page) => !page.startsWith('examples/'))
   .flatMap((page) =>
     blocksOf(page).flatMap((block) =>
-      commandLinesOf(block).flatMap((line) => callIn(line, block.from) ?? []),
+      commandLinesOf(block)
+        .map((line) => callIn(line, block.from))
+        .concat(callOf(block))
+        .filter((call) => call !== undefined),
     ),
   )
 
@@ -66,6 +86,8 @@ function faultOf({ method, path, body }: Call, document: Document): string | und
   if (!found) return `no call ${method} ${path}`
   const schema = found[1][method.toLowerCase()]?.requestBody?.content['application/json']?.schema
   if (body === undefined || schema === undefined || !body.startsWith('{')) return undefined
+  // Without what the shell, or the reader, fills in.
+  if (!/[$…]/.test(body)) return valueFaultOf(schema, document, body)
   const known = fieldsOf(schema, document)
   let fields: string[]
   try {
@@ -75,6 +97,18 @@ function faultOf({ method, path, body }: Call, document: Document): string | und
   }
   const unknown = known && fields.find((field) => !known.has(field))
   return unknown && `${method} ${path} knows no field ${unknown}`
+}
+
+function valueFaultOf(schema: Schema, document: Document, body: string): string | undefined {
+  const whole = (one: unknown): unknown => {
+    if (typeof one !== 'object' || one === null) return one
+    if (Array.isArray(one)) return one.map(whole)
+    const { $ref, ...rest } = one as { $ref?: string }
+    if ($ref) return whole(document.components?.schemas?.[$ref.replace(/^.*\//, '')])
+    return Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, whole(value)]))
+  }
+  const [, errors] = Compile(whole(schema) as object).Errors(JSON.parse(body))
+  return errors.length > 0 ? JSON.stringify(errors) : undefined
 }
 
 /** The names of all fields; `undefined` if any is taken. */
@@ -108,8 +142,12 @@ describe('the calls that pages make', () => {
   test('and one that does not is found', () => {
     const fault = (line: string) => faultOf(callIn(line, '')!, document)
     assert.equal(fault('curl $BASE_URL/subscriber'), 'no call GET /subscriber')
+    const wrong = fault(
+      `curl -X POST $BASE_URL/subscribers -d '{"url": "https://x.example", "rateLimit": "x"}'`,
+    )
+    assert.match(wrong ?? '', /rateLimit/)
     assert.equal(
-      fault(`curl -X POST $BASE_URL/subscribers -d '{"uri": "https://x.example"}'`),
+      fault(`curl -X POST $BASE_URL/subscribers -d '{"uri": "https://'$NAME'.example"}'`),
       'POST /subscribers knows no field uri',
     )
   })

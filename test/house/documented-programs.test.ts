@@ -29,17 +29,20 @@ function programsOf(page: string): Program[] {
 /** What programs import of the reader's own, with any type. */
 const own = { './orders.ts': 'onOrder onOrderPaid buildReport' }
 
-/** Each program has a folder of its own, with the configuration module that its page shows before it. */
-function write(folder: string, { from, code }: Program, configuration: string | undefined): void {
-  const file = join(folder, from.replaceAll(/[/.]/g, '-').replace(':', '-line-'), 'program.mts')
-  mkdirSync(dirname(file))
+/** That of a project of the reader's, if the page shows none. */
+const anyConfiguration = "import { defineConfig } from 'postern'\nexport default defineConfig({})\n"
+
+/** Each program has a folder of its own, with the configuration module that its page shows before it, as many folders above as it says. */
+function write(folder: string, { from, code }: Program, configuration = anyConfiguration): void {
+  const home = join(folder, from.replaceAll(/[/.]/g, '-').replace(':', '-line-'))
+  const [, up] = /'((?:\.\.\/)+|\.\/)postern\.config\.ts'/.exec(code) ?? []
+  const depth = up?.startsWith('..') ? up.length / '../'.length : 0
+  const file = join(home, 'folder/'.repeat(depth), 'program.mts')
+  mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, code)
-  if (code.includes("'./postern.config.ts'")) {
-    assert.ok(configuration, `${from} imports a configuration module that its page does not show`)
-    writeFileSync(join(dirname(file), 'postern.config.ts'), configuration)
-  }
+  if (up !== undefined) writeFileSync(join(home, 'postern.config.ts'), configuration)
   for (const [path, names] of Object.entries(own))
-    if ((code + (configuration ?? '')).includes(path))
+    if ((code + configuration).includes(path))
       writeFileSync(
         join(dirname(file), path),
         names

@@ -42,8 +42,8 @@ function cell(text: string, row: string): string {
 
 /** The inline code and the code blocks, in which variables and codes are written. */
 function codeIn(text: string): string[] {
-  const blocks = [...text.matchAll(/^```\w*\n([^]*?)^```$/gm), ...text.matchAll(/^ {4}(\S.*)$/gm)]
-  const prose = text.replaceAll(/^```\w*\n[^]*?^```$/gm, '')
+  const blocks = [...text.matchAll(/^ *```\w*\n([^]*?)^ *```$/gm)]
+  const prose = text.replaceAll(/^ *```\w*\n[^]*?^ *```$/gm, '')
   return [...blocks, ...prose.matchAll(/`([^`\n]+)`/g)].map((match) => match[1]!)
 }
 
@@ -73,9 +73,10 @@ function unknownFailures(text: string): string[] {
   return codes.filter((code) => !Object.hasOwn(failures, code))
 }
 
-/** The variables of the indented blocks, later ones first in force. Those that name a file are left out. */
+/** The variables of the blocks of settings, later ones first in force. Those that name a file are left out. */
 function variablesOf(page: string): Record<string, string> {
-  const lines = [...page.matchAll(/^ {4,}([A-Z][A-Z0-9_]*)=(.+)$/gm)]
+  const blocks = [...page.matchAll(/^ *```dotenv\n([^]*?)^ *```$/gm)].map((match) => match[1]!)
+  const lines = [...blocks.join('').matchAll(/^ *([A-Z][A-Z0-9_]*)=(.+)$/gm)]
   const pairs = lines.map(([, variable, value]): [string, string] => [variable!, value!])
   return Object.fromEntries(pairs.filter(([variable]) => !variable.endsWith('_FILE')))
 }

@@ -192,7 +192,7 @@ for (const { exported, name, make } of all) {
         },
       })
       try {
-        const commands = [...page.matchAll(/^ {4}npx postern trigger (\w+) (\S+)(?:.*--data '(.*)')?/gm)]
+        const commands = [...page.matchAll(/^npx postern trigger (\w+) (\S+)(?:.*--data '(.*)')?/gm)]
         assert.ok(commands.length > 0)
         for (const [, named, type, data] of commands) {
           assert.equal(named, source)

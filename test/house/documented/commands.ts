@@ -4,20 +4,16 @@ import { join } from 'node:path'
 import { commandLine } from '../../../src/cli/program.ts'
 import { root, stepsOf, type Block } from './blocks.ts'
 
-const shells = new Set(['', 'sh', 'bash', 'shell', 'console'])
-/** How a line of an indented block begins if it is a command, after variables for it. */
-const command =
-  /^(?:[A-Z_]+=\S* +)*(?:npx|npm|postern|docker|kubectl|curl|cd|export|sudo|systemctl|node|psql) /
+const shells = new Set(['sh', 'bash', 'console'])
 
 /** The lines of a block that are typed into a shell, without those that continue them and without comments. */
 export function commandLinesOf(block: Block): string[] {
   if (!shells.has(block.language)) return []
-  const lines = /^\$ /m.test(block.text)
-    ? stepsOf(block).map((step) => step.command)
-    : block.text.replaceAll(/\\\n\s*/g, ' ').split('\n')
+  const isTyped = /^\$ /m.test(block.text)
+  const lines = isTyped ? stepsOf(block).map(({ command }) => command) : block.text.split(/(?<!\\)\n/)
   return lines
-    .map((line) => line.replaceAll(/\\\n\s*/g, ' ').replace(/\s+#.*$/, ''))
-    .filter((line) => block.language !== '' || /^\$ /m.test(block.text) || command.test(line))
+    .map((line) => line.replaceAll(/\\\n\s*/g, ' ').replace(/(?:^|\s+)#.*$/, ''))
+    .filter((line) => line !== '')
 }
 
 /** At the place of a command: elsewhere `postern` is the name of a user, a database, an image. */

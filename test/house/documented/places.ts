@@ -4,9 +4,11 @@
 //     ```console project               a service with the files that the page shows above
 //     ```console project=1             the same with the first configuration of the page, not the last one above
 //     ```console project PORT_X=1      the same with settings
+//     ```console project sample        the same with what `postern init` writes
 //     ```console project person=ada    the same after the sign-in of a sample person
 //     ```console project server        the same, on a PostgreSQL of its own, which `sudo -u postgres` administers
 //     ```console project pg_dump       the same, on one that the pg_dump of this machine can dump
+//     ```console project server down   the same, after that PostgreSQL has stopped
 //     ```console project old=passport  the same with OLD_DATABASE_URL, a PostgreSQL filled by old/passport.sql
 //     ```console project gate          the same; the commands call the service https://gate.example.com
 //     ```console empty X=1             an empty folder without a service and without secrets
@@ -14,9 +16,11 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
+import { projectFiles } from '../../../src/cli/init/files.ts'
+import { version } from '../../../src/http/schemas/openapi.ts'
 import { dumpable } from '../../harness/dumpable-postgres.ts'
 import { asAdmin, engines } from '../../harness/engines.ts'
-import { startOwnPostgres, type PostgresOptions } from '../../harness/postgres.ts'
+import { startOwnPostgres, type OwnPostgres, type PostgresOptions } from '../../harness/postgres.ts'
 import { Browser } from '../../harness/browser.ts'
 import { blocksOf, fileOf, stepsOf, type Block } from './blocks.ts'
 import { Terminal, type Place } from './terminal.ts'
@@ -27,6 +31,8 @@ interface Wanted extends Place {
   people: string[]
   /** A PostgreSQL of its own; with `pg_dump`, one that the machine's can dump. */
   on?: 'server' | 'pg_dump'
+  /** That server has stopped. */
+  down?: boolean
   /** The file of statements that fill the database of another system. */
   old?: string
 }
@@ -40,18 +46,25 @@ export function placeOf(block: Block): Wanted | undefined {
   for (const word of block.info.split(' ')) {
     const [, name = '', value] = /^(\w+)(?:=(.*))?$/.exec(word) ?? []
     if (word === 'empty') wanted.empty = true
+    else if (word === 'down') wanted.down = true
     else if (word === 'gate') wanted.name = 'https://gate.example.com'
     // A project has a configuration, and so no sample people.
     else if (name === 'project') {
       const above = filesAbove(block, value === undefined ? Infinity : Number(value))
       wanted.files = { 'postern.config.ts': 'export default {}\n', ...above }
-    } else if (word === 'server' || word === 'pg_dump') wanted.on = word
+    } else if (word === 'sample') wanted.files = sampleProject()
+    else if (word === 'server' || word === 'pg_dump') wanted.on = word
     else if (name === 'person') wanted.people.push(value!)
     else if (name === 'old') wanted.old = join(import.meta.dirname, 'old', `${value!}.sql`)
     else if (/^[A-Z]/.test(name)) wanted.settings = { ...wanted.settings, [name]: value! }
     else throw new Error(`${block.from}: what does ${word} mean?`)
   }
   return wanted
+}
+
+function sampleProject(): Record<string, string> {
+  const written = Object.entries(projectFiles({ name: 'shop', version, empty: false }))
+  return Object.fromEntries(written.filter(([path]) => /^(?:postern\.config\.ts$|migrations\/)/.test(path)))
 }
 
 /** The last version of each file that the page shows before a block, without configurations after the given number. */
@@ -74,7 +87,7 @@ export function missingFor(block: Block): string | undefined {
   const { on, old } = placeOf(block) ?? {}
   if ((on ?? old) && !postgres) return 'no PostgreSQL'
   const program = stepsOf(block)
-    .map(({ command }) => /^(?:psql|sqlite3)\b/.exec(command)?.[0])
+    .map(({ command }) => /(?<=^|\$\()(?:psql|sqlite3|lsof)\b/.exec(command)?.[0])
     .find((name) => name !== undefined && spawnSync(name, ['--version']).error)
   if (program !== undefined) return `no ${program}`
   return on === 'pg_dump' && !dumpable() ? 'no pg_dump, or no server that it can dump' : undefined
@@ -89,6 +102,7 @@ const isRead = ([path]: [string, string]): boolean => /^(?:postern\.config\.ts$|
 /** The terminals of one page: blocks with the same words, configuration and migrations share one. */
 export class Places {
   readonly #open = new Map<string, Terminal>()
+  readonly #servers: OwnPostgres[] = []
   /** Of databases, servers and terminals, in the order of their starts. */
   readonly #ends: (() => Promise<void>)[] = []
 
@@ -103,7 +117,7 @@ export class Places {
     return terminal
   }
 
-  async #start({ on, people, old, ...place }: Wanted): Promise<Terminal> {
+  async #start({ on, down, people, old, ...place }: Wanted): Promise<Terminal> {
     const settings = {
       ...place.settings,
       ...(old !== undefined && { OLD_DATABASE_URL: await this.#filledBy(old) }),
@@ -111,12 +125,13 @@ export class Places {
     const terminal = new Terminal({
       ...place,
       settings,
-      ...(on && (await this.#databaseOn(on, { settings }))),
+      ...(on && (await this.#databaseOn(on, settings))),
     })
     // Before it is ready, so that it is closed with the others.
     this.#ends.push(() => terminal.close())
     await terminal.ready()
     for (const person of people) await signIn(terminal.address, person)
+    if (down) await this.#servers.at(-1)!.stop()
     return terminal
   }
 
@@ -131,8 +146,9 @@ export class Places {
     return database.url
   }
 
-  async #databaseOn(on: NonNullable<Wanted['on']>, { settings }: Place): Promise<Place> {
+  async #databaseOn(on: NonNullable<Wanted['on']>, settings: Place['settings']): Promise<Place> {
     const server = await startOwnPostgres({ ...installed, ...(on === 'pg_dump' && dumpable()) })
+    this.#servers.push(server)
     this.#ends.push(() => server.stop())
     await asAdmin(server.url, 'create role postern login')
     await asAdmin(server.url, 'create database postern owner postern')

@@ -175,7 +175,7 @@ export class Terminal {
   }
 
   async close(): Promise<void> {
-    if (this.#service?.exitCode === null) {
+    if (this.#service && this.#service.exitCode === null && this.#service.signalCode === null) {
       const ended = once(this.#service, 'close')
       this.#service.kill('SIGKILL')
       await ended
