@@ -122,6 +122,8 @@ export type ProblemCode = keyof typeof problems
 
 export interface ProblemExtras {
   detail?: string
+  /** What to do, where the text of the code would be wrong for the caller. */
+  advice?: string
   /** The parameter at fault, as JSON:API's `source.parameter`. */
   parameter?: string
   /** A JSON pointer to the field at fault. */

@@ -6,12 +6,20 @@ import type { GuardedHost } from './hosts.ts'
 export interface Misdirected {
   code: 'untrusted-proxy' | 'unreadable' | 'unknown-host' | 'guarded-sign-in'
   detail: string
+  /** What to do about it. */
+  advice: string
 }
 
 interface Directed {
   forwarded: ForwardedRequest
   guarded: GuardedHost
 }
+
+/** What is said about a host without rules. */
+export const unknownHost = {
+  detail: 'No rule of forwardAuth names the host of the request.',
+  advice: 'Add the host to forwardAuth.hosts, with its port if that is not the default one.',
+} as const
 
 /** Where the sign-in is at other hosts than the service's own. */
 const signInPaths = '/.postern/'
@@ -25,17 +33,19 @@ export function readAskedHost(
     return {
       code: 'untrusted-proxy',
       detail: 'The call did not come from a proxy that TRUSTED_PROXIES names.',
+      advice: 'Only a proxy asks here. Name the address from which it calls in TRUSTED_PROXIES.',
     }
   const forwarded = readForwarded(call.request)
-  if (typeof forwarded === 'string') return { code: 'unreadable', detail: forwarded }
+  if (typeof forwarded === 'string')
+    return { code: 'unreadable', detail: forwarded, advice: 'Correct the configuration of the proxy.' }
   const guarded = hosts.get(forwarded.host)
-  if (!guarded)
-    return { code: 'unknown-host', detail: 'No rule of forwardAuth names the host of the request.' }
+  if (!guarded) return { code: 'unknown-host', ...unknownHost }
   // The redirect to the sign-in would be redirected to the sign-in, for ever.
   if (!guarded.isOwn && forwarded.path.startsWith(signInPaths))
     return {
       code: 'guarded-sign-in',
-      detail: `The proxy has to pass ${signInPaths} of this host on to Postern, without asking first.`,
+      detail: `The proxy asked about the sign-in of this host, below ${signInPaths}.`,
+      advice: `Let the proxy pass ${signInPaths} of this host on to Postern, without asking first.`,
     }
   return { forwarded, guarded }
 }

@@ -2,16 +2,15 @@ import type { Accounts } from '../accounts/index.ts'
 import type { Refusal } from '../accounts/refusals.ts'
 import type { Session } from '../accounts/sessions/session-lookup.ts'
 import { Problem } from '../errors.ts'
-import { rawAnswer, type RawAnswer, type RawCall } from '../http/raw/call.ts'
+import type { RawAnswer, RawCall } from '../http/raw/call.ts'
+import { allowed, forbidden, signedOut, tooManyUnknown, type Answered } from './answers.ts'
 import { readAskedHost, type Misdirected } from './asked-host.ts'
-import { forwardPath, returnPath, type ForwardedRequest } from './forwarded-request.ts'
+import { forwardPath } from './forwarded-request.ts'
 import type { GuardedHost } from './hosts.ts'
-import { emptyHeaders, withoutOwnCookies } from './identity-headers.ts'
 import type { IdentityTokens } from './identity-tokens.ts'
-import { forbiddenPage, formPage } from './pages.ts'
 import type { Pass, Passes } from './passes.ts'
 import { lets, type People, type Person } from './people.ts'
-import { type TokenLookups, waiting } from './token-lookups.ts'
+import type { TokenLookups } from './token-lookups.ts'
 
 export type Outcome = 'allowed' | 'signed-out' | 'forbidden' | 'refused'
 
@@ -32,16 +31,12 @@ export interface GateParts {
 type SignedIn = Pick<Pass, 'session' | 'role' | 'person'>
 
 /** What is known about a request while it is decided. */
-interface Asked extends ForwardedRequest {
-  guarded: GuardedHost
+interface Asked extends Answered {
   /** When the request began, so that a pass ends if the session changes while it is read. */
   era: number | undefined
-  /** For nginx, which takes no redirect from the service that it asks: 401 with the address in Location. */
-  redirectsBy401: boolean
 }
 
 const urlOfNginx = `${forwardPath}?for=nginx`
-const html = 'text/html; charset=utf-8'
 
 /** Decides for a proxy whether a request may reach an application. */
 export class Gate {
@@ -72,7 +67,7 @@ export class Gate {
     if (asked.guarded.rulesFor(asked.path).every((rule) => rule === 'everyone'))
       return this.#allow(asked, undefined)
     this.#parts.count(asked.host, 'signed-out')
-    return this.#signedOut(asked)
+    return signedOut(asked, this.#parts.baseUrl())
   }
 
   #decide(call: RawCall, asked: Asked, session: Session, person: Person): RawAnswer | Promise<RawAnswer> {
@@ -91,10 +86,10 @@ export class Gate {
   }
 
   /** @throws Problem `forbidden` */
-  async #refused(call: RawCall, { code, detail }: Misdirected): Promise<never> {
+  async #refused(call: RawCall, { code, detail, advice }: Misdirected): Promise<never> {
     this.#parts.count('unknown', 'refused')
     await this.#note(call, { action: 'forward_auth.refused', code })
-    throw new Problem('forbidden', { detail })
+    throw new Problem('forbidden', { detail, advice })
   }
 
   #note(call: RawCall, refusal: Refusal, session?: Session): Promise<void> {
@@ -167,55 +162,11 @@ export class Gate {
     return token.then((signed) => answer(signed, Math.min(until, personUntil)))
   }
 
-  #signedOut({ guarded, uri, isPage, isForm, redirectsBy401 }: Asked): RawAnswer {
-    const location = this.#signInUrl(guarded, returnPath(uri))
-    if (isPage && redirectsBy401) return rawAnswer(401, '', { location })
-    if (isPage) return rawAnswer(302, '', { location })
-    if (isForm) return rawAnswer(401, formPage(this.#signInUrl(guarded, '/')), { 'content-type': html })
-    throw new Problem('not-signed-in', {
-      detail: `The request was not passed on, because the browser is not signed in. Open ${guarded.origin}/ to sign in, then repeat it.`,
-    })
-  }
-
-  #signInUrl({ isOwn, origin }: GuardedHost, path: string): string {
-    const to = isOwn ? `${this.#parts.baseUrl()}/login` : `${origin}/.postern/start`
-    return `${to}?return_to=${encodeURIComponent(path)}`
-  }
-
   async #forbid(call: RawCall, asked: Asked, session: Session, person: Person): Promise<RawAnswer> {
     const { count, baseUrl } = this.#parts
-    const { host, isPage, isForm } = asked
-    count(host, 'forbidden')
-    const refusal = { action: 'forward_auth.forbidden', code: 'forbidden', target: `host:${host}` } as const
-    await this.#note(call, refusal, session)
-    if (!isPage && !isForm)
-      throw new Problem('forbidden', {
-        detail: 'The rules of forwardAuth do not let this account use the path.',
-      })
-    const name = person.email ?? person.name ?? person.userId
-    return rawAnswer(403, forbiddenPage(name, `${baseUrl()}/dashboard`), { 'content-type': html })
+    count(asked.host, 'forbidden')
+    const target = `host:${asked.host}`
+    await this.#note(call, { action: 'forward_auth.forbidden', code: 'forbidden', target }, session)
+    return forbidden(asked, person, baseUrl())
   }
-}
-
-/** @param token for the application; empty if there is none */
-function allowed(asked: Asked, person: Person | undefined, token: string): RawAnswer {
-  const { cookie } = asked
-  const headers = [
-    ...(person?.headers ?? emptyHeaders),
-    'Cookie',
-    cookie === undefined ? '' : withoutOwnCookies(cookie),
-  ]
-  if (asked.guarded.hasToken) headers.push('Remote-Token', token)
-  if (!asked.isEnvoy) return { status: 204, body: '', headers }
-  // Envoy takes 200 only.
-  headers.push('Content-Length', '0')
-  return { status: 200, body: '', headers }
-}
-
-/** 401 and not 429, of which nginx makes a 500. There is no redirect, because the next answer would be the same. */
-function tooManyUnknown(): Problem {
-  return new Problem('not-signed-in', {
-    detail: 'The address has sent too many invalid cookies. Wait for the time that Retry-After tells.',
-    retryAfter: waiting / 1000,
-  })
 }

@@ -7,6 +7,7 @@ import type { Sessions } from '../accounts/sessions/sessions.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import type { TrustedProxies } from '../http/limits/client-address.ts'
+import { unknownHost } from './asked-host.ts'
 import type { BrowserCookie } from './browser-cookie.ts'
 import { normalHost, returnPath } from './forwarded-request.ts'
 import type { HostCodes } from './host-codes.ts'
@@ -87,7 +88,7 @@ function signInRoute(app: App, parts: HostRoutesParts): void {
       const guarded = hosts().get(host)
       if (!guarded || guarded.isOwn) {
         await noteRefusal(request, { action: 'forward_auth.refused', code: 'unknown-host' })
-        throw unknownHost()
+        throw new Problem('forbidden', unknownHost)
       }
       if (!/^[\w-]{43}$/.test(browser)) throw new Problem('invalid-parameter', { parameter: 'browser' })
       const token = sessionCookie.read(request)
@@ -156,10 +157,6 @@ function refuse(reply: FastifyReply): FastifyReply {
 /** The guarded host that a browser called, other than the service's own. @throws Problem `forbidden` */
 function otherHostOf(request: FastifyRequest, { proxies, hosts }: HostRoutesParts): GuardedHost {
   const guarded = hosts().get(normalHost(proxies.hostOf(request.raw)))
-  if (!guarded || guarded.isOwn) throw unknownHost()
+  if (!guarded || guarded.isOwn) throw new Problem('forbidden', unknownHost)
   return guarded
-}
-
-function unknownHost(): Problem {
-  return new Problem('forbidden', { detail: 'No rule of forwardAuth names this host.' })
 }

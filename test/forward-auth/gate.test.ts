@@ -49,7 +49,7 @@ onEachEngine('forward authentication', (engine) => {
     for (const uri of ['/.postern/start?return_to=%2F', '/.postern/callback?code=x']) {
       const answer = await site.ask(undefined, app, uri, { headers: asPage })
       assert.equal(answer.status, 403)
-      assert.match(await answer.text(), /has to pass \/\.postern\/ of this host on to Postern/)
+      assert.match(await answer.text(), /pass \/\.postern\/ of this host on to Postern/)
     }
     assert.equal((await site.audited('forward_auth.refused')).at(-1)?.code, 'guarded-sign-in')
     const own = await site.ask(undefined, site.ownHost, '/.postern/start', { headers: asPage })

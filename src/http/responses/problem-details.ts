@@ -49,8 +49,8 @@ export function toProblem(error: unknown): Problem {
 
 /** The body of a problem answer (RFC 9457, section 3). */
 export function problemBody(problem: Problem, requestId: string, basePath: string): Record<string, unknown> {
-  const [status, title, advice] = problems[problem.code]
-  const { detail, parameter, pointer } = problem.extras
+  const [status, title, general] = problems[problem.code]
+  const { detail, advice = general, parameter, pointer } = problem.extras
   return {
     type: `${basePath}/problems/${problem.code}`,
     title,
