@@ -113,7 +113,7 @@ function createCheck(database: Database): Authenticate {
     limits,
     admins: [],
     record: async () => undefined,
-    lastSeen: new LastSeenWriter(database, log),
+    lastSeen: new LastSeenWriter(database, log, limits.idle),
   })
   const secondFactor = new SecondFactor({ required: false, amrValues: [], acrValues: [] })
   // Requests with an Authorization header go to these two; the bench makes none.
@@ -125,7 +125,12 @@ function createCheck(database: Database): Authenticate {
 /** As many cookies as a browser brings on an ordinary day. */
 function asking(token: string): Asking {
   const cookie = `theme=dark; __Host-flow=${token}; __Host-postern_session=${token}`
-  return { headers: { cookie }, server: { basePath: '' } } as Asking
+  return {
+    method: 'GET',
+    headers: { cookie },
+    routeOptions: { config: {} },
+    server: { basePath: '' },
+  } as Asking
 }
 
 function createBare(database: Database): (token: string) => Promise<unknown> {

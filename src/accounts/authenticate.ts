@@ -1,11 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../errors.ts'
+import { isBackground } from '../http/access/background.ts'
 import type { Authenticate, Principal } from '../http/access/principal.ts'
 import type { AccessTokens } from './tokens/access-tokens.ts'
 import { RefusedKey, type ApiKeys } from './tokens/api-keys.ts'
 import type { HostCookie } from './sessions/host-cookie.ts'
 import type { NoteRefusal } from './refusals.ts'
-import { stepUpPath, type SecondFactor } from './sessions/second-factor.ts'
+import type { SecondFactor } from './sessions/second-factor.ts'
 import type { Session } from './sessions/session-lookup.ts'
 import type { Sessions } from './sessions/sessions.ts'
 
@@ -51,7 +52,8 @@ export function createAuthenticate({
       })
     }
     const token = sessionCookie.read(request)
-    const session = token === undefined ? undefined : await sessions.find(token)
+    if (token === undefined) return undefined
+    const session = await (isBackground(request) ? sessions.look(token) : sessions.find(token))
     return session && principalOf(session, secondFactor, request.server.basePath)
   }
 }
@@ -59,6 +61,12 @@ export function createAuthenticate({
 function principalOf(session: Session, secondFactor: SecondFactor, basePath: string): Principal {
   const { id: sessionId, userId, role, provider } = session
   if (secondFactor.isMissing(role, session))
-    return { kind: 'session', role: 'user', userId, sessionId, stepUp: stepUpPath(basePath, provider) }
+    return {
+      kind: 'session',
+      role: 'user',
+      userId,
+      sessionId,
+      stepUp: secondFactor.stepUp(basePath, provider),
+    }
   return { kind: 'session', role, userId, sessionId }
 }

@@ -133,7 +133,7 @@ function createServices(parts: AccountsParts) {
   const { record } = audit
   const keys = new ApiKeys(database, clock, record, { adminKey: configuration.adminApiKey, log })
   const users = new Users(clock, admins, database.revocations)
-  const lastSeen = new LastSeenWriter(database, log)
+  const lastSeen = new LastSeenWriter(database, log, limits.idle)
   const shared = { database, clock, log, limits, admins, record, lastSeen }
   const sessions = new Sessions(shared)
   const refreshTokens = new RefreshTokens(shared)

@@ -1,65 +1,14 @@
 // GET /live: what changes, as server-sent events.
 import assert from 'node:assert/strict'
-import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
-import { systemClock, type Clock } from '../../src/runtime/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { freePort } from '../harness/free-port.ts'
 import { adminKey, startTestService, type TestService } from '../harness/service.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
-
-interface Message {
-  name: string
-  id: string | undefined
-  data: { id?: number; eventId?: string; status?: string; topics?: string[]; position?: number }
-}
-
-/** Opens the stream, and collects its messages until it is closed. */
-async function listen(service: Pick<TestService, 'app' | 'baseUrl'>, headers: Record<string, string> = {}) {
-  const abort = new AbortController()
-  const { port } = service.app.server.address() as AddressInfo
-  const { pathname } = new URL(service.baseUrl)
-  const response = await fetch(`http://127.0.0.1:${port}${pathname.replace(/\/$/, '')}/live`, {
-    headers: { accept: 'text/event-stream', authorization: `Bearer ${adminKey}`, ...headers },
-    signal: abort.signal,
-  })
-  assert.equal(response.status, 200)
-  const messages: Message[] = []
-  let text = ''
-  let ended = false
-  const read = async (): Promise<void> => {
-    const decoder = new TextDecoder()
-    for await (const bytes of response.body!) {
-      text += decoder.decode(bytes as Uint8Array, { stream: true })
-      const blocks = text.split('\n\n')
-      text = blocks.pop()!
-      for (const block of blocks) {
-        const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1]
-        const name = field('event')
-        if (name !== undefined)
-          messages.push({ name, id: field('id'), data: JSON.parse(field('data')!) as Message['data'] })
-      }
-    }
-  }
-  const reading = read()
-    .catch(() => undefined)
-    .finally(() => (ended = true))
-  return {
-    response,
-    messages,
-    isEnded: () => ended,
-    of: (name: string) => messages.filter((message) => message.name === name),
-    close: () => (abort.abort(), reading),
-  }
-}
-
-/** Heartbeats come every 15 seconds otherwise. */
-const hurried: Clock = {
-  ...systemClock,
-  after: (ms, callback) => systemClock.after(ms === 15_000 ? 50 : ms, callback),
-}
+import { hurried, listen } from './live-listener.ts'
 
 onEachEngine('GET /live', (engine) => {
   let service: TestService

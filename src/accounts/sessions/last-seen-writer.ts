@@ -2,8 +2,8 @@ import { BoundedCache } from '../../paging/bounded-cache.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
 
-/** Resolution of `last_seen_at` in milliseconds: one write per session and user in this time at most. */
-const resolution = 60_000
+/** Resolution of `last_seen_at` in milliseconds, unless sessions end soon: one write per session and user in this time at most. */
+const longestResolution = 60_000
 /** Rows in one statement. */
 const batchSize = 500
 
@@ -14,19 +14,22 @@ const batchSize = 500
 export class LastSeenWriter {
   readonly #database: Database
   readonly #log: Log
+  readonly #resolution: number
   #sessions = new Map<string, number>()
   #users = new Map<string, number>()
   /** Users that this process has noted lately: apps may refresh their tokens often. */
   readonly #noted = new BoundedCache<string, number>(10_000)
   #writing = false
 
-  constructor(database: Database, log: Log) {
+  /** @param idle milliseconds without use after which a session expires: each use has to be noted well before */
+  constructor(database: Database, log: Log, idle: number) {
     this.#database = database
     this.#log = log
+    this.#resolution = Math.min(longestResolution, idle / 10)
   }
 
   update(session: { id: string; userId: string; lastSeenAt: number }, now: number): void {
-    if (session.lastSeenAt > now - resolution) return
+    if (session.lastSeenAt > now - this.#resolution) return
     // The cached session changes at once, so that further requests do not write it again.
     session.lastSeenAt = now
     this.#sessions.set(session.id, now)
@@ -35,7 +38,7 @@ export class LastSeenWriter {
 
   /** Notes a sign-in of a user, or the use of a token. */
   updateUser(userId: string, now: number): void {
-    if ((this.#noted.get(userId) ?? 0) > now - resolution) return
+    if ((this.#noted.get(userId) ?? 0) > now - this.#resolution) return
     this.#noted.set(userId, now)
     this.#users.set(userId, now)
     if (!this.#writing) void this.#write()
@@ -70,7 +73,7 @@ export class LastSeenWriter {
             .set({ last_seen_at: now })
             .where('id', 'in', ids.slice(from, from + batchSize))
             // Another process may have written it already.
-            .where('last_seen_at', '<=', now - resolution)
+            .where('last_seen_at', '<=', now - this.#resolution)
             .execute(),
         { priority: 'work' },
       )

@@ -119,6 +119,12 @@ export class Sessions {
     return this.findBy(this.#lookup, token)
   }
 
+  /** As `find`, without counting as use: the idle time goes on. */
+  async look(token: string): Promise<Session | undefined> {
+    const session = this.#lookup.cached(token) ?? (await this.#lookup.find(token))
+    return session && this.#isLive(session, this.#parts.clock.now()) ? session : undefined
+  }
+
   /** As `find`, by a token that `lookup` knows. */
   async findBy<Found extends Session>(
     lookup: SessionLookup<Found>,
@@ -144,11 +150,15 @@ export class Sessions {
 
   /** Uses a session that was found in the present era. Answers false if it has expired since. */
   use(session: Session): boolean {
-    const { clock, limits } = this.#parts
+    const { clock, lastSeen } = this.#parts
     const now = clock.now()
-    if (session.expiresAt <= now || session.lastSeenAt <= now - limits.idle) return false
-    this.#parts.lastSeen.update(session, now)
+    if (!this.#isLive(session, now)) return false
+    lastSeen.update(session, now)
     return true
+  }
+
+  #isLive({ expiresAt, lastSeenAt }: Session, now: number): boolean {
+    return expiresAt > now && lastSeenAt > now - this.#parts.limits.idle
   }
 
   #use<Found extends Session>(session: Found | undefined): Found | undefined {

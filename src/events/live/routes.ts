@@ -31,6 +31,7 @@ export function liveRoute(app: App, { hub, authenticate }: LiveRouteParts): void
         access: { scope },
         openInDemo: true,
         quiet: true,
+        background: true,
         sends: { always: ['X-Accel-Buffering'] },
       },
       schema: {

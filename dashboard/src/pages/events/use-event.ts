@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { errorOfResponse } from 'postern-client/api'
+import { fetchForPerson } from '../../api/activity.ts'
 import type { AnswerOf } from '../../api/answers.ts'
 import { addressOf } from '../../api/client.ts'
 
@@ -19,7 +20,7 @@ export function useEvent(id: string) {
   return useQuery({
     queryKey: ['event', id],
     queryFn: async ({ signal }): Promise<LoadedEvent> => {
-      const response = await fetch(addressOf(`/events/${encodeURIComponent(id)}`), { signal })
+      const response = await fetchForPerson(addressOf(`/events/${encodeURIComponent(id)}`), { signal })
       if (!response.ok) throw await errorOfResponse(response)
       const text = await response.text()
       const at = text.indexOf(beforePayload)
