@@ -124,7 +124,12 @@ onEachEngine('a second factor of admins', (engine) => {
         redirect_uri: redirectUri,
       })
       const headers = { authorization: `Bearer ${String(body['access_token'])}` }
-      assert.equal((await service.fetch('/audit', { headers })).status, status)
+      const answer = await service.fetch('/audit', { headers })
+      assert.equal(answer.status, status)
+      // RFC 9470: the app learns what to ask for at the authorization endpoint.
+      const challenge =
+        'Bearer error="insufficient_user_authentication", acr_values="gold urn:okta:loa:2fa:any"'
+      assert.equal(answer.headers.get('www-authenticate'), status === 403 ? challenge : null)
     }
   })
 

@@ -42,7 +42,7 @@ export function sessionDescriber({ users, database }: { users: Users; database: 
       sub: id,
       user: { id, sub: id, email, email_verified: emailVerified, name, picture, role },
       session: { id: sessionId, kind },
-      ...(stepUp !== undefined && { stepUp }),
+      ...(stepUp && { stepUp: stepUp.path }),
     }
   }
 }

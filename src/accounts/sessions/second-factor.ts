@@ -1,3 +1,4 @@
+import type { StepUp } from '../../http/access/principal.ts'
 import type { Authentication } from './authentication.ts'
 import type { Role } from '../../storage/tables.ts'
 
@@ -25,11 +26,12 @@ export class SecondFactor {
     if (!required || role !== 'admin') return false
     return !hasOneOf(amr, amrValues) && !hasOneOf(acr, acrValues)
   }
-}
 
-/** The path for signing in with a second factor at the same provider. */
-export function stepUpPath(basePath: string, provider: string): string {
-  return `${basePath}/auth/${provider}?second_factor=true`
+  /** How to sign in with one at the same provider. */
+  stepUp(basePath: string, provider: string): StepUp {
+    const path = `${basePath}/auth/${provider}?second_factor=true`
+    return { path, acrValues: this.#policy.acrValues }
+  }
 }
 
 function hasOneOf(claim: string | null, accepted: readonly string[]): boolean {

@@ -7,7 +7,7 @@ import type { Principal } from '../../http/access/principal.ts'
 import { isScope, type Scope } from '../../http/access/scopes.ts'
 import type { Queryable } from '../../storage/database.ts'
 import type { Family, LiveFamily, RefreshTokens } from './refresh-tokens.ts'
-import { stepUpPath, type SecondFactor } from '../sessions/second-factor.ts'
+import type { SecondFactor } from '../sessions/second-factor.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 /** Seconds that an access token is valid, unless its client declares another time. */
@@ -151,7 +151,8 @@ export class AccessTokens {
   ): Principal {
     const needsAdmin = app.admin === true || (scopes !== undefined && scopes.length > 0)
     const wanted = needsAdmin ? live.role : 'user'
-    const lacksSecondFactor = this.#parts.secondFactor.isMissing(wanted, live)
+    const { secondFactor, baseUrl } = this.#parts
+    const lacksSecondFactor = secondFactor.isMissing(wanted, live)
     const isAdmin = wanted === 'admin' && !lacksSecondFactor
     return {
       kind: 'token',
@@ -162,7 +163,7 @@ export class AccessTokens {
       // A scope delegates what the user may do, and only admins may do what the scopes name.
       ...(scopes !== undefined && { scopes: isAdmin ? scopes : [] }),
       ...(app.firstParty === false && { onlyScopes: true }),
-      ...(lacksSecondFactor && { stepUp: stepUpPath(basePathOf(this.#parts.baseUrl()), live.provider) }),
+      ...(lacksSecondFactor && { stepUp: secondFactor.stepUp(basePathOf(baseUrl()), live.provider) }),
       ...(app.managesSessions !== true && { onlyApp: live.clientId }),
     }
   }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { Problem, type ProblemCode } from '../../errors.ts'
 import { isAddressedToThisMachine, openToThisMachine } from './loopback-only.ts'
-import type { Access, Authenticate, Principal } from './principal.ts'
+import type { Access, Authenticate, Principal, StepUp } from './principal.ts'
 import type { RateLimits } from '../limits/rate-limits.ts'
 import { holdsScope, isScope, scopesOf, type ScopeChoice } from './scopes.ts'
 
@@ -102,14 +102,20 @@ function requireScopeOf(principal: Principal, choice: ScopeChoice): void {
   if (principal.role === 'admin' || holdsScope(principal.scopes ?? [], choice)) return
   if (principal.stepUp !== undefined)
     throw new Problem('second-factor-needed', {
-      detail: `This call needs an admin who signed in with a second factor: sign in at ${principal.stepUp}.`,
-      // RFC 9470, section 3.
-      ...(principal.kind === 'token' && { challenge: 'Bearer error="insufficient_user_authentication"' }),
+      detail: `This call needs an admin who signed in with a second factor: sign in at ${principal.stepUp.path}.`,
+      ...(principal.kind === 'token' && { challenge: stepUpChallenge(principal.stepUp) }),
     })
   throw new Problem('forbidden', {
     detail: 'This call needs the admin role.',
     ...(principal.kind === 'token' && { challenge: 'Bearer error="insufficient_scope"' }),
   })
+}
+
+/** RFC 9470, section 3: the app asks for a new token with these `acr_values`. */
+function stepUpChallenge({ acrValues }: StepUp): string {
+  const challenge = 'Bearer error="insufficient_user_authentication"'
+  const named = acrValues.filter((value) => /^[!#-[\]-~]+$/.test(value))
+  return named.length === 0 ? challenge : `${challenge}, acr_values="${named.join(' ')}"`
 }
 
 /**

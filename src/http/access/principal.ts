@@ -2,6 +2,13 @@ import type { FastifyRequest } from 'fastify'
 import type { Role } from '../../storage/tables.ts'
 import type { Scope, ScopeChoice } from './scopes.ts'
 
+/** How an admin signs in with a second factor. */
+export interface StepUp {
+  path: string
+  /** Values of `acr` that prove one, for `acr_values`; empty if the provider decides. */
+  acrValues: readonly string[]
+}
+
 /** Who makes a request, as far as its credential tells. */
 export interface Principal {
   /** How they showed it: the session cookie, an API key, an access token, or the cookie of the portal. */
@@ -13,11 +20,8 @@ export interface Principal {
   userId?: string
   sessionId?: string
   keyId?: string
-  /**
-   * Set for an admin who has to sign in with a second factor before the admin role counts (`role` is then `user`): the
-   * path to do so.
-   */
-  stepUp?: string
+  /** Set for an admin who has to sign in with a second factor before the admin role counts (`role` is then `user`). */
+  stepUp?: StepUp
   /** Set for an access token: the app's client id, when the app may see and end only its own sessions of the user. */
   onlyApp?: string
   /** Set for the token of an app that is not the product's own: it may call only what its scopes name. */
