@@ -87,7 +87,9 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
     clock,
     record: accounts.audit.record,
     declared: clients.declared(),
+    publishKeys: (algorithm) => keys.publish([algorithm]),
   })
+  keys.publish(clients.declared().map(({ idTokenAlgorithm }) => idTokenAlgorithm))
   const logout = createLogout({ ...parts, idTokens })
   const assertions = new ClientAssertions({ database, clock, baseUrl })
   const authentication = new ClientAuthentication({ ...accounts, clients, assertions })

@@ -49,19 +49,31 @@ export interface SigningKeysParts {
 }
 
 /**
- * The keys that sign tokens: a line of keys for each algorithm. They are created at the first use, stored with sealed private halves, shared by all
+ * The keys that sign tokens: a line of keys for each algorithm that an app asks for. They are created at their first use, stored with sealed private halves, shared by all
  * processes, and rotated on a schedule. jose is imported on use, so that a service without apps does not load it.
  */
 export class SigningKeys {
   readonly #parts: SigningKeysParts
   #loaded: Promise<LoadedKeys> | undefined
   readonly #signers = new Map<string, { kid: string; key: KeyObject }>()
+  /** Their keys are there before one of them signs. */
+  readonly #published = new Set<SigningAlgorithm>([defaultAlgorithm])
 
   constructor(parts: SigningKeysParts) {
     this.#parts = parts
     parts.database.revocations.listen((announced) => {
       if (announced === undefined || announced === topic) this.#loaded = undefined
     })
+  }
+
+  /**
+   * Publishes keys of these algorithms with the next read. Otherwise the first token of one would come with its key, and a verifier that has
+   * just cached the keys would refuse it.
+   */
+  publish(algorithms: Iterable<SigningAlgorithm>): void {
+    const before = this.#published.size
+    for (const algorithm of algorithms) this.#published.add(algorithm)
+    if (this.#published.size > before) this.#loaded = undefined
   }
 
   /**
@@ -256,8 +268,10 @@ export class SigningKeys {
     const { database, clock } = this.#parts
     const loadedAt = clock.now()
     let rows = await readCurrentSigningKeys(database)
-    if (!rows.some((row) => row.algorithm === defaultAlgorithm && isValid(row, loadedAt))) {
-      await this.#createFirst(defaultAlgorithm)
+    const existing = algorithmsOf(rows, loadedAt)
+    const missing = [...this.#published].filter((algorithm) => !existing.includes(algorithm))
+    if (missing.length > 0) {
+      for (const algorithm of missing) await this.#createFirst(algorithm)
       rows = await readCurrentSigningKeys(database)
     }
     // The callers of the previous read got its error.

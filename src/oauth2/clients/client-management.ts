@@ -36,6 +36,8 @@ export interface ClientManagementParts {
   record: RecordAudit
   /** The clients of the configuration module. */
   declared: readonly Client[]
+  /** Called with the algorithm of each client that is created or changed. The command line signs nothing. */
+  publishKeys?: (algorithm: Client['idTokenAlgorithm']) => void
   /** Clients that registered themselves at most. Default 10,000. */
   mostRegistered?: number | undefined
 }
@@ -92,6 +94,7 @@ export class ClientManagement {
       if (!confidential || settings.jwks !== undefined) return undefined
       return (await addSecret(tx, id, { now, overlap: 0 })).secret
     })
+    this.#parts.publishKeys?.(client.idTokenAlgorithm)
     return { client, secret }
   }
 
@@ -101,8 +104,8 @@ export class ClientManagement {
     { name, ...given }: GivenSettings & { name?: string | undefined },
     caller: ClientCaller,
   ): Promise<StoredClient> {
-    const { database, clock, record } = this.#parts
-    return database.transaction(async (tx) => {
+    const { database, clock, record, publishKeys } = this.#parts
+    const changed = await database.transaction(async (tx) => {
       const before = await this.#lock(tx, id, caller)
       if (!before.confidential && given.jwks)
         throw new Problem('invalid-body', { detail: 'A public app has no keys.', pointer: '/jwks' })
@@ -135,6 +138,8 @@ export class ClientManagement {
       await announceClients(database, tx)
       return after
     })
+    publishKeys?.(changed.idTokenAlgorithm)
+    return changed
   }
 
   /**
