@@ -3,7 +3,7 @@
 //   npm test -- --browser    the tests of the pages in a browser (test/browser/**) instead
 //   npm test -- --package    the black-box tests against the published package, installed in an empty folder
 //   npm test -- --slowest    prints at the end which files took most time
-//   npm test -- --test-name-pattern=...    options of node --test are passed on
+//   npm test -- --test-name-pattern=...    options of node --test are passed on, and --cpu-prof
 import { globSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { batchesOf } from './harness/batches.ts'
 import { createTemplates } from './harness/engines.ts'
 import { installPostern } from './harness/package.ts'
 import { startPostgres } from './harness/postgres.ts'
-import { describeFailures, describeSlowest } from './harness/results.ts'
+import { cpuSeconds, describeFailures, describeSlowest } from './harness/results.ts'
 import { readOptions } from './harness/script-options.ts'
 import { runProcess, stopProcesses, type Outcome, type ProcessOptions } from './harness/test-process.ts'
 
@@ -39,7 +39,9 @@ const { values, positionals: filters } = readOptions(import.meta.filename, {
   allowPositionals: true,
   options: { browser: { type: 'boolean' }, package: { type: 'boolean' }, slowest: { type: 'boolean' } },
 })
-const nodeOptions = process.argv.slice(2).filter((arg) => arg.startsWith('--test-'))
+const nodeOptions = process.argv
+  .slice(2)
+  .filter((arg) => arg.startsWith('--test-') || arg.startsWith('--cpu-prof'))
 let interrupted: NodeJS.Signals | undefined
 
 function find(pattern: string, exclude: string[] = []): string[] {
@@ -113,6 +115,9 @@ if (!ran)
 process.stdout.write(describeFailures(total.failures))
 if (values['slowest'] === true) process.stdout.write(describeSlowest(total.times))
 const files = `${unit.length + blackBox.length} files`
-console.log(`\n${files} in ${((performance.now() - started) / 1000).toFixed(1)} s, ${total.skipped} skipped`)
+const took = `${((performance.now() - started) / 1000).toFixed(1)} s`
+console.log(
+  `\n${files} in ${took} (${cpuSeconds().toFixed(0)} s of processor time), ${total.skipped} skipped`,
+)
 console.log(`${total.passed} passed, ${total.failed} failed`)
 process.exitCode = interrupted ? 130 : ran && total.failed === 0 ? 0 : 1

@@ -38,8 +38,7 @@ export async function checkAnswer(
   if (!/^application\/(problem\+)?json/.test(type) || method === 'HEAD') return
   const found = findOperation(document, method, path)
   if (!found) return
-  const [name, operation] = found
-  const { responses = {} } = operation
+  const [name, { responses = {} }] = found
   const declared = responses[response.status] ?? (problem ? responses['default'] : undefined)
   assert.ok(declared, `${name} answered ${response.status}, which the OpenAPI document does not declare`)
   const schema =
@@ -50,9 +49,11 @@ export async function checkAnswer(
     `${name} answered ${response.status} with ${type}, which the OpenAPI document does not declare`,
   )
   const text = await response.clone().text()
-  const [valid, errors] = Schema.Errors(closed(schema), JSON.parse(text) as unknown)
-  assert.ok(
-    valid,
+  const answer = JSON.parse(text) as unknown
+  const validator = validatorOf(schema)
+  if (validator.Check(answer)) return
+  const [, errors] = validator.Errors(answer)
+  assert.fail(
     `${name} answered ${response.status} with what its schema does not declare: ${JSON.stringify(errors)}\n${text.slice(0, 500)}`,
   )
 }
@@ -89,21 +90,47 @@ function checkHeaders(document: ApiDocument, method: string, path: string, respo
     assert.ok(ofAll.test(header) || names.has(header), `${about} with ${header}, which is not described`)
 }
 
-function findOperation(document: ApiDocument, method: string, path: string): [string, Operation] | undefined {
-  const parts = path.split('?')[0]!.split('/')
-  const matches = (template: string): boolean => {
-    const wanted = template.split('/')
-    return (
-      wanted.length === parts.length &&
-      wanted.every((part, index) => part.startsWith('{') || part === parts[index])
-    )
+/** The templates of addresses by their number of parts. */
+type Templates = Map<number, [template: string, parts: string[]][]>
+
+const templates = new WeakMap<ApiDocument, Templates>()
+
+function templatesOf(document: ApiDocument): Templates {
+  let known = templates.get(document)
+  if (known) return known
+  templates.set(document, (known = new Map()))
+  for (const template of Object.keys(document.paths)) {
+    const parts = template.split('/')
+    const alike = known.get(parts.length) ?? []
+    known.set(parts.length, [...alike, [template, parts]])
   }
+  return known
+}
+
+function findOperation(document: ApiDocument, method: string, path: string): [string, Operation] | undefined {
+  const address = path.split('?')[0]!
+  const parts = address.split('/')
+  const matches = (wanted: string[]): boolean =>
+    wanted.every((part, index) => part.startsWith('{') || part === parts[index])
   // An address that is written out goes before one with a parameter, as in the router.
-  const template = document.paths[parts.join('/')]
-    ? parts.join('/')
-    : Object.keys(document.paths).find(matches)
+  const template = document.paths[address]
+    ? address
+    : templatesOf(document)
+        .get(parts.length)
+        ?.find(([, wanted]) => matches(wanted))?.[0]
   const operation = template === undefined ? undefined : document.paths[template]?.[method.toLowerCase()]
   return operation && [`${method} ${template}`, operation]
+}
+
+type Validator = ReturnType<typeof Schema.Compile>
+
+/** To compile a schema takes as long as a hundred checks; tests ask for some answers hundreds of times. */
+const validators = new WeakMap<JsonSchema, Validator>()
+
+function validatorOf(schema: JsonSchema): Validator {
+  let validator = validators.get(schema)
+  if (!validator) validators.set(schema, (validator = Schema.Compile(closed(schema))))
+  return validator
 }
 
 /** The same schema with every object that lists its properties closed: a field beside them is an error. */

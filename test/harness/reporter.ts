@@ -1,19 +1,21 @@
 // node:test's spec output without its summary per process, and a tally of the leaf tests for test/run.ts.
-import { appendFileSync } from 'node:fs'
+import { openSync, writeSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { spec } from 'node:test/reporters'
 import type { TestEvent } from 'node:test/reporters'
 import { inspect } from 'node:util'
-import { cpuSeconds, recordCurrentTest, recordEmpty, recordFailure, recordTime } from './results.ts'
+import { begunFile, cpuSeconds, recordEmpty, recordFailure, recordTime } from './results.ts'
 
 const tally = process.env['TEST_TALLY_FILE']
+/** Open, because they are written thousands of times, and at once, because a process that ends in a test writes nothing more. */
+const files = tally ? { marks: openSync(tally, 'a'), begun: openSync(begunFile(tally), 'a') } : undefined
 /** The processor time of this process when the last outermost test ended. */
 let cpuBefore = 0
 
 /** One character per event: p passed, f failed, s skipped or to do, > a test began, . a group ended, e all have ended. */
 function record(mark: string): void {
-  if (tally) appendFileSync(tally, mark)
+  if (files) writeSync(files.marks, mark)
 }
 
 /** The spec reporter prints errors when all has ended. A process that is killed before leaves them in this file. */
@@ -51,7 +53,7 @@ async function* tallied(source: AsyncIterable<TestEvent>): AsyncGenerator<TestEv
   for await (const event of source) {
     if (event.type === 'test:dequeue') {
       record('>')
-      if (tally) recordCurrentTest(tally, event.data.name)
+      if (files) writeSync(files.begun, `${JSON.stringify(event.data.name)}\n`)
     }
     if (event.type === 'test:start') names[event.data.nesting] = event.data.name
     if (event.type === 'test:pass' || event.type === 'test:fail') {

@@ -1,5 +1,6 @@
 // What the processes of tests report to test/run.ts, and what it prints at the end: all failures, and the slowest files.
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 
 /** One failed test. */
 export interface Failure {
@@ -36,15 +37,14 @@ export function readFailures(tallyFile: string): Failure[] {
   return lines.map((line) => JSON.parse(line) as Failure)
 }
 
-/** Records which test begins: if the process ends within it, nothing else tells. */
-export function recordCurrentTest(tallyFile: string, name: string): void {
-  writeFileSync(`${tallyFile}.current`, name)
-}
+/** The file with the names of the tests that have begun: if the process ends within one, nothing else tells. */
+export const begunFile = (tallyFile: string): string => `${tallyFile}.begun`
 
 /** The test that began last. */
 export function readCurrentTest(tallyFile: string): string {
-  const file = `${tallyFile}.current`
-  return existsSync(file) ? readFileSync(file, 'utf8') : 'the start'
+  const file = begunFile(tallyFile)
+  const last = existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n').at(-1) : undefined
+  return last ? (JSON.parse(last) as string) : 'the start'
 }
 
 /** User and system time of this process and of the children that it has waited for, in seconds. */
@@ -82,17 +82,22 @@ export function readEmpty(tallyFile: string): string[] {
 export function readTimes(tallyFile: string): FileTime[] {
   const path = `${tallyFile}.times`
   if (!existsSync(path)) return []
-  const times = new Map<string, FileTime>()
-  for (const line of readFileSync(path, 'utf8').split('\n').slice(0, -1)) {
-    const time = JSON.parse(line) as FileTime
-    const sum = times.get(time.file)
-    if (sum === undefined) times.set(time.file, time)
-    else {
-      sum.wallSeconds += time.wallSeconds
-      sum.cpuSeconds += time.cpuSeconds
-    }
+  const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1)
+  return sumOf(lines.map((line) => JSON.parse(line) as FileTime))
+}
+
+/** One entry for each name. */
+function sumOf(times: readonly FileTime[]): FileTime[] {
+  const sums = new Map<string, FileTime>()
+  for (const { file, wallSeconds, cpuSeconds } of times) {
+    const sum = sums.get(file)
+    sums.set(file, {
+      file,
+      wallSeconds: (sum?.wallSeconds ?? 0) + wallSeconds,
+      cpuSeconds: (sum?.cpuSeconds ?? 0) + cpuSeconds,
+    })
   }
-  return [...times.values()]
+  return [...sums.values()]
 }
 
 /** All failures, so that the end of a log says what failed. */
@@ -114,13 +119,17 @@ export function lastLines(output: string): string {
   return output.trimEnd().split('\n').slice(-MAX_LINES).join('\n')
 }
 
-/** The files that took most wall time, and the sums of all. The first file of a process includes the time to load the service. */
+/** The files that took most wall time, the sums of all, and the folders that took most processor time. */
 export function describeSlowest(times: readonly FileTime[]): string {
   const row = (wall: number, cpu: number, name: string) =>
     `${wall.toFixed(1).padStart(8)} ${cpu.toFixed(1).padStart(8)}  ${name}\n`
-  const slowest = times.toSorted((a, b) => b.wallSeconds - a.wallSeconds).slice(0, SLOWEST)
-  const rows = slowest.map((time) => row(time.wallSeconds, time.cpuSeconds, time.file))
+  const rows = (sorted: readonly FileTime[]) =>
+    sorted.slice(0, SLOWEST).map((time) => row(time.wallSeconds, time.cpuSeconds, time.file))
+  const slowest = rows(times.toSorted((a, b) => b.wallSeconds - a.wallSeconds))
+  const folders = sumOf(times.map((time) => ({ ...time, file: `${dirname(time.file)}/` })))
+  const busiest = rows(folders.toSorted((a, b) => b.cpuSeconds - a.cpuSeconds))
   const wall = times.reduce((sum, { wallSeconds }) => sum + wallSeconds, 0)
   const cpu = times.reduce((sum, time) => sum + time.cpuSeconds, 0)
-  return `\nSlowest:\n  wall s    CPU s\n${rows.join('')}${row(wall, cpu, `all ${times.length} files`)}`
+  const all = row(wall, cpu, `all ${times.length} files`)
+  return `\nSlowest:\n  wall s    CPU s\n${slowest.join('')}${all}\nFolders:\n${busiest.join('')}`
 }

@@ -3,6 +3,7 @@ import type { Environment } from '../../src/config/readers.ts'
 import type { PosternConfig } from '../../src/define-config.ts'
 import { startService, type Service, type ServiceParts } from '../../src/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
+import { documentOf } from './api-documents.ts'
 import { checkAnswer, type ApiDocument } from './conformance.ts'
 import type { Engine } from './engines.ts'
 
@@ -59,9 +60,7 @@ export async function startTestService(
   let document: Promise<ApiDocument> | undefined
   const call = async (path: string, init: RequestInit = {}): Promise<Response> => {
     const response = await fetch(new URL(path, service.baseUrl), { redirect: 'manual', ...init })
-    document ??= fetch(new URL('/openapi.json', service.baseUrl)).then(
-      (answer) => answer.json() as Promise<ApiDocument>,
-    )
+    document ??= documentOf(service.baseUrl, { ...options, env: { ...env, DATABASE_URL: undefined } })
     await checkAnswer(await document, init.method ?? 'GET', path, response)
     return response
   }

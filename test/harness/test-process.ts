@@ -98,11 +98,9 @@ export async function runProcess(options: ProcessOptions): Promise<Outcome> {
 function start({ files, tallyFile, nodeOptions, package: installed }: ProcessOptions): ChildProcess {
   const options = [
     ...(installed === undefined ? [] : ['--import', join(import.meta.dirname, 'use-package.ts')]),
-    '--test',
-    '--test-isolation=none',
-    `--test-timeout=${TEST_TIMEOUT}`,
-    `--test-reporter=${join(import.meta.dirname, 'reporter.ts')}`,
     ...nodeOptions,
+    join(import.meta.dirname, 'run-files.ts'),
+    String(TEST_TIMEOUT),
   ]
   return spawn(process.execPath, [...options, ...files], {
     cwd: root,

@@ -52,15 +52,21 @@ test('a long error is cut', () => {
   assert.match(shown, /line 59\n {4}… 40 more lines\n$/)
 })
 
-test('the slowest files come first, with their times and the sums of all', () => {
+test('the slowest files come first, with their times and the sums of all, then the busiest folders', () => {
   const shown = describeSlowest([
-    { file: 'a.test.ts', wallSeconds: 1, cpuSeconds: 0.5 },
-    { file: 'b.test.ts', wallSeconds: 20, cpuSeconds: 2 },
+    { file: 'x/a.test.ts', wallSeconds: 1, cpuSeconds: 0.5 },
+    { file: 'y/b.test.ts', wallSeconds: 20, cpuSeconds: 2 },
+    { file: 'x/c.test.ts', wallSeconds: 2, cpuSeconds: 3 },
   ])
-  assert.match(
-    shown,
-    / 20\.0 +2\.0 {2}b\.test\.ts\n +1\.0 +0\.5 {2}a\.test\.ts\n +21\.0 +2\.5 {2}all 2 files\n$/,
-  )
+  const rows = [...shown.matchAll(/^ +([\d.]+) +([\d.]+) {2}(.+)$/gm)].map(([, ...row]) => row.join(' '))
+  assert.deepEqual(rows, [
+    '20.0 2.0 y/b.test.ts',
+    '2.0 3.0 x/c.test.ts',
+    '1.0 0.5 x/a.test.ts',
+    '23.0 5.5 all 3 files',
+    '3.0 3.5 x/',
+    '20.0 2.0 y/',
+  ])
 })
 
 test('files of one folder share processes, and those that load the machine begin first, each alone', () => {
@@ -99,6 +105,40 @@ describe('a process of tests', () => {
     const { passed, failed, failures } = await run({ '1.test.mjs': passing, '3.test.mjs': '' })
     assert.deepEqual([passed, failed], [1, 1])
     assert.match(failures[0]!.name, /^no test ran in .*3\.test\.mjs$/)
+  })
+
+  test('fails when nobody catches an error, and shows it', async () => {
+    const rejects = `import { test } from 'node:test'
+test('rejects', async () => {
+  void Promise.reject(new Error('nobody listens'))
+  await new Promise((done) => setTimeout(done, 50))
+})`
+    const { failed, failures } = await run({ '6.test.mjs': rejects })
+    assert.equal(failed, 1)
+    assert.equal(failures[0]!.name, 'nobody caught an error, during "rejects" or before')
+    assert.match(failures[0]!.error, /^Error: nobody listens\n +at .*6\.test\.mjs:3/)
+    assert.equal(failures[1]!.name, 'ended with 1')
+  })
+
+  test('keeps the groups of tests, and runs the hooks of a group for it alone', async () => {
+    const grouped = `import { before, describe, test } from 'node:test'
+let ready = 0
+for (const name of ['a', 'b'])
+  describe(name, () => {
+    before(() => void (ready += 1))
+    test('fails', async () => {
+      await undefined
+      throw new Error(String(ready))
+    })
+  })`
+    const { failures } = await run({ '7.test.mjs': grouped })
+    assert.deepEqual(
+      failures.map(({ name, error }) => [name, error.split('\n')[0]]),
+      [
+        ['a › fails', 'Error: 1'],
+        ['b › fails', 'Error: 2'],
+      ],
+    )
   })
 
   test('fails when a test ends the process, and names it', async () => {
