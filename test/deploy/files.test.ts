@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { globSync, readFileSync, statSync } from 'node:fs'
+import { BlockList } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { parseEnv } from 'node:util'
@@ -76,6 +77,22 @@ test('what ends a process by force waits for the delay and for running work', ()
     const delay = /^\s*SHUTDOWN_DELAY(?::| =) '(\d+)'/m.exec(around)?.[1] ?? settings.shutdownDelay.default
     const seconds = Number(limit.exec(read(file))?.[1])
     assert.ok(seconds > Number(delay) + 10, `${file}: ${seconds} s for a delay of ${delay} s`)
+  }
+})
+
+test('in the compose files no service can get the fixed address of Caddy, whatever starts first', () => {
+  for (const name of ['sqlite', 'postgres']) {
+    const text = read(`deploy/compose/${name}.yaml`)
+    const [, fixed] = /ipv4_address: (\S+)/.exec(text) ?? []
+    const [subnet, range] = ['subnet', 'ip_range'].map((key) => {
+      const [, address = '', bits] = new RegExp(`${key}: (\\S+)/(\\d+)`).exec(text) ?? []
+      const list = new BlockList()
+      list.addSubnet(address, Number(bits))
+      return list
+    })
+    assert.ok(subnet!.check(fixed!), `${name}: ${fixed}`)
+    assert.ok(!range!.check(fixed!), `${name}: ${fixed} is one of the addresses that others get`)
+    assert.equal(/TRUSTED_PROXIES: (\S+)/.exec(text)?.[1], fixed)
   }
 })
 
