@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { globSync, readFileSync, statSync } from 'node:fs'
+import { globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { BlockList } from 'node:net'
-import { join } from 'node:path'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
 import { test } from 'node:test'
 import { parseEnv } from 'node:util'
 import { inspectEnvironment } from '../../src/config/environment.ts'
@@ -136,4 +137,31 @@ test('the systemd unit has an exposure below 2.0', { skip }, () => {
   const [, exposure] = /Overall exposure level for postern\.service: ([\d.]+)/.exec(stdout) ?? []
   assert.ok(exposure !== undefined, stdout)
   assert.ok(Number(exposure) < 2, exposure)
+})
+
+test('systemd finds no fault in the units of deploy/ and of the tutorial', { skip }, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-units-'))
+  const verify = (name: string, text: string): string => {
+    const file = join(folder, name)
+    // The program is not on this machine.
+    writeFileSync(
+      file,
+      text.replace(/^ExecStart=\S+/m, 'ExecStart=/bin/true').replace(/^WorkingDirectory=.*/m, ''),
+    )
+    const { stdout, stderr } = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' })
+    return (stdout + stderr)
+      .split('\n')
+      .filter((line) => line.includes(name))
+      .join('\n')
+  }
+  try {
+    for (const unit of ['deploy/systemd/postern.service', 'examples/shop/deploy/shop.service'])
+      assert.equal(verify(basename(unit), read(unit)), '', unit)
+    assert.match(
+      verify('wrong.service', `${read('deploy/systemd/postern.service')}\nNoSuchSetting=1\n`),
+      /NoSuchSetting/,
+    )
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 })

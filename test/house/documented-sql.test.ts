@@ -1,5 +1,7 @@
-// PostgreSQL can parse the SQL of all pages. It checks the form of statements when a function is created, and runs none.
+// PostgreSQL can parse the SQL of all pages: it checks the form of statements when a function is created, and runs none. What makes tables
+// runs on both engines, which migrations of a project may meet.
 import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { engines } from '../harness/engines.ts'
@@ -48,6 +50,16 @@ describe('the SQL of pages', { skip: !engine }, () => {
     }
     assert.deepEqual(faults, [])
   })
+
+  const creating = blocks.filter(({ text }) => /^(?:--.*\n)*create table /.test(text))
+  for (const { from, text } of creating)
+    test(`${from} runs on both engines`, async () => {
+      await client.query('begin')
+      await client.query(text).finally(() => client.query('rollback'))
+      const sqlite = new DatabaseSync(':memory:')
+      sqlite.exec(text)
+      sqlite.close()
+    })
 
   test('and SQL that cannot be is found', async () =>
     assert.match((await faultOf('selec 1 frm x')) ?? '', /syntax error/))
