@@ -1,6 +1,6 @@
 // A fresh database on each engine, for suites that must hold on both.
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { copyFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -31,6 +31,17 @@ process.on('exit', () => {
 /** The environment's names for the templates that `createTemplates` made: a file, and a database of the server. */
 const templates = { sqlite: 'TEST_TEMPLATE_FILE', postgres: 'TEST_TEMPLATE_DATABASE' } as const
 
+/** The environment's name for the folder in which SQLite's databases are made. */
+const homeOfFiles = 'TEST_DATABASE_FOLDER'
+
+/** In memory where the system has a gigabyte there: a test's commits need not survive a power cut, and wait for no disk. */
+function makeHomeOfFiles(): string {
+  const inMemory = '/dev/shm'
+  const place = existsSync(inMemory) ? statfsSync(inMemory) : undefined
+  const hasRoom = place !== undefined && place.bavail * place.bsize > 2 ** 30
+  return mkdtempSync(join(hasRoom ? inMemory : tmpdir(), 'postern-databases-'))
+}
+
 const sqlite: Engine = {
   name: 'sqlite',
   async createMigratedDatabase() {
@@ -41,7 +52,7 @@ const sqlite: Engine = {
     return database
   },
   async createDatabase() {
-    const folder = mkdtempSync(join(tmpdir(), 'postern-sqlite-'))
+    const folder = mkdtempSync(join(process.env[homeOfFiles] ?? tmpdir(), 'postern-sqlite-'))
     folders.add(folder)
     return {
       url: `sqlite:${join(folder, 'postern.db')}`,
@@ -96,10 +107,11 @@ async function migrateDatabase(url: string): Promise<void> {
 
 /**
  * Makes a migrated database of each engine, which the processes that get this one's environment copy: to migrate takes half
- * the time of a start on PostgreSQL. Returns a function that drops them.
+ * the time of a start on PostgreSQL. Returns a function that drops them, and all databases of SQLite.
  */
 export async function createTemplates(): Promise<() => Promise<void>> {
   const made: TestDatabase[] = []
+  const home = (process.env[homeOfFiles] = makeHomeOfFiles())
   for (const engine of engines) {
     const database = await engine.createDatabase()
     made.push(database)
@@ -110,6 +122,8 @@ export async function createTemplates(): Promise<() => Promise<void>> {
   return async () => {
     for (const engine of engines) Reflect.deleteProperty(process.env, templates[engine.name])
     await Promise.all(made.map((database) => database.drop()))
+    // Also of processes that were killed.
+    rmSync(home, { recursive: true, force: true })
   }
 }
 
