@@ -1,10 +1,11 @@
 // `npm test`: the unit tests (beside the code of src and packages), then the black-box tests (test/**), several files in a process.
-//   npm test -- login        only files whose path contains "login"
+//   npm test -- login        only files whose path contains "login", of the documentation too
+//   npm test -- --docs       the checks of the documentation instead: what it shows, the examples, and the files of deploy/
 //   npm test -- --browser    the tests of the pages in a browser (test/browser/**) instead
 //   npm test -- --package    the black-box tests against the published package, installed in an empty folder
 //   npm test -- --slowest    prints at the end which files took most time
 //   npm test -- --test-name-pattern=...    options of node --test are passed on, and --cpu-prof
-import { globSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildWeb } from '../scripts/web.mjs'
@@ -14,62 +15,43 @@ import { installPostern } from './harness/package.ts'
 import { startPostgres } from './harness/postgres.ts'
 import { cpuSeconds, describeFailures, describeSlowest } from './harness/results.ts'
 import { readOptions } from './harness/script-options.ts'
-import { runProcess, stopProcesses, type Outcome, type ProcessOptions } from './harness/test-process.ts'
+import { filesOf } from './harness/suites.ts'
+import { runProcess, stopProcesses, type Outcome } from './harness/test-process.ts'
 
 /** One more than the cores of a small machine: many tests wait, for time-outs and leases, and leave the processor to others. */
 const CONCURRENCY = 3
 
-/** Tests of the checkout's own modules, files and scripts: they say nothing about the package. */
-const notOfPackage = [
-  'bench',
-  'browser',
-  'chaos',
-  'client',
-  'crash',
-  'deploy',
-  'fuzz',
-  'house',
-  'simulation',
-  'storage',
-].map((folder) => `test/${folder}/**`)
-
-const root = join(import.meta.dirname, '..')
 const { values, positionals: filters } = readOptions(import.meta.filename, {
   strict: false,
   allowPositionals: true,
-  options: { browser: { type: 'boolean' }, package: { type: 'boolean' }, slowest: { type: 'boolean' } },
+  options: {
+    browser: { type: 'boolean' },
+    docs: { type: 'boolean' },
+    package: { type: 'boolean' },
+    slowest: { type: 'boolean' },
+  },
 })
 const nodeOptions = process.argv
   .slice(2)
   .filter((arg) => arg.startsWith('--test-') || arg.startsWith('--cpu-prof'))
 let interrupted: NodeJS.Signals | undefined
 
-function find(pattern: string, exclude: string[] = []): string[] {
-  const files = globSync(pattern, { cwd: root, exclude })
-  return files
-    .filter((file) => filters.length === 0 || filters.some((part) => file.includes(part)))
-    .toSorted()
-}
-
-async function runAll(unit: string[], blackBox: string[]): Promise<Outcome> {
+async function runAll(files: readonly string[]): Promise<Outcome> {
   const total: Outcome = { passed: 0, failed: 0, skipped: 0, failures: [], times: [] }
   const folder = mkdtempSync(join(tmpdir(), 'postern-tests-'))
-  const run = async (options: Pick<ProcessOptions, 'name' | 'files' | 'stream'>, tally: string) => {
-    const tallyFile = join(folder, tally)
-    const outcome = await runProcess({ ...options, tallyFile, nodeOptions, package: installed?.folder })
-    for (const key of ['passed', 'failed', 'skipped'] as const) total[key] += outcome[key]
-    total.failures.push(...outcome.failures)
-    total.times.push(...outcome.times)
+  const queue = batchesOf(files).map((batch, index) => ({ batch, tallyFile: join(folder, String(index)) }))
+  const worker = async () => {
+    for (let next = queue.shift(); next && !interrupted; next = queue.shift()) {
+      const { batch, tallyFile } = next
+      const name = batch[0]!.startsWith('test/') ? batch.join(' ') : 'unit tests'
+      const options = { name, files: batch, tallyFile, nodeOptions, package: installed?.folder }
+      const outcome = await runProcess(options)
+      for (const key of ['passed', 'failed', 'skipped'] as const) total[key] += outcome[key]
+      total.failures.push(...outcome.failures)
+      total.times.push(...outcome.times)
+    }
   }
   try {
-    if (unit.length > 0) await run({ name: 'unit tests', files: unit, stream: true }, 'unit')
-    const queue = batchesOf(blackBox).map((files, index) => ({ files, tally: String(index) }))
-    const worker = async () => {
-      for (let next = queue.shift(); next && !interrupted; next = queue.shift()) {
-        const { files, tally } = next
-        await run({ name: files.join(' '), files, stream: false }, tally)
-      }
-    }
     await Promise.all(Array.from({ length: CONCURRENCY }, worker))
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -86,23 +68,20 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 
 const started = performance.now()
-const browser = values['browser'] === true
+const suite = (['browser', 'package', 'docs'] as const).find((name) => values[name] === true) ?? 'main'
 if (!(await buildWeb('dashboard'))) throw new Error('the dashboard could not be built')
-if (browser && !(await buildWeb('site'))) throw new Error('the site could not be built')
-const installed = values['package'] === true ? installPostern() : undefined
-const unit = browser || installed ? [] : find('{src,packages/*/src}/**/*.test.ts')
-const blackBox = browser
-  ? find('test/browser/**/*.test.ts')
-  : find('test/**/*.test.ts', installed ? notOfPackage : ['test/browser/**', 'test/package/**'])
+if (suite === 'browser' && !(await buildWeb('site'))) throw new Error('the site could not be built')
+const installed = suite === 'package' ? installPostern() : undefined
+const files = filesOf(suite, filters)
 let total: Outcome = { passed: 0, failed: 0, skipped: 0, failures: [], times: [] }
 
-if (unit.length + blackBox.length > 0) {
+if (files.length > 0) {
   const postgres = process.env['TEST_ENGINE'] === 'sqlite' ? undefined : await startPostgres()
   if (postgres) process.env['TEST_DATABASE_URL'] = postgres.url
   if (postgres?.startMs) console.log(`PostgreSQL ready in ${(postgres.startMs / 1000).toFixed(1)} s`)
   const dropTemplates = await createTemplates()
   try {
-    total = await runAll(unit, blackBox)
+    total = await runAll(files)
   } finally {
     await dropTemplates()
     await postgres?.stop()
@@ -114,10 +93,13 @@ if (!ran)
   console.log(filters.length > 0 ? `No test ran: no test file matches ${filters.join(', ')}` : 'No test ran')
 process.stdout.write(describeFailures(total.failures))
 if (values['slowest'] === true) process.stdout.write(describeSlowest(total.times))
-const files = `${unit.length + blackBox.length} files`
 const took = `${((performance.now() - started) / 1000).toFixed(1)} s`
 console.log(
-  `\n${files} in ${took} (${cpuSeconds().toFixed(0)} s of processor time), ${total.skipped} skipped`,
+  `\n${files.length} files in ${took} (${cpuSeconds().toFixed(0)} s of processor time), ${total.skipped} skipped`,
 )
+if (suite === 'main' && filters.length === 0)
+  console.log(
+    'Not run here: npm test -- --docs (the documentation and examples), npm test -- --browser (the pages)',
+  )
 console.log(`${total.passed} passed, ${total.failed} failed`)
 process.exitCode = interrupted ? 130 : ran && total.failed === 0 ? 0 : 1

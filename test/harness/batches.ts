@@ -7,12 +7,15 @@ const ALONE = ['chaos', 'bench', 'crash', 'simulation', 'fuzz']
 
 const folderOf = (file: string) => file.split('/').slice(0, 2).join('/')
 
-/** Groups black-box test files, given as paths from the root of the repository, in the order in which they should begin. */
+/** Groups test files, given as paths from the root of the repository, in the order in which they should begin. */
 export function batchesOf(files: readonly string[]): string[][] {
+  const isUnit = (file: string) => !file.startsWith('test/')
+  const unit = files.filter(isUnit)
   const alone: string[][] = []
   const batches: string[][] = []
   const open = new Map<string, string[]>()
   for (const file of files) {
+    if (isUnit(file)) continue
     const folder = folderOf(file)
     if (ALONE.some((name) => folder === `test/${name}`)) {
       alone.push([file])
@@ -26,5 +29,6 @@ export function batchesOf(files: readonly string[]): string[][] {
     }
     batch.push(file)
   }
-  return [...alone, ...batches]
+  // The unit tests take a second for ten files.
+  return [...alone, ...(unit.length > 0 ? [unit] : []), ...batches]
 }

@@ -42,8 +42,6 @@ export interface ProcessOptions {
   nodeOptions: readonly string[]
   /** The folder of the installed package, if the tests are to use that. */
   package: string | undefined
-  /** Prints the output as it comes, not at the end. */
-  stream: boolean
 }
 
 const running = new Set<ChildProcess>()
@@ -55,24 +53,19 @@ export function stopProcesses(signal: NodeJS.Signals): void {
 
 /** Runs the files in one process, one after the other. */
 export async function runProcess(options: ProcessOptions): Promise<Outcome> {
-  const { name, tallyFile, nodeOptions, stream } = options
+  const { name, tallyFile, nodeOptions } = options
   writeFileSync(tallyFile, '')
   const began = performance.now()
   const child = start(options)
   running.add(child)
   const output: Buffer[] = []
   for (const source of [child.stdout!, child.stderr!]) {
-    source.on('data', (chunk: Buffer) => {
-      output.push(chunk)
-      if (stream) process.stdout.write(chunk)
-    })
+    source.on('data', (chunk: Buffer) => output.push(chunk))
   }
   const { code, reason } = await ending(child, tallyFile)
   running.delete(child)
-  if (!stream) {
-    process.stdout.write(`\n${name} (${((performance.now() - began) / 1000).toFixed(1)} s)\n`)
-    for (const chunk of output) process.stdout.write(chunk)
-  }
+  process.stdout.write(`\n${name} (${((performance.now() - began) / 1000).toFixed(1)} s)\n`)
+  for (const chunk of output) process.stdout.write(chunk)
 
   const { begun, ended, complete, ...counts } = readTally(tallyFile)
   const outcome = { ...counts, failures: readFailures(tallyFile), times: readTimes(tallyFile) }

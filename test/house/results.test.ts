@@ -69,11 +69,13 @@ test('the slowest files come first, with their times and the sums of all, then t
   ])
 })
 
-test('files of one folder share processes, and those that load the machine begin first, each alone', () => {
+test('files of one folder share processes, unit tests one, and those that load the machine begin first, each alone', () => {
   const http = Array.from({ length: 9 }, (_, index) => `test/http/${index}.test.ts`)
-  const batches = batchesOf(['test/attacks/a.test.ts', 'test/chaos/chaos.test.ts', ...http])
+  const unit = ['packages/client/src/a.test.ts', 'src/http/a.test.ts']
+  const batches = batchesOf([...unit, 'test/attacks/a.test.ts', 'test/chaos/chaos.test.ts', ...http])
   assert.deepEqual(batches, [
     ['test/chaos/chaos.test.ts'],
+    unit,
     ['test/attacks/a.test.ts'],
     http.slice(0, 8),
     http.slice(8),
@@ -91,7 +93,6 @@ describe('a process of tests', () => {
       tallyFile,
       nodeOptions: [],
       package: undefined,
-      stream: false,
     })
   }
   const passing = `import { test } from 'node:test'\ntest('passes', () => {})`

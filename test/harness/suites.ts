@@ -1,0 +1,57 @@
+// Which test files belong to which suite.
+import { globSync } from 'node:fs'
+import { join } from 'node:path'
+
+export type Suite = 'main' | 'docs' | 'browser' | 'package'
+
+const root = join(import.meta.dirname, '..', '..')
+
+/** Tests that run what the documentation shows: commands, programs, examples, and the files of deploy/. */
+const documentation = [
+  'test/deploy/**',
+  'test/examples/**',
+  'test/house/documented-*.test.ts',
+  'test/house/migrating.test.ts',
+  'test/house/migration-programs.test.ts',
+  'test/house/provider-*.test.ts',
+  'test/house/recording.test.ts',
+  'test/house/secrets-page.test.ts',
+  'test/house/sender-pages.test.ts',
+  'test/house/shown-files.test.ts',
+]
+
+/** Tests of the checkout's own modules, files and scripts: they say nothing about the package. */
+const notOfPackage = [
+  'bench',
+  'browser',
+  'chaos',
+  'client',
+  'crash',
+  'deploy',
+  'fuzz',
+  'house',
+  'simulation',
+  'storage',
+].map((folder) => `test/${folder}/**`)
+
+/** The tests beside the code. */
+const unit = '{src,packages/*/src}/**/*.test.ts'
+const blackBox = 'test/**/*.test.ts'
+const special = ['test/browser/**', 'test/package/**']
+
+const find = (patterns: readonly string[], exclude: readonly string[] = []): string[] =>
+  globSync(patterns, { cwd: root, exclude })
+
+/**
+ * The files of a suite, as paths from the root of the repository.
+ * @param filters parts of paths. With them the main suite has the checks of the documentation too: they were asked for.
+ */
+export function filesOf(suite: Suite, filters: readonly string[]): string[] {
+  const all = {
+    main: () => find([unit, blackBox], [...special, ...(filters.length > 0 ? [] : documentation)]),
+    docs: () => find(documentation.map((pattern) => pattern.replace(/\*\*$/, '**/*.test.ts'))),
+    browser: () => find(['test/browser/**/*.test.ts']),
+    package: () => find([blackBox], notOfPackage),
+  }[suite]()
+  return all.filter((file) => filters.length === 0 || filters.some((part) => file.includes(part))).toSorted()
+}
