@@ -1,6 +1,6 @@
 // A fresh database on each engine, for suites that must hold on both.
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { copyFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +8,7 @@ import { describe } from 'node:test'
 import pg from 'pg'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
+import { memoryFolder } from './memory-folder.ts'
 
 export interface TestDatabase {
   url: string
@@ -33,14 +34,6 @@ const templates = { sqlite: 'TEST_TEMPLATE_FILE', postgres: 'TEST_TEMPLATE_DATAB
 
 /** The environment's name for the folder in which SQLite's databases are made. */
 const homeOfFiles = 'TEST_DATABASE_FOLDER'
-
-/** In memory where the system has a gigabyte there: a test's commits need not survive a power cut, and wait for no disk. */
-function makeHomeOfFiles(): string {
-  const inMemory = '/dev/shm'
-  const place = existsSync(inMemory) ? statfsSync(inMemory) : undefined
-  const hasRoom = place !== undefined && place.bavail * place.bsize > 2 ** 30
-  return mkdtempSync(join(hasRoom ? inMemory : tmpdir(), 'postern-databases-'))
-}
 
 const sqlite: Engine = {
   name: 'sqlite',
@@ -111,7 +104,8 @@ async function migrateDatabase(url: string): Promise<void> {
  */
 export async function createTemplates(): Promise<() => Promise<void>> {
   const made: TestDatabase[] = []
-  const home = (process.env[homeOfFiles] = makeHomeOfFiles())
+  const home = mkdtempSync(join(memoryFolder(2 ** 30), 'postern-databases-'))
+  process.env[homeOfFiles] = home
   for (const engine of engines) {
     const database = await engine.createDatabase()
     made.push(database)

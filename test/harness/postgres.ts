@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { freePort } from './free-port.ts'
+import { memoryFolder } from './memory-folder.ts'
 import { findBinaries, ready } from './postgres-binaries.ts'
 
 export interface PostgresServer {
@@ -28,7 +29,7 @@ export interface OwnPostgres extends PostgresServer {
 export interface PostgresOptions {
   /** Commits are on the disk when they return, as in production. Default false. */
   durable?: boolean
-  /** Where the server's folder is made. Default: the system's temporary folder. */
+  /** Where the server's folder is made. Default: in memory, or for a durable one the system's temporary folder. */
   folder?: string
   /** The folder of the programs, such as `/usr/lib/postgresql/15/bin`. Default: the package's. */
   binaries?: string | undefined
@@ -50,6 +51,9 @@ const COMMITS = {
   fast: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
 }
 
+/** Bytes that a server of tests needs at most: databases, which are ten megabytes each, and its log. */
+const ROOM = 3 * 2 ** 30
+
 /** Uses TEST_DATABASE_URL when it is set, else starts a server in a temporary folder. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   const given = process.env['TEST_DATABASE_URL']
@@ -60,7 +64,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
 /** Starts a server in a temporary folder. */
 export async function startOwnPostgres(options: PostgresOptions = {}): Promise<OwnPostgres> {
   const started = performance.now()
-  const folder = mkdtempSync(join(options.folder ?? tmpdir(), 'postern-postgres-'))
+  const place = options.folder ?? (options.durable ? tmpdir() : memoryFolder(ROOM))
+  const folder = mkdtempSync(join(place, 'postern-postgres-'))
   let server: ChildProcess | undefined
   const removeFolder = () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 })
   const onExit = () => {
