@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import type { AttemptResult } from '../attempt/attempt.ts'
 import type { SideEffects } from './completions.ts'
 import type { Destination } from './destinations.ts'
-import { Dispatcher, maxUnrecorded } from './dispatcher.ts'
+import { maxUnrecorded } from './attempt-turns.ts'
+import { Dispatcher } from './dispatcher.ts'
 import type { Completion, DeliveryStore, ReadRequest } from '../store.ts'
 
 const answer: AttemptResult = {

@@ -1,18 +1,15 @@
 import type { Clock, Random } from '../../runtime/clock.ts'
+import { RepeatedPass } from '../../runtime/repeated-pass.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { DeliveryStore } from '../store.ts'
+import { ForeignQueues } from './foreign-queues.ts'
+import { hadTurn, isUnneeded } from './queue-release.ts'
 import { SubscriberQueue } from './subscriber-queue.ts'
 
 /** The most queues that one process owns. Beyond that, queues are released in turn. */
 const maxQueues = 512
 /** The most pages of subscribers that one scan reads. */
 const pagesPerScan = 25
-/** Milliseconds without work after which a queue is released. */
-const idleTimeout = 60_000
-/** Milliseconds that a queue stays here while other subscribers wait for a free place. */
-const turnLength = 1_000
-/** Milliseconds for which a queue that another process owned is not claimed again. Then that process may have released it. */
-const foreignFor = 1_000
 /** Milliseconds between two scans while there is other work. */
 const scanPause = 20
 
@@ -54,14 +51,10 @@ export class QueueOwnership {
   readonly #parts: QueueOwnershipParts
   /** Subscribers without a queue here that have due deliveries. The next scan claims them first. */
   readonly #markedDue = new Set<string>()
-  /** Those of them with new deliveries: if another process owns the queue, it must be notified. */
-  readonly #ownerToNotify = new Set<string>()
-  /** Subscribers whose queue another process owned, with the time at which this was found. */
-  readonly #foreign = new Map<string, number>()
+  readonly #foreign: ForeignQueues
+  readonly #scans: RepeatedPass
   #generation = 0
   #sessionAcquired = false
-  #scanning: Promise<void> | undefined
-  #scanAgain = false
   /** Whether the next run looks for all due subscribers, or claims only those in `#markedDue`. */
   #scanAll = true
   /** Where the next scan continues: the last subscriber that was looked at. */
@@ -74,6 +67,13 @@ export class QueueOwnership {
 
   constructor(parts: QueueOwnershipParts) {
     this.#parts = parts
+    const { clock, hasWork, notifyOwner } = parts
+    this.#foreign = new ForeignQueues(notifyOwner)
+    this.#scans = new RepeatedPass(
+      () => this.#runScan(),
+      // A busy process is asked to scan all the time; the pause limits the scans.
+      (again) => (hasWork() ? clock.after(scanPause, again) : again()),
+    )
   }
 
   /** Increases with each queue that this process claims. */
@@ -84,23 +84,7 @@ export class QueueOwnership {
   /** Starts a scan for due subscribers, or schedules one after the current scan. */
   scan(): void {
     this.#scanAll = true
-    this.#startScan()
-  }
-
-  #startScan(): void {
-    if (this.#stopped) return
-    if (this.#scanning) {
-      this.#scanAgain = true
-      return
-    }
-    this.#scanAgain = false
-    this.#scanning = this.#runScan().finally(() => {
-      this.#scanning = undefined
-      if (!this.#scanAgain) return
-      // A busy process is asked to scan all the time; the pause limits the scans.
-      if (this.#parts.hasWork()) this.#parts.clock.after(scanPause, () => this.#startScan())
-      else this.#startScan()
-    })
+    this.#scans.request()
   }
 
   /** The subscriber may have due deliveries: refills its queue, or lets the next scan claim it. */
@@ -111,17 +95,13 @@ export class QueueOwnership {
       this.#parts.refill(queue)
     } else {
       this.#markedDue.add(subscriberId)
-      this.#startScan()
+      this.#scans.request()
     }
   }
 
   /** A subscriber without a queue here has new deliveries: claims the queue, or notifies the process that owns it. */
   claimOrNotify(subscriberId: string, now: number): void {
-    const foundAt = this.#foreign.get(subscriberId)
-    if (foundAt !== undefined && Math.abs(now - foundAt) < foreignFor)
-      return this.#parts.notifyOwner(subscriberId)
-    this.#ownerToNotify.add(subscriberId)
-    this.markDue(subscriberId)
+    if (!this.#foreign.notify(subscriberId, now)) this.markDue(subscriberId)
   }
 
   /** A queue has nothing left in memory: it may make room for a subscriber that waits. */
@@ -141,7 +121,8 @@ export class QueueOwnership {
   /** Ends after the current scan. */
   async stop(): Promise<void> {
     this.#stopped = true
-    await this.#scanning
+    this.#scans.stop()
+    await this.#scans.ended()
   }
 
   async #runScan(): Promise<void> {
@@ -175,7 +156,8 @@ export class QueueOwnership {
     this.#markedDue.clear()
     if (subscriberIds.length === 0) return
     await this.#claim(subscriberIds)
-    this.#notifyOwners(subscriberIds)
+    const { queues, clock } = this.#parts
+    this.#foreign.found(subscriberIds, (id) => !queues.has(id), clock.now())
   }
 
   /** Visits all due subscribers once, starting where the last scan ended. */
@@ -193,19 +175,6 @@ export class QueueOwnership {
       if (next === undefined && wrapped) return
       if (next === undefined) wrapped = true
       else if (wrapped && start !== '' && next >= start) return
-    }
-  }
-
-  /** Notifies the processes that own these queues, after this process failed to claim them. */
-  #notifyOwners(subscriberIds: readonly string[]): void {
-    const now = this.#parts.clock.now()
-    for (const [id, foundAt] of this.#foreign)
-      if (Math.abs(now - foundAt) >= foreignFor) this.#foreign.delete(id)
-    for (const id of subscriberIds) {
-      const hasNews = this.#ownerToNotify.delete(id)
-      if (this.#parts.queues.has(id)) continue
-      this.#foreign.set(id, now)
-      if (hasNews) this.#parts.notifyOwner(id)
     }
   }
 
@@ -237,7 +206,7 @@ export class QueueOwnership {
     const now = clock.now()
     for (const queue of queues.values()) if (this.#isIdle(queue) && queue.releasable) return this.scan()
     for (const queue of queues.values())
-      if (now - queue.createdAt >= turnLength) {
+      if (hadTurn(queue, now)) {
         queue.draining = true
         discard(queue)
       }
@@ -249,19 +218,11 @@ export class QueueOwnership {
     const now = clock.now()
     const released: string[] = []
     for (const queue of queues.values()) {
-      if (!this.#isIdle(queue) || !(queue.draining || this.#isUnneeded(queue, now))) continue
+      if (!this.#isIdle(queue) || !isUnneeded(queue, now, this.#crowded)) continue
       queues.delete(queue.id)
       released.push(queue.id)
     }
     if (released.length > 0) await store.release(released)
-  }
-
-  #isUnneeded(queue: SubscriberQueue, now: number): boolean {
-    // A new queue starts with one attempt: releasing this one early would break the rate limit.
-    if (!this.#crowded && queue.mustWaitForRate(now)) return false
-    const inactive = !queue.destination && !queue.stale
-    const unused = queue.releasable && (this.#crowded || now - queue.lastUsedAt >= idleTimeout)
-    return inactive || unused
   }
 
   #isIdle(queue: SubscriberQueue): boolean {

@@ -12,16 +12,13 @@ import type { BodyQuery } from './body-query.ts'
 import { sqliteBodies } from './scan.sqlite.ts'
 import { postgresBodies } from './scan.postgres.ts'
 import type { BodyScanner, Scanned, Step } from './scan.ts'
+import { firstStep, nextStep } from './step-size.ts'
 
 /** Searches of one process at once. */
 const mostAtOnce = 2
-/** Events of the first step. Later steps are larger or smaller, so that each takes about `stepTakes` milliseconds. */
-const firstStep = 500
-const leastStep = 20
-const mostStep = 5_000
-const stepTakes = 40
 /** Milliseconds between two lines about the progress. */
 const progressEvery = 250
+
 export interface BodySearch {
   query: BodyQuery
   filter: EventFilter
@@ -108,8 +105,7 @@ export class BodySearches {
       const { through, newest } = scanned
       if (through === undefined) return
       if (filter.since !== undefined && (newest ?? 0) < filter.since - longestSpooled) return
-      const speed = stepTakes / Math.max(1, performance.now() - began)
-      step.rows = Math.round(Math.min(mostStep, Math.max(leastStep, step.rows * Math.min(4, speed))))
+      step.rows = nextStep(step.rows, performance.now() - began)
       step.before = through
       if (limit <= 0) return
     }

@@ -1,5 +1,6 @@
 import type { Clock } from '../../runtime/clock.ts'
 import { hashToken } from '../../crypto/tokens.ts'
+import { KnownKeys } from './known-keys.ts'
 import { takenOf, type Taken } from './rate-limiter.ts'
 
 export interface CallsToCount {
@@ -31,10 +32,6 @@ export interface SharedCountsParts {
 
 type Answer = (taken: Taken | undefined) => void
 
-/** New keys in a second that one process counts in the database; the process counts further ones alone. */
-const newKeysPerSecond = 100
-/** Known keys; beyond that, the oldest one is removed. */
-const mostKnown = 20_000
 /** Keys that one statement counts. */
 const mostAtOnce = 100
 /** Milliseconds that a request waits for the answer. */
@@ -51,14 +48,11 @@ const pause = 5_000
  */
 export class SharedCounts {
   readonly #parts: SharedCountsParts
-  /** Counted keys in the order of insertion; refused ones with the times until they may call again, and make all calls. */
-  readonly #known = new Map<string, { until: number; resetAt: number } | undefined>()
+  readonly #known = new KnownKeys()
   /** By key. */
   readonly #waiting = new Map<string, { max: number; answers: Answer[] }>()
   #counting = false
   #pausedUntil = -Infinity
-  #second = 0
-  #newKeys = 0
 
   constructor(parts: SharedCountsParts) {
     this.#parts = parts
@@ -70,7 +64,7 @@ export class SharedCounts {
     const now = clock.now()
     // Names contain addresses and credentials, which are not stored.
     const key = hashToken(name).toString('base64url')
-    const { until, resetAt } = this.#known.get(key) ?? { until: now, resetAt: now }
+    const { until, resetAt } = this.#known.refusalOf(key) ?? { until: now, resetAt: now }
     if (now < until)
       return {
         allowed: false,
@@ -79,7 +73,7 @@ export class SharedCounts {
         resetAfter: (resetAt - now) / 1000,
       }
     if (now < this.#pausedUntil) return undefined
-    if (!this.#known.has(key) && !this.#admit(key, now)) return undefined
+    if (!this.#known.admit(key, now)) return undefined
     const taken = await new Promise<Taken | undefined>((resolve) => {
       const cancel = clock.after(maxWait, () => {
         this.#pausedUntil = clock.now() + pause
@@ -94,25 +88,12 @@ export class SharedCounts {
       else this.#waiting.set(key, { max, answers: [answer] })
       if (!this.#counting) void this.#countWaiting()
     })
-    if (taken?.allowed === false && this.#known.has(key))
-      this.#known.set(key, { until: now + taken.retryAfter * 1000, resetAt: now + taken.resetAfter * 1000 })
+    if (taken?.allowed === false)
+      this.#known.refuse(key, {
+        until: now + taken.retryAfter * 1000,
+        resetAt: now + taken.resetAfter * 1000,
+      })
     return taken
-  }
-
-  #admit(key: string, now: number): boolean {
-    const second = Math.floor(now / 1000)
-    if (second !== this.#second) {
-      this.#second = second
-      this.#newKeys = 0
-    }
-    if (this.#newKeys >= newKeysPerSecond) return false
-    this.#newKeys += 1
-    if (this.#known.size >= mostKnown) {
-      const [oldest] = this.#known.keys()
-      this.#known.delete(oldest!)
-    }
-    this.#known.set(key, undefined)
-    return true
   }
 
   async #countWaiting(): Promise<void> {

@@ -1,11 +1,10 @@
 import type { Clock } from '../../runtime/clock.ts'
+import { RepeatedPass } from '../../runtime/repeated-pass.ts'
 
 /** Repeats a pass of work when it is woken, now or later. One pass runs at a time; a wake-up during a pass repeats it. */
 export class WakeUps {
   readonly #clock: Clock
-  readonly #pass: () => Promise<void>
-  #current: Promise<void> | undefined
-  #again = false
+  readonly #passes: RepeatedPass
   #cancelTimer: (() => void) | undefined
   #timerAt = Infinity
   #state: 'new' | 'started' | 'stopped' = 'new'
@@ -13,7 +12,7 @@ export class WakeUps {
   /** @param pass must not reject */
   constructor(clock: Clock, pass: () => Promise<void>) {
     this.#clock = clock
-    this.#pass = pass
+    this.#passes = new RepeatedPass(pass)
   }
 
   /** Begins the first pass. Until then, wake-ups have no effect. */
@@ -23,16 +22,7 @@ export class WakeUps {
   }
 
   now(): void {
-    if (this.#state !== 'started') return
-    if (this.#current) {
-      this.#again = true
-      return
-    }
-    this.#again = false
-    this.#current = this.#pass().finally(() => {
-      this.#current = undefined
-      if (this.#again) this.now()
-    })
+    if (this.#state === 'started') this.#passes.request()
   }
 
   /** Wakes in `ms` milliseconds, unless an earlier wake-up is set. */
@@ -50,11 +40,12 @@ export class WakeUps {
   /** No pass begins after this call. */
   stop(): void {
     this.#state = 'stopped'
+    this.#passes.stop()
     this.#cancelTimer?.()
   }
 
   /** Resolves at the end of the current pass. */
-  async ended(): Promise<void> {
-    await this.#current
+  ended(): Promise<void> {
+    return this.#passes.ended()
   }
 }

@@ -1,0 +1,191 @@
+import { NotSent } from '../../network/exchange.ts'
+import type { Clock, Random } from '../../runtime/clock.ts'
+import { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
+import { InFlight } from '../../runtime/in-flight.ts'
+import type { Log } from '../../telemetry/log.ts'
+import { evaluateAttempt, type AttemptOutcome } from '../attempt/attempt-outcome.ts'
+import { withheld, withoutPayload, type Attempt, type AttemptResult } from '../attempt/attempt.ts'
+import { isFor } from '../events/audience.ts'
+import type { DeliveryMetrics } from '../metrics.ts'
+import type { ClaimedDelivery, DeliveryStore, EventPayload } from '../store.ts'
+import type { Health } from '../subscribers/health.ts'
+import type { ReleasePlace } from './attempt-turns.ts'
+import type { Completions, SideEffects } from './completions.ts'
+import type { Destination } from './destinations.ts'
+import type { OperationalEvents } from './operational-events.ts'
+import type { Prefetcher } from './prefetcher.ts'
+import { classifyResponse, type QueuedDelivery, type SubscriberQueue } from './subscriber-queue.ts'
+import type { Timers } from './timers.ts'
+
+export interface DeliveryAttemptsOptions {
+  attempt: Attempt
+  /** Counts outcomes for GET /subscribers/{id}/health. */
+  health: Pick<Health, 'record'>
+  operationalEvents: Pick<OperationalEvents, 'sideEffects'>
+  metrics: DeliveryMetrics
+  clock: Clock
+  random: Random
+  log: Log
+}
+
+interface DeliveryAttemptsParts extends DeliveryAttemptsOptions {
+  store: Pick<DeliveryStore, 'leaseValid'>
+  completions: Pick<Completions, 'add'>
+  prefetcher: Pick<Prefetcher, 'payloads' | 'forget' | 'markDue'>
+  timers: Timers
+}
+
+/** An attempt that has ended. */
+interface Ended {
+  readonly delivery: ClaimedDelivery
+  readonly outcome: AttemptOutcome
+  readonly now: number
+  readonly attempt: AttemptResult
+  readonly effects?: SideEffects | undefined
+}
+
+const dead: AttemptOutcome = { kind: 'dead' }
+
+/** Polling finds a retry that is due later than this many milliseconds from now in time. */
+const soon = 1_000
+
+/** Makes attempts and records their outcomes. No transaction is open during an attempt. */
+export class DeliveryAttempts {
+  readonly #parts: DeliveryAttemptsParts
+  readonly #inFlight = new InFlight()
+  /** Aborts the attempts in flight. */
+  #abort = new AbortBroadcast()
+  readonly #maySend = (): boolean => this.#parts.store.leaseValid()
+
+  constructor(parts: DeliveryAttemptsParts) {
+    this.#parts = parts
+  }
+
+  /** Starts an attempt, which calls `release` when it needs its place no longer. */
+  start(
+    queued: QueuedDelivery,
+    queue: SubscriberQueue,
+    destination: Destination,
+    release: ReleasePlace,
+  ): void {
+    void this.#inFlight.add(this.#process(queued, queue, destination, release))
+  }
+
+  /** Aborts the attempts in flight, whose deliveries are attempted again. Later attempts are not affected. */
+  abortCurrent(reason: Error): void {
+    this.#abort.abort(reason)
+    this.#abort = new AbortBroadcast()
+  }
+
+  /** Aborts the attempts in flight, and all later ones. */
+  abort(reason: Error): void {
+    this.#abort.abort(reason)
+  }
+
+  /** Resolves when no attempt is in flight. */
+  drained(): Promise<void> {
+    return this.#inFlight.drained()
+  }
+
+  /** Never rejects. */
+  async #process(
+    queued: QueuedDelivery,
+    queue: SubscriberQueue,
+    destination: Destination,
+    release: ReleasePlace,
+  ): Promise<void> {
+    const { id } = queued.delivery
+    let sent = true
+    try {
+      await this.#deliver(queued, queue, destination, release)
+    } catch (error) {
+      if (error instanceof NotSent) sent = false
+      else
+        this.#parts.log.error(
+          { err: error, deliveryId: id },
+          'an attempt failed because of an internal error',
+        )
+    }
+    release('aborted')
+    const { prefetcher } = this.#parts
+    prefetcher.forget(id)
+    if (destination.ordered || !sent) prefetcher.markDue(queue.id)
+  }
+
+  /**
+   * Makes one attempt and records its outcome. The place is released when the exchange ends, before the outcome is recorded. An
+   * outcome with side effects keeps it until then: recording those takes longer, and must not fall behind the exchanges.
+   */
+  async #deliver(
+    { delivery, payload }: QueuedDelivery,
+    queue: SubscriberQueue,
+    destination: Destination,
+    release: ReleasePlace,
+  ): Promise<void> {
+    const { attempt, clock, operationalEvents, random } = this.#parts
+    const abort = this.#abort
+    let event: EventPayload | undefined
+    let result: AttemptResult
+    try {
+      event = payload ?? (await this.#parts.prefetcher.payloads.one(delivery))
+      if (!event || !mayReceive(destination, event)) {
+        release('aborted')
+        const now = clock.now()
+        const attempt = event ? withheld(now) : withoutPayload(now)
+        return await this.#record({ delivery, outcome: dead, now, attempt })
+      }
+      const { target, timeout, httpSignature, owner } = destination
+      const owned = owner !== null
+      const keys = destination.keysAt(clock.now())
+      const maySend = this.#maySend
+      result = await attempt({ target, owned, event, keys, httpSignature, timeout, maySend }, abort)
+    } catch (error) {
+      // The delivery is still pending in the table, so it is attempted again.
+      if (abort.reason) return
+      throw error
+    }
+    const outcome = evaluateAttempt(result, destination.schedule, delivery.begun, random)
+    this.#count(destination, outcome, result)
+    const effects = operationalEvents.sideEffects({ delivery, destination, event, outcome, result })
+    const recorded = this.#record({ delivery, outcome, now: clock.now(), attempt: result, effects })
+    const response = classifyResponse(result)
+    if (!effects) release(response)
+    await recorded
+    release(response)
+    this.#afterRecorded(delivery, destination, outcome, result)
+  }
+
+  #count({ id }: Destination, { kind }: AttemptOutcome, { durationMs }: AttemptResult): void {
+    const { health, metrics } = this.#parts
+    metrics.attempted(kind, durationMs)
+    health.record(id, kind === 'delivered', durationMs)
+  }
+
+  #record({ delivery, outcome, now, attempt, effects }: Ended): Promise<void> {
+    const completion =
+      outcome.kind === 'retry'
+        ? { delivery, status: 'pending' as const, dueAt: now + outcome.delay, finishedAt: null, attempt }
+        : { delivery, status: outcome.kind, dueAt: now, finishedAt: now, attempt }
+    return this.#parts.completions.add(completion, effects)
+  }
+
+  #afterRecorded(
+    { id: deliveryId, begun: attempts }: ClaimedDelivery,
+    { id: subscriberId }: Destination,
+    outcome: AttemptOutcome,
+    { error, failure }: AttemptResult,
+  ): void {
+    if (outcome.kind === 'retry' && outcome.delay < soon)
+      this.#parts.timers.after(outcome.delay + 1, () => this.#parts.prefetcher.markDue(subscriberId))
+    if (outcome.kind === 'dead')
+      this.#parts.log.warn(
+        { deliveryId, subscriberId, attempts, error, failure },
+        'a delivery was dead-lettered',
+      )
+  }
+}
+
+/** False for deliveries that remain from a change of the subscriber's owner, which earlier versions allowed. */
+function mayReceive({ owner }: Destination, { audience }: EventPayload): boolean {
+  return owner === null || isFor(audience, owner, false)
+}
