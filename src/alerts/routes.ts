@@ -3,7 +3,7 @@ import { auditOrigin } from '../accounts/audit/audit.ts'
 import { isId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
-import { optionalText } from '../http/schemas/schemas.ts'
+import { IdParams, noContent, optionalText } from '../http/schemas/schemas.ts'
 import { readLimit } from '../paging/limit.ts'
 import { pageSchema, viewPage } from '../paging/page.ts'
 import { limitParameter } from '../paging/parameters.ts'
@@ -26,7 +26,6 @@ export interface AlertRouteParts {
 
 const tags = ['alerts']
 const config = { access: { scope: 'admin' } } as const
-const params = Type.Object({ id: Type.String() })
 const limits = { default: 20, max: 100 }
 const paging = { limit: limitParameter(limits), cursor: optionalText('The nextCursor of the previous page') }
 /** A message after which a condition that lasts is repeated, in seconds: once a day. */
@@ -63,7 +62,7 @@ function readRoutes(app: App, { destinations }: AlertRouteParts): void {
       schema: {
         tags,
         summary: 'The messages of a destination of the last 30 days, newest first',
-        params,
+        params: IdParams,
         querystring: Type.Object(paging),
         response: { 200: pageSchema(Sending) },
       },
@@ -111,7 +110,7 @@ function changeRoutes(app: App, { destinations }: AlertRouteParts): void {
       schema: {
         tags,
         summary: 'Change a destination of alerts',
-        params,
+        params: IdParams,
         body: DestinationChange,
         response: { 200: DestinationView },
       },
@@ -131,8 +130,8 @@ function changeRoutes(app: App, { destinations }: AlertRouteParts): void {
       schema: {
         tags,
         summary: 'Delete a destination of alerts with its messages',
-        params,
-        response: { 204: Type.Null() },
+        params: IdParams,
+        response: noContent,
       },
     },
     async (request, reply) => {
@@ -150,7 +149,7 @@ function testRoute(app: App, { destinations, send }: AlertRouteParts): void {
       schema: {
         tags,
         summary: 'Send a test message now; the answer says whether it was accepted',
-        params,
+        params: IdParams,
         response: { 200: Sending },
       },
     },

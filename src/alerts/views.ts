@@ -1,27 +1,23 @@
 import { Type, type Static } from 'typebox'
 import { attentionKinds } from '../http/attention.ts'
-import { DateTime, nullable } from '../http/schemas/schemas.ts'
+import { closedObject, DateTime, nullable } from '../http/schemas/schemas.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import type { Destination } from './destinations.ts'
 import type { SendingRow } from './sendings.ts'
 
-const closed = { additionalProperties: false }
 const time = (value: number | null): string | null => (value === null ? null : isoTime(value))
 
-export const Sending = Type.Object(
-  {
-    id: Type.String(),
-    what: Type.Enum(['opened', 'repeated', 'resolved', 'test']),
-    subject: Type.String(),
-    status: Type.Enum(['pending', 'sent', 'failed']),
-    attempts: Type.Integer(),
-    error: nullable(Type.String(), 'Why the last attempt failed'),
-    createdAt: DateTime,
-    nextAttemptAt: nullable(DateTime),
-    finishedAt: nullable(DateTime),
-  },
-  closed,
-)
+export const Sending = closedObject({
+  id: Type.String(),
+  what: Type.Enum(['opened', 'repeated', 'resolved', 'test']),
+  subject: Type.String(),
+  status: Type.Enum(['pending', 'sent', 'failed']),
+  attempts: Type.Integer(),
+  error: nullable(Type.String(), 'Why the last attempt failed'),
+  createdAt: DateTime,
+  nextAttemptAt: nullable(DateTime),
+  finishedAt: nullable(DateTime),
+})
 
 export const kinds = ['email', 'slack', 'discord', 'teams'] as const
 const settings = {
@@ -53,41 +49,35 @@ const address = {
   ),
 }
 
-export const NewDestination = Type.Object(
-  {
-    kind: Type.Enum(kinds),
-    name: settings.name,
-    ...address,
-    conditions: Type.Optional(settings.conditions),
-    severity: Type.Optional(settings.severity),
-    repeatSeconds: Type.Optional(settings.repeatSeconds),
-    enabled: Type.Optional(settings.enabled),
-  },
-  closed,
-)
-export const DestinationChange = Type.Object(
+export const NewDestination = closedObject({
+  kind: Type.Enum(kinds),
+  name: settings.name,
+  ...address,
+  conditions: Type.Optional(settings.conditions),
+  severity: Type.Optional(settings.severity),
+  repeatSeconds: Type.Optional(settings.repeatSeconds),
+  enabled: Type.Optional(settings.enabled),
+})
+export const DestinationChange = closedObject(
   {
     ...address,
     ...Object.fromEntries(Object.entries(settings).map(([name, schema]) => [name, Type.Optional(schema)])),
   } as typeof address & {
     [K in keyof typeof settings]: ReturnType<typeof Type.Optional<(typeof settings)[K]>>
   },
-  { ...closed, minProperties: 1 },
+  { minProperties: 1 },
 )
 
-export const DestinationView = Type.Object(
-  {
-    id: Type.String(),
-    kind: Type.Enum(kinds),
-    ...settings,
-    host: nullable(Type.String(), 'The host of the incoming webhook, whose address is not shown'),
-    to: nullable(Type.Array(Type.String()), 'The addresses of e-mail'),
-    createdAt: DateTime,
-    updatedAt: DateTime,
-    lastSending: nullable(Sending),
-  },
-  closed,
-)
+export const DestinationView = closedObject({
+  id: Type.String(),
+  kind: Type.Enum(kinds),
+  ...settings,
+  host: nullable(Type.String(), 'The host of the incoming webhook, whose address is not shown'),
+  to: nullable(Type.Array(Type.String()), 'The addresses of e-mail'),
+  createdAt: DateTime,
+  updatedAt: DateTime,
+  lastSending: nullable(Sending),
+})
 
 export function viewSending(row: SendingRow): Static<typeof Sending> {
   return {

@@ -12,7 +12,7 @@ import { filterSchema, readEventFilter } from './filter.ts'
 import type { EventLog, EventPage } from './log.ts'
 import { EventItem, presentEvent } from './present.ts'
 import { searchEvents, type FoundPage } from './search.ts'
-import { nullable, optionalText } from '../http/schemas/schemas.ts'
+import { IdParams, nullable, optionalText } from '../http/schemas/schemas.ts'
 
 export interface EventRouteParts {
   database: Database
@@ -96,7 +96,7 @@ function detailRoute(app: App, { database }: EventRouteParts): void {
       schema: {
         tags,
         summary: 'One event with its payload, how it was verified, what became of it and what it caused',
-        params: Type.Object({ id: Type.String() }),
+        params: IdParams,
         response: { 200: EventDetail },
       },
     },

@@ -13,6 +13,7 @@ import { normalHost, returnPath } from './forwarded-request.ts'
 import type { HostCodes } from './host-codes.ts'
 import type { GuardedHost } from './hosts.ts'
 import { refusedPage } from './pages.ts'
+import { optionalText } from '../http/schemas/schemas.ts'
 
 export interface HostRoutesParts {
   hosts: () => ReadonlyMap<string, GuardedHost>
@@ -31,7 +32,7 @@ const tags = ['sign-in']
 /** Codes of one session in a minute: more than tabs that a browser restores. */
 const mostCodes = 300
 const paths = { start: '/.postern/start', signIn: '/.postern/sign-in', callback: '/.postern/callback' }
-const ReturnTo = Type.Optional(Type.String({ description: 'The path to return to at the host' }))
+const ReturnTo = optionalText('The path to return to at the host')
 
 /**
  * The sign-in at another host than the service's own. `start`, at that host, binds the browser by a cookie. `sign-in`, at the service's

@@ -8,7 +8,7 @@ import { filterKinds } from './filters.ts'
 import { fieldOf, shownFields, type Field, type ListDeclaration } from './list.ts'
 import { listAccess } from './routes.ts'
 import { effectOf } from './schema.ts'
-import { nullable } from '../http/schemas/schemas.ts'
+import { closedObject, listSchema, nullable } from '../http/schemas/schemas.ts'
 
 /** The bodies of the calls that write a list: `POST path`, `PATCH path/{key}` and `DELETE path/{key}`. */
 export interface ListWrites {
@@ -22,76 +22,60 @@ export interface CataloguedList {
   writes?: ListWrites
 }
 
-const closed = { additionalProperties: false }
 const enumOf = <T extends string>(record: Readonly<Record<T, unknown>>) =>
   Type.Enum(Object.keys(record) as T[])
 
-const FieldView = Type.Object(
-  {
-    name: Type.String(),
-    type: enumOf(fieldTypes),
-    nullable: Type.Boolean(),
-    values: Type.Optional(Type.Array(Type.String(), { description: 'All values of an `enum`' })),
-    description: Type.String(),
-  },
-  closed,
-)
+const FieldView = closedObject({
+  name: Type.String(),
+  type: enumOf(fieldTypes),
+  nullable: Type.Boolean(),
+  values: Type.Optional(Type.Array(Type.String(), { description: 'All values of an `enum`' })),
+  description: Type.String(),
+})
 
-const FilterView = Type.Object(
-  {
-    parameter: Type.String({ description: 'The parameter of the query string' }),
-    operator: enumOf(filterKinds),
-    field: nullable(Type.String(), 'Null for a field that is not shown'),
-    type: enumOf(fieldTypes),
-    values: Type.Optional(Type.Array(Type.String())),
-    description: Type.String(),
-  },
-  closed,
-)
+const FilterView = closedObject({
+  parameter: Type.String({ description: 'The parameter of the query string' }),
+  operator: enumOf(filterKinds),
+  field: nullable(Type.String(), 'Null for a field that is not shown'),
+  type: enumOf(fieldTypes),
+  values: Type.Optional(Type.Array(Type.String())),
+  description: Type.String(),
+})
 
-const ExpansionView = Type.Object(
-  {
-    name: Type.String(),
-    from: nullable(Type.String()),
-    many: Type.Boolean({ description: 'Whether an item has several: `{data, hasMore}`' }),
-    fields: Type.Array(FieldView),
-    description: Type.String(),
-  },
-  closed,
-)
+const ExpansionView = closedObject({
+  name: Type.String(),
+  from: nullable(Type.String()),
+  many: Type.Boolean({ description: 'Whether an item has several: `{data, hasMore}`' }),
+  fields: Type.Array(FieldView),
+  description: Type.String(),
+})
 
-const WritesView = Type.Object(
-  {
-    create: Type.Unknown({ description: 'The JSON Schema of the body of `POST path`' }),
-    change: Type.Unknown({ description: 'The JSON Schema of the body of `PATCH path/{key}`' }),
-    delete: Type.Boolean({ description: 'Whether `DELETE path/{key}` exists' }),
-  },
-  closed,
-)
+const WritesView = closedObject({
+  create: Type.Unknown({ description: 'The JSON Schema of the body of `POST path`' }),
+  change: Type.Unknown({ description: 'The JSON Schema of the body of `PATCH path/{key}`' }),
+  delete: Type.Boolean({ description: 'Whether `DELETE path/{key}` exists' }),
+})
 
-const ListView = Type.Object(
-  {
-    name: Type.String(),
-    path: Type.String(),
-    summary: Type.String(),
-    key: Type.String({ description: 'The primary key' }),
-    fields: Type.Array(FieldView),
-    filters: Type.Array(FilterView, { description: 'The operator `search` marks a search of words' }),
-    sorts: Type.Array(Type.String(), { description: 'Fields for the parameter `sort`' }),
-    order: Type.Array(Type.String(), { description: 'The default order, descending with a leading -' }),
-    expansions: Type.Array(ExpansionView),
-    pages: Type.Array(Type.Enum(['cursor', 'offset', 'keyset']), {
-      description: 'The page styles; the first is the default',
-    }),
-    limit: Type.Object({ default: Type.Integer(), max: Type.Integer() }),
-    total: Type.Enum(['exact', 'estimate', 'none'], { description: 'How pages by offset count all items' }),
-    selectable: Type.Boolean({ description: 'Whether the parameter `fields` selects fields' }),
-    exports: Type.Array(enumOf(exportFormats), { description: 'Formats of the export: `path.FORMAT`' }),
-    access: Type.Enum(['public', 'user', 'admin'], { description: 'Who may read it' }),
-    writes: nullable(WritesView, 'What the caller may write; null: nothing'),
-  },
-  closed,
-)
+const ListView = closedObject({
+  name: Type.String(),
+  path: Type.String(),
+  summary: Type.String(),
+  key: Type.String({ description: 'The primary key' }),
+  fields: Type.Array(FieldView),
+  filters: Type.Array(FilterView, { description: 'The operator `search` marks a search of words' }),
+  sorts: Type.Array(Type.String(), { description: 'Fields for the parameter `sort`' }),
+  order: Type.Array(Type.String(), { description: 'The default order, descending with a leading -' }),
+  expansions: Type.Array(ExpansionView),
+  pages: Type.Array(Type.Enum(['cursor', 'offset', 'keyset']), {
+    description: 'The page styles; the first is the default',
+  }),
+  limit: Type.Object({ default: Type.Integer(), max: Type.Integer() }),
+  total: Type.Enum(['exact', 'estimate', 'none'], { description: 'How pages by offset count all items' }),
+  selectable: Type.Boolean({ description: 'Whether the parameter `fields` selects fields' }),
+  exports: Type.Array(enumOf(exportFormats), { description: 'Formats of the export: `path.FORMAT`' }),
+  access: Type.Enum(['public', 'user', 'admin'], { description: 'Who may read it' }),
+  writes: nullable(WritesView, 'What the caller may write; null: nothing'),
+})
 type ListView = Static<typeof ListView>
 
 /**
@@ -108,7 +92,7 @@ export function catalogueRoute(app: App, lists: () => readonly CataloguedList[])
         summary: 'The lists that the caller may read, with fields, filters, sorts and writes',
         description:
           'All lists of the service and of the configuration module except `/events`. `writes` is null for callers without the scope `lists:write`.',
-        response: { 200: Type.Object({ data: Type.Array(ListView) }, closed) },
+        response: { 200: listSchema(ListView) },
       },
     },
     async ({ principal }) => {

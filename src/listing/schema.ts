@@ -10,6 +10,7 @@ import {
   type Filter,
   type ListDeclaration,
 } from './list.ts'
+import { closedObject } from '../http/schemas/schemas.ts'
 
 /** Types that may be NaN or infinite, which is null in JSON. */
 const mayBeInfinite = new Set<Field['type']>(['number', 'real'])
@@ -42,13 +43,13 @@ export function itemSchema(list: ListDeclaration): TSchema {
 }
 
 function expansionSchema({ fields, many, description }: Expansion): TSchema {
-  const other = Type.Object(shownSchemas(fields, false), { additionalProperties: false })
+  const other = closedObject(shownSchemas(fields, false))
   if (!many) return Type.Union([other, Type.Null()], { description })
   const data = Type.Array(other, {
     maxItems: many.limit,
     description: `In the order ${many.order.join(',')}.`,
   })
-  return Type.Object({ data, hasMore: Type.Boolean() }, { description, additionalProperties: false })
+  return closedObject({ data, hasMore: Type.Boolean() }, { description })
 }
 
 export function answerSchema(list: ListDeclaration): TSchema {

@@ -1,5 +1,5 @@
 import { Type, type TSchema } from 'typebox'
-import { NullableText } from '../http/schemas/schemas.ts'
+import { closedObject, NullableText } from '../http/schemas/schemas.ts'
 
 /** Rows of a page, and the cursor of the next one; null on the last page. */
 export interface PageOfRows<Row> {
@@ -9,11 +9,8 @@ export interface PageOfRows<Row> {
 
 /** The schema of a page with cursors. */
 export function pageSchema<T extends TSchema>(Item: T) {
-  const pageInfo = Type.Object(
-    { hasNextPage: Type.Boolean(), nextCursor: NullableText },
-    { additionalProperties: false },
-  )
-  return Type.Object({ data: Type.Array(Item), pageInfo }, { additionalProperties: false })
+  const pageInfo = closedObject({ hasNextPage: Type.Boolean(), nextCursor: NullableText })
+  return closedObject({ data: Type.Array(Item), pageInfo })
 }
 
 export function viewPage<Row, Item>({ rows, nextCursor }: PageOfRows<Row>, view: (row: Row) => Item) {

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
-import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import { DateTime, IdParams, noContent, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { Administration } from '../users/administration.ts'
@@ -24,8 +24,6 @@ export interface DeviceRoutesParts {
 }
 
 const tags = ['sign-in']
-const noContent = { 204: Type.Null() }
-const UserParams = Type.Object({ id: Type.String() })
 
 const DeviceList = Type.Object({
   data: Type.Array(
@@ -91,7 +89,7 @@ export function ownDeviceRoutes(scope: App, parts: DeviceRoutesParts): void {
       schema: {
         tags,
         summary: 'Revoke one of my sessions; an app can revoke only its own',
-        params: UserParams,
+        params: IdParams,
         response: noContent,
       },
     },
@@ -117,7 +115,7 @@ export function userDeviceRoutes(scope: App, parts: DeviceRoutesParts): void {
       schema: {
         tags,
         summary: "A user's sessions in browsers and apps",
-        params: UserParams,
+        params: IdParams,
         response: { 200: DeviceList },
       },
     },
@@ -133,7 +131,7 @@ export function userDeviceRoutes(scope: App, parts: DeviceRoutesParts): void {
       schema: {
         tags,
         summary: 'Revoke all sessions of a user, in browsers and apps; the user may sign in again',
-        params: UserParams,
+        params: IdParams,
         response: noContent,
       },
     },

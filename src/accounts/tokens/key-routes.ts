@@ -4,7 +4,14 @@ import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import { scopes, type Scope } from '../../http/access/scopes.ts'
 import type { App } from '../../http/app.ts'
-import { DateTime, nullable, optionalText } from '../../http/schemas/schemas.ts'
+import {
+  closedObject,
+  DateTime,
+  IdParams,
+  noContent,
+  nullable,
+  optionalText,
+} from '../../http/schemas/schemas.ts'
 import type { Cursors } from '../../paging/cursor.ts'
 import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
@@ -31,36 +38,27 @@ const limits = { default: 20, max: 100 }
 const everyScope = Object.keys(scopes) as Scope[]
 const ScopeList = Type.Array(Type.Enum(everyScope), { minItems: 1, maxItems: everyScope.length })
 
-const Key = Type.Object(
-  {
-    id: Type.String(),
-    name: Type.String(),
-    prefix: Type.String({ description: 'The first characters of the key' }),
-    scopes: Type.Array(Type.String()),
-    createdAt: DateTime,
-    createdBy: nullable(
-      Type.String(),
-      'Who created it: user:…, key:… or cli; null for keys of older versions',
-    ),
-    createdByName: nullable(Type.String(), 'The name of the user or key'),
-    expiresAt: nullable(DateTime),
-    lastUsedAt: nullable(DateTime, 'At most a minute behind'),
-    revokedAt: nullable(DateTime),
-  },
-  { additionalProperties: false },
-)
-const NewKey = Type.Object(
-  { ...Key.properties, key: Type.String({ description: 'The key itself. No other answer contains it.' }) },
-  { additionalProperties: false },
-)
-const Body = Type.Object(
-  {
-    name: Type.String({ minLength: 1, maxLength: 100, pattern: '\\S' }),
-    scopes: ScopeList,
-    expiresAt: Type.Optional(nullable(DateTime, 'Null or absent: never')),
-  },
-  { additionalProperties: false },
-)
+const Key = closedObject({
+  id: Type.String(),
+  name: Type.String(),
+  prefix: Type.String({ description: 'The first characters of the key' }),
+  scopes: Type.Array(Type.String()),
+  createdAt: DateTime,
+  createdBy: nullable(Type.String(), 'Who created it: user:…, key:… or cli; null for keys of older versions'),
+  createdByName: nullable(Type.String(), 'The name of the user or key'),
+  expiresAt: nullable(DateTime),
+  lastUsedAt: nullable(DateTime, 'At most a minute behind'),
+  revokedAt: nullable(DateTime),
+})
+const NewKey = closedObject({
+  ...Key.properties,
+  key: Type.String({ description: 'The key itself. No other answer contains it.' }),
+})
+const Body = closedObject({
+  name: Type.String({ minLength: 1, maxLength: 100, pattern: '\\S' }),
+  scopes: ScopeList,
+  expiresAt: Type.Optional(nullable(DateTime, 'Null or absent: never')),
+})
 
 /** GET and POST /keys, DELETE /keys/{id}: API keys, for admins. */
 export function keyRoutes(app: App, parts: KeyRoutesParts): void {
@@ -133,8 +131,8 @@ function revokeRoute(app: App, { keys }: KeyRoutesParts): void {
       schema: {
         tags,
         summary: 'Revoke an API key: it is refused from now on',
-        params: Type.Object({ id: Type.String() }),
-        response: { 204: Type.Null() },
+        params: IdParams,
+        response: noContent,
       },
     },
     async (request, reply) => {

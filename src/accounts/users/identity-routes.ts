@@ -11,7 +11,7 @@ import type { RecentSignIn } from '../sessions/recent-sign-in.ts'
 import type { IdentityChange, RoleChanges } from './role-changes.ts'
 import { sessionOf, signedIn } from '../routes.ts'
 import type { Users } from './users.ts'
-import { DateTime, NullableText, optionalText } from '../../http/schemas/schemas.ts'
+import { DateTime, noContent, NullableText, optionalText } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
 export interface IdentityRoutesParts {
@@ -83,7 +83,7 @@ function unlinkRoute(scope: App, parts: IdentityRoutesParts): void {
         querystring: Type.Object({
           providerId: optionalText('Only the identity with this id'),
         }),
-        response: { 204: Type.Null() },
+        response: noContent,
       },
     },
     async (request, reply) => {

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
-import { DateTime, nullable, NullableText } from '../../http/schemas/schemas.ts'
+import { DateTime, IdParams, nullable, NullableText } from '../../http/schemas/schemas.ts'
 import { readLimit } from '../../paging/limit.ts'
 import { pageSchema } from '../../paging/page.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
@@ -25,7 +25,6 @@ export interface UserDetailParts {
 
 const tags = ['sign-in']
 const read = { access: { scope: 'users:read' } } as const
-const params = Type.Object({ id: Type.String() })
 
 const count = (description: string) => Type.Integer({ minimum: 0, maximum: 100, description })
 
@@ -66,7 +65,10 @@ function detailRoute(scope: App, parts: UserDetailParts): void {
   const { users, devices, database } = parts
   scope.get(
     '/users/:id',
-    { config: read, schema: { tags, summary: 'One user, with counts', params, response: { 200: User } } },
+    {
+      config: read,
+      schema: { tags, summary: 'One user, with counts', params: IdParams, response: { 200: User } },
+    },
     async ({ params: { id } }) => {
       const account = await accountOf(parts, id)
       const [profile, identities, list, by] = await Promise.all([
@@ -105,7 +107,7 @@ function identitiesRoute(scope: App, parts: UserDetailParts): void {
       schema: {
         tags,
         summary: "A user's identities, oldest first; a hundred at most",
-        params,
+        params: IdParams,
         response: { 200: Type.Object({ data: Type.Array(Identity) }) },
       },
     },
@@ -124,7 +126,7 @@ function auditRoute(scope: App, parts: UserDetailParts): void {
       schema: {
         tags,
         summary: 'The audit log of a user, newest first',
-        params,
+        params: IdParams,
         querystring: Type.Object(auditPaging),
         response: { 200: pageSchema(Entry) },
       },

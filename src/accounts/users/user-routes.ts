@@ -5,17 +5,24 @@ import { requireScope } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
 import type { Administration } from './administration.ts'
 import { auditOrigin } from '../audit/audit.ts'
-import { DateTime, nullable, NullableText } from '../../http/schemas/schemas.ts'
+import {
+  closedObject,
+  DateTime,
+  IdParams,
+  noContent,
+  nullable,
+  NullableText,
+} from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
-const Body = Type.Object(
+const Body = closedObject(
   {
     blocked: Type.Optional(
       Type.Boolean({ description: 'true: all sessions and tokens are revoked at once' }),
     ),
     role: Type.Optional(Type.Enum(['user', 'admin'])),
   },
-  { additionalProperties: false, minProperties: 1 },
+  { minProperties: 1 },
 )
 const Account = Type.Object({
   id: Type.String(),
@@ -44,7 +51,7 @@ function changeRoute(scope: App, administration: Administration): void {
         summary: 'Block or unblock an account or change its role; revokes its sessions and tokens',
         description:
           'A key needs the scope `admin` to make an account an administrator, and to unblock an administrator.',
-        params: Type.Object({ id: Type.String() }),
+        params: IdParams,
         body: Body,
         response: { 200: Account },
       },
@@ -76,8 +83,8 @@ function deleteRoute(scope: App, administration: Administration): void {
         summary: 'Delete an account with its identities, sessions, consents and tokens',
         description:
           'Entries of the audit log stay until their retention. Events that name the person stay until theirs. The next sign-in with the same identity makes a new account.',
-        params: Type.Object({ id: Type.String() }),
-        response: { 204: Type.Null() },
+        params: IdParams,
+        response: noContent,
       },
     },
     async (request, reply) => {

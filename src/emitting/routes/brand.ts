@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import type { App } from '../../http/app.ts'
 import { brandVariables } from '../../http/pages/brand-color.ts'
-import { nullable } from '../../http/schemas/schemas.ts'
+import { closedObject, nullable } from '../../http/schemas/schemas.ts'
 import { ownerPattern } from '../events/audience.ts'
 import type { OwnerBrand, OwnerBrands } from '../subscribers/owner-brands.ts'
 
@@ -26,21 +26,18 @@ const fields = {
     `In place of BRAND_LOGO: SVG, PNG, WebP or JPEG as a \`data:\` URI in base64, ${longestLogo} characters at most`,
   ),
 }
-const BrandView = Type.Object(fields, { ...closed, description: 'Null: as the settings say' })
+const BrandView = closedObject(fields, { description: 'Null: as the settings say' })
 const BrandChange = Type.Partial(Type.Object(fields), closed)
 
 /** The brand as the page of the portal needs it. */
-export const PortalBrandView = Type.Object(
-  {
-    name: nullable(Type.String(), 'Null: as the settings say'),
-    logo: nullable(Type.String(), 'A `data:` URI; null: as the settings say'),
-    variables: nullable(
-      Type.Record(Type.String(), Type.String()),
-      'The colour for both themes, as CSS custom properties; null: as the settings say',
-    ),
-  },
-  closed,
-)
+export const PortalBrandView = closedObject({
+  name: nullable(Type.String(), 'Null: as the settings say'),
+  logo: nullable(Type.String(), 'A `data:` URI; null: as the settings say'),
+  variables: nullable(
+    Type.Record(Type.String(), Type.String()),
+    'The colour for both themes, as CSS custom properties; null: as the settings say',
+  ),
+})
 
 export function portalBrand({ name, logo, color }: OwnerBrand): Static<typeof PortalBrandView> {
   return { name, logo, variables: color === null ? null : brandVariables(color) }

@@ -8,15 +8,9 @@ import { viewAttempt, viewAttemptForOwner } from '../views/attempt.ts'
 import { DeliveryView, OwnedDeliveryView, viewDelivery, viewOwnedDelivery } from '../views/delivery.ts'
 import { adminArea, type Area } from './area.ts'
 import { readSubscriberId } from './subscriber-view.ts'
-import {
-  filters,
-  type DeliveryRouteParts,
-  tags,
-  params,
-  DetailView,
-  readDeliveryId,
-} from './delivery-parts.ts'
+import { filters, type DeliveryRouteParts, tags, DetailView, readDeliveryId } from './delivery-parts.ts'
 import { replayRoute, bulkReplayRoute } from './delivery-replays.ts'
+import { IdParams, optionalText } from '../../http/schemas/schemas.ts'
 
 const querystring = Type.Object({
   ...filters,
@@ -37,15 +31,11 @@ export function deliverySearchRoute(app: App, { deliveryLog }: DeliveryRoutePart
           'Each page examines a bounded number of deliveries. If few of them match all filters, it has fewer items than `limit`; follow `nextCursor` to search on. With `eventType` the order is that of the events.',
         querystring: Type.Object({
           ...querystring.properties,
-          subscriber: Type.Optional(Type.String({ description: 'The id of a subscriber' })),
-          owner: Type.Optional(
-            Type.String({ description: 'The owner of the subscribers; empty: subscribers without an owner' }),
-          ),
-          eventId: Type.Optional(Type.String({ description: 'The id that is sent as `webhook-id`' })),
-          response: Type.Optional(
-            Type.String({
-              description: `The response to the newest attempt: ${responseClasses.join(', ')}; none: no response came`,
-            }),
+          subscriber: optionalText('The id of a subscriber'),
+          owner: optionalText('The owner of the subscribers; empty: subscribers without an owner'),
+          eventId: optionalText('The id that is sent as `webhook-id`'),
+          response: optionalText(
+            `The response to the newest attempt: ${responseClasses.join(', ')}; none: no response came`,
           ),
         }),
         response: { 200: pageSchema(OwnedDeliveryView) },
@@ -81,7 +71,7 @@ function logRoute(
       schema: {
         tags,
         summary: 'The delivery log of a subscriber, newest first',
-        params,
+        params: IdParams,
         querystring,
         response: { 200: pageSchema(DeliveryView) },
       },
@@ -109,7 +99,12 @@ function detailRoute(
     `${prefix}/deliveries/:id`,
     {
       config: { access: access.read },
-      schema: { tags, summary: 'One delivery with its attempts', params, response: { 200: DetailView } },
+      schema: {
+        tags,
+        summary: 'One delivery with its attempts',
+        params: IdParams,
+        response: { 200: DetailView },
+      },
     },
     async (request) => {
       const detail = await deliveryLog.get(readDeliveryId(request.params.id), reach(request))

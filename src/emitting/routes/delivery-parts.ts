@@ -7,6 +7,7 @@ import type { Replay } from '../deliveries/replay.ts'
 import type { Subscribers } from '../subscribers/subscribers.ts'
 import { AttemptView } from '../views/attempt.ts'
 import { OwnedDeliveryView } from '../views/delivery.ts'
+import { closedObject, optionalText } from '../../http/schemas/schemas.ts'
 
 export interface DeliveryRouteParts {
   deliveryLog: DeliveryLog
@@ -17,17 +18,12 @@ export interface DeliveryRouteParts {
 
 export const tags = ['deliveries']
 
-export const params = Type.Object({ id: Type.String() })
-
-export const DetailView = Type.Object(
-  {
-    ...OwnedDeliveryView.properties,
-    payload: Type.String({ description: 'The body of each request: its first 64 KiB, as UTF-8' }),
-    payloadBytes: Type.Integer({ description: 'The length of the whole body' }),
-    attempts: Type.Array(AttemptView, { description: 'The newest hundred' }),
-  },
-  { additionalProperties: false },
-)
+export const DetailView = closedObject({
+  ...OwnedDeliveryView.properties,
+  payload: Type.String({ description: 'The body of each request: its first 64 KiB, as UTF-8' }),
+  payloadBytes: Type.Integer({ description: 'The length of the whole body' }),
+  attempts: Type.Array(AttemptView, { description: 'The newest hundred' }),
+})
 
 /** @throws Problem `not-found` if the text is not a possible id of a delivery */
 export function readDeliveryId(text: string): number {
@@ -38,7 +34,7 @@ export function readDeliveryId(text: string): number {
 
 export const filters = {
   status: Type.Optional(Type.String({ description: deliveryStatuses.join(', ') })),
-  eventType: Type.Optional(Type.String({ description: 'One exact type' })),
-  since: Type.Optional(Type.String({ description: 'Created at this time or later, ISO 8601' })),
-  until: Type.Optional(Type.String({ description: 'Created before this time, ISO 8601' })),
+  eventType: optionalText('One exact type'),
+  since: optionalText('Created at this time or later, ISO 8601'),
+  until: optionalText('Created before this time, ISO 8601'),
 }

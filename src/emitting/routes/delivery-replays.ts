@@ -7,27 +7,25 @@ import { deliveryStatuses, readDeliveryFilter } from '../deliveries/delivery-fil
 import { DeliveryView, viewDelivery } from '../views/delivery.ts'
 import { type Area } from './area.ts'
 import { readSubscriberId } from './subscriber-view.ts'
-import { filters, type DeliveryRouteParts, tags, params, readDeliveryId } from './delivery-parts.ts'
+import { filters, type DeliveryRouteParts, tags, readDeliveryId } from './delivery-parts.ts'
+import { closedObject, IdParams } from '../../http/schemas/schemas.ts'
 
-const ReplayBody = Type.Object(
-  {
-    ...filters,
-    status: Type.Optional(
-      Type.Enum(deliveryStatuses, {
-        description: 'Default: dead. Pending: deliveries that wait for a later attempt, which is made now.',
-      }),
-    ),
-    dryRun: Type.Optional(Type.Boolean({ description: 'Only count the deliveries' })),
-    rate: Type.Optional(
-      Type.Number({
-        minimum: 0.01,
-        maximum: 10_000,
-        description: 'The most deliveries per second; default: as fast as the subscriber accepts them',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+const ReplayBody = closedObject({
+  ...filters,
+  status: Type.Optional(
+    Type.Enum(deliveryStatuses, {
+      description: 'Default: dead. Pending: deliveries that wait for a later attempt, which is made now.',
+    }),
+  ),
+  dryRun: Type.Optional(Type.Boolean({ description: 'Only count the deliveries' })),
+  rate: Type.Optional(
+    Type.Number({
+      minimum: 0.01,
+      maximum: 10_000,
+      description: 'The most deliveries per second; default: as fast as the subscriber accepts them',
+    }),
+  ),
+})
 
 export function replayRoute(
   app: App,
@@ -42,7 +40,7 @@ export function replayRoute(
         tags,
         summary:
           'Send a delivery again, with the same event id; one that waits for its next attempt is attempted now',
-        params,
+        params: IdParams,
         response: { 202: DeliveryView },
       },
     },
@@ -67,7 +65,7 @@ export function bulkReplayRoute(
         tags,
         summary: 'Send many deliveries again; without a status, the dead ones. Returns a job',
         description: 'A repeated call with the same filter returns the running job and starts no other.',
-        params,
+        params: IdParams,
         body: ReplayBody,
         response: { 200: TotalView, 202: JobView },
       },

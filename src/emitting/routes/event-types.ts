@@ -1,19 +1,16 @@
 import { Type } from 'typebox'
 import type { App } from '../../http/app.ts'
 import type { CatalogueEntry, EventCatalogue } from '../events/event-catalogue.ts'
-import { nullable } from '../../http/schemas/schemas.ts'
+import { closedObject, listSchema, nullable } from '../../http/schemas/schemas.ts'
 
-const EventTypeView = Type.Object(
-  {
-    type: Type.String(),
-    description: nullable(Type.String()),
-    schema: nullable(Type.Unknown(), 'JSON Schema of the data'),
-    samples: Type.Array(Type.Unknown(), { description: 'Examples of the data' }),
-    builtIn: Type.Boolean({ description: 'Whether the service itself emits it' }),
-  },
-  { additionalProperties: false },
-)
-const Catalogue = Type.Object({ data: Type.Array(EventTypeView) }, { additionalProperties: false })
+const EventTypeView = closedObject({
+  type: Type.String(),
+  description: nullable(Type.String()),
+  schema: nullable(Type.Unknown(), 'JSON Schema of the data'),
+  samples: Type.Array(Type.Unknown(), { description: 'Examples of the data' }),
+  builtIn: Type.Boolean({ description: 'Whether the service itself emits it' }),
+})
+const Catalogue = listSchema(EventTypeView)
 
 /** GET /event-types, for developers of subscribers. The API reference lists the same types as webhooks. */
 export function eventTypeRoutes(app: App, { entries }: EventCatalogue): void {

@@ -7,7 +7,7 @@ import { byHour, summarize } from '../subscribers/health-summary.ts'
 import type { Subscribers } from '../subscribers/subscribers.ts'
 import type { Area } from './area.ts'
 import { readSubscriberId } from './subscriber-view.ts'
-import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import { closedObject, DateTime, IdParams, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
 export interface HealthRouteParts {
@@ -28,17 +28,14 @@ const summary = {
   p50: nullableNumber('Milliseconds within which half of the attempts ended, rounded up to a class'),
   p99: nullableNumber('Milliseconds within which 99 of 100 ended, rounded up to a class'),
 }
-const HealthView = Type.Object(
-  {
-    since: DateTime,
-    until: DateTime,
-    ...summary,
-    hours: Type.Array(Type.Object({ hour: DateTime, ...summary }, { additionalProperties: false }), {
-      description: 'The hours with attempts, oldest first',
-    }),
-  },
-  { additionalProperties: false },
-)
+const HealthView = closedObject({
+  since: DateTime,
+  until: DateTime,
+  ...summary,
+  hours: Type.Array(closedObject({ hour: DateTime, ...summary }), {
+    description: 'The hours with attempts, oldest first',
+  }),
+})
 
 export function healthRoutes(
   app: App,
@@ -52,16 +49,10 @@ export function healthRoutes(
       schema: {
         tags: ['subscribers'],
         summary: 'Successful and failed attempts, and their durations, by the hour',
-        params: Type.Object({ id: Type.String() }),
+        params: IdParams,
         querystring: Type.Object({
-          since: Type.Optional(
-            Type.String({
-              description: 'The first hour, as a time in ISO 8601; default: seven days before `until`',
-            }),
-          ),
-          until: Type.Optional(
-            Type.String({ description: 'ISO 8601; default: now. The period is at most 31 days' }),
-          ),
+          since: optionalText('The first hour, as a time in ISO 8601; default: seven days before `until`'),
+          until: optionalText('ISO 8601; default: now. The period is at most 31 days'),
         }),
         response: { 200: HealthView },
       },

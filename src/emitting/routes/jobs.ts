@@ -8,7 +8,7 @@ import { requireScope } from '../../http/access/access.ts'
 import { holdsScope } from '../../http/access/scopes.ts'
 import type { App } from '../../http/app.ts'
 import type { Access } from '../../http/access/principal.ts'
-import { nullable, optionalText } from '../../http/schemas/schemas.ts'
+import { closedObject, IdParams, listSchema, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import type { Cursors } from '../../paging/cursor.ts'
 import { readChoice } from '../../paging/filter-parameters.ts'
 import { readLimit } from '../../paging/limit.ts'
@@ -27,9 +27,8 @@ export interface JobRouteParts {
 }
 
 const tags = ['deliveries']
-const params = Type.Object({ id: Type.String() })
 
-const ListView = Type.Object({ data: Type.Array(JobView) }, { additionalProperties: false })
+const ListView = listSchema(JobView)
 
 /** The name of a job's subject in scopes. */
 const workedOn = { replay: 'subscribers', reprocess: 'webhooks' } as const satisfies Record<
@@ -49,16 +48,13 @@ const limits = { default: 20, max: 100 }
 const kinds = Object.keys(workedOn) as JobsTable['kind'][]
 const statuses = ['running', 'done', 'cancelled', 'failed'] as const
 
-const NamedJobView = Type.Object(
-  {
-    ...JobView.properties,
-    subscriberName: nullable(
-      Type.String(),
-      'The description of the subscriber, or the host of its address; null if it was deleted',
-    ),
-  },
-  { additionalProperties: false },
-)
+const NamedJobView = closedObject({
+  ...JobView.properties,
+  subscriberName: nullable(
+    Type.String(),
+    'The description of the subscriber, or the host of its address; null if it was deleted',
+  ),
+})
 
 function allRoute(app: App, { jobs, cursors }: JobRouteParts): void {
   app.get(
@@ -102,7 +98,7 @@ function listRoute(app: App, { jobs, subscribers }: JobRouteParts, { prefix, acc
       schema: {
         tags,
         summary: 'The newest twenty bulk replays of a subscriber, newest first',
-        params,
+        params: IdParams,
         response: { 200: ListView },
       },
     },
@@ -121,7 +117,7 @@ function statusRoute(app: App, { jobs }: JobRouteParts, area: Area): void {
       schema: {
         tags,
         summary: 'The progress of a bulk replay, or of the reprocessing of many events',
-        params,
+        params: IdParams,
         response: { 200: JobView },
       },
     },
@@ -137,7 +133,7 @@ function cancelRoute(app: App, { jobs }: JobRouteParts, area: Area): void {
       schema: {
         tags,
         summary: 'Cancel a job; its completed steps are not undone',
-        params,
+        params: IdParams,
         response: { 200: JobView },
       },
     },

@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { readSubscriberId } from './subscriber-view.ts'
+import { closedObject, IdParams } from '../../http/schemas/schemas.ts'
 
 export interface KeyRouteParts {
   publishedKeysOf: (
@@ -11,17 +12,14 @@ export interface KeyRouteParts {
 
 /** Seconds for which receivers may cache the keys. */
 const maxAge = 300
-const JsonWebKey = Type.Object(
-  {
-    kty: Type.String(),
-    crv: Type.String(),
-    x: Type.String(),
-    kid: Type.String(),
-    alg: Type.String(),
-    use: Type.String(),
-  },
-  { additionalProperties: false },
-)
+const JsonWebKey = closedObject({
+  kty: Type.String(),
+  crv: Type.String(),
+  x: Type.String(),
+  kid: Type.String(),
+  alg: Type.String(),
+  use: Type.String(),
+})
 
 /** The public keys that verify the requests to a subscriber, as a JWK set (RFC 7517, section 5). */
 export function keyRoutes(app: App, { publishedKeysOf }: KeyRouteParts): void {
@@ -32,8 +30,8 @@ export function keyRoutes(app: App, { publishedKeysOf }: KeyRouteParts): void {
       schema: {
         tags: ['subscribers'],
         summary: 'The public keys that verify the `v1a` and ed25519 signatures of one subscriber',
-        params: Type.Object({ id: Type.String() }),
-        response: { 200: Type.Object({ keys: Type.Array(JsonWebKey) }, { additionalProperties: false }) },
+        params: IdParams,
+        response: { 200: closedObject({ keys: Type.Array(JsonWebKey) }) },
       },
     },
     async (request, reply) => {

@@ -6,7 +6,7 @@ import { limitParameter } from '../../paging/parameters.ts'
 import { deliveryStatuses } from '../deliveries/delivery-filter.ts'
 import type { Owner, Owners } from '../subscribers/owners.ts'
 import type { SubscriberState } from '../subscribers/subscriber-state.ts'
-import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import { closedObject, DateTime, nullable } from '../../http/schemas/schemas.ts'
 import { isoTimeOrNull } from '../../runtime/iso-time.ts'
 
 export interface OwnerRouteParts {
@@ -16,41 +16,38 @@ export interface OwnerRouteParts {
 const closed = { additionalProperties: false }
 const access = { scope: 'subscribers:read' } as const
 const tags = ['owners']
-const OwnerView = Type.Object(
-  {
-    owner: Type.String(),
-    subscribers: Type.Integer(),
-    states: Type.Object(
-      {
-        active: Type.Integer(),
-        idle: Type.Integer(),
-        failing: Type.Integer(),
-        paused: Type.Integer(),
-        disabled: Type.Integer(),
-      } satisfies Record<SubscriberState, unknown>,
-      { ...closed, description: 'The number of subscribers by their state' },
-    ),
-    delivered: Type.Integer({ description: 'Attempts of the last day that succeeded' }),
-    failed: Type.Integer({ description: 'Attempts of the last day that failed' }),
-    successRate: nullable(Type.Number({ description: 'Of the last day, 0 to 1; null without attempts' })),
-    lastDelivery: nullable(
-      Type.Object({ id: Type.Integer(), status: Type.Enum(deliveryStatuses), createdAt: DateTime }, closed),
-    ),
-    linkExpiresAt: nullable(
-      Type.String({
-        format: 'date-time',
-        description: 'When the last link to the portal expires that was not opened yet; null without one',
-      }),
-    ),
-    sessionExpiresAt: nullable(
-      Type.String({
-        format: 'date-time',
-        description: 'When the last session of the portal ends; null without one',
-      }),
-    ),
-  },
-  closed,
-)
+const OwnerView = closedObject({
+  owner: Type.String(),
+  subscribers: Type.Integer(),
+  states: Type.Object(
+    {
+      active: Type.Integer(),
+      idle: Type.Integer(),
+      failing: Type.Integer(),
+      paused: Type.Integer(),
+      disabled: Type.Integer(),
+    } satisfies Record<SubscriberState, unknown>,
+    { ...closed, description: 'The number of subscribers by their state' },
+  ),
+  delivered: Type.Integer({ description: 'Attempts of the last day that succeeded' }),
+  failed: Type.Integer({ description: 'Attempts of the last day that failed' }),
+  successRate: nullable(Type.Number({ description: 'Of the last day, 0 to 1; null without attempts' })),
+  lastDelivery: nullable(
+    closedObject({ id: Type.Integer(), status: Type.Enum(deliveryStatuses), createdAt: DateTime }),
+  ),
+  linkExpiresAt: nullable(
+    Type.String({
+      format: 'date-time',
+      description: 'When the last link to the portal expires that was not opened yet; null without one',
+    }),
+  ),
+  sessionExpiresAt: nullable(
+    Type.String({
+      format: 'date-time',
+      description: 'When the last session of the portal ends; null without one',
+    }),
+  ),
+})
 
 /** The owners that subscribers name. */
 export function ownerRoutes(app: App, { owners }: OwnerRouteParts): void {

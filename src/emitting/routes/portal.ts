@@ -13,6 +13,7 @@ import { OwnNewSubscriberBody, OwnSubscriberChangeBody } from '../subscribers/su
 import type { Area } from './area.ts'
 import { portalPageRoute, type PortalPageParts } from './portal-page.ts'
 import { findSession, frameToken, sessionOf } from './portal-sessions.ts'
+import { closedObject, noContent, optionalText } from '../../http/schemas/schemas.ts'
 
 export interface PortalRouteParts extends PortalPageParts {
   baseUrl: () => string
@@ -36,50 +37,40 @@ function ownReach({ principal }: FastifyRequest): Reach {
 }
 
 const tags = ['portal']
-const closed = { additionalProperties: false }
 /** Seconds. */
 const [linkLasts, longestLink] = [300, 86_400]
 const [sessionLasts, longestSession] = [3_600, 86_400]
 
-const LinkBody = Type.Object(
-  {
-    owner: Type.String({
-      pattern: ownerPattern,
-      description: 'The owner of the subscribers that the pages show',
+const LinkBody = closedObject({
+  owner: Type.String({
+    pattern: ownerPattern,
+    description: 'The owner of the subscribers that the pages show',
+  }),
+  expiresIn: Type.Optional(
+    Type.Integer({
+      minimum: 10,
+      maximum: longestLink,
+      description: `Seconds for which the link can be opened, once; default ${linkLasts}`,
     }),
-    expiresIn: Type.Optional(
-      Type.Integer({
-        minimum: 10,
-        maximum: longestLink,
-        description: `Seconds for which the link can be opened, once; default ${linkLasts}`,
-      }),
-    ),
-    sessionSeconds: Type.Optional(
-      Type.Integer({
-        minimum: 60,
-        maximum: longestSession,
-        description: `Seconds for which the session is valid; default ${sessionLasts}`,
-      }),
-    ),
-  },
-  closed,
-)
-const LinkView = Type.Object({ url: Type.String(), expiresAt: Type.String({ format: 'date-time' }) }, closed)
-const SessionView = Type.Object(
-  { owner: Type.String(), expiresAt: Type.String({ format: 'date-time' }), brand: PortalBrandView },
-  closed,
-)
-const OpenedView = Type.Object(
-  {
-    ...SessionView.properties,
-    accessToken: Type.Optional(
-      Type.String({
-        description: 'With `embedded`: authenticates the calls of the portal as a bearer token',
-      }),
-    ),
-  },
-  closed,
-)
+  ),
+  sessionSeconds: Type.Optional(
+    Type.Integer({
+      minimum: 60,
+      maximum: longestSession,
+      description: `Seconds for which the session is valid; default ${sessionLasts}`,
+    }),
+  ),
+})
+const LinkView = closedObject({ url: Type.String(), expiresAt: Type.String({ format: 'date-time' }) })
+const SessionView = closedObject({
+  owner: Type.String(),
+  expiresAt: Type.String({ format: 'date-time' }),
+  brand: PortalBrandView,
+})
+const OpenedView = closedObject({
+  ...SessionView.properties,
+  accessToken: optionalText('With `embedded`: authenticates the calls of the portal as a bearer token'),
+})
 
 /** Links to the portal, its page and its session. `portalArea` has its other calls. */
 export function portalRoutes(app: App, parts: PortalRouteParts): void {
@@ -126,7 +117,7 @@ function revokeRoute(app: App, { portal }: PortalRouteParts): void {
         tags,
         summary: 'End all links and sessions of an owner',
         querystring: Type.Object({ owner: Type.String({ pattern: ownerPattern }) }),
-        response: { 204: Type.Null() },
+        response: noContent,
       },
     },
     async (request, reply) => {
@@ -158,21 +149,18 @@ function openSessionRoute(app: App, parts: PortalRouteParts): void {
         summary: 'Open a link: uses it up, and sets the cookie of the portal or returns a token',
         description:
           'The session of the current cookie ends. If it belongs to another owner, the call is refused with `other-portal-session` and the link stays valid, unless `replace` is true. With `embedded`, cookies are neither read nor set.',
-        body: Type.Object(
-          {
-            token: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }),
-            replace: Type.Optional(
-              Type.Boolean({ description: 'Whether to end a session of another owner; ask the user first' }),
-            ),
-            embedded: Type.Optional(
-              Type.Boolean({
-                description:
-                  'For the page in a frame, where browsers may block cookies: the answer has an `accessToken`. Only where `PORTAL_FRAME_ORIGINS` is set.',
-              }),
-            ),
-          },
-          closed,
-        ),
+        body: closedObject({
+          token: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }),
+          replace: Type.Optional(
+            Type.Boolean({ description: 'Whether to end a session of another owner; ask the user first' }),
+          ),
+          embedded: Type.Optional(
+            Type.Boolean({
+              description:
+                'For the page in a frame, where browsers may block cookies: the answer has an `accessToken`. Only where `PORTAL_FRAME_ORIGINS` is set.',
+            }),
+          ),
+        }),
         response: { 200: OpenedView },
       },
     },
@@ -220,7 +208,7 @@ function endSessionRoute(app: App, { portal, portalCookie }: PortalRouteParts): 
     '/portal/session',
     {
       config: { access: 'portal', sends: { sometimes: ['Set-Cookie'] } },
-      schema: { tags, summary: 'Sign out of the portal', response: { 204: Type.Null() } },
+      schema: { tags, summary: 'Sign out of the portal', response: noContent },
     },
     async (request, reply) => {
       await portal.end(await sessionOf(request, portal, portalCookie), auditOrigin(request))

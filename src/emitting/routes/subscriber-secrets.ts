@@ -3,7 +3,8 @@ import { auditOrigin } from '../../accounts/audit/audit.ts'
 import type { App } from '../../http/app.ts'
 import { Secret } from '../subscribers/subscriber-body.ts'
 import type { Area } from './area.ts'
-import { type SubscriberRouteParts, tags, params, KeysView, readSubscriberId } from './subscriber-view.ts'
+import { type SubscriberRouteParts, tags, KeysView, readSubscriberId } from './subscriber-view.ts'
+import { closedObject, IdParams } from '../../http/schemas/schemas.ts'
 
 /** Seconds for which an old secret signs after a rotation. */
 const defaultOverlap = 86_400
@@ -15,19 +16,16 @@ export function rotateSecretRoute(
   { subscribers }: SubscriberRouteParts,
   { prefix, access, reach }: Area,
 ): void {
-  const RotateBody = Type.Object(
-    {
-      overlapSeconds: Type.Optional(
-        Type.Number({
-          minimum: 0,
-          maximum: longestOverlap,
-          description: 'Seconds for which the old secret signs as well; default 24 hours',
-        }),
-      ),
-      secret: Secret,
-    },
-    { additionalProperties: false },
-  )
+  const RotateBody = closedObject({
+    overlapSeconds: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: longestOverlap,
+        description: 'Seconds for which the old secret signs as well; default 24 hours',
+      }),
+    ),
+    secret: Secret,
+  })
   app.post(
     `${prefix}/subscribers/:id/rotate-secret`,
     {
@@ -35,7 +33,7 @@ export function rotateSecretRoute(
       schema: {
         tags,
         summary: 'Create a new secret, shown only once; both sign until the overlap ends',
-        params,
+        params: IdParams,
         body: RotateBody,
         response: { 200: KeysView },
       },

@@ -12,6 +12,7 @@ import { lastDays } from '../subscribers/subscriber-state.ts'
 import type { Subscribers } from '../subscribers/subscribers.ts'
 import type { TestEvents } from '../events/test-events.ts'
 import { KeyView, NewKeysView, SubscriberView, viewSubscriber } from '../views/subscriber.ts'
+import { closedObject } from '../../http/schemas/schemas.ts'
 
 export interface SubscriberRouteParts {
   subscribers: Subscribers
@@ -25,35 +26,24 @@ export interface SubscriberRouteParts {
 
 export const tags = ['subscribers']
 
-export const params = Type.Object({ id: Type.String() })
+export const KeysView = closedObject(NewKeysView)
 
-export const KeysView = Type.Object(NewKeysView, { additionalProperties: false })
+export const WithKeys = closedObject({ ...SubscriberView.properties, ...NewKeysView })
 
-export const WithKeys = Type.Object(
-  { ...SubscriberView.properties, ...NewKeysView },
-  { additionalProperties: false },
-)
+export const Registered = closedObject({
+  ...WithKeys.properties,
+  testDeliveryId: Type.Optional(
+    Type.Integer({
+      description: 'The delivery of the test event, if it was requested: GET /deliveries/{id}',
+    }),
+  ),
+})
 
-export const Registered = Type.Object(
-  {
-    ...WithKeys.properties,
-    testDeliveryId: Type.Optional(
-      Type.Integer({
-        description: 'The delivery of the test event, if it was requested: GET /deliveries/{id}',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
-
-export const WithPublicKeys = Type.Object(
-  {
-    ...SubscriberView.properties,
-    publicKeys: Type.Array(Type.String({ description: 'whpk_…, newest first' })),
-    keys: Type.Array(KeyView, { description: 'The keys that sign now, newest first' }),
-  },
-  { additionalProperties: false },
-)
+export const WithPublicKeys = closedObject({
+  ...SubscriberView.properties,
+  publicKeys: Type.Array(Type.String({ description: 'whpk_…, newest first' })),
+  keys: Type.Array(KeyView, { description: 'The keys that sign now, newest first' }),
+})
 
 export async function view(row: SubscribersTable, parts: SubscriberRouteParts): Promise<Shown> {
   return (await views([row], parts))[0]!

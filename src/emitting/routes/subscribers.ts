@@ -12,7 +12,6 @@ import { SubscriberView, viewKey } from '../views/subscriber.ts'
 import {
   type SubscriberRouteParts,
   tags,
-  params,
   WithKeys,
   Registered,
   WithPublicKeys,
@@ -21,6 +20,7 @@ import {
   readSubscriberId,
 } from './subscriber-view.ts'
 import { rotateSecretRoute } from './subscriber-secrets.ts'
+import { closedObject, IdParams, noContent, optionalText } from '../../http/schemas/schemas.ts'
 
 export function subscriberRoutes(app: App, parts: SubscriberRouteParts, area: Area): void {
   registerRoute(app, parts, area)
@@ -76,9 +76,7 @@ function listRoute(app: App, parts: SubscriberRouteParts, { prefix, access, reac
       Type.String({ maxLength: 256, description: 'A part of the address; upper and lower case are equal' }),
     ),
     ...(reachesAll && {
-      owner: Type.Optional(
-        Type.String({ description: 'Only subscribers of this owner; empty: those without an owner' }),
-      ),
+      owner: optionalText('Only subscribers of this owner; empty: those without an owner'),
     }),
   })
   app.get(
@@ -120,7 +118,7 @@ function detailRoute(app: App, parts: SubscriberRouteParts, { prefix, access, re
     `${prefix}/subscribers/:id`,
     {
       config: { access: access.read },
-      schema: { tags, summary: 'One subscriber', params, response: { 200: WithPublicKeys } },
+      schema: { tags, summary: 'One subscriber', params: IdParams, response: { 200: WithPublicKeys } },
     },
     async (request) => {
       const row = await subscribers.get(readSubscriberId(request.params.id), reach(request))
@@ -144,7 +142,7 @@ function changeRoute(
       schema: {
         tags,
         summary: 'Change, pause, resume or disable a subscriber; null selects the default',
-        params,
+        params: IdParams,
         body: subscriberChange,
         response: { 200: WithKeys },
       },
@@ -171,8 +169,8 @@ function removeRoute(app: App, { subscribers }: SubscriberRouteParts, { prefix, 
       schema: {
         tags,
         summary: 'Remove a subscriber with its delivery log',
-        params,
-        response: { 204: Type.Null() },
+        params: IdParams,
+        response: noContent,
       },
     },
     async (request, reply) => {
@@ -183,14 +181,11 @@ function removeRoute(app: App, { subscribers }: SubscriberRouteParts, { prefix, 
 }
 
 function testRoute(app: App, { testEvents }: SubscriberRouteParts, { prefix, access, reach }: Area): void {
-  const TestView = Type.Object(
-    {
-      id: Type.Integer(),
-      eventId: Type.String(),
-      deliveryId: Type.Integer({ description: 'GET /deliveries/{id} shows its outcome' }),
-    },
-    { additionalProperties: false },
-  )
+  const TestView = closedObject({
+    id: Type.Integer(),
+    eventId: Type.String(),
+    deliveryId: Type.Integer({ description: 'GET /deliveries/{id} shows its outcome' }),
+  })
   app.post(
     `${prefix}/subscribers/:id/test`,
     {
@@ -198,7 +193,7 @@ function testRoute(app: App, { testEvents }: SubscriberRouteParts, { prefix, acc
       schema: {
         tags,
         summary: 'Send a signed test event to this subscriber alone',
-        params,
+        params: IdParams,
         response: { 202: TestView },
       },
     },

@@ -4,28 +4,22 @@ import type { Subscribers } from '../subscribers/subscribers.ts'
 import { receiversFor } from '../verification/receivers.ts'
 import type { Area } from './area.ts'
 import { readSubscriberId } from './subscriber-view.ts'
+import { closedObject, IdParams } from '../../http/schemas/schemas.ts'
 
-const closed = { additionalProperties: false }
-const View = Type.Object(
-  {
-    url: Type.String(),
-    signing: Type.Union([Type.Literal('v1'), Type.Literal('v1a'), Type.Literal('both')], {
-      description: 'What signs the deliveries. The code verifies `v1`',
+const View = closedObject({
+  url: Type.String(),
+  signing: Type.Union([Type.Literal('v1'), Type.Literal('v1a'), Type.Literal('both')], {
+    description: 'What signs the deliveries. The code verifies `v1`',
+  }),
+  languages: Type.Array(
+    closedObject({
+      id: Type.String({ description: 'A stable name: typescript, python, go, …' }),
+      name: Type.String(),
+      file: Type.String({ description: 'The name under which to save it' }),
+      code: Type.String({ description: 'A complete receiver; its first lines say how to run it' }),
     }),
-    languages: Type.Array(
-      Type.Object(
-        {
-          id: Type.String({ description: 'A stable name: typescript, python, go, …' }),
-          name: Type.String(),
-          file: Type.String({ description: 'The name under which to save it' }),
-          code: Type.String({ description: 'A complete receiver; its first lines say how to run it' }),
-        },
-        closed,
-      ),
-    ),
-  },
-  closed,
-)
+  ),
+})
 
 /** Code for the receiver of a subscriber's deliveries. */
 export function verificationRoutes(
@@ -40,7 +34,7 @@ export function verificationRoutes(
       schema: {
         tags: ['subscribers'],
         summary: 'Programs in nine languages that receive the deliveries and verify their signatures',
-        params: Type.Object({ id: Type.String() }),
+        params: IdParams,
         response: { 200: View },
       },
     },

@@ -10,7 +10,7 @@ import {
 } from './conditions.ts'
 import { eventTypesPattern } from '../events/event-types.ts'
 import type { SubscriberChange } from './subscriber-settings.ts'
-import { nullable } from '../../http/schemas/schemas.ts'
+import { closedObject, nullable } from '../../http/schemas/schemas.ts'
 
 /** Excludes U+0000 and lone surrogates, which databases cannot store; see listing/writing/fields.ts. */
 const Description = Type.String({ maxLength: 1000, pattern: '^[^\\u0000\\ud800-\\udfff]*$' })
@@ -23,22 +23,19 @@ const Value = Type.Union([
   Type.Boolean(),
   Type.Null(),
 ])
-const ConditionBody = Type.Object(
-  {
-    path: Type.String({
-      maxLength: longestPath,
-      pattern: pointerPattern,
-      description: 'A JSON pointer into the data: `/order/total`',
+const ConditionBody = closedObject({
+  path: Type.String({
+    maxLength: longestPath,
+    pattern: pointerPattern,
+    description: 'A JSON pointer into the data: `/order/total`',
+  }),
+  op: Type.Enum(conditionOperators),
+  value: Type.Optional(
+    Type.Union([Value, Type.Array(Value, { minItems: 1, maxItems: mostListed })], {
+      description: 'A list for `in`, true or false for `exists`, otherwise one value',
     }),
-    op: Type.Enum(conditionOperators),
-    value: Type.Optional(
-      Type.Union([Value, Type.Array(Value, { minItems: 1, maxItems: mostListed })], {
-        description: 'A list for `in`, true or false for `exists`, otherwise one value',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+  ),
+})
 
 /** Settings that owners may change: none lets a subscriber use more resources than others. */
 const ownSettings = {
@@ -120,20 +117,13 @@ const status = Type.Optional(
       'Events that are emitted while it is paused wait; events that are emitted while it is disabled are not delivered',
   }),
 )
-const closed = { additionalProperties: false }
 
-export const NewSubscriberBody = Type.Object({ url: Url, secret: Secret, sendTest, ...settings }, closed)
-export const SubscriberChangeBody = Type.Object({ url: Type.Optional(Url), status, ...settings }, closed)
+export const NewSubscriberBody = closedObject({ url: Url, secret: Secret, sendTest, ...settings })
+export const SubscriberChangeBody = closedObject({ url: Type.Optional(Url), status, ...settings })
 
 /** The body for owners in the portal. */
-export const OwnNewSubscriberBody = Type.Object(
-  { url: Url, secret: Secret, sendTest, ...ownSettings },
-  closed,
-)
-export const OwnSubscriberChangeBody = Type.Object(
-  { url: Type.Optional(Url), status, ...ownSettings },
-  closed,
-)
+export const OwnNewSubscriberBody = closedObject({ url: Url, secret: Secret, sendTest, ...ownSettings })
+export const OwnSubscriberChangeBody = closedObject({ url: Type.Optional(Url), status, ...ownSettings })
 
 /** Converts the units of the API (seconds) to internal ones (milliseconds). */
 export function readSettings(body: Static<typeof SubscriberChangeBody>): SubscriberChange {

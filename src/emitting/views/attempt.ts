@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import { closedObject, DateTime, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { Phases } from '../../network/exchange.ts'
 import type { AttemptsTable } from '../../storage/tables.ts'
@@ -10,7 +10,7 @@ const Headers = Type.Record(Type.String(), Type.String())
 
 export const Milliseconds = (description: string) => nullable(Type.Number({ description }))
 
-export const PhasesView = Type.Object(
+export const PhasesView = closedObject(
   {
     reused: Type.Boolean({
       description: 'Whether an existing connection was reused',
@@ -22,38 +22,32 @@ export const PhasesView = Type.Object(
     total: Type.Number({ description: 'The whole attempt' }),
   },
   {
-    additionalProperties: false,
     description: 'Milliseconds of each part; null for parts that did not occur or finish',
   },
 )
 
-export const AttemptView = Type.Object(
-  {
-    number: Type.Integer(),
-    at: DateTime,
-    url: nullable(
-      Type.String({ description: 'The address that it was sent to; null if no request was made' }),
-    ),
-    status: nullable(Type.Integer()),
-    durationMs: Type.Integer(),
-    phases: nullable(PhasesView),
-    error: nullable(Type.String({ description: 'The error message' })),
-    failure: nullable(Type.String({ description: 'The kind of failure, a stable word such as `refused`' })),
-    advice: nullable(Type.String({ description: 'A troubleshooting hint' })),
-    requestHeaders: Headers,
-    signature: nullable(
-      Type.String({
-        description:
-          'What `webhook-signature` was, computed again from the keys of that time that are left. Null for five minutes, while a receiver would accept it; without such a key; and for payloads of more than 64 KiB',
-      }),
-    ),
-    responseHeaders: nullable(Headers),
-    responseBody: nullable(
-      Type.String({ description: 'The first 64 KiB, as UTF-8; the first 4 KiB in the portal' }),
-    ),
-  },
-  { additionalProperties: false },
-)
+export const AttemptView = closedObject({
+  number: Type.Integer(),
+  at: DateTime,
+  url: nullable(Type.String({ description: 'The address that it was sent to; null if no request was made' })),
+  status: nullable(Type.Integer()),
+  durationMs: Type.Integer(),
+  phases: nullable(PhasesView),
+  error: nullable(Type.String({ description: 'The error message' })),
+  failure: nullable(Type.String({ description: 'The kind of failure, a stable word such as `refused`' })),
+  advice: nullable(Type.String({ description: 'A troubleshooting hint' })),
+  requestHeaders: Headers,
+  signature: nullable(
+    Type.String({
+      description:
+        'What `webhook-signature` was, computed again from the keys of that time that are left. Null for five minutes, while a receiver would accept it; without such a key; and for payloads of more than 64 KiB',
+    }),
+  ),
+  responseHeaders: nullable(Headers),
+  responseBody: nullable(
+    Type.String({ description: 'The first 64 KiB, as UTF-8; the first 4 KiB in the portal' }),
+  ),
+})
 
 export function viewAttempt(row: AttemptsTable, signature: string | null): Static<typeof AttemptView> {
   const { [addressKey]: url = null, ...requestHeaders } = JSON.parse(row.request_headers) as Record<

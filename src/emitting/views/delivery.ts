@@ -1,26 +1,23 @@
 import { Type, type Static } from 'typebox'
-import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import { closedObject, DateTime, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import { deliveryStatuses } from '../deliveries/delivery-filter.ts'
 import type { DeliveryEntry, OwnedEntry } from '../deliveries/delivery-log.ts'
 
-export const DeliveryView = Type.Object(
-  {
-    id: Type.Integer(),
-    event: Type.Integer({ description: 'The event’s number in the log: GET /events/{id}' }),
-    eventId: Type.String({ description: 'The stable id, sent as webhook-id' }),
-    eventType: Type.String(),
-    subscriberId: Type.String(),
-    status: Type.Enum(deliveryStatuses, { description: 'dead: no further attempt follows' }),
-    attemptCount: Type.Integer(),
-    lastStatus: nullable(Type.Integer({ description: 'HTTP status of the newest attempt' })),
-    lastError: nullable(Type.String()),
-    nextAttemptAt: nullable(DateTime),
-    createdAt: DateTime,
-    finishedAt: nullable(DateTime),
-  },
-  { additionalProperties: false },
-)
+export const DeliveryView = closedObject({
+  id: Type.Integer(),
+  event: Type.Integer({ description: 'The event’s number in the log: GET /events/{id}' }),
+  eventId: Type.String({ description: 'The stable id, sent as webhook-id' }),
+  eventType: Type.String(),
+  subscriberId: Type.String(),
+  status: Type.Enum(deliveryStatuses, { description: 'dead: no further attempt follows' }),
+  attemptCount: Type.Integer(),
+  lastStatus: nullable(Type.Integer({ description: 'HTTP status of the newest attempt' })),
+  lastError: nullable(Type.String()),
+  nextAttemptAt: nullable(DateTime),
+  createdAt: DateTime,
+  finishedAt: nullable(DateTime),
+})
 
 export function viewDelivery(entry: DeliveryEntry): Static<typeof DeliveryView> {
   return {
@@ -39,14 +36,11 @@ export function viewDelivery(entry: DeliveryEntry): Static<typeof DeliveryView> 
   }
 }
 
-export const OwnedDeliveryView = Type.Object(
-  {
-    ...DeliveryView.properties,
-    subscriberUrl: Type.String({ description: 'The address of the subscriber now' }),
-    owner: nullable(Type.String({ description: 'The owner of the subscriber' })),
-  },
-  { additionalProperties: false },
-)
+export const OwnedDeliveryView = closedObject({
+  ...DeliveryView.properties,
+  subscriberUrl: Type.String({ description: 'The address of the subscriber now' }),
+  owner: nullable(Type.String({ description: 'The owner of the subscriber' })),
+})
 
 export function viewOwnedDelivery(entry: OwnedEntry): Static<typeof OwnedDeliveryView> {
   return { ...viewDelivery(entry), subscriberUrl: entry.url, owner: entry.owner }

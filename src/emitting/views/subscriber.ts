@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import { closedObject, DateTime, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import { conditionOperators, type Condition } from '../subscribers/conditions.ts'
@@ -10,87 +10,81 @@ import type { Summary } from '../subscribers/health-summary.ts'
 import { stateOf, subscriberStates } from '../subscribers/subscriber-state.ts'
 import type { KeyDescription } from '../subscribers/secrets.ts'
 
-export const SubscriberView = Type.Object(
-  {
-    id: Type.String(),
-    url: Type.String(),
-    description: nullable(Type.String()),
-    eventTypes: Type.Array(Type.String()),
-    status: Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')]),
-    state: Type.Enum(subscriberStates, {
-      description:
-        'One word for all: disabled, paused, failing (see `failingSince`), idle (active, without an attempt in the last day), active',
+export const SubscriberView = closedObject({
+  id: Type.String(),
+  url: Type.String(),
+  description: nullable(Type.String()),
+  eventTypes: Type.Array(Type.String()),
+  status: Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')]),
+  state: Type.Enum(subscriberStates, {
+    description:
+      'One word for all: disabled, paused, failing (see `failingSince`), idle (active, without an attempt in the last day), active',
+  }),
+  lastDay: closedObject(
+    {
+      delivered: Type.Integer({ description: 'Attempts that succeeded' }),
+      failed: Type.Integer({ description: 'Attempts that failed' }),
+      successRate: nullable(Type.Number({ description: '0 to 1; null without attempts' })),
+      p99: nullable(
+        Type.Number({ description: 'Milliseconds within which 99 of 100 ended, rounded up to a class' }),
+      ),
+    },
+    { description: 'The last 24 hours, and the hour in which they begin' },
+  ),
+  disabledReason: nullable(Type.String()),
+  retrySchedule: nullable(
+    Type.Array(Type.Number(), { description: 'Seconds before each attempt; null: the service’s default' }),
+  ),
+  timeout: nullable(Type.Number({ description: 'Seconds for one attempt; null: the service’s default' })),
+  rateLimit: nullable(Type.Number({ description: 'Attempts per second; null: no limit' })),
+  concurrency: nullable(Type.Integer({ description: 'Attempts at the same time; null: 10' })),
+  headers: Type.Record(Type.String(), Type.String(), {
+    description: `Additional headers; credentials are shown as ${redactedValue}`,
+  }),
+  ordered: Type.Boolean(),
+  signing: Type.Union([Type.Literal('v1'), Type.Literal('v1a'), Type.Literal('both')]),
+  httpSignature: Type.Boolean(),
+  conditions: Type.Array(
+    Type.Object({
+      path: Type.String(),
+      op: Type.Enum(conditionOperators),
+      value: Type.Optional(Type.Unknown()),
     }),
-    lastDay: Type.Object(
-      {
-        delivered: Type.Integer({ description: 'Attempts that succeeded' }),
-        failed: Type.Integer({ description: 'Attempts that failed' }),
-        successRate: nullable(Type.Number({ description: '0 to 1; null without attempts' })),
-        p99: nullable(
-          Type.Number({ description: 'Milliseconds within which 99 of 100 ended, rounded up to a class' }),
-        ),
-      },
-      { additionalProperties: false, description: 'The last 24 hours, and the hour in which they begin' },
-    ),
-    disabledReason: nullable(Type.String()),
-    retrySchedule: nullable(
-      Type.Array(Type.Number(), { description: 'Seconds before each attempt; null: the service’s default' }),
-    ),
-    timeout: nullable(Type.Number({ description: 'Seconds for one attempt; null: the service’s default' })),
-    rateLimit: nullable(Type.Number({ description: 'Attempts per second; null: no limit' })),
-    concurrency: nullable(Type.Integer({ description: 'Attempts at the same time; null: 10' })),
-    headers: Type.Record(Type.String(), Type.String(), {
-      description: `Additional headers; credentials are shown as ${redactedValue}`,
+  ),
+  owner: nullable(Type.String()),
+  operational: Type.Boolean(),
+  failingSince: nullable(
+    Type.String({
+      format: 'date-time',
+      description: 'Since when deliveries fail; null while they succeed',
     }),
-    ordered: Type.Boolean(),
-    signing: Type.Union([Type.Literal('v1'), Type.Literal('v1a'), Type.Literal('both')]),
-    httpSignature: Type.Boolean(),
-    conditions: Type.Array(
-      Type.Object({
-        path: Type.String(),
-        op: Type.Enum(conditionOperators),
-        value: Type.Optional(Type.Unknown()),
-      }),
-    ),
-    owner: nullable(Type.String()),
-    operational: Type.Boolean(),
-    failingSince: nullable(
-      Type.String({
-        format: 'date-time',
-        description: 'Since when deliveries fail; null while they succeed',
-      }),
-    ),
-    disablesAt: nullable(
-      Type.String({
-        format: 'date-time',
-        description: 'When the next failure disables it, unless a delivery succeeds before',
-      }),
-    ),
-    createdAt: DateTime,
-    updatedAt: DateTime,
-  },
-  { additionalProperties: false },
-)
+  ),
+  disablesAt: nullable(
+    Type.String({
+      format: 'date-time',
+      description: 'When the next failure disables it, unless a delivery succeeds before',
+    }),
+  ),
+  createdAt: DateTime,
+  updatedAt: DateTime,
+})
 
 /** New keys, which are shown once. */
 export const NewKeysView = {
-  secret: Type.Optional(Type.String({ description: 'whsec_…: verifies `v1` signatures. Shown only once.' })),
-  publicKey: Type.Optional(Type.String({ description: 'whpk_…: verifies `v1a` signatures.' })),
+  secret: optionalText('whsec_…: verifies `v1` signatures. Shown only once.'),
+  publicKey: optionalText('whpk_…: verifies `v1a` signatures.'),
 }
 
 /** The public facts about a signing key. */
-export const KeyView = Type.Object(
-  {
-    id: Type.String({
-      description: 'The id: `keyid` in HTTP message signatures, `kid` in the published keys',
-    }),
-    scheme: Type.Union([Type.Literal('v1'), Type.Literal('v1a')]),
-    createdAt: DateTime,
-    expiresAt: nullable(Type.String({ format: 'date-time', description: 'Null for the newest key' })),
-    publicKey: nullable(Type.String({ description: 'whpk_…, of `v1a`' })),
-  },
-  { additionalProperties: false },
-)
+export const KeyView = closedObject({
+  id: Type.String({
+    description: 'The id: `keyid` in HTTP message signatures, `kid` in the published keys',
+  }),
+  scheme: Type.Union([Type.Literal('v1'), Type.Literal('v1a')]),
+  createdAt: DateTime,
+  expiresAt: nullable(Type.String({ format: 'date-time', description: 'Null for the newest key' })),
+  publicKey: nullable(Type.String({ description: 'whpk_…, of `v1a`' })),
+})
 
 export function viewKey({
   id,

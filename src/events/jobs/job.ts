@@ -2,26 +2,23 @@ import { Type, type Static } from 'typebox'
 import { newId } from '../../crypto/ids.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { JobsTable } from '../../storage/tables.ts'
-import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import { closedObject, DateTime, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
 /** A background job, which works on many rows in steps. */
-export const JobView = Type.Object(
-  {
-    id: Type.String(),
-    kind: Type.Enum(['replay', 'reprocess'], { description: 'Of deliveries; of failed received events' }),
-    subscriberId: nullable(Type.String()),
-    status: Type.Enum(['running', 'done', 'cancelled', 'failed']),
-    total: Type.Integer(),
-    done: Type.Integer(),
-    rate: nullable(Type.Number(), 'Deliveries per second; null: no limit'),
-    createdAt: DateTime,
-    updatedAt: DateTime,
-  },
-  { additionalProperties: false },
-)
+export const JobView = closedObject({
+  id: Type.String(),
+  kind: Type.Enum(['replay', 'reprocess'], { description: 'Of deliveries; of failed received events' }),
+  subscriberId: nullable(Type.String()),
+  status: Type.Enum(['running', 'done', 'cancelled', 'failed']),
+  total: Type.Integer(),
+  done: Type.Integer(),
+  rate: nullable(Type.Number(), 'Deliveries per second; null: no limit'),
+  createdAt: DateTime,
+  updatedAt: DateTime,
+})
 
-export const TotalView = Type.Object({ total: Type.Integer() }, { additionalProperties: false })
+export const TotalView = closedObject({ total: Type.Integer() })
 
 export function viewJob(row: JobsTable): Static<typeof JobView> {
   return {

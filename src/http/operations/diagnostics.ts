@@ -3,29 +3,23 @@ import type { Clock } from '../../runtime/clock.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import { readChoice } from '../../paging/filter-parameters.ts'
 import type { App } from '../app.ts'
-import { DateTime, nullable, optionalText } from '../schemas/schemas.ts'
+import { closedObject, DateTime, nullable, optionalText } from '../schemas/schemas.ts'
 
-const Finding = Type.Object(
-  {
-    check: Type.String(),
-    state: Type.Enum(['ok', 'warning', 'fault']),
-    about: Type.String(),
-    text: Type.String(),
-    advice: nullable(Type.String(), 'What to do'),
-  },
-  { additionalProperties: false },
-)
-const Diagnosis = Type.Object(
-  {
-    checks: Type.Array(Type.String(), { description: 'All checks, in the order in which they run' }),
-    startedAt: DateTime,
-    endedAt: DateTime,
-    faults: Type.Integer(),
-    warnings: Type.Integer(),
-    findings: Type.Array(Finding),
-  },
-  { additionalProperties: false },
-)
+const Finding = closedObject({
+  check: Type.String(),
+  state: Type.Enum(['ok', 'warning', 'fault']),
+  about: Type.String(),
+  text: Type.String(),
+  advice: nullable(Type.String(), 'What to do'),
+})
+const Diagnosis = closedObject({
+  checks: Type.Array(Type.String(), { description: 'All checks, in the order in which they run' }),
+  startedAt: DateTime,
+  endedAt: DateTime,
+  faults: Type.Integer(),
+  warnings: Type.Integer(),
+  findings: Type.Array(Finding),
+})
 
 /** The checks of `postern doctor`, which service-app.ts passes in. */
 export interface Checks {

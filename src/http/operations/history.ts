@@ -11,7 +11,7 @@ import { partSeries, type SeriesName } from '../../telemetry/history/series.ts'
 import type { Period } from '../../telemetry/history/store.ts'
 import { SharedAnswers } from '../caching/shared-answers.ts'
 import type { App } from '../app.ts'
-import { DateTime, nullable } from '../schemas/schemas.ts'
+import { DateTime, nullable, optionalText } from '../schemas/schemas.ts'
 
 /** Milliseconds. */
 const ranges = { '1h': hour, '6h': 6 * hour, '24h': 24 * hour, '7d': 7 * 24 * hour, '30d': 30 * 24 * hour }
@@ -102,17 +102,11 @@ export function historyRoute(app: App, parts: HistoryRouteParts): void {
         summary: 'What happened over time: counts, failures and durations',
         description: `Of all processes, by steps that the service chooses: at most ${mostPoints + 1} of them. Minutes are kept for two days, ten minutes for eight, hours for ${hourRetention / (24 * hour)} days. What another process counted is included within about a minute.`,
         querystring: Type.Object({
-          series: Type.Optional(
-            Type.String({ description: `Comma-separated: ${allNames.join(', ')}; default: all` }),
-          ),
-          source: Type.Optional(
-            Type.String({ description: 'Count only the webhooks of this source; without durations' }),
-          ),
-          range: Type.Optional(
-            Type.String({ description: `${rangeNames.join(', ')} until now; default: 24h` }),
-          ),
-          from: Type.Optional(Type.String({ description: 'Instead of `range`: the beginning, ISO 8601' })),
-          to: Type.Optional(Type.String({ description: 'The end, ISO 8601; default: now' })),
+          series: optionalText(`Comma-separated: ${allNames.join(', ')}; default: all`),
+          source: optionalText('Count only the webhooks of this source; without durations'),
+          range: optionalText(`${rangeNames.join(', ')} until now; default: 24h`),
+          from: optionalText('Instead of `range`: the beginning, ISO 8601'),
+          to: optionalText('The end, ISO 8601; default: now'),
         }),
         response: { 200: History },
       },

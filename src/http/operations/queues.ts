@@ -5,7 +5,7 @@ import { countQueues, mostCounted } from '../../storage/queue-counts.ts'
 import { readDatabaseSize, readTableSizes } from '../../storage/sizes.ts'
 import type { Database } from '../../storage/database.ts'
 import type { App } from '../app.ts'
-import { DateTime, nullable } from '../schemas/schemas.ts'
+import { closedObject, DateTime, nullable } from '../schemas/schemas.ts'
 import type { ReadinessParts } from './readiness.ts'
 import { oldestDue } from './readiness.ts'
 import { SpoolReport, spoolReport } from './spool-report.ts'
@@ -14,13 +14,10 @@ export interface QueueParts extends ReadinessParts {
   configuration: Configuration
 }
 
-const Count = Type.Object(
-  {
-    count: Type.Integer({ description: `${mostCounted} at most` }),
-    more: Type.Boolean({ description: 'Whether there are more than `count`' }),
-  },
-  { additionalProperties: false },
-)
+const Count = closedObject({
+  count: Type.Integer({ description: `${mostCounted} at most` }),
+  more: Type.Boolean({ description: 'Whether there are more than `count`' }),
+})
 const shared = {
   waiting: Count,
   due: Count,
@@ -31,47 +28,34 @@ const shared = {
     'Time since the last round of the worker of this process; null if it has none',
   ),
 }
-const closed = { additionalProperties: false }
-const Queues = Type.Object(
-  {
-    receiving: Type.Object({ ...shared, blocked: Count, failed: Count }, closed),
-    emitting: Type.Object({ ...shared, dead: Count }, closed),
-    spool: nullable(SpoolReport),
-    retention: Type.Array(
-      Type.Object(
-        {
-          what: Type.String(),
-          setting: Type.String({ description: 'The setting with the period' }),
-          seconds: nullable(Type.Number(), 'null: for ever'),
-          oldestAt: nullable(DateTime, 'The time of the oldest row'),
-        },
-        closed,
-      ),
-    ),
-    database: Type.Object(
-      {
-        engine: Type.Enum(['sqlite', 'postgres']),
-        bytes: Type.Number(),
-        freeBytes: nullable(Type.Number(), 'SQLite: pages of deleted rows, which new rows use'),
-        logBytes: nullable(Type.Number(), 'SQLite: the write-ahead log'),
-      },
-      closed,
-    ),
-    tables: Type.Array(
-      Type.Object(
-        {
-          name: Type.String(),
-          rows: Type.Number(),
-          isEstimate: Type.Boolean(),
-          bytes: nullable(Type.Number(), 'With indexes; PostgreSQL only'),
-        },
-        closed,
-      ),
-      { description: 'Largest first' },
-    ),
-  },
-  closed,
-)
+const Queues = closedObject({
+  receiving: closedObject({ ...shared, blocked: Count, failed: Count }),
+  emitting: closedObject({ ...shared, dead: Count }),
+  spool: nullable(SpoolReport),
+  retention: Type.Array(
+    closedObject({
+      what: Type.String(),
+      setting: Type.String({ description: 'The setting with the period' }),
+      seconds: nullable(Type.Number(), 'null: for ever'),
+      oldestAt: nullable(DateTime, 'The time of the oldest row'),
+    }),
+  ),
+  database: closedObject({
+    engine: Type.Enum(['sqlite', 'postgres']),
+    bytes: Type.Number(),
+    freeBytes: nullable(Type.Number(), 'SQLite: pages of deleted rows, which new rows use'),
+    logBytes: nullable(Type.Number(), 'SQLite: the write-ahead log'),
+  }),
+  tables: Type.Array(
+    closedObject({
+      name: Type.String(),
+      rows: Type.Number(),
+      isEstimate: Type.Boolean(),
+      bytes: nullable(Type.Number(), 'With indexes; PostgreSQL only'),
+    }),
+    { description: 'Largest first' },
+  ),
+})
 
 /** GET /queues: what waits, how old it is, and how large the database is. A few short reads by index. */
 export function queuesRoute(app: App, parts: QueueParts): void {

@@ -5,27 +5,21 @@ import type { Database } from '../../storage/database.ts'
 import { pendingMigrations } from '../../storage/migrate.ts'
 import type { App } from '../app.ts'
 import { version } from '../schemas/openapi.ts'
-import { DateTime, nullable } from '../schemas/schemas.ts'
+import { closedObject, DateTime, nullable } from '../schemas/schemas.ts'
 
-const Version = Type.Object(
-  {
-    version: Type.String(),
-    node: Type.String(),
-    engine: Type.Enum(['sqlite', 'postgres']),
-    engineVersion: Type.String(),
-    schema: Type.Object(
-      {
-        migrations: Type.Integer({ description: 'Applied migrations' }),
-        pending: Type.Array(Type.String(), { description: 'Migrations that are to be applied' }),
-        migratedAt: nullable(DateTime, 'When the last migration was applied'),
-      },
-      { additionalProperties: false },
-    ),
-    startedAt: DateTime,
-    processes: Type.Integer({ description: 'Processes of the service on this database' }),
-  },
-  { additionalProperties: false },
-)
+const Version = closedObject({
+  version: Type.String(),
+  node: Type.String(),
+  engine: Type.Enum(['sqlite', 'postgres']),
+  engineVersion: Type.String(),
+  schema: closedObject({
+    migrations: Type.Integer({ description: 'Applied migrations' }),
+    pending: Type.Array(Type.String(), { description: 'Migrations that are to be applied' }),
+    migratedAt: nullable(DateTime, 'When the last migration was applied'),
+  }),
+  startedAt: DateTime,
+  processes: Type.Integer({ description: 'Processes of the service on this database' }),
+})
 
 /** The session by which each process listens (storage/postgres/session/). */
 const listening = 'postern-listen'

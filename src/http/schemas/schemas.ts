@@ -1,4 +1,4 @@
-import { Type, type TSchema } from 'typebox'
+import { Type, type TObjectOptions, type TProperties, type TSchema } from 'typebox'
 
 /** ISO 8601, as toISOString writes it. */
 export const DateTime = Type.String({ format: 'date-time' })
@@ -11,3 +11,19 @@ export const NullableText = nullable(Type.String())
 
 /** An optional parameter of a query string, or an optional field. */
 export const optionalText = (description: string) => Type.Optional(Type.String({ description }))
+
+/** An object without undeclared fields: a body with one is refused. */
+export const closedObject = <P extends TProperties>(properties: P, options: TObjectOptions = {}) =>
+  Type.Object(properties, { ...options, additionalProperties: false })
+
+/** All rows of a list without pages. */
+export const listSchema = <S extends TSchema>(item: S) => closedObject({ data: Type.Array(item) })
+
+/** The parameters of a path with one id. */
+export const IdParams = Type.Object({ id: Type.String() })
+
+/** The responses of a call that answers with 204. */
+export const noContent = { 204: Type.Null() }
+
+/** The body of a call that takes none, or `{}`. */
+export const EmptyBody = closedObject({})

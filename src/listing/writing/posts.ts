@@ -1,16 +1,18 @@
 import { Type, type Static } from 'typebox'
 import type { PostsTable } from '../../storage/tables.ts'
 import { boundedText, idField, timeField } from './fields.ts'
+import { closedObject } from '../../http/schemas/schemas.ts'
 
 const fields = {
   title: boundedText(0, 500, 'Title'),
   body: boundedText(0, 100_000, 'Text'),
 }
 
-export const NewPost = Type.Object(
-  { _id: Type.Optional(idField), ...fields, createdAt: Type.Optional(timeField) },
-  { additionalProperties: false },
-)
+export const NewPost = closedObject({
+  _id: Type.Optional(idField),
+  ...fields,
+  createdAt: Type.Optional(timeField),
+})
 export type NewPost = Static<typeof NewPost>
 
 export const PostChange = Type.Partial(Type.Object({ ...fields, createdAt: timeField }), {

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import type { ProductsTable } from '../../storage/tables.ts'
 import { boundedText, idField, timeField } from './fields.ts'
+import { closedObject } from '../../http/schemas/schemas.ts'
 
 const fields = {
   category: boundedText(0, 200, 'Category'),
@@ -9,10 +10,11 @@ const fields = {
   name: boundedText(0, 300, 'Name'),
 }
 
-export const NewProduct = Type.Object(
-  { id: Type.Optional(idField), ...fields, createdAt: Type.Optional(timeField) },
-  { additionalProperties: false },
-)
+export const NewProduct = closedObject({
+  id: Type.Optional(idField),
+  ...fields,
+  createdAt: Type.Optional(timeField),
+})
 export type NewProduct = Static<typeof NewProduct>
 
 export const ProductChange = Type.Partial(Type.Object({ ...fields, createdAt: timeField }), {

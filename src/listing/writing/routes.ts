@@ -19,6 +19,7 @@ import { NewPost, PostChange, postRow } from './posts.ts'
 import { NewProduct, ProductChange, productRow } from './products.ts'
 import { ItemStore, type ItemRow } from './store.ts'
 import { readTime } from './fields.ts'
+import { IdParams } from '../../http/schemas/schemas.ts'
 
 /** A list whose items can be written. */
 interface Writable {
@@ -34,7 +35,6 @@ interface Writable {
 
 const config = { access: { scope: 'lists:write' } } as const
 const tags = ['lists']
-const params = Type.Object({ id: Type.String() })
 
 /** Declares `POST`, `PATCH` and `DELETE` of products and posts. Returns the bodies of these calls by the path of the list. */
 export function writeRoutes(
@@ -91,7 +91,7 @@ function createRoute(app: App, clock: Clock, writable: Writable, audit: ItemAudi
 
 function updateRoute(app: App, { list, noun, store, Change }: Writable, audit: ItemAudit): void {
   const response = { 200: itemSchema(list) }
-  const schema = { tags, summary: `Change a ${noun}`, params, body: Change, response }
+  const schema = { tags, summary: `Change a ${noun}`, params: IdParams, body: Change, response }
   const show = itemOf(list)
   app.patch(`${list.path}/:id`, { config, schema }, async (request) => {
     const { id } = request.params
@@ -106,7 +106,7 @@ function updateRoute(app: App, { list, noun, store, Change }: Writable, audit: I
 
 function deleteRoute(app: App, { list, noun, store }: Writable, audit: ItemAudit): void {
   const response = { 204: Type.Null() }
-  const schema = { tags, summary: `Delete a ${noun}`, params, response }
+  const schema = { tags, summary: `Delete a ${noun}`, params: IdParams, response }
   app.delete(`${list.path}/:id`, { config, schema }, async (request, reply) => {
     const { id } = request.params
     const effect = audit(request, 'item.deleted', id)

@@ -19,9 +19,9 @@ import {
   viewClient,
   viewSecret,
 } from './client-views.ts'
+import { closedObject, IdParams, noContent, optionalText } from '../../http/schemas/schemas.ts'
 
 const tags = ['apps']
-const params = Type.Object({ id: Type.String() })
 const secretParams = Type.Object({ id: Type.String(), secretId: Type.String() })
 const read = { access: { scope: 'clients:read' } } as const
 const write = { access: { scope: 'clients:write' } } as const
@@ -33,7 +33,7 @@ const longestOverlap = 30 * 86_400
 const WithSecrets = Type.Object({ ...ClientView.properties, secrets: Secrets })
 const Created = Type.Object({
   ...ClientView.properties,
-  secret: Type.Optional(Type.String({ description: 'The client_secret. Only this response contains it.' })),
+  secret: optionalText('The client_secret. Only this response contains it.'),
 })
 
 /** /clients: the applications of the product, for admins. */
@@ -63,7 +63,7 @@ function readRoutes(routes: App, clients: ClientManagement, list: ClientList): v
   )
   routes.get(
     '/clients/:id',
-    { config: read, schema: { tags, summary: 'One app', params, response: { 200: WithSecrets } } },
+    { config: read, schema: { tags, summary: 'One app', params: IdParams, response: { 200: WithSecrets } } },
     async ({ params: { id } }) => {
       const { client, secrets } = await clients.get(id)
       return { ...viewClient(client), secrets: secrets.map(viewSecret) }
@@ -97,7 +97,7 @@ function changeRoutes(routes: App, clients: ClientManagement): void {
       schema: {
         tags,
         summary: 'Change an app; null selects the default',
-        params,
+        params: IdParams,
         body: ClientChangeBody,
         response: { 200: ClientView },
       },
@@ -115,8 +115,8 @@ function changeRoutes(routes: App, clients: ClientManagement): void {
       schema: {
         tags,
         summary: 'Delete an app; its tokens are refused from then on',
-        params,
-        response: { 204: Type.Null() },
+        params: IdParams,
+        response: noContent,
       },
     },
     async (request, reply) => {
@@ -127,18 +127,15 @@ function changeRoutes(routes: App, clients: ClientManagement): void {
 }
 
 function secretRoutes(routes: App, clients: ClientManagement): void {
-  const Body = Type.Object(
-    {
-      overlapSeconds: Type.Optional(
-        Type.Number({
-          minimum: 0,
-          maximum: longestOverlap,
-          description: 'Seconds for which the secret before is valid as well; default 24 hours',
-        }),
-      ),
-    },
-    { additionalProperties: false },
-  )
+  const Body = closedObject({
+    overlapSeconds: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: longestOverlap,
+        description: 'Seconds for which the secret before is valid as well; default 24 hours',
+      }),
+    ),
+  })
   routes.post(
     '/clients/:id/secrets',
     {
@@ -146,7 +143,7 @@ function secretRoutes(routes: App, clients: ClientManagement): void {
       schema: {
         tags,
         summary: 'Create a new secret, shown only once; an app has two at most',
-        params,
+        params: IdParams,
         body: Body,
         response: { 201: NewSecret },
       },
@@ -165,7 +162,7 @@ function secretRoutes(routes: App, clients: ClientManagement): void {
         tags,
         summary: 'Remove a secret; it is refused from then on',
         params: secretParams,
-        response: { 204: Type.Null() },
+        response: noContent,
       },
     },
     async (request, reply) => {

@@ -3,7 +3,7 @@ import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
-import { DateTime, nullable, NullableText } from '../../http/schemas/schemas.ts'
+import { DateTime, IdParams, noContent, nullable, NullableText } from '../../http/schemas/schemas.ts'
 import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { limitParameter } from '../../paging/parameters.ts'
@@ -36,7 +36,7 @@ export function clientSignInRoutes(routes: App, signIns: ClientSignIns): void {
       schema: {
         tags,
         summary: 'The live sign-ins in an app, newest first',
-        params: Type.Object({ id: Type.String() }),
+        params: IdParams,
         querystring: Type.Object({
           limit: limitParameter(limits),
           cursor: Type.Optional(Type.String({ minLength: 1 })),
@@ -55,7 +55,7 @@ export function clientSignInRoutes(routes: App, signIns: ClientSignIns): void {
         tags,
         summary: 'End one sign-in in an app: its refresh tokens and access tokens are refused',
         params: Type.Object({ id: Type.String(), signInId: Type.String() }),
-        response: { 204: Type.Null() },
+        response: noContent,
       },
     },
     async (request, reply) => {

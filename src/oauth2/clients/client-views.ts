@@ -3,7 +3,7 @@ import { isPublic, signingAlgorithms, type Client } from './client.ts'
 import { longestName, longestUri, mostListed } from './client-faults.ts'
 import type { ListedSecret } from './client-secrets.ts'
 import type { StoredClient } from './client-store.ts'
-import { DateTime, NullableText, nullable } from '../../http/schemas/schemas.ts'
+import { closedObject, DateTime, nullable, NullableText } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
 /** Excludes U+0000 and lone surrogates, which databases cannot store. */
@@ -24,11 +24,10 @@ const settings = {
   postLogoutRedirectUris: Type.Optional(Uris('Where the browser may go after a sign-out')),
   backchannelLogoutUri: orDefault(Type.String({ maxLength: longestUri, pattern: text })),
   jwks: orDefault(
-    Type.Object(
+    closedObject(
       { keys: Type.Array(Type.Record(Type.String(), Type.Unknown()), { minItems: 1, maxItems: 10 }) },
       {
         description: 'The public keys of a client that authenticates with private_key_jwt',
-        additionalProperties: false,
       },
     ),
   ),
@@ -51,23 +50,17 @@ const settings = {
   idTokenAlgorithm: orDefault(Type.Enum(signingAlgorithms)),
 }
 
-export const NewClientBody = Type.Object(
-  {
-    name: Name,
-    confidential: Type.Optional(
-      Type.Boolean({
-        description: 'Whether it keeps a secret. Default true; false for apps in browsers and on devices.',
-      }),
-    ),
-    ...settings,
-  },
-  { additionalProperties: false },
-)
+export const NewClientBody = closedObject({
+  name: Name,
+  confidential: Type.Optional(
+    Type.Boolean({
+      description: 'Whether it keeps a secret. Default true; false for apps in browsers and on devices.',
+    }),
+  ),
+  ...settings,
+})
 
-export const ClientChangeBody = Type.Object(
-  { name: Type.Optional(Name), ...settings },
-  { additionalProperties: false, minProperties: 1 },
-)
+export const ClientChangeBody = closedObject({ name: Type.Optional(Name), ...settings }, { minProperties: 1 })
 
 const SecretView = {
   id: Type.String(),

@@ -6,6 +6,7 @@ import { identityScopes, signingAlgorithms } from './client.ts'
 import { authenticationMethods } from './client-authentication.ts'
 import { nameFaults, settingsFaults, uriFaults } from './client-faults.ts'
 import type { NewClient } from './client-management.ts'
+import { optionalText } from '../../http/schemas/schemas.ts'
 
 const Text = Type.Optional(Type.String())
 const Texts = Type.Optional(Type.Array(Type.String()))
@@ -21,10 +22,10 @@ export const RegistrationBody = Type.Object({
   scope: Text,
   jwks: Type.Optional(Type.Object({ keys: Type.Array(Type.Record(Type.String(), Type.Unknown())) })),
   id_token_signed_response_alg: Text,
-  jwks_uri: Type.Optional(Type.String({ description: 'Not supported: send `jwks`' })),
-  sector_identifier_uri: Type.Optional(Type.String({ description: 'Not supported' })),
+  jwks_uri: optionalText('Not supported: send `jwks`'),
+  sector_identifier_uri: optionalText('Not supported'),
   request_uris: Type.Optional(Type.Array(Type.String(), { description: 'Not supported: use /oauth2/par' })),
-  software_statement: Type.Optional(Type.String({ description: 'Not supported' })),
+  software_statement: optionalText('Not supported'),
 })
 
 const unsupported = ['jwks_uri', 'sector_identifier_uri', 'request_uris', 'software_statement'] as const

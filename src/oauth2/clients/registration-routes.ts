@@ -8,6 +8,7 @@ import { answerOAuthError, OAuthError, oauthErrors } from '../oauth-error.ts'
 import type { ClientManagement } from './client-management.ts'
 import type { StoredClient } from './client-store.ts'
 import { methodOf, readRegistration, RegistrationBody } from './registration-request.ts'
+import { optionalText } from '../../http/schemas/schemas.ts'
 
 /** `off`: no app registers itself. `token`: callers need the scope `clients:write`. `open`: everybody may. */
 export type RegistrationMode = 'off' | 'token' | 'open'
@@ -26,7 +27,7 @@ const Texts = Type.Array(Type.String())
 const Answer = Type.Object({
   client_id: Type.String(),
   client_id_issued_at: Type.Integer({ description: 'Seconds since 1970' }),
-  client_secret: Type.Optional(Type.String({ description: 'Only this response contains it' })),
+  client_secret: optionalText('Only this response contains it'),
   client_secret_expires_at: Type.Optional(Type.Integer({ description: '0: it does not expire' })),
   client_name: Type.String(),
   redirect_uris: Texts,

@@ -5,7 +5,7 @@ import { signedIn } from '../../accounts/routes.ts'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
-import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import { DateTime, IdParams, noContent, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { AllowedApp, AllowedApps } from './allowed-apps.ts'
 
@@ -49,7 +49,7 @@ export function allowedAppsRoutes(routes: App, apps: AllowedApps, isUser: IsUser
       schema: {
         tags,
         summary: 'The apps that a user allowed or is signed in to',
-        params: Type.Object({ id: Type.String() }),
+        params: IdParams,
         response: { 200: AppList },
       },
     },
@@ -66,7 +66,7 @@ export function allowedAppsRoutes(routes: App, apps: AllowedApps, isUser: IsUser
         tags,
         summary: 'Remove an app: revokes my consent and its tokens',
         params: Type.Object({ clientId: Type.String() }),
-        response: { 204: Type.Null() },
+        response: noContent,
       },
     },
     async (request, reply) => {

@@ -25,6 +25,7 @@ import type { Clients } from '../clients/clients.ts'
 import { answerWithPage } from '../error-page.ts'
 import type { ConsentForms } from './consent-forms.ts'
 import type { Consents } from './consents.ts'
+import { closedObject } from '../../http/schemas/schemas.ts'
 
 export interface ConsentRouteParts {
   clients: Clients
@@ -39,15 +40,12 @@ export interface ConsentRouteParts {
   baseUrl: () => string
 }
 
-const Body = Type.Object(
-  {
-    client_id: Type.String(),
-    request_uri: Type.String(),
-    proof: Type.String(),
-    decision: Type.Enum(['allow', 'deny']),
-  },
-  { additionalProperties: false },
-)
+const Body = closedObject({
+  client_id: Type.String(),
+  request_uri: Type.String(),
+  proof: Type.String(),
+  decision: Type.Enum(['allow', 'deny']),
+})
 
 /** POST /oauth2/consent: the answer of a person to the page of consent. */
 export async function consentRoute(app: App, parts: ConsentRouteParts): Promise<void> {

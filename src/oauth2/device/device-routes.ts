@@ -11,7 +11,7 @@ import { Problem } from '../../errors.ts'
 import { isForeignWrite } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
-import { optionalText } from '../../http/schemas/schemas.ts'
+import { closedObject, optionalText } from '../../http/schemas/schemas.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Client } from '../clients/client.ts'
 import type { Clients } from '../clients/clients.ts'
@@ -39,14 +39,11 @@ const perSession = 10
 
 const tags = ['pages']
 const page = Type.String({ description: 'A page' })
-const Form = Type.Object(
-  {
-    user_code: Type.String(),
-    compared: Type.Optional(Type.Literal('yes')),
-    decision: Type.Enum(['allow', 'deny']),
-  },
-  { additionalProperties: false },
-)
+const Form = closedObject({
+  user_code: Type.String(),
+  compared: Type.Optional(Type.Literal('yes')),
+  decision: Type.Enum(['allow', 'deny']),
+})
 
 /** A request that waits, and its app. */
 interface Found {

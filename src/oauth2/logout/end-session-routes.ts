@@ -12,7 +12,7 @@ import { Problem } from '../../errors.ts'
 import { isForeignWrite } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
 import { rawQuery, readOAuthParameters } from '../../http/requests/query-string.ts'
-import { optionalText } from '../../http/schemas/schemas.ts'
+import { closedObject, optionalText } from '../../http/schemas/schemas.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Clients } from '../clients/clients.ts'
 import type { IdTokens } from '../token/id-tokens.ts'
@@ -53,14 +53,11 @@ const Parameters = Type.Object({
   ui_locales: optionalText('Ignored'),
 })
 /** The form of our own page; see confirmPage. */
-const ConfirmForm = Type.Object(
-  {
-    client_id: Type.Optional(Type.String()),
-    post_logout_redirect_uri: Type.Optional(Type.String()),
-    state: Type.Optional(Type.String()),
-  },
-  { additionalProperties: false },
-)
+const ConfirmForm = closedObject({
+  client_id: Type.Optional(Type.String()),
+  post_logout_redirect_uri: Type.Optional(Type.String()),
+  state: Type.Optional(Type.String()),
+})
 const page = Type.String({ description: 'A page' })
 
 /** /oauth2/end-session: apps sign their users out (OpenID Connect RP-Initiated Logout 1.0). */

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { optionalText } from '../../http/schemas/schemas.ts'
 
 /** The parameters with which a client authenticates in a body (RFC 6749, section 2.3.1; RFC 7521, section 4.2). */
 export const clientCredentials = {
@@ -11,6 +12,6 @@ export const clientCredentials = {
 /** The body of a call about one token (RFC 7009, section 2.1; RFC 7662, section 2.1). */
 export const TokenCallBody = Type.Object({
   token: Type.Optional(Type.String()),
-  token_type_hint: Type.Optional(Type.String({ description: 'Not needed' })),
+  token_type_hint: optionalText('Not needed'),
   ...clientCredentials,
 })

@@ -3,6 +3,7 @@ import type { AccessTokens } from '../../accounts/tokens/access-tokens.ts'
 import type { Client } from '../clients/client.ts'
 import type { Granted } from './grants.ts'
 import type { IdTokens } from './id-tokens.ts'
+import { optionalText } from '../../http/schemas/schemas.ts'
 
 /** The answer of the token endpoint (RFC 6749, section 5.1; OpenID Connect Core, section 3.1.3.3). */
 export const TokenAnswer = Type.Object({
@@ -10,8 +11,8 @@ export const TokenAnswer = Type.Object({
   token_type: Type.Literal('Bearer'),
   expires_in: Type.Integer({ description: 'Seconds' }),
   refresh_token: Type.Optional(Type.String()),
-  id_token: Type.Optional(Type.String({ description: 'With the scope `openid`' })),
-  scope: Type.Optional(Type.String({ description: 'The granted scopes, separated by spaces' })),
+  id_token: optionalText('With the scope `openid`'),
+  scope: optionalText('The granted scopes, separated by spaces'),
 })
 
 export interface TokenResponseParts {

@@ -3,7 +3,7 @@ import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { readEventNumber } from '../../events/event-number.ts'
 import { requireScope } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
-import { nullable } from '../../http/schemas/schemas.ts'
+import { EmptyBody, IdParams, nullable } from '../../http/schemas/schemas.ts'
 import { DryRun } from '../failed/routes.ts'
 import type { DryRuns } from './dry-runs.ts'
 import { dryRunLimit } from './rehearse.ts'
@@ -54,8 +54,8 @@ export function dryRunRoutes(app: App, { dryRuns }: { dryRuns: DryRuns }): void 
         tags: ['events'],
         summary: 'Run the handlers of a received event in a transaction that is rolled back',
         description: `Also for processed events. The answer shows the rows that would be written, the events that would be emitted, log lines, the error and the time. Handlers see \`context.dryRun\`; what they do outside of their transaction is not undone. At most ${dryRunLimit / 1000} seconds, and one dry run for each person at a time. A key needs the scope \`events:read\` as well.`,
-        params: Type.Object({ id: Type.String() }),
-        body: Type.Object({}, { additionalProperties: false }),
+        params: IdParams,
+        body: EmptyBody,
         response: { 200: Detailed },
       },
     },

@@ -1,7 +1,7 @@
-import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import { readChoice, readText } from '../../paging/filter-parameters.ts'
 import { readTimeParameter } from '../../paging/time-parameter.ts'
+import { optionalText } from '../../http/schemas/schemas.ts'
 
 /** The events of a declared handler. */
 export interface HandlerFilter {
@@ -35,33 +35,20 @@ export interface FailedFilter {
 }
 
 export const filterSchema = {
-  status: Type.Optional(
-    Type.String({
-      description:
-        '`failed` (the default): events that failed after their last attempt. `retrying`: events that failed and wait for their next attempt',
-    }),
+  status: optionalText(
+    '`failed` (the default): events that failed after their last attempt. `retrying`: events that failed and wait for their next attempt',
   ),
-  handler: Type.Optional(
-    Type.String({
-      description:
-        'Events of the handler that the configuration declares for this type or pattern, such as `order.*`',
-    }),
+  handler: optionalText(
+    'Events of the handler that the configuration declares for this type or pattern, such as `order.*`',
   ),
-  type: Type.Optional(
-    Type.String({ description: 'Events of this type; `order.*` matches all types that begin with `order.`' }),
+  type: optionalText('Events of this type; `order.*` matches all types that begin with `order.`'),
+  source: optionalText('Events of this source'),
+  group: optionalText(
+    'Events of this group of failures (`GET /failures`). Without a status, its failed and its retried events',
   ),
-  source: Type.Optional(Type.String({ description: 'Events of this source' })),
-  group: Type.Optional(
-    Type.String({
-      description:
-        'Events of this group of failures (`GET /failures`). Without a status, its failed and its retried events',
-    }),
-  ),
-  error: Type.Optional(
-    Type.String({ description: 'Events whose last error contains this text; case-sensitive' }),
-  ),
-  since: Type.Optional(Type.String({ description: 'Received at this time or later, ISO 8601' })),
-  until: Type.Optional(Type.String({ description: 'Received before this time, ISO 8601' })),
+  error: optionalText('Events whose last error contains this text; case-sensitive'),
+  since: optionalText('Received at this time or later, ISO 8601'),
+  until: optionalText('Received before this time, ISO 8601'),
 }
 
 export type FilterTexts = Partial<Record<keyof typeof filterSchema, string | undefined>>

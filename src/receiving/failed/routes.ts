@@ -13,7 +13,7 @@ import { filterSchema, readFailedFilter, type FindHandler } from './filter.ts'
 import type { DryRuns } from '../dry-run/dry-runs.ts'
 import type { Reprocessing } from './reprocess.ts'
 import { listFailed } from './store.ts'
-import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import { closedObject, DateTime, IdParams, nullable, optionalText } from '../../http/schemas/schemas.ts'
 
 export interface FailedRouteParts {
   database: Database
@@ -92,7 +92,7 @@ function listRoute(app: App, { database, cursors, findHandler }: FailedRoutePart
         querystring: Type.Object({
           ...filterSchema,
           limit: limitParameter(limits),
-          cursor: Type.Optional(Type.String({ description: 'The nextCursor of the previous page' })),
+          cursor: optionalText('The nextCursor of the previous page'),
         }),
         response: { 200: pageSchema(Failed) },
       },
@@ -124,18 +124,15 @@ function reprocessRoute(app: App, { reprocessing, dryRuns }: FailedRouteParts): 
         summary: 'Run the handlers of a received event now',
         description:
           'A failed event gets all of its attempts again; for one that waits for its next attempt, the retry schedule continues. A running handler is not started a second time. A processed event is refused with 409.',
-        params: Type.Object({ id: Type.String() }),
-        body: Type.Object(
-          {
-            dryRun: Type.Optional(
-              Type.Boolean({
-                description:
-                  'Run the handlers in a transaction that is rolled back, and report the result. Effects outside of the transaction remain. A key needs the scope `events:read` as well.',
-              }),
-            ),
-          },
-          { additionalProperties: false },
-        ),
+        params: IdParams,
+        body: closedObject({
+          dryRun: Type.Optional(
+            Type.Boolean({
+              description:
+                'Run the handlers in a transaction that is rolled back, and report the result. Effects outside of the transaction remain. A key needs the scope `events:read` as well.',
+            }),
+          ),
+        }),
         response: { 200: DryRun, 202: Reprocessed },
       },
     },
@@ -163,13 +160,10 @@ function bulkReprocessRoute(app: App, { reprocessing, findHandler }: FailedRoute
         summary: 'Run the handlers of many failed or retried events now. Returns a job',
         description:
           'The events that match the filters of the body: failed events, or with `status: retrying` events that wait for their next attempt. The job makes them due in small steps; `GET /jobs/{id}` shows its progress, `DELETE /jobs/{id}` cancels it.',
-        body: Type.Object(
-          {
-            ...filterSchema,
-            dryRun: Type.Optional(Type.Boolean({ description: 'Only count the events' })),
-          },
-          { additionalProperties: false },
-        ),
+        body: closedObject({
+          ...filterSchema,
+          dryRun: Type.Optional(Type.Boolean({ description: 'Only count the events' })),
+        }),
         response: { 200: TotalView, 202: JobView },
       },
     },

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { JobView, viewJob } from '../../events/jobs/job.ts'
 import type { App } from '../../http/app.ts'
-import { optionalText } from '../../http/schemas/schemas.ts'
+import { EmptyBody, IdParams, optionalText } from '../../http/schemas/schemas.ts'
 import type { CursorScope } from '../../paging/cursor.ts'
 import { readChoice, readText } from '../../paging/filter-parameters.ts'
 import { readLimit } from '../../paging/limit.ts'
@@ -12,7 +12,7 @@ import { isoTime } from '../../runtime/iso-time.ts'
 import { viewFailed } from '../failed/routes.ts'
 import { listFailed } from '../failed/store.ts'
 import { groupStates, listGroups, readHours, readSample } from './store.ts'
-import { type FailureRouteParts, tags, shown, Group, GroupDetail, Id, findGroup, viewGroup } from './view.ts'
+import { type FailureRouteParts, tags, shown, Group, GroupDetail, findGroup, viewGroup } from './view.ts'
 import { stateRoutes } from './state-routes.ts'
 
 const limits = { default: 20, max: 50 }
@@ -78,7 +78,7 @@ function detailRoute(app: App, parts: FailureRouteParts): void {
     '/failures/:id',
     {
       config: { access: { scope: 'events:read' }, quiet: true },
-      schema: { tags, summary: 'One group of failures', params: Id, response: { 200: GroupDetail } },
+      schema: { tags, summary: 'One group of failures', params: IdParams, response: { 200: GroupDetail } },
     },
     async ({ params: { id } }) => {
       const { database, clock } = parts
@@ -108,8 +108,8 @@ function rerunRoute(app: App, parts: FailureRouteParts): void {
         summary: 'Run the handlers of all events of a group of failures now. Returns a job',
         description:
           'As `POST /events/reprocess` with its `group`: failed events get all of their attempts again, retried ones become due. `GET /jobs/{id}` shows the progress, `DELETE /jobs/{id}` cancels the rest.',
-        params: Id,
-        body: Type.Object({}, { additionalProperties: false }),
+        params: IdParams,
+        body: EmptyBody,
         response: { 202: JobView },
       },
     },

@@ -6,17 +6,8 @@ import type { App } from '../../http/app.ts'
 import { readTimeParameter } from '../../paging/time-parameter.ts'
 import type { FailureGroupState } from '../../storage/tables.ts'
 import { readHours } from './store.ts'
-import {
-  type FailureRouteParts,
-  tags,
-  hour,
-  shown,
-  Group,
-  Id,
-  findGroup,
-  notFound,
-  viewGroup,
-} from './view.ts'
+import { type FailureRouteParts, tags, hour, shown, Group, findGroup, notFound, viewGroup } from './view.ts'
+import { closedObject, EmptyBody, IdParams } from '../../http/schemas/schemas.ts'
 
 /** The longest time that a group can be snoozed. */
 const longestSnooze = 30 * 24 * hour
@@ -30,8 +21,8 @@ export function stateRoutes(app: App, parts: FailureRouteParts): void {
         schema: {
           tags,
           summary,
-          params: Id,
-          body: Type.Object({}, { additionalProperties: false }),
+          params: IdParams,
+          body: EmptyBody,
           response: { 200: Group },
         },
       },
@@ -57,11 +48,8 @@ function snoozeRoute(app: App, parts: FailureRouteParts): void {
       schema: {
         tags,
         summary: 'Snooze a group of failures until a time, 30 days from now at most',
-        params: Id,
-        body: Type.Object(
-          { until: Type.String({ description: 'ISO 8601' }) },
-          { additionalProperties: false },
-        ),
+        params: IdParams,
+        body: closedObject({ until: Type.String({ description: 'ISO 8601' }) }),
         response: { 200: Group },
       },
     },

@@ -2,7 +2,14 @@ import { Type } from 'typebox'
 import { auditOrigin, type AuditOrigin, type RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
-import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import {
+  closedObject,
+  DateTime,
+  EmptyBody,
+  IdParams,
+  listSchema,
+  nullable,
+} from '../../http/schemas/schemas.ts'
 import type { PausedHandlers } from '../handlers/paused.ts'
 import { describeHandlers, type HandlerViewParts } from './describe.ts'
 import { mostCounted } from './store.ts'
@@ -14,60 +21,54 @@ export interface HandlerRouteParts extends HandlerViewParts {
 
 const tags = ['receiving']
 
-const Handler = Type.Object(
-  {
-    id: Type.String({
-      description: 'The declared type or pattern; `forwardTo:SOURCE` for a forwarded source',
+const Handler = closedObject({
+  id: Type.String({
+    description: 'The declared type or pattern; `forwardTo:SOURCE` for a forwarded source',
+  }),
+  pattern: Type.String(),
+  source: nullable(Type.String(), 'The only source of its events, if it forwards them'),
+  forwardTo: nullable(Type.String(), 'The address that events are posted to, without its query'),
+  slots: Type.Integer({ description: 'Events that it handles at once' }),
+  slotsOf: Type.Enum(['all processes', 'source and process'], {
+    description: 'What the slots are counted for: a declared concurrency holds for all processes together',
+  }),
+  timeoutSeconds: Type.Number(),
+  ordered: Type.Boolean({ description: 'Whether it declares an order key' }),
+  paused: nullable(
+    Type.Object({
+      at: DateTime,
+      by: nullable(Type.String(), 'Who paused it, as in the audit log'),
+      byName: nullable(Type.String(), 'The name of that user, API key or app'),
     }),
-    pattern: Type.String(),
-    source: nullable(Type.String(), 'The only source of its events, if it forwards them'),
-    forwardTo: nullable(Type.String(), 'The address that events are posted to, without its query'),
-    slots: Type.Integer({ description: 'Events that it handles at once' }),
-    slotsOf: Type.Enum(['all processes', 'source and process'], {
-      description: 'What the slots are counted for: a declared concurrency holds for all processes together',
+    'Null unless it is paused',
+  ),
+  waiting: Type.Integer({
+    description: `Events that have not failed and wait; ${mostCounted.waiting} are counted of each source and type at most`,
+  }),
+  retrying: Type.Integer({ description: 'Events that failed and wait for their next attempt' }),
+  failed: Type.Integer({ description: 'Events that failed after their last attempt' }),
+  lagSeconds: Type.Number({ description: 'Age of its oldest due event' }),
+  recent: Type.Object(
+    {
+      handled: Type.Integer(),
+      failures: Type.Integer(),
+      errorRate: nullable(Type.Number()),
+      durationMs: nullable(Type.Integer(), 'The mean of the runs without an error'),
+    },
+    { description: 'Of the last hour' },
+  ),
+  lastHandledAt: nullable(DateTime),
+  lastFailureAt: nullable(DateTime),
+  activity: Type.Array(
+    Type.Object({
+      at: DateTime,
+      handled: Type.Integer(),
+      failures: Type.Integer(),
+      durationMs: nullable(Type.Integer()),
     }),
-    timeoutSeconds: Type.Number(),
-    ordered: Type.Boolean({ description: 'Whether it declares an order key' }),
-    paused: nullable(
-      Type.Object({
-        at: DateTime,
-        by: nullable(Type.String(), 'Who paused it, as in the audit log'),
-        byName: nullable(Type.String(), 'The name of that user, API key or app'),
-      }),
-      'Null unless it is paused',
-    ),
-    waiting: Type.Integer({
-      description: `Events that have not failed and wait; ${mostCounted.waiting} are counted of each source and type at most`,
-    }),
-    retrying: Type.Integer({ description: 'Events that failed and wait for their next attempt' }),
-    failed: Type.Integer({ description: 'Events that failed after their last attempt' }),
-    lagSeconds: Type.Number({ description: 'Age of its oldest due event' }),
-    recent: Type.Object(
-      {
-        handled: Type.Integer(),
-        failures: Type.Integer(),
-        errorRate: nullable(Type.Number()),
-        durationMs: nullable(Type.Integer(), 'The mean of the runs without an error'),
-      },
-      { description: 'Of the last hour' },
-    ),
-    lastHandledAt: nullable(DateTime),
-    lastFailureAt: nullable(DateTime),
-    activity: Type.Array(
-      Type.Object({
-        at: DateTime,
-        handled: Type.Integer(),
-        failures: Type.Integer(),
-        durationMs: nullable(Type.Integer()),
-      }),
-      { description: 'The last 24 hours in quarters of an hour; those without an attempt are left out' },
-    ),
-  },
-  { additionalProperties: false },
-)
-
-const Id = Type.Object({ id: Type.String() })
-const Empty = Type.Object({}, { additionalProperties: false })
+    { description: 'The last 24 hours in quarters of an hour; those without an attempt are left out' },
+  ),
+})
 
 /** Shows the handlers, and pauses and resumes them. */
 export function handlerRoutes(app: App, parts: HandlerRouteParts): void {
@@ -85,7 +86,7 @@ function listRoute(app: App, parts: HandlerRouteParts): void {
       schema: {
         tags,
         summary: 'All handlers, with their backlog and what they did lately',
-        response: { 200: Type.Object({ data: Type.Array(Handler) }, { additionalProperties: false }) },
+        response: { 200: listSchema(Handler) },
       },
     },
     async () => ({ data: await describeHandlers(parts) }),
@@ -97,7 +98,7 @@ function detailRoute(app: App, parts: HandlerRouteParts): void {
     '/handlers/:id',
     {
       config: { access: { scope: 'webhooks:read' }, quiet: true },
-      schema: { tags, summary: 'One handler', params: Id, response: { 200: Handler } },
+      schema: { tags, summary: 'One handler', params: IdParams, response: { 200: Handler } },
     },
     async ({ params: { id } }) => describeOne(parts, id),
   )
@@ -128,7 +129,7 @@ function switchRoute(app: App, parts: HandlerRouteParts, name: keyof typeof swit
     `/handlers/:id/${name}`,
     {
       config: { access: { scope: 'webhooks:write' }, optionalBody: true },
-      schema: { tags, ...description, params: Id, body: Empty, response: { 200: Handler } },
+      schema: { tags, ...description, params: IdParams, body: EmptyBody, response: { 200: Handler } },
     },
     async (request, reply) => {
       const { id } = request.params

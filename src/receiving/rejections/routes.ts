@@ -13,7 +13,7 @@ import { isStorableText } from '../../storage/text.ts'
 import { longestLog } from './log.ts'
 import { reasons, type Reason } from './reasons.ts'
 import { presentBody } from './redact.ts'
-import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import { DateTime, IdParams, nullable, optionalText } from '../../http/schemas/schemas.ts'
 
 const tags = ['receiving']
 const limits = { default: 20, max: 100 }
@@ -32,12 +32,8 @@ const Item = Type.Object({
     description: 'Credentials and signatures are replaced by their length',
   }),
   size: nullable(Type.Integer(), 'Bytes of the whole body'),
-  body: Type.Optional(
-    Type.String({
-      description: 'The first 4 KiB of the body, without the values of fields with names of credentials',
-    }),
-  ),
-  bodyBase64: Type.Optional(Type.String({ description: 'Instead of `body` if the bytes are not text' })),
+  body: optionalText('The first 4 KiB of the body, without the values of fields with names of credentials'),
+  bodyBase64: optionalText('Instead of `body` if the bytes are not text'),
 })
 
 const Counts = Type.Object({
@@ -78,10 +74,10 @@ function listRoute(app: App, { database, cursors }: RejectedRouteParts): void {
         summary: 'The latest webhooks that were refused, and why, newest first',
         description: `The latest ${longestLog} of each source and reason, within two seconds after they arrived; in a flood, some are left out. The metric postern_webhooks_total counts all.`,
         querystring: Type.Object({
-          source: Type.Optional(Type.String({ description: 'Only this source' })),
-          reason: Type.Optional(Type.String({ description: 'Only this reason' })),
+          source: optionalText('Only this source'),
+          reason: optionalText('Only this reason'),
           limit: limitParameter(limits),
-          cursor: Type.Optional(Type.String({ description: 'The nextCursor of the previous page' })),
+          cursor: optionalText('The nextCursor of the previous page'),
         }),
         response: { 200: pageSchema(Item) },
       },
@@ -117,7 +113,7 @@ function detailRoute(app: App, { database }: RejectedRouteParts): void {
       schema: {
         tags,
         summary: 'One refused webhook',
-        params: Type.Object({ id: Type.String() }),
+        params: IdParams,
         response: { 200: Item },
       },
     },

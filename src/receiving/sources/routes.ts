@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
-import { nullable } from '../../http/schemas/schemas.ts'
+import { closedObject, listSchema, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import { readActivity } from '../activity/read.ts'
 import type { Scheme } from '../schemes/scheme.ts'
@@ -19,14 +19,11 @@ import {
 
 const tags = ['receiving']
 
-const Sample = Type.Object(
-  {
-    id: nullable(Type.Integer(), 'The number in the event log; null while the event is in the spool'),
-    eventId: Type.String(),
-    type: Type.String(),
-  },
-  { additionalProperties: false },
-)
+const Sample = closedObject({
+  id: nullable(Type.Integer(), 'The number in the event log; null while the event is in the spool'),
+  eventId: Type.String(),
+  type: Type.String(),
+})
 
 const Name = Type.Object({ name: Type.String() })
 
@@ -45,7 +42,7 @@ function listRoute(app: App, parts: SourceRouteParts): void {
       schema: {
         tags,
         summary: 'All sources of webhooks, with what they did in the last 24 hours',
-        response: { 200: Type.Object({ data: Type.Array(Source) }, { additionalProperties: false }) },
+        response: { 200: listSchema(Source) },
       },
     },
     async () => {
@@ -99,23 +96,20 @@ function sampleRoute(app: App, parts: SourceRouteParts): void {
         description:
           'The sample is signed with the secret of the source, verified and stored as any webhook, and its handlers run. Refused with 422 for senders that sign with a key pair.',
         params: Name,
-        body: Type.Object(
-          {
-            type: Type.Optional(
-              Type.String({
-                minLength: 1,
-                maxLength: 200,
-                description: 'Default: `exampleType` of the source',
-              }),
-            ),
-            data: Type.Optional(
-              Type.Record(Type.String(), Type.Unknown(), {
-                description: 'The fields of the event. Default: `{"sample":true}`',
-              }),
-            ),
-          },
-          { additionalProperties: false },
-        ),
+        body: closedObject({
+          type: Type.Optional(
+            Type.String({
+              minLength: 1,
+              maxLength: 200,
+              description: 'Default: `exampleType` of the source',
+            }),
+          ),
+          data: Type.Optional(
+            Type.Record(Type.String(), Type.Unknown(), {
+              description: 'The fields of the event. Default: `{"sample":true}`',
+            }),
+          ),
+        }),
         response: { 201: Sample },
       },
     },

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { DateTime, nullable } from '../../http/schemas/schemas.ts'
+import { closedObject, DateTime, nullable } from '../../http/schemas/schemas.ts'
 import { isoTimeOrNull } from '../../runtime/iso-time.ts'
 import { slots } from '../activity/activity.ts'
 import { type Activities } from '../activity/read.ts'
@@ -15,35 +15,32 @@ export interface SourceRouteParts extends SampleParts {
 
 export const day = slots.source.retention
 
-export const Source = Type.Object(
-  {
-    name: Type.String(),
-    url: Type.String({ description: 'The URL to register at the sender' }),
-    scheme: Type.String({ description: 'The preset, or `hmac`' }),
-    label: Type.String({ description: 'The name of the sender' }),
-    steps: Type.Array(Type.String(), { description: 'What to do at the sender' }),
-    docs: nullable(Type.String(), 'The sender’s own documentation'),
-    exampleType: Type.String({ description: 'The type of a typical event' }),
-    hasSecret: Type.Boolean(),
-    canSign: Type.Boolean({ description: 'Whether `POST /sources/{name}/sample` can sign a sample' }),
-    answersChallenges: Type.Boolean({
-      description: 'Whether a GET by which the sender checks the URL is answered',
-    }),
-    forwardTo: nullable(Type.String(), 'The address that its events are posted to, without its query'),
-    rateLimit: nullable(Type.Number(), 'Events per second'),
-    lastEventAt: nullable(DateTime),
-    lastRefusedAt: nullable(DateTime),
-    day: Type.Object(
-      {
-        accepted: Type.Integer({ description: 'Acknowledged webhooks, with duplicates' }),
-        duplicates: Type.Integer({ description: 'Those whose event was stored already' }),
-        refused: Type.Integer(),
-      },
-      { description: 'Of the last 24 hours, within two seconds' },
-    ),
-  },
-  { additionalProperties: false },
-)
+export const Source = closedObject({
+  name: Type.String(),
+  url: Type.String({ description: 'The URL to register at the sender' }),
+  scheme: Type.String({ description: 'The preset, or `hmac`' }),
+  label: Type.String({ description: 'The name of the sender' }),
+  steps: Type.Array(Type.String(), { description: 'What to do at the sender' }),
+  docs: nullable(Type.String(), 'The sender’s own documentation'),
+  exampleType: Type.String({ description: 'The type of a typical event' }),
+  hasSecret: Type.Boolean(),
+  canSign: Type.Boolean({ description: 'Whether `POST /sources/{name}/sample` can sign a sample' }),
+  answersChallenges: Type.Boolean({
+    description: 'Whether a GET by which the sender checks the URL is answered',
+  }),
+  forwardTo: nullable(Type.String(), 'The address that its events are posted to, without its query'),
+  rateLimit: nullable(Type.Number(), 'Events per second'),
+  lastEventAt: nullable(DateTime),
+  lastRefusedAt: nullable(DateTime),
+  day: Type.Object(
+    {
+      accepted: Type.Integer({ description: 'Acknowledged webhooks, with duplicates' }),
+      duplicates: Type.Integer({ description: 'Those whose event was stored already' }),
+      refused: Type.Integer(),
+    },
+    { description: 'Of the last 24 hours, within two seconds' },
+  ),
+})
 
 const Refusal = Type.Object({
   reason: Type.String(),
@@ -53,24 +50,21 @@ const Refusal = Type.Object({
   lastAt: nullable(DateTime),
 })
 
-export const SourceDetail = Type.Object(
-  {
-    ...Source.properties,
-    refusals: Type.Array(Refusal, {
-      description: 'Of the last 24 hours, by reason, the most frequent first',
+export const SourceDetail = closedObject({
+  ...Source.properties,
+  refusals: Type.Array(Refusal, {
+    description: 'Of the last 24 hours, by reason, the most frequent first',
+  }),
+  slots: Type.Array(
+    Type.Object({
+      at: DateTime,
+      accepted: Type.Integer(),
+      duplicates: Type.Integer(),
+      refused: Type.Integer(),
     }),
-    slots: Type.Array(
-      Type.Object({
-        at: DateTime,
-        accepted: Type.Integer(),
-        duplicates: Type.Integer(),
-        refused: Type.Integer(),
-      }),
-      { description: 'The last 24 hours in quarters of an hour; those without a webhook are left out' },
-    ),
-  },
-  { additionalProperties: false },
-)
+    { description: 'The last 24 hours in quarters of an hour; those without a webhook are left out' },
+  ),
+})
 
 export function viewSource(
   parts: SourceRouteParts,
