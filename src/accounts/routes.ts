@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { Problem } from '../errors.ts'
+import { withForms } from '../http/requests/forms.ts'
 import { isForeignWrite } from '../http/access/access.ts'
 import type { App } from '../http/app.ts'
 import type { Principal } from '../http/access/principal.ts'
@@ -11,7 +12,6 @@ import type { HostCookie } from './sessions/host-cookie.ts'
 import type { RefreshTokens } from './tokens/refresh-tokens.ts'
 import type { Sessions } from './sessions/sessions.ts'
 import type { Users } from './users/users.ts'
-import { readOAuthParameters } from '../http/requests/query-string.ts'
 
 export interface AccountsRoutesParts {
   database: Database
@@ -28,8 +28,7 @@ const tags = ['sign-in']
 
 /** GET /auth/session and POST /auth/logout. */
 export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Promise<void> {
-  await app.register(async (scope: App) => {
-    acceptForms(scope)
+  await withForms(app, (scope) => {
     sessionRoute(scope, parts)
     logoutRoute(scope, parts)
   })
@@ -79,21 +78,6 @@ function logoutRoute(scope: App, parts: AccountsRoutesParts): void {
       else await refreshTokens.revoke(userId, sessionId, record)
       return answer(request, reply)
     },
-  )
-}
-
-/** Parses forms into strings. A repeated field is ambiguous, so the form is refused. */
-export function acceptForms(scope: App, bodyLimit?: number): void {
-  scope.bodies.parse(
-    scope,
-    ['application/x-www-form-urlencoded'],
-    (_request, bytes, done) => {
-      const { values, repeated } = readOAuthParameters(bytes.toString())
-      const [name] = repeated
-      if (name === undefined) done(null, values)
-      else done(new Problem('bad-request', { detail: `The field ${name} came twice.` }))
-    },
-    bodyLimit,
   )
 }
 

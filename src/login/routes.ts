@@ -1,4 +1,4 @@
-import { acceptForms } from '../accounts/routes.ts'
+import { withForms } from '../http/requests/forms.ts'
 import type { App } from '../http/app.ts'
 import { callbackRoute, type CallbackRouteParts } from './flow/callback-route.ts'
 import { redirectToBaseUrl } from './demo-host-redirect.ts'
@@ -11,8 +11,7 @@ export interface LoginRoutesParts extends StartRouteParts, CallbackRouteParts, L
 
 /** The routes of a browser's sign-in: start, callback, link. */
 export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<void> {
-  await app.register(async (routes: App) => {
-    acceptForms(routes)
+  await withForms(app, (routes) => {
     if (parts.demo) redirectToBaseUrl(routes, parts.baseUrl)
     startRoute(routes, parts)
     callbackRoute(routes, parts)

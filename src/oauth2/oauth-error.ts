@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
+import { Type, type TSchema } from 'typebox'
 import { toProblem } from '../http/responses/problem-details.ts'
 
 /** The body of an error of RFC 6749, section 5.2. */
@@ -46,3 +46,9 @@ export function answerOAuthError(
       : { error: 'invalid_request', error_description: toProblem(error).message }
   void reply.code(status === 401 ? 401 : 400).send(body)
 }
+
+/** The options that calls of clients have in common: what they take and answer, and the form of their errors. */
+export const clientCall = <B extends TSchema, A extends TSchema>(summary: string, body: B, answer: A) => ({
+  schema: { tags: ['sign-in'], summary, body, response: { 200: answer, ...oauthErrors } },
+  errorHandler: answerOAuthError,
+})

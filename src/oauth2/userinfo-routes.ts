@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { AccessTokens } from '../accounts/tokens/access-tokens.ts'
 import type { NoteRefusal } from '../accounts/refusals.ts'
-import { acceptForms } from '../accounts/routes.ts'
+import { withForms } from '../http/requests/forms.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import type { UserClaims } from './user-claims.ts'
@@ -22,8 +22,7 @@ const Claims = Type.Object({ sub: Type.String() }, { additionalProperties: true 
 
 /** GET and POST /oauth2/userinfo (OpenID Connect Core, section 5.3): the claims that the scopes of a token give. */
 export async function userinfoRoutes(app: App, parts: UserinfoParts): Promise<void> {
-  await app.register(async (routes: App) => {
-    acceptForms(routes)
+  await withForms(app, (routes) => {
     routes.addHook('onRequest', async (_request, reply) => {
       // The credential is in a header, and no cookie counts: any page that has a token may use it.
       reply.header('access-control-allow-origin', '*')

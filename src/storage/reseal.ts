@@ -65,11 +65,12 @@ export async function reseal(options: ResealOptions): Promise<ResealOutcome> {
   }
 }
 
-async function resealGroup(run: Run, { column, keyId }: SealedGroup): Promise<void> {
+async function resealGroup(run: Run, group: SealedGroup): Promise<void> {
+  const { column } = group
   const { database, clock, onProgress, signal } = run
   while (!signal?.aborted) {
     const started = clock.now()
-    const count = await database.transaction((tx) => resealBatch(tx, run, column, keyId), {
+    const count = await database.transaction((tx) => resealBatch(tx, run, group), {
       priority: 'work',
     })
     run.done.set(column, (run.done.get(column) ?? 0) + count)
@@ -88,12 +89,13 @@ interface Replacement {
 type SealedRow = Record<string, unknown> & { sealed: Uint8Array }
 
 /** Reseals the next values of one column and master key, and returns how many. */
-async function resealBatch(tx: Tx, run: Run, column: SealedColumn, keyId: Buffer): Promise<number> {
+async function resealBatch(tx: Tx, run: Run, group: SealedGroup): Promise<number> {
+  const { column } = group
   const { database, keyring } = run
   const damaged = run.damaged.get(column) ?? new Set()
   const isPostgres = database.engine === 'postgres'
   const limit = batchSize + damaged.size
-  const rows = await (isPostgres ? lockOnPostgres : lockOnSqlite)(tx, column, keyId, limit)
+  const rows = await (isPostgres ? lockOnPostgres : lockOnSqlite)(tx, group, limit)
   const replacements: Replacement[] = []
   for (const row of rows) {
     const name = JSON.stringify(column.key.map((part) => row[part]))
@@ -108,15 +110,11 @@ async function resealBatch(tx: Tx, run: Run, column: SealedColumn, keyId: Buffer
 }
 
 /** From its first query on, the transaction has the write lock. */
-async function lockOnSqlite(
-  tx: Tx,
-  { table, column, key }: SealedColumn,
-  keyId: Buffer,
-  limit: number,
-): Promise<SealedRow[]> {
+async function lockOnSqlite(tx: Tx, group: SealedGroup, limit: number): Promise<SealedRow[]> {
+  const { table, column, key } = group.column
   const { rows } = await sql<SealedRow>`
     select ${sql.join(key.map((name) => sql.ref(name)))}, ${sql.ref(column)} as sealed from ${sql.table(table)}
-    where ${sql.raw(keyIdInSql(column))} = ${keyId} limit ${limit}`.execute(tx)
+    where ${sql.raw(keyIdInSql(column))} = ${group.keyId} limit ${limit}`.execute(tx)
   return rows
 }
 
@@ -133,12 +131,8 @@ async function replaceOnSqlite(
   }
 }
 
-async function lockOnPostgres(
-  tx: Tx,
-  { table, column, key }: SealedColumn,
-  keyId: Buffer,
-  limit: number,
-): Promise<SealedRow[]> {
+async function lockOnPostgres(tx: Tx, group: SealedGroup, limit: number): Promise<SealedRow[]> {
+  const { table, column, key } = group.column
   // Before the rows. Otherwise, another transaction could lock the table and wait for these rows: a deadlock.
   await sql`lock table ${sql.table(table)} in row exclusive mode`.execute(tx)
   // A sequential or bitmap scan would read the resealed values again in each batch.
@@ -147,7 +141,7 @@ async function lockOnPostgres(
   )
   const { rows } = await sql<SealedRow>`
     select ${sql.join(key.map((name) => sql.ref(name)))}, ${sql.ref(column)} as sealed, ctid::text as place
-    from ${sql.table(table)} where ${sql.raw(keyIdInSql(column))} = ${keyId} limit ${limit}
+    from ${sql.table(table)} where ${sql.raw(keyIdInSql(column))} = ${group.keyId} limit ${limit}
     for no key update skip locked`.execute(tx)
   return rows
 }

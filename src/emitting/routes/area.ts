@@ -1,5 +1,8 @@
 import type { FastifyRequest } from 'fastify'
+import { isId } from '../../crypto/ids.ts'
+import { Problem } from '../../errors.ts'
 import type { Access } from '../../http/access/principal.ts'
+import type { SubscribersTable } from '../../storage/tables.ts'
 import type { Reach } from '../events/audience.ts'
 import {
   NewSubscriberBody,
@@ -7,6 +10,7 @@ import {
   type OwnNewSubscriberBody,
   type OwnSubscriberChangeBody,
 } from '../subscribers/subscriber-body.ts'
+import type { Subscribers } from '../subscribers/subscribers.ts'
 
 /** Admins (all subscribers) and owners (their own subscribers) have the same routes in two areas. */
 export interface Area {
@@ -28,4 +32,19 @@ export const adminArea: Area = {
   reachesAll: true,
   newSubscriber: NewSubscriberBody,
   subscriberChange: SubscriberChangeBody,
+}
+
+/** @throws Problem `not-found` if the text does not have the form of an id */
+export function readSubscriberId(text: string): string {
+  if (!isId(text)) throw new Problem('not-found', { detail: 'There is no such subscriber.' })
+  return text
+}
+
+/** The subscriber that the path of a request names. @throws Problem `not-found`, also outside the caller's reach */
+export function subscriberOf(
+  subscribers: Subscribers,
+  { reach }: Area,
+  request: FastifyRequest<{ Params: { id: string } }>,
+): Promise<SubscribersTable> {
+  return subscribers.get(readSubscriberId(request.params.id), reach(request))
 }

@@ -6,8 +6,7 @@ import { limitParameter } from '../../paging/parameters.ts'
 import { readDeliveryFilter, readDeliverySearch, responseClasses } from '../deliveries/delivery-filter.ts'
 import { viewAttempt, viewAttemptForOwner } from '../views/attempt.ts'
 import { DeliveryView, OwnedDeliveryView, viewDelivery, viewOwnedDelivery } from '../views/delivery.ts'
-import { adminArea, type Area } from './area.ts'
-import { readSubscriberId } from './subscriber-view.ts'
+import { adminArea, type Area, subscriberOf } from './area.ts'
 import { filters, type DeliveryRouteParts, tags, DetailView, readDeliveryId } from './delivery-parts.ts'
 import { replayRoute, bulkReplayRoute } from './delivery-replays.ts'
 import { IdParams, optionalText } from '../../http/schemas/schemas.ts'
@@ -59,15 +58,11 @@ export function deliveryRoutes(app: App, parts: DeliveryRouteParts, area: Area):
   bulkReplayRoute(app, parts, area)
 }
 
-function logRoute(
-  app: App,
-  { deliveryLog, subscribers }: DeliveryRouteParts,
-  { prefix, access, reach }: Area,
-): void {
+function logRoute(app: App, { deliveryLog, subscribers }: DeliveryRouteParts, area: Area): void {
   app.get(
-    `${prefix}/subscribers/:id/deliveries`,
+    `${area.prefix}/subscribers/:id/deliveries`,
     {
-      config: { access: access.read },
+      config: { access: area.access.read },
       schema: {
         tags,
         summary: 'The delivery log of a subscriber, newest first',
@@ -77,10 +72,10 @@ function logRoute(
       },
     },
     async (request) => {
-      const { params, query } = request
+      const { query } = request
       const filter = readDeliveryFilter(query)
-      const { id: subscriberId } = await subscribers.get(readSubscriberId(params.id), reach(request))
-      const page = await deliveryLog.list(subscriberId, reach(request), {
+      const { id: subscriberId } = await subscriberOf(subscribers, area, request)
+      const page = await deliveryLog.list(subscriberId, area.reach(request), {
         filter,
         limit: readLimit(query.limit, { default: 20, max: 100 }),
         cursor: query.cursor,
@@ -90,15 +85,11 @@ function logRoute(
   )
 }
 
-function detailRoute(
-  app: App,
-  { deliveryLog, signaturesOf }: DeliveryRouteParts,
-  { prefix, access, reach, reachesAll }: Area,
-): void {
+function detailRoute(app: App, { deliveryLog, signaturesOf }: DeliveryRouteParts, area: Area): void {
   app.get(
-    `${prefix}/deliveries/:id`,
+    `${area.prefix}/deliveries/:id`,
     {
-      config: { access: access.read },
+      config: { access: area.access.read },
       schema: {
         tags,
         summary: 'One delivery with its attempts',
@@ -107,10 +98,10 @@ function detailRoute(
       },
     },
     async (request) => {
-      const detail = await deliveryLog.get(readDeliveryId(request.params.id), reach(request))
+      const detail = await deliveryLog.get(readDeliveryId(request.params.id), area.reach(request))
       const { entry, payload, size, attempts } = detail
       const signatureOf = await signaturesOf(detail)
-      const view = reachesAll ? viewAttempt : viewAttemptForOwner
+      const view = area.reachesAll ? viewAttempt : viewAttemptForOwner
       return {
         ...viewOwnedDelivery(entry),
         payload: payload.toString(),

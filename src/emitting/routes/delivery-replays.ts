@@ -5,8 +5,7 @@ import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { deliveryStatuses, readDeliveryFilter } from '../deliveries/delivery-filter.ts'
 import { DeliveryView, viewDelivery } from '../views/delivery.ts'
-import { type Area } from './area.ts'
-import { readSubscriberId } from './subscriber-view.ts'
+import { type Area, subscriberOf } from './area.ts'
 import { filters, type DeliveryRouteParts, tags, readDeliveryId } from './delivery-parts.ts'
 import { closedObject, IdParams } from '../../http/schemas/schemas.ts'
 
@@ -27,15 +26,11 @@ const ReplayBody = closedObject({
   ),
 })
 
-export function replayRoute(
-  app: App,
-  { deliveryLog, replay }: DeliveryRouteParts,
-  { prefix, access, reach }: Area,
-): void {
+export function replayRoute(app: App, { deliveryLog, replay }: DeliveryRouteParts, area: Area): void {
   app.post(
-    `${prefix}/deliveries/:id/replay`,
+    `${area.prefix}/deliveries/:id/replay`,
     {
-      config: { access: access.write },
+      config: { access: area.access.write },
       schema: {
         tags,
         summary:
@@ -46,21 +41,18 @@ export function replayRoute(
     },
     async (request, reply) => {
       const deliveryId = readDeliveryId(request.params.id)
-      await replay.one(deliveryId, reach(request), auditOrigin(request))
-      return reply.code(202).send(viewDelivery((await deliveryLog.get(deliveryId, reach(request))).entry))
+      await replay.one(deliveryId, area.reach(request), auditOrigin(request))
+      const { entry } = await deliveryLog.get(deliveryId, area.reach(request))
+      return reply.code(202).send(viewDelivery(entry))
     },
   )
 }
 
-export function bulkReplayRoute(
-  app: App,
-  { replay, subscribers }: DeliveryRouteParts,
-  { prefix, access, reach }: Area,
-): void {
+export function bulkReplayRoute(app: App, { replay, subscribers }: DeliveryRouteParts, area: Area): void {
   app.post(
-    `${prefix}/subscribers/:id/replay`,
+    `${area.prefix}/subscribers/:id/replay`,
     {
-      config: { access: access.write, optionalBody: true },
+      config: { access: area.access.write, optionalBody: true },
       schema: {
         tags,
         summary: 'Send many deliveries again; without a status, the dead ones. Returns a job',
@@ -71,9 +63,9 @@ export function bulkReplayRoute(
       },
     },
     async (request, reply) => {
-      const { params, body } = request
+      const { body } = request
       const filter = readDeliveryFilter(body)
-      const { id: subscriberId, status } = await subscribers.get(readSubscriberId(params.id), reach(request))
+      const { id: subscriberId, status } = await subscriberOf(subscribers, area, request)
       if (body.dryRun) return reply.code(200).send({ total: await replay.count(subscriberId, filter) })
       if (status === 'disabled')
         throw new Problem('conflict', {
@@ -81,7 +73,7 @@ export function bulkReplayRoute(
         })
       const job = await replay.start(
         subscriberId,
-        { filter, rate: body.rate ?? null, caller: reach(request) },
+        { filter, rate: body.rate ?? null, caller: area.reach(request) },
         auditOrigin(request),
       )
       return reply.code(202).send(viewJob(job))

@@ -5,8 +5,7 @@ import { readDeliveryFilter } from '../deliveries/delivery-filter.ts'
 import { hour, type Health } from '../subscribers/health.ts'
 import { byHour, summarize } from '../subscribers/health-summary.ts'
 import type { Subscribers } from '../subscribers/subscribers.ts'
-import type { Area } from './area.ts'
-import { readSubscriberId } from './subscriber-view.ts'
+import { type Area, subscriberOf } from './area.ts'
 import { closedObject, DateTime, IdParams, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
@@ -37,15 +36,11 @@ const HealthView = closedObject({
   }),
 })
 
-export function healthRoutes(
-  app: App,
-  { health, subscribers, clock }: HealthRouteParts,
-  { prefix, access, reach }: Area,
-): void {
+export function healthRoutes(app: App, { health, subscribers, clock }: HealthRouteParts, area: Area): void {
   app.get(
-    `${prefix}/subscribers/:id/health`,
+    `${area.prefix}/subscribers/:id/health`,
     {
-      config: { access: access.read },
+      config: { access: area.access.read },
       schema: {
         tags: ['subscribers'],
         summary: 'Successful and failed attempts, and their durations, by the hour',
@@ -58,9 +53,8 @@ export function healthRoutes(
       },
     },
     async (request) => {
-      const { params, query } = request
-      const asked = readDeliveryFilter(query)
-      const { id } = await subscribers.get(readSubscriberId(params.id), reach(request))
+      const asked = readDeliveryFilter(request.query)
+      const { id } = await subscriberOf(subscribers, area, request)
       const until = asked.until ?? clock.now()
       const since = Math.max(asked.since ?? until - usual, until - longest)
       const from = Math.floor(since / hour) * hour

@@ -17,8 +17,7 @@ import { limitParameter } from '../../paging/parameters.ts'
 import type { JobsTable } from '../../storage/tables.ts'
 import type { Jobs } from '../deliveries/jobs.ts'
 import type { Subscribers } from '../subscribers/subscribers.ts'
-import type { Area } from './area.ts'
-import { readSubscriberId } from './subscriber-view.ts'
+import { type Area, subscriberOf } from './area.ts'
 
 export interface JobRouteParts {
   jobs: Jobs
@@ -90,11 +89,11 @@ function allRoute(app: App, { jobs, cursors }: JobRouteParts): void {
   )
 }
 
-function listRoute(app: App, { jobs, subscribers }: JobRouteParts, { prefix, access, reach }: Area): void {
+function listRoute(app: App, { jobs, subscribers }: JobRouteParts, area: Area): void {
   app.get(
-    `${prefix}/subscribers/:id/jobs`,
+    `${area.prefix}/subscribers/:id/jobs`,
     {
-      config: { access: access.read },
+      config: { access: area.access.read },
       schema: {
         tags,
         summary: 'The newest twenty bulk replays of a subscriber, newest first',
@@ -103,7 +102,7 @@ function listRoute(app: App, { jobs, subscribers }: JobRouteParts, { prefix, acc
       },
     },
     async (request) => {
-      const { id } = await subscribers.get(readSubscriberId(request.params.id), reach(request))
+      const { id } = await subscriberOf(subscribers, area, request)
       return { data: (await jobs.list(id)).map(viewJob) }
     },
   )

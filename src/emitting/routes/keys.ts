@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
-import { readSubscriberId } from './subscriber-view.ts'
 import { closedObject, IdParams } from '../../http/schemas/schemas.ts'
+import { readSubscriberId } from './area.ts'
 
 export interface KeyRouteParts {
   publishedKeysOf: (

@@ -2,8 +2,8 @@ import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import type { App } from '../../http/app.ts'
 import { Secret } from '../subscribers/subscriber-body.ts'
-import type { Area } from './area.ts'
-import { type SubscriberRouteParts, tags, KeysView, readSubscriberId } from './subscriber-view.ts'
+import { type Area, readSubscriberId } from './area.ts'
+import { type SubscriberRouteParts, tags, KeysView } from './subscriber-view.ts'
 import { closedObject, IdParams } from '../../http/schemas/schemas.ts'
 
 /** Seconds for which an old secret signs after a rotation. */
@@ -11,11 +11,7 @@ const defaultOverlap = 86_400
 
 const longestOverlap = 30 * 86_400
 
-export function rotateSecretRoute(
-  app: App,
-  { subscribers }: SubscriberRouteParts,
-  { prefix, access, reach }: Area,
-): void {
+export function rotateSecretRoute(app: App, { subscribers }: SubscriberRouteParts, area: Area): void {
   const RotateBody = closedObject({
     overlapSeconds: Type.Optional(
       Type.Number({
@@ -27,9 +23,9 @@ export function rotateSecretRoute(
     secret: Secret,
   })
   app.post(
-    `${prefix}/subscribers/:id/rotate-secret`,
+    `${area.prefix}/subscribers/:id/rotate-secret`,
     {
-      config: { access: access.write, optionalBody: true },
+      config: { access: area.access.write, optionalBody: true },
       schema: {
         tags,
         summary: 'Create a new secret, shown only once; both sign until the overlap ends',
@@ -43,7 +39,7 @@ export function rotateSecretRoute(
       const overlap = Math.round((body.overlapSeconds ?? defaultOverlap) * 1000)
       const origin = auditOrigin(request)
       const id = readSubscriberId(params.id)
-      return subscribers.rotate(id, reach(request), { overlap, secret: body.secret }, origin)
+      return subscribers.rotate(id, area.reach(request), { overlap, secret: body.secret }, origin)
     },
   )
 }

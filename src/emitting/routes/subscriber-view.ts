@@ -1,7 +1,5 @@
 import { Type } from 'typebox'
-import { isId } from '../../crypto/ids.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
-import { Problem } from '../../errors.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import type { DisablingPolicy } from '../dispatch/disabling.ts'
 import { openHeaders } from '../dispatch/destinations.ts'
@@ -60,10 +58,4 @@ export async function views(
   return rows.map((row) =>
     viewSubscriber(row, { headers: openHeaders(keyring, row), policy, lastDay: days.get(row.id)! }),
   )
-}
-
-/** @throws Problem `not-found` if the text does not have the form of an id */
-export function readSubscriberId(text: string): string {
-  if (!isId(text)) throw new Problem('not-found', { detail: 'There is no such subscriber.' })
-  return text
 }

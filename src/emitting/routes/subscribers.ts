@@ -7,7 +7,7 @@ import { limitParameter } from '../../paging/parameters.ts'
 import type { Reach } from '../events/audience.ts'
 import { readSettings } from '../subscribers/subscriber-body.ts'
 import { readState, subscriberStates } from '../subscribers/subscriber-state.ts'
-import type { Area } from './area.ts'
+import { type Area, readSubscriberId, subscriberOf } from './area.ts'
 import { SubscriberView, viewKey } from '../views/subscriber.ts'
 import {
   type SubscriberRouteParts,
@@ -17,7 +17,6 @@ import {
   WithPublicKeys,
   view,
   views,
-  readSubscriberId,
 } from './subscriber-view.ts'
 import { rotateSecretRoute } from './subscriber-secrets.ts'
 import { closedObject, IdParams, noContent, optionalText } from '../../http/schemas/schemas.ts'
@@ -32,27 +31,23 @@ export function subscriberRoutes(app: App, parts: SubscriberRouteParts, area: Ar
   testRoute(app, parts, area)
 }
 
-function registerRoute(
-  app: App,
-  parts: SubscriberRouteParts,
-  { prefix, access, reach, newSubscriber }: Area,
-): void {
+function registerRoute(app: App, parts: SubscriberRouteParts, area: Area): void {
   const { subscribers, testEvents } = parts
   app.post(
-    `${prefix}/subscribers`,
+    `${area.prefix}/subscribers`,
     {
-      config: { access: access.write },
+      config: { access: area.access.write },
       schema: {
         tags,
         summary: 'Register a subscriber; only this response contains its secret',
-        body: newSubscriber,
+        body: area.newSubscriber,
         response: { 201: Registered },
       },
     },
     async (request, reply) => {
       const { url, secret, sendTest, ...settings } = request.body
       const given = { ...readSettings(settings), url, secret }
-      const reached = reach(request)
+      const reached = area.reach(request)
       const owner = reached === 'all' ? given.owner : reached.owner
       // Before the registration: after a later refusal the caller would never see the secret.
       if (sendTest && owner) await testEvents.reserve(owner)
@@ -66,7 +61,7 @@ function registerRoute(
   )
 }
 
-function listRoute(app: App, parts: SubscriberRouteParts, { prefix, access, reach, reachesAll }: Area): void {
+function listRoute(app: App, parts: SubscriberRouteParts, area: Area): void {
   const { subscribers } = parts
   const querystring = Type.Object({
     limit: limitParameter({ default: 20, max: 100 }),
@@ -75,14 +70,14 @@ function listRoute(app: App, parts: SubscriberRouteParts, { prefix, access, reac
     url: Type.Optional(
       Type.String({ maxLength: 256, description: 'A part of the address; upper and lower case are equal' }),
     ),
-    ...(reachesAll && {
+    ...(area.reachesAll && {
       owner: optionalText('Only subscribers of this owner; empty: those without an owner'),
     }),
   })
   app.get(
-    `${prefix}/subscribers`,
+    `${area.prefix}/subscribers`,
     {
-      config: { access: access.read },
+      config: { access: area.access.read },
       schema: {
         tags,
         summary: 'Subscribers, newest first',
@@ -96,7 +91,7 @@ function listRoute(app: App, parts: SubscriberRouteParts, { prefix, access, reac
       const asked = readState(state)
       const page = await subscribers.list(
         {
-          owner: ownerAsked(reach(request), owner),
+          owner: ownerAsked(area.reach(request), owner),
           state: asked,
           // PostgreSQL refuses a NUL in a parameter. No address contains one.
           url: query.url?.replaceAll('\0', '\u{fffd}') || undefined,
@@ -112,16 +107,16 @@ function listRoute(app: App, parts: SubscriberRouteParts, { prefix, access, reac
   )
 }
 
-function detailRoute(app: App, parts: SubscriberRouteParts, { prefix, access, reach }: Area): void {
+function detailRoute(app: App, parts: SubscriberRouteParts, area: Area): void {
   const { subscribers, keysOf } = parts
   app.get(
-    `${prefix}/subscribers/:id`,
+    `${area.prefix}/subscribers/:id`,
     {
-      config: { access: access.read },
+      config: { access: area.access.read },
       schema: { tags, summary: 'One subscriber', params: IdParams, response: { 200: WithPublicKeys } },
     },
     async (request) => {
-      const row = await subscribers.get(readSubscriberId(request.params.id), reach(request))
+      const row = await subscriberOf(subscribers, area, request)
       const keys = await keysOf(row.id)
       const publicKeys = keys.map(({ publicKey }) => publicKey).filter((key) => key !== null)
       return { ...(await view(row, parts)), publicKeys, keys: keys.map(viewKey) }
@@ -129,21 +124,17 @@ function detailRoute(app: App, parts: SubscriberRouteParts, { prefix, access, re
   )
 }
 
-function changeRoute(
-  app: App,
-  parts: SubscriberRouteParts,
-  { prefix, access, reach, subscriberChange }: Area,
-): void {
+function changeRoute(app: App, parts: SubscriberRouteParts, area: Area): void {
   const { subscribers } = parts
   app.patch(
-    `${prefix}/subscribers/:id`,
+    `${area.prefix}/subscribers/:id`,
     {
-      config: { access: access.write },
+      config: { access: area.access.write },
       schema: {
         tags,
         summary: 'Change, pause, resume or disable a subscriber; null selects the default',
         params: IdParams,
-        body: subscriberChange,
+        body: area.subscriberChange,
         response: { 200: WithKeys },
       },
     },
@@ -153,7 +144,7 @@ function changeRoute(
       const { row, keys } = await subscribers.change(
         readSubscriberId(params.id),
         given,
-        reach(request),
+        area.reach(request),
         auditOrigin(request),
       )
       return { ...(await view(row, parts)), ...keys }
@@ -161,11 +152,11 @@ function changeRoute(
   )
 }
 
-function removeRoute(app: App, { subscribers }: SubscriberRouteParts, { prefix, access, reach }: Area): void {
+function removeRoute(app: App, { subscribers }: SubscriberRouteParts, area: Area): void {
   app.delete(
-    `${prefix}/subscribers/:id`,
+    `${area.prefix}/subscribers/:id`,
     {
-      config: { access: access.write },
+      config: { access: area.access.write },
       schema: {
         tags,
         summary: 'Remove a subscriber with its delivery log',
@@ -174,22 +165,22 @@ function removeRoute(app: App, { subscribers }: SubscriberRouteParts, { prefix, 
       },
     },
     async (request, reply) => {
-      await subscribers.remove(readSubscriberId(request.params.id), reach(request), auditOrigin(request))
+      await subscribers.remove(readSubscriberId(request.params.id), area.reach(request), auditOrigin(request))
       return reply.code(204).send(null)
     },
   )
 }
 
-function testRoute(app: App, { testEvents }: SubscriberRouteParts, { prefix, access, reach }: Area): void {
+function testRoute(app: App, { testEvents }: SubscriberRouteParts, area: Area): void {
   const TestView = closedObject({
     id: Type.Integer(),
     eventId: Type.String(),
     deliveryId: Type.Integer({ description: 'GET /deliveries/{id} shows its outcome' }),
   })
   app.post(
-    `${prefix}/subscribers/:id/test`,
+    `${area.prefix}/subscribers/:id/test`,
     {
-      config: { access: access.write },
+      config: { access: area.access.write },
       schema: {
         tags,
         summary: 'Send a signed test event to this subscriber alone',
@@ -197,12 +188,11 @@ function testRoute(app: App, { testEvents }: SubscriberRouteParts, { prefix, acc
         response: { 202: TestView },
       },
     },
-    async (request, reply) =>
-      reply
-        .code(202)
-        .send(
-          await testEvents.send(readSubscriberId(request.params.id), reach(request), auditOrigin(request)),
-        ),
+    async (request, reply) => {
+      const id = readSubscriberId(request.params.id)
+      const sent = await testEvents.send(id, area.reach(request), auditOrigin(request))
+      return reply.code(202).send(sent)
+    },
   )
 }
 

@@ -2,8 +2,7 @@ import { Type } from 'typebox'
 import type { App } from '../../http/app.ts'
 import type { Subscribers } from '../subscribers/subscribers.ts'
 import { receiversFor } from '../verification/receivers.ts'
-import type { Area } from './area.ts'
-import { readSubscriberId } from './subscriber-view.ts'
+import { type Area, subscriberOf } from './area.ts'
 import { closedObject, IdParams } from '../../http/schemas/schemas.ts'
 
 const View = closedObject({
@@ -25,12 +24,12 @@ const View = closedObject({
 export function verificationRoutes(
   app: App,
   { subscribers }: { subscribers: Subscribers },
-  { prefix, access, reach }: Area,
+  area: Area,
 ): void {
   app.get(
-    `${prefix}/subscribers/:id/verification`,
+    `${area.prefix}/subscribers/:id/verification`,
     {
-      config: { access: access.read },
+      config: { access: area.access.read },
       schema: {
         tags: ['subscribers'],
         summary: 'Programs in nine languages that receive the deliveries and verify their signatures',
@@ -39,7 +38,7 @@ export function verificationRoutes(
       },
     },
     async (request) => {
-      const { url, signing } = await subscribers.get(readSubscriberId(request.params.id), reach(request))
+      const { url, signing } = await subscriberOf(subscribers, area, request)
       return { url, signing, languages: receiversFor(url) }
     },
   )

@@ -83,13 +83,7 @@ export class Subscribers {
     return database.transaction(async (tx) => {
       if (reach !== 'all') await refuseTooMany(database.engine, tx, reach.owner)
       await tx.insertInto('subscribers').values(row).execute()
-      const target = subscriberTarget(id)
-      await this.#parts.record(tx, {
-        action: 'subscriber.created',
-        target,
-        detail: describeSubscriber(row),
-        ...origin,
-      })
+      await this.#record(tx, 'subscriber.created', row, origin)
       const rotation = { schemes: schemesOf(row.signing), now, overlap: 0, given: given.secret }
       return { row, keys: await secrets.rotate(tx, id, rotation) }
     })
@@ -157,13 +151,7 @@ export class Subscribers {
       const deliveries = tx.selectFrom('deliveries').select('id').where('subscriber_id', '=', id)
       await tx.deleteFrom('attempts').where('delivery', 'in', deliveries).execute()
       await tx.deleteFrom('subscribers').where('id', '=', id).execute()
-      const target = subscriberTarget(id)
-      await this.#parts.record(tx, {
-        action: 'subscriber.deleted',
-        target,
-        detail: describeSubscriber(row),
-        ...origin,
-      })
+      await this.#record(tx, 'subscriber.deleted', row, origin)
     })
     this.#changed(id)
   }
@@ -225,6 +213,16 @@ export class Subscribers {
   #changed(id: string): void {
     this.#parts.changed(id)
     this.#parts.database.publish('subscriber', id)
+  }
+
+  #record(
+    tx: Tx,
+    action: 'subscriber.created' | 'subscriber.deleted',
+    row: SubscribersTable,
+    origin: AuditOrigin,
+  ): Promise<void> {
+    const target = subscriberTarget(row.id)
+    return this.#parts.record(tx, { action, target, detail: describeSubscriber(row), ...origin })
   }
 
   async #lock(tx: Tx, id: string, reach: Reach): Promise<SubscribersTable> {

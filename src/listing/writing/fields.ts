@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type, type TProperties } from 'typebox'
 import { Problem } from '../../errors.ts'
 import { canonicalTime, InvalidTime } from '../../paging/time.ts'
 
@@ -14,10 +14,17 @@ export function boundedText(min: number, max: number, description: string) {
 }
 
 export const idField = boundedText(1, 200, 'Unique id')
-export const timeField = Type.String({
+export const optionalId = Type.Optional(idField)
+const time = Type.String({
   maxLength: 64,
   description: 'ISO 8601 with any offset and up to microseconds',
 })
+
+export const optionalTime = Type.Optional(time)
+
+/** The body of a change of an item with these fields. */
+export const changeOf = <F extends TProperties>(fields: F) =>
+  Type.Partial(Type.Object({ ...fields, createdAt: time }), { additionalProperties: false })
 
 /** The canonical text of a body's `createdAt`. @throws Problem `invalid-body` with the reason. */
 export function readTime(text: string): string {

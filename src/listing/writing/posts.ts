@@ -1,6 +1,6 @@
-import { Type, type Static } from 'typebox'
+import type { Static } from 'typebox'
 import type { PostsTable } from '../../storage/tables.ts'
-import { boundedText, idField, timeField } from './fields.ts'
+import { boundedText, changeOf, optionalId, optionalTime } from './fields.ts'
 import { closedObject } from '../../http/schemas/schemas.ts'
 
 const fields = {
@@ -8,16 +8,11 @@ const fields = {
   body: boundedText(0, 100_000, 'Text'),
 }
 
-export const NewPost = closedObject({
-  _id: Type.Optional(idField),
-  ...fields,
-  createdAt: Type.Optional(timeField),
-})
+export const NewPost = closedObject({ _id: optionalId, ...fields, createdAt: optionalTime })
 export type NewPost = Static<typeof NewPost>
 
-export const PostChange = Type.Partial(Type.Object({ ...fields, createdAt: timeField }), {
-  additionalProperties: false,
-})
+export const PostChange = changeOf(fields)
+
 export function postRow({ _id: id, title, body }: NewPost, newId: string, createdAt: string): PostsTable {
   return { id: id ?? newId, title, body, created_at: createdAt }
 }

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { ProductsTable } from '../../storage/tables.ts'
-import { boundedText, idField, timeField } from './fields.ts'
+import { boundedText, changeOf, optionalId, optionalTime } from './fields.ts'
 import { closedObject } from '../../http/schemas/schemas.ts'
 
 const fields = {
@@ -10,16 +10,11 @@ const fields = {
   name: boundedText(0, 300, 'Name'),
 }
 
-export const NewProduct = closedObject({
-  id: Type.Optional(idField),
-  ...fields,
-  createdAt: Type.Optional(timeField),
-})
+export const NewProduct = closedObject({ id: optionalId, ...fields, createdAt: optionalTime })
 export type NewProduct = Static<typeof NewProduct>
 
-export const ProductChange = Type.Partial(Type.Object({ ...fields, createdAt: timeField }), {
-  additionalProperties: false,
-})
+export const ProductChange = changeOf(fields)
+
 export function productRow({ id, ...product }: NewProduct, newId: string, createdAt: string): ProductsTable {
   const { category, price, stock, name } = product
   return { id: id ?? newId, category, price, stock, name, created_at: createdAt }

@@ -104,7 +104,7 @@ export class ClientManagement {
     { name, ...given }: GivenSettings & { name?: string | undefined },
     caller: ClientCaller,
   ): Promise<StoredClient> {
-    const { database, clock, record, publishKeys } = this.#parts
+    const { database, clock, publishKeys } = this.#parts
     const changed = await database.transaction(async (tx) => {
       const before = await this.#lock(tx, id, caller)
       if (!before.confidential && given.jwks)
@@ -129,13 +129,8 @@ export class ClientManagement {
       await tx.deleteFrom('client_origins').where('client_id', '=', id).execute()
       await writeOrigins(tx, after)
       const fields = Object.keys({ ...given, ...(name !== undefined && { name }) }).join(' ')
-      await record(tx, {
-        action: 'client.changed',
-        target: clientTarget(id),
-        detail: { fields },
-        ...caller.origin,
-      })
-      await announceClients(database, tx)
+      const target = clientTarget(id)
+      await this.#announce(tx, { action: 'client.changed', target, detail: { fields } }, caller)
       return after
     })
     publishKeys?.(changed.idTokenAlgorithm)
@@ -148,12 +143,11 @@ export class ClientManagement {
    * @throws Problem `not-found`, `conflict` for a declared client
    */
   async remove(id: string, caller: ClientCaller): Promise<void> {
-    const { database, clock, record } = this.#parts
+    const { database, clock } = this.#parts
     const removed = await database.transaction(async (tx) => {
       const client = await this.#lock(tx, id, caller)
       await tx.deleteFrom('clients').where('id', '=', id).execute()
-      await record(tx, { ...entryOf('client.deleted', client), ...caller.origin })
-      await announceClients(database, tx)
+      await this.#announce(tx, entryOf('client.deleted', client), caller)
       return client
     })
     await forgetClient(database, removed, clock.now())
@@ -168,40 +162,34 @@ export class ClientManagement {
     overlap: number,
     caller: ClientCaller,
   ): Promise<{ listed: ListedSecret; secret: string }> {
-    const { database, clock, record } = this.#parts
+    const { database, clock } = this.#parts
     return database.transaction(async (tx) => {
       const client = await this.#lock(tx, id, caller)
       if (!client.confidential)
         throw new Problem('conflict', { detail: 'A public app has no secret. Create a confidential one.' })
       const added = await addSecret(tx, id, { now: clock.now(), overlap })
       const detail = { secret: added.listed.id, overlapSeconds: overlap / 1000 }
-      await record(tx, {
-        action: 'client.secret_created',
-        target: clientTarget(id),
-        detail,
-        ...caller.origin,
-      })
-      await announceClients(database, tx)
+      await this.#announce(tx, { action: 'client.secret_created', target: clientTarget(id), detail }, caller)
       return added
     })
   }
 
   /** @throws Problem `not-found`; `conflict` for a declared client */
   async removeSecret(id: string, secretId: string, caller: ClientCaller): Promise<void> {
-    const { database, record } = this.#parts
-    await database.transaction(async (tx) => {
+    await this.#parts.database.transaction(async (tx) => {
       await this.#lock(tx, id, caller)
       if (!(await removeSecret(tx, id, secretId)))
         throw new Problem('not-found', { detail: 'There is no such secret.' })
       const detail = { secret: secretId }
-      await record(tx, {
-        action: 'client.secret_removed',
-        target: clientTarget(id),
-        detail,
-        ...caller.origin,
-      })
-      await announceClients(database, tx)
+      await this.#announce(tx, { action: 'client.secret_removed', target: clientTarget(id), detail }, caller)
     })
+  }
+
+  /** Records a change of a client, and lets all processes read the clients again. */
+  async #announce(tx: Tx, entry: AuditEntry, { origin }: ClientCaller): Promise<void> {
+    const { database, record } = this.#parts
+    await record(tx, { ...entry, ...origin })
+    await announceClients(database, tx)
   }
 
   /** The client, locked against other changes. Only admins may change a privileged one, or who authenticates as it. */

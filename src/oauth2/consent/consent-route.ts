@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { HostCookie } from '../../accounts/sessions/host-cookie.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
-import { acceptForms } from '../../accounts/routes.ts'
+import { withForms } from '../../http/requests/forms.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import type { Sessions } from '../../accounts/sessions/sessions.ts'
 import { Problem } from '../../errors.ts'
@@ -49,8 +49,7 @@ const Body = closedObject({
 
 /** POST /oauth2/consent: the answer of a person to the page of consent. */
 export async function consentRoute(app: App, parts: ConsentRouteParts): Promise<void> {
-  await app.register(async (routes: App) => {
-    acceptForms(routes)
+  await withForms(app, (routes) => {
     routes.post(
       '/oauth2/consent',
       {

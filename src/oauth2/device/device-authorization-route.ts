@@ -1,13 +1,13 @@
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
-import { acceptForms } from '../../accounts/routes.ts'
+import { withForms } from '../../http/requests/forms.ts'
 import type { App } from '../../http/app.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
 import { AuthorizationError } from '../authorize/authorization-error.ts'
 import { resourceOf, scopeOf } from '../authorize/request-parameters.ts'
 import type { ClientAuthentication } from '../clients/client-authentication.ts'
 import type { Client } from '../clients/client.ts'
-import { answerOAuthError, OAuthError, oauthErrors } from '../oauth-error.ts'
+import { clientCall, OAuthError } from '../oauth-error.ts'
 import { clientCredentials } from '../token/token-call-body.ts'
 import { codeLifetime, pollInterval, type DeviceCodes } from './device-codes.ts'
 import { displayUserCode } from './user-codes.ts'
@@ -38,19 +38,12 @@ export async function deviceAuthorizationRoute(
   app: App,
   { authentication, deviceCodes, baseUrl }: DeviceAuthorizationRouteParts,
 ): Promise<void> {
-  await app.register(async (routes: App) => {
-    acceptForms(routes)
+  await withForms(app, (routes) => {
     routes.post(
       '/oauth2/device_authorization',
       {
         config: { access: 'public', rateLimit: { max: 60, sharedByProcesses: true } },
-        schema: {
-          tags: ['sign-in'],
-          summary: 'Start a sign-in of a device without a browser (RFC 8628)',
-          body: Body,
-          response: { 200: Answer, ...oauthErrors },
-        },
-        errorHandler: answerOAuthError,
+        ...clientCall('Start a sign-in of a device without a browser (RFC 8628)', Body, Answer),
       },
       async (request, reply) => {
         const { body } = request

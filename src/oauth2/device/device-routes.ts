@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { auditOrigin, type Audit } from '../../accounts/audit/audit.ts'
 import type { HostCookie } from '../../accounts/sessions/host-cookie.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
-import { acceptForms } from '../../accounts/routes.ts'
+import { withForms } from '../../http/requests/forms.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import type { Sessions } from '../../accounts/sessions/sessions.ts'
 import type { Users } from '../../accounts/users/users.ts'
@@ -54,8 +54,7 @@ interface Found {
 
 /** /device: a person approves the sign-in of a device (RFC 8628, section 3.3). */
 export async function deviceRoutes(app: App, parts: DeviceRoutesParts): Promise<void> {
-  await app.register(async (routes: App) => {
-    acceptForms(routes)
+  await withForms(app, (routes) => {
     showRoute(routes, parts)
     decideRoute(routes, parts)
   })

@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import type { HostCookie } from '../../accounts/sessions/host-cookie.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
-import { acceptForms } from '../../accounts/routes.ts'
+import { withForms } from '../../http/requests/forms.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import type { Sessions } from '../../accounts/sessions/sessions.ts'
 import type { Users } from '../../accounts/users/users.ts'
@@ -62,8 +62,7 @@ const page = Type.String({ description: 'A page' })
 
 /** /oauth2/end-session: apps sign their users out (OpenID Connect RP-Initiated Logout 1.0). */
 export async function endSessionRoutes(app: App, parts: EndSessionRoutesParts): Promise<void> {
-  await app.register(async (routes: App) => {
-    acceptForms(routes)
+  await withForms(app, (routes) => {
     startRoute(routes, parts)
     formRoute(routes)
     confirmRoute(routes, parts)

@@ -1,11 +1,11 @@
 import { Type, type Static } from 'typebox'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
-import { acceptForms } from '../../accounts/routes.ts'
+import { withForms } from '../../http/requests/forms.ts'
 import type { App } from '../../http/app.ts'
 import type { ClientAuthentication } from '../clients/client-authentication.ts'
 import { isPublic, type Client } from '../clients/client.ts'
 import { RefusedClient } from '../clients/refused-client.ts'
-import { answerOAuthError, OAuthError, oauthErrors } from '../oauth-error.ts'
+import { clientCall, OAuthError } from '../oauth-error.ts'
 import { acceptJsonWithoutDuplicates } from './json-without-duplicates.ts'
 import { TokenCallBody } from './token-call-body.ts'
 import type { KnownToken, TokenStatus } from './token-status.ts'
@@ -40,20 +40,17 @@ const Answer = Type.Object({
 /** POST /oauth2/introspect: a confidential client asks whether a token is valid (RFC 7662). */
 export async function introspectionRoute(app: App, parts: IntrospectionParts): Promise<void> {
   const { authentication, status, noteRefusal, baseUrl } = parts
-  await app.register(async (routes: App) => {
-    acceptForms(routes)
+  await withForms(app, (routes) => {
     acceptJsonWithoutDuplicates(routes)
     routes.post(
       '/oauth2/introspect',
       {
         config: { access: 'public', rateLimit: { max: 30_000 } },
-        schema: {
-          tags: ['sign-in'],
-          summary: 'Whether a token is valid, and its claims (RFC 7662; JSON or form)',
-          body: TokenCallBody,
-          response: { 200: Answer, ...oauthErrors },
-        },
-        errorHandler: answerOAuthError,
+        ...clientCall(
+          'Whether a token is valid, and its claims (RFC 7662; JSON or form)',
+          TokenCallBody,
+          Answer,
+        ),
       },
       async (request, reply) => {
         const { body } = request

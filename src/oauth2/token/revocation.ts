@@ -2,11 +2,11 @@ import { Type } from 'typebox'
 import { auditOrigin, type Audit } from '../../accounts/audit/audit.ts'
 import type { RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
-import { acceptForms } from '../../accounts/routes.ts'
+import { withForms } from '../../http/requests/forms.ts'
 import type { App } from '../../http/app.ts'
 import type { ClientAuthentication } from '../clients/client-authentication.ts'
 import type { Clients } from '../clients/clients.ts'
-import { answerOAuthError, OAuthError, oauthErrors } from '../oauth-error.ts'
+import { clientCall, OAuthError } from '../oauth-error.ts'
 import { allowClientOrigins, browserCall } from './client-origins.ts'
 import { acceptJsonWithoutDuplicates } from './json-without-duplicates.ts'
 import { TokenCallBody } from './token-call-body.ts'
@@ -22,28 +22,23 @@ export interface RevocationParts {
 }
 
 const path = '/oauth2/revoke'
+const Ended = Type.Object({}, { description: 'It has ended, or there was no such token of this app' })
 
 /** POST /oauth2/revoke: a client ends one of its sign-ins, by any token of it (RFC 7009). */
 export async function revocationRoute(app: App, parts: RevocationParts): Promise<void> {
   const { clients, authentication, status, refreshTokens, audit, noteRefusal } = parts
-  await app.register(async (routes: App) => {
-    acceptForms(routes)
+  await withForms(app, (routes) => {
     acceptJsonWithoutDuplicates(routes)
     allowClientOrigins(routes, path, clients)
     routes.post(
       path,
       {
         config: browserCall,
-        schema: {
-          tags: ['sign-in'],
-          summary: 'End the sign-in of a token of the calling app (RFC 7009; JSON or form)',
-          body: TokenCallBody,
-          response: {
-            200: Type.Object({}, { description: 'It has ended, or there was no such token of this app' }),
-            ...oauthErrors,
-          },
-        },
-        errorHandler: answerOAuthError,
+        ...clientCall(
+          'End the sign-in of a token of the calling app (RFC 7009; JSON or form)',
+          TokenCallBody,
+          Ended,
+        ),
       },
       async (request, reply) => {
         const { body } = request

@@ -1,12 +1,12 @@
 import { Type } from 'typebox'
 import { auditOrigin, type Audit } from '../../accounts/audit/audit.ts'
-import { acceptForms } from '../../accounts/routes.ts'
+import { withForms } from '../../http/requests/forms.ts'
 import { hashToken } from '../../crypto/tokens.ts'
 import type { App } from '../../http/app.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
 import type { ClientAuthentication } from '../clients/client-authentication.ts'
 import type { Clients } from '../clients/clients.ts'
-import { answerOAuthError, OAuthError, oauthErrors } from '../oauth-error.ts'
+import { clientCall, OAuthError } from '../oauth-error.ts'
 import { allowClientOrigins, browserCall } from './client-origins.ts'
 import type { Grant } from './grants.ts'
 import { acceptJsonWithoutDuplicates } from './json-without-duplicates.ts'
@@ -38,8 +38,7 @@ const perCredential = 20
 
 /** POST /oauth2/token, and /auth/token: clients exchange codes and refresh tokens, pages of their own origins included. */
 export async function tokenRoutes(app: App, parts: TokenRoutesParts): Promise<void> {
-  await app.register(async (routes: App) => {
-    acceptForms(routes)
+  await withForms(app, (routes) => {
     acceptJsonWithoutDuplicates(routes)
     for (const path of ['/oauth2/token', '/auth/token']) {
       allowClientOrigins(routes, path, parts.clients)
@@ -54,13 +53,7 @@ function tokenRoute(routes: App, path: string, parts: TokenRoutesParts): void {
     path,
     {
       config: browserCall,
-      schema: {
-        tags: ['sign-in'],
-        summary: 'Exchange a code or a refresh token (RFC 6749; JSON or form)',
-        body: Body,
-        response: { 200: TokenAnswer, ...oauthErrors },
-      },
-      errorHandler: answerOAuthError,
+      ...clientCall('Exchange a code or a refresh token (RFC 6749; JSON or form)', Body, TokenAnswer),
     },
     async (request, reply) => {
       const { body } = request

@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts'
+import { DelayedWrites } from '../../runtime/delayed-writes.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { ReceivingActivityTable } from '../../storage/tables.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -65,13 +66,17 @@ export class Activity {
   readonly #parts: ActivityParts
   readonly #counts = new Map<string, { kind: ActivityKind; name: string; counter: string; count: Count }>()
   readonly #companions: Companion[] = []
-  #cancel: (() => void) | undefined
-  #writing: Promise<void> | undefined
+  readonly #writes: DelayedWrites
   #purgeAt = 0
-  #closed = false
 
   constructor(parts: ActivityParts) {
     this.#parts = parts
+    this.#writes = new DelayedWrites({
+      clock: parts.clock,
+      delay: interval,
+      write: () => this.#write(),
+      pending: () => this.#isPending(),
+    })
   }
 
   /** The counter of a subject. Callers in a hot path look it up once. */
@@ -91,25 +96,15 @@ export class Activity {
 
   /** Writes in a moment. */
   schedule(): void {
-    if (this.#cancel || this.#writing || this.#closed) return
-    this.#cancel = this.#parts.clock.after(interval, () => {
-      this.#cancel = undefined
-      this.#writing = this.#write().finally(() => {
-        this.#writing = undefined
-        if (this.#pending) this.schedule()
-      })
-    })
+    this.#writes.schedule()
   }
 
   /** Writes what is counted. */
-  async close(): Promise<void> {
-    this.#closed = true
-    this.#cancel?.()
-    await this.#writing
-    if (this.#pending) await this.#write()
+  close(): Promise<void> {
+    return this.#writes.close()
   }
 
-  get #pending(): boolean {
+  #isPending(): boolean {
     if (this.#companions.some(({ pending }) => pending)) return true
     for (const { count } of this.#counts.values()) if (count.value > 0) return true
     return false

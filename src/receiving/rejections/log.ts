@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Insertable } from 'kysely'
 import type { Clock } from '../../runtime/clock.ts'
+import { DelayedWrites } from '../../runtime/delayed-writes.ts'
 import type { RawCall } from '../../http/raw/call.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { RejectedWebhooksTable } from '../../storage/tables.ts'
@@ -57,20 +58,24 @@ export class RejectedLog {
   readonly #refused = new RejectedCounts()
   /** Waiting samples by source and reason. */
   #counts = new Map<string, number>()
-  #cancel: (() => void) | undefined
-  #writing: Promise<void> | undefined
-  #closed = false
+  readonly #writes: DelayedWrites
 
   constructor(parts: RejectedLogParts) {
     this.#parts = parts
+    this.#writes = new DelayedWrites({
+      clock: parts.clock,
+      delay: interval,
+      write: () => this.#write(),
+      pending: () => this.#refused.size > 0,
+    })
   }
 
   of(source: string, signatureHeader?: string): NoteRejected {
     return (reason, detail, call, body) => {
       const at = this.#parts.clock.now()
-      if (this.#closed) return
+      if (this.#writes.closed) return
       this.#refused.add({ source, reason, count: 1, lastAt: at })
-      this.#schedule()
+      this.#writes.schedule()
       const key = `${source} ${reason}`
       const count = this.#counts.get(key) ?? 0
       if (count >= mostPerWrite || this.#waiting.length >= mostWaiting) return
@@ -93,27 +98,12 @@ export class RejectedLog {
   }
 
   /** Writes what waits. */
-  async close(): Promise<void> {
-    this.#closed = true
-    this.#cancel?.()
-    await this.#writing
-    await this.#write()
-  }
-
-  #schedule(): void {
-    if (this.#cancel || this.#writing || this.#closed) return
-    this.#cancel = this.#parts.clock.after(interval, () => {
-      this.#cancel = undefined
-      this.#writing = this.#write().finally(() => {
-        this.#writing = undefined
-        if (this.#refused.size > 0) this.#schedule()
-      })
-    })
+  close(): Promise<void> {
+    return this.#writes.close()
   }
 
   async #write(): Promise<void> {
     const counts = this.#refused.drain()
-    if (counts.length === 0) return
     const waiting = this.#waiting
     this.#waiting = []
     this.#counts = new Map()

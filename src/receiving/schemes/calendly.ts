@@ -1,5 +1,5 @@
 import { bodyDigest, fromObject, identify } from './body.ts'
-import { hmacCheck } from './hmac-check.ts'
+import { timedPairsCheck } from './hmac-check.ts'
 import { createScheme } from './create-scheme.ts'
 import type { Scheme, TimedOptions } from './scheme.ts'
 
@@ -13,12 +13,7 @@ export function calendly(options: TimedOptions): Scheme {
   return createScheme({
     name: 'calendly',
     options,
-    check: hmacCheck({
-      header: 'calendly-webhook-signature',
-      pairs: { signature: 'v1', timestamp: 't' },
-      template: '{timestamp}.{body}',
-      tolerance: options.tolerance,
-    }),
+    check: timedPairsCheck('calendly-webhook-signature', options),
     read: fromObject((body, { rawBody }) => identify(bodyDigest(rawBody), body['event'])),
   })
 }

@@ -62,6 +62,12 @@ export function hmacCheck(signed: Signed): (secrets: readonly string[]) => Check
   }
 }
 
+/** The check of a header `t=<seconds>,v1=<hex>[,v1=…]` with an HMAC over `t.body`. */
+export function timedPairsCheck(header: string, { tolerance }: Pick<Signed, 'tolerance'>) {
+  const pairs = { signature: 'v1', timestamp: 't' }
+  return hmacCheck({ header, pairs, template: '{timestamp}.{body}', tolerance })
+}
+
 interface Sent {
   timestamp: string | undefined
   digests: readonly Buffer[]

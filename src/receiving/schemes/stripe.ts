@@ -1,5 +1,5 @@
 import { fromObject, identify } from './body.ts'
-import { hmacCheck } from './hmac-check.ts'
+import { timedPairsCheck } from './hmac-check.ts'
 import { createScheme } from './create-scheme.ts'
 import type { Scheme, TimedOptions } from './scheme.ts'
 import type { StripeEvent } from './stripe-event.ts'
@@ -13,12 +13,7 @@ export function stripe(options: TimedOptions): Scheme<StripeEvent> {
   return createScheme({
     name: 'stripe',
     options,
-    check: hmacCheck({
-      header: 'stripe-signature',
-      pairs: { signature: 'v1', timestamp: 't' },
-      template: '{timestamp}.{body}',
-      tolerance: options.tolerance,
-    }),
+    check: timedPairsCheck('stripe-signature', options),
     read: fromObject((body) => identify(body['id'], body['type'])),
   })
 }

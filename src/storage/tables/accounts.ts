@@ -38,27 +38,32 @@ export interface IdentitiesTable {
   issuer: string | null
 }
 
-export interface SessionsTable {
+/** What sessions of browsers and sign-ins of apps have in common. */
+export interface SignInColumns {
   id: string
-  /** SHA-256 of the cookie's token. */
-  token_hash: Uint8Array
   user_id: string
   provider: string
+  /** Of the browser in which the user signed in. */
   address: string | null
   user_agent: string | null
   created_at: number
-  /** Written at most once a minute. */
+  /** Of a session, written at most once a minute; of an app, when it last refreshed its tokens. */
   last_seen_at: number
   /** When the provider last authenticated the user: `auth_time` of the id_token if it has one, else the time of the sign-in. */
   authenticated_at: number
-  /** How `authenticated_at` is known. */
-  authentication_proof: AuthenticationProof | null
   /** `acr` of the id_token, and `amr` with spaces between its values. */
   acr: string | null
   amr: string | null
   /** The absolute end; the idle end is last_seen_at plus the idle time. */
   expires_at: number
   revoked_at: number | null
+}
+
+export interface SessionsTable extends SignInColumns {
+  /** SHA-256 of the cookie's token. */
+  token_hash: Uint8Array
+  /** How `authenticated_at` is known. */
+  authentication_proof: AuthenticationProof | null
 }
 
 /**

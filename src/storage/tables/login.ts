@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { SignInColumns } from './accounts.ts'
 
 /** A sign-in in progress: one row per `state`, consumed by one atomic statement. */
 export interface FlowsTable {
@@ -26,24 +27,8 @@ export interface FlowsTable {
 }
 
 /** One sign-in of one app. Its refresh tokens belong to it, and its access tokens name it as `sid`. */
-export interface TokenFamiliesTable {
-  id: string
-  user_id: string
+export interface TokenFamiliesTable extends SignInColumns {
   client_id: string
-  provider: string
-  /** Of the browser in which the user signed in. */
-  address: string | null
-  user_agent: string | null
-  created_at: number
-  /** When it was last refreshed. */
-  last_seen_at: number
-  authenticated_at: number
-  /** As in sessions. */
-  acr: string | null
-  amr: string | null
-  /** The absolute end; its refresh tokens end with the idle time. */
-  expires_at: number
-  revoked_at: number | null
   /** The browser's session that the app signed in with; null for a sign-in at GET /auth/{provider} or by a device code. */
   session_id: string | null
   /** The granted scopes, separated by spaces; null for a sign-in at GET /auth/{provider}, which has none. */

@@ -1,0 +1,49 @@
+import type { Clock } from './clock.ts'
+
+export interface DelayedWritesParts {
+  clock: Clock
+  /** Milliseconds from the first call of `schedule` to the write. */
+  delay: number
+  /** Writes all that was collected. Must not reject. */
+  write: () => Promise<void>
+  /** Whether there is something to write. */
+  pending: () => boolean
+}
+
+/** Writes what a caller collects in memory, a moment later. One write runs at a time. */
+export class DelayedWrites {
+  readonly #parts: DelayedWritesParts
+  #cancel: (() => void) | undefined
+  #writing: Promise<void> | undefined
+  #closed = false
+
+  constructor(parts: DelayedWritesParts) {
+    this.#parts = parts
+  }
+
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  /** Writes in a moment, also what is collected until then. */
+  schedule(): void {
+    if (this.#cancel || this.#writing || this.#closed) return
+    const { clock, delay, write, pending } = this.#parts
+    this.#cancel = clock.after(delay, () => {
+      this.#cancel = undefined
+      this.#writing = write().finally(() => {
+        this.#writing = undefined
+        if (pending()) this.schedule()
+      })
+    })
+  }
+
+  /** Writes what is left. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#cancel?.()
+    await this.#writing
+    const { write, pending } = this.#parts
+    if (pending()) await write()
+  }
+}
