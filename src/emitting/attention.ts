@@ -12,20 +12,20 @@ export async function emittingAttention(
   { readerAside: reader }: Database,
   now: number,
 ): Promise<Attention[]> {
-  const failing = await reader
+  const subscribers = reader
     .selectFrom('subscribers')
-    .select(['id', 'url', 'description', 'owner', 'failing_since'])
+    .select(['id', 'url', 'description', 'owner'])
+    .limit(mostOfAKind)
+  const failing = await subscribers
+    .select('failing_since')
     .where('failing_since', 'is not', null)
     .where('status', '=', 'active')
     .orderBy('failing_since')
-    .limit(mostOfAKind)
     .execute()
-  const disabled = await reader
-    .selectFrom('subscribers')
-    .select(['id', 'url', 'description', 'owner', 'updated_at', 'disabled_reason'])
+  const disabled = await subscribers
+    .select(['updated_at', 'disabled_reason'])
     .where('status', '=', 'disabled')
     .orderBy('id')
-    .limit(mostOfAKind)
     .execute()
   const ending = await reader
     .selectFrom('subscriber_secrets')

@@ -28,11 +28,7 @@ export async function userinfoRoutes(app: App, parts: UserinfoParts): Promise<vo
       reply.header('access-control-allow-origin', '*')
     })
     const options = {
-      config: {
-        access: 'public',
-        ownOrigins: true,
-        sends: { always: ['Access-Control-Allow-Origin'] },
-      },
+      config: { access: 'public', ownOrigins: true, sends: { always: ['Access-Control-Allow-Origin'] } },
       schema: {
         tags: ['sign-in'],
         summary: 'The claims about the user of an access token (OpenID Connect)',

@@ -1,9 +1,6 @@
 import type { Clock } from './clock.ts'
 
 export interface DelayedWritesParts {
-  clock: Clock
-  /** Milliseconds from the first call of `schedule` to the write. */
-  delay: number
   /** Writes all that was collected. Must not reject. */
   write: () => Promise<void>
   /** Whether there is something to write. */
@@ -12,12 +9,17 @@ export interface DelayedWritesParts {
 
 /** Writes what a caller collects in memory, a moment later. One write runs at a time. */
 export class DelayedWrites {
+  readonly #clock: Clock
+  readonly #delay: number
   readonly #parts: DelayedWritesParts
   #cancel: (() => void) | undefined
   #writing: Promise<void> | undefined
   #closed = false
 
-  constructor(parts: DelayedWritesParts) {
+  /** @param delay milliseconds from the first call of `schedule` to the write */
+  constructor(clock: Clock, delay: number, parts: DelayedWritesParts) {
+    this.#clock = clock
+    this.#delay = delay
     this.#parts = parts
   }
 
@@ -28,8 +30,8 @@ export class DelayedWrites {
   /** Writes in a moment, also what is collected until then. */
   schedule(): void {
     if (this.#cancel || this.#writing || this.#closed) return
-    const { clock, delay, write, pending } = this.#parts
-    this.#cancel = clock.after(delay, () => {
+    const { write, pending } = this.#parts
+    this.#cancel = this.#clock.after(this.#delay, () => {
       this.#cancel = undefined
       this.#writing = write().finally(() => {
         this.#writing = undefined

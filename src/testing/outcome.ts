@@ -22,26 +22,18 @@ export async function outcomeOf(
   for (;;) {
     const row = await reader
       .selectFrom('event_queue')
-      .select(['event', 'status'])
+      .leftJoin('handler_failures as failure', 'failure.event', 'event_queue.event')
+      .select(['event_queue.event', 'status', 'failure.error'])
       .where('source', '=', source)
-      .where('event', '>', before)
-      .orderBy('event', 'desc')
+      .where('event_queue.event', '>', before)
+      .orderBy('event_queue.event', 'desc')
       .executeTakeFirst()
     if (!row) return { status: 'processed', error: undefined, emitted: [] }
-    const { event, status } = row
+    const { event, status, error } = row
     if (status === 'processed' || status === 'failed')
-      return { status, error: await errorOf(reader, event), emitted: await emittedBy(reader, event) }
+      return { status, error: error ?? undefined, emitted: await emittedBy(reader, event) }
     await wait(2)
   }
-}
-
-async function errorOf(reader: Queryable, event: number): Promise<string | undefined> {
-  const failure = await reader
-    .selectFrom('handler_failures')
-    .select('error')
-    .where('event', '=', event)
-    .executeTakeFirst()
-  return failure?.error
 }
 
 async function emittedBy(reader: Queryable, event: number): Promise<TestResult['emitted']> {

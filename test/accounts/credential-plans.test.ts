@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql, type CompiledQuery } from 'kysely'
-import { revokeBeyondLimit } from '../../src/accounts/tokens/credential-store.ts'
+import { CredentialStore } from '../../src/accounts/tokens/credential-store.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
@@ -30,7 +30,7 @@ onEachEngine('credentials of a user', (engine) => {
         statement = query
         return Promise.resolve({ rows: [] })
       })
-      await revokeBeyondLimit(recording, table, { userId: 'u1', now: 1, limit: 100 })
+      await new CredentialStore(table).revokeBeyondLimit(recording, { userId: 'u1', now: 1, limit: 100 })
       const { sql: text, parameters } = statement!
       const plan = await database.transaction(async (tx) => {
         // The table is empty, so PostgreSQL would read all of it.

@@ -7,17 +7,12 @@ import type { RecordAudit } from '../audit/audit.ts'
 import type { Authentication } from './authentication.ts'
 import { endAppsOfSessions, moveAppsOfSession } from './apps-of-sessions.ts'
 import type { LastSeenWriter } from './last-seen-writer.ts'
-import {
-  deleteEndedCredentials,
-  revokeBeyondLimit,
-  revokeCredentials,
-  selectLiveCredentials,
-  type CredentialFilter,
-  type ListedCredential,
-} from '../tokens/credential-store.ts'
+import { CredentialStore, type CredentialFilter, type ListedCredential } from '../tokens/credential-store.ts'
 import type { AdminRule } from '../users/roles.ts'
 import { bySessionToken, SessionLookup, type Session } from './session-lookup.ts'
 import { storableUserAgent } from './user-agent.ts'
+
+const credentials = new CredentialStore('sessions')
 
 export interface SessionLimits {
   /** Milliseconds without use after which a session expires. */
@@ -104,7 +99,7 @@ export class Sessions {
         revoked_at: null,
       })
       .execute()
-    const ended = await revokeBeyondLimit(tx, 'sessions', { userId, now, limit: limits.perUser })
+    const ended = await credentials.revokeBeyondLimit(tx, { userId, now, limit: limits.perUser })
     if (ended.length > 0) {
       await this.#afterEnd(tx, userId, ended)
       const detail = { reason: 'limit', count: ended.length }
@@ -190,7 +185,7 @@ export class Sessions {
   async list(userId: string, limit: number): Promise<ListedCredential[]> {
     const { database, clock, limits } = this.#parts
     const selection = { userId, now: clock.now(), idle: limits.idle, limit }
-    return selectLiveCredentials(database.reader, 'sessions', selection).execute()
+    return credentials.selectLive(database.reader, selection).execute()
   }
 
   /** Revokes one session and runs `record` in the same transaction. False when the user has no such session. */
@@ -198,7 +193,7 @@ export class Sessions {
     const { database, clock } = this.#parts
     return database.transaction(async (tx) => {
       const selection = { userId, now: clock.now(), filter: { id } }
-      const ended = await revokeCredentials(tx, 'sessions', selection)
+      const ended = await credentials.revoke(tx, selection)
       if (ended.length === 0) return false
       await this.#afterEnd(tx, userId, ended)
       await record?.(tx)
@@ -209,7 +204,7 @@ export class Sessions {
   /** Revokes a user's sessions that match the filter. Returns their number. */
   async revokeAll(tx: Tx, userId: string, filter: CredentialFilter = {}): Promise<number> {
     const selection = { userId, now: this.#parts.clock.now(), filter }
-    const ended = await revokeCredentials(tx, 'sessions', selection)
+    const ended = await credentials.revoke(tx, selection)
     await this.#afterEnd(tx, userId, ended)
     return ended.length
   }
@@ -238,7 +233,7 @@ export class Sessions {
 
   async sweep(now: number): Promise<void> {
     const { database, limits } = this.#parts
-    await database.transaction((tx) => deleteEndedCredentials(tx, 'sessions', { now, idle: limits.idle }), {
+    await database.transaction((tx) => credentials.deleteEnded(tx, { now, idle: limits.idle }), {
       priority: 'work',
     })
   }

@@ -18,9 +18,6 @@ export interface CredentialFilter {
   clientId?: string | undefined
 }
 
-/** The columns that are used here are the same in both tables, except `client_id`. */
-const typed = (table: CredentialTable) => table as 'token_families'
-
 const listedColumns = [
   'id',
   'user_id',
@@ -35,61 +32,88 @@ const listedColumns = [
 /** A session or token family in a list. */
 export type ListedCredential = Pick<TokenFamiliesTable, (typeof listedColumns)[number]>
 
-/**
- * A user's live credentials, newest first, as a query.
- * @param idle milliseconds without use after which one expires.
- */
-export function selectLiveCredentials(
-  db: Queryable,
-  table: CredentialTable,
-  { userId, now, idle, limit }: { userId: string; now: number; idle: number; limit: number },
-) {
-  return db
-    .selectFrom(typed(table))
-    .select(listedColumns)
-    .where('user_id', '=', userId)
-    .where('revoked_at', 'is', null)
-    .where('expires_at', '>', now)
-    .where('last_seen_at', '>', now - idle)
-    .orderBy('id', 'desc')
-    .limit(limit)
-}
-
-/** Revokes those of a user's credentials that are not revoked yet. Returns their ids. */
-export async function revokeCredentials(
-  tx: Tx,
-  table: CredentialTable,
-  { userId, now, filter }: { userId: string; now: number; filter: CredentialFilter },
-): Promise<string[]> {
-  const { id, exceptId, provider, clientId } = filter
-  let rows = tx
-    .updateTable(typed(table))
-    .set({ revoked_at: now })
-    .where('user_id', '=', userId)
-    .where('revoked_at', 'is', null)
-  if (id !== undefined) rows = rows.where('id', '=', id)
-  if (exceptId !== undefined) rows = rows.where('id', '<>', exceptId)
-  if (provider !== undefined) rows = rows.where('provider', '=', provider)
-  if (clientId !== undefined) rows = rows.where('client_id', '=', clientId)
-  return (await rows.returning('id').execute()).map((row) => row.id)
-}
-
 interface BeyondLimit {
   userId: string
   now: number
   limit: number
 }
 
-const beyondLimit = { sessions: beyondLimitOf('sessions'), token_families: beyondLimitOf('token_families') }
+/** The rows of one of these tables, whose columns that are used here are the same, except `client_id`. */
+export class CredentialStore {
+  readonly #table: 'token_families'
+  readonly #beyondLimit: ReturnType<typeof beyondLimitOf>
 
-function beyondLimitOf(table: CredentialTable) {
+  constructor(table: CredentialTable) {
+    this.#table = table as 'token_families'
+    this.#beyondLimit = beyondLimitOf(this.#table)
+  }
+
+  /**
+   * A user's live credentials, newest first, as a query.
+   * @param idle milliseconds without use after which one expires.
+   */
+  selectLive(
+    db: Queryable,
+    { userId, now, idle, limit }: { userId: string; now: number; idle: number; limit: number },
+  ) {
+    return db
+      .selectFrom(this.#table)
+      .select(listedColumns)
+      .where('user_id', '=', userId)
+      .where('revoked_at', 'is', null)
+      .where('expires_at', '>', now)
+      .where('last_seen_at', '>', now - idle)
+      .orderBy('id', 'desc')
+      .limit(limit)
+  }
+
+  /** Revokes those of a user's credentials that are not revoked yet. Returns their ids. */
+  async revoke(
+    tx: Tx,
+    { userId, now, filter }: { userId: string; now: number; filter: CredentialFilter },
+  ): Promise<string[]> {
+    const { id, exceptId, provider, clientId } = filter
+    let rows = tx
+      .updateTable(this.#table)
+      .set({ revoked_at: now })
+      .where('user_id', '=', userId)
+      .where('revoked_at', 'is', null)
+    if (id !== undefined) rows = rows.where('id', '=', id)
+    if (exceptId !== undefined) rows = rows.where('id', '<>', exceptId)
+    if (provider !== undefined) rows = rows.where('provider', '=', provider)
+    if (clientId !== undefined) rows = rows.where('client_id', '=', clientId)
+    return (await rows.returning('id').execute()).map((row) => row.id)
+  }
+
+  /** Revokes a user's least recently used credentials, so that `limit` of them remain. Returns their ids. */
+  async revokeBeyondLimit(tx: Tx, selection: BeyondLimit): Promise<string[]> {
+    const { rows } = await tx.executeQuery(this.#beyondLimit(tx, selection))
+    return rows.map(({ id }) => id)
+  }
+
+  /** Deletes credentials that are revoked or expired. @param idle milliseconds without use after which one expires. */
+  async deleteEnded(tx: Tx, { now, idle }: { now: number; idle: number }): Promise<void> {
+    await tx
+      .deleteFrom(this.#table)
+      .where((eb) =>
+        eb.or([
+          eb('expires_at', '<=', now),
+          eb('last_seen_at', '<=', now - idle),
+          eb('revoked_at', 'is not', null),
+        ]),
+      )
+      .execute()
+  }
+}
+
+function beyondLimitOf(table: 'token_families') {
   return buildOnce((db, { userId, now, limit }: BeyondLimit) =>
     db
-      .updateTable(typed(table))
+      .updateTable(table)
       .set({ revoked_at: now })
       .where('id', 'in', (eb) =>
         eb
-          .selectFrom(typed(table))
+          .selectFrom(table)
           .select('id')
           .where('user_id', '=', userId)
           .where('revoked_at', 'is', null)
@@ -101,32 +125,4 @@ function beyondLimitOf(table: CredentialTable) {
       )
       .returning('id'),
   )
-}
-
-/** Revokes a user's least recently used credentials, so that `limit` of them remain. Returns their ids. */
-export async function revokeBeyondLimit(
-  tx: Tx,
-  table: CredentialTable,
-  selection: BeyondLimit,
-): Promise<string[]> {
-  const { rows } = await tx.executeQuery(beyondLimit[table](tx, selection))
-  return rows.map(({ id }) => id)
-}
-
-/** Deletes credentials that are revoked or expired. @param idle milliseconds without use after which one expires. */
-export async function deleteEndedCredentials(
-  tx: Tx,
-  table: CredentialTable,
-  { now, idle }: { now: number; idle: number },
-): Promise<void> {
-  await tx
-    .deleteFrom(typed(table))
-    .where((eb) =>
-      eb.or([
-        eb('expires_at', '<=', now),
-        eb('last_seen_at', '<=', now - idle),
-        eb('revoked_at', 'is not', null),
-      ]),
-    )
-    .execute()
 }

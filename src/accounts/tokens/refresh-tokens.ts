@@ -9,17 +9,12 @@ import type { Authentication } from '../sessions/authentication.ts'
 import { recordLogouts } from '../sessions/apps-of-sessions.ts'
 import type { LastSeenWriter } from '../sessions/last-seen-writer.ts'
 import { familyOf, findToken, reuseGrace, useToken } from './refresh-token-store.ts'
-import {
-  deleteEndedCredentials,
-  revokeBeyondLimit,
-  revokeCredentials,
-  selectLiveCredentials,
-  type CredentialFilter,
-  type ListedCredential,
-} from './credential-store.ts'
+import { CredentialStore, type CredentialFilter, type ListedCredential } from './credential-store.ts'
 import { roleExpression, type AdminRule } from '../users/roles.ts'
 import type { NewSession, SessionLimits } from '../sessions/sessions.ts'
 import { storableUserAgent } from '../sessions/user-agent.ts'
+
+const credentials = new CredentialStore('token_families')
 
 /** The sign-in of a user in one app, with all refresh tokens that came from it. Access tokens name it as `sid`. */
 export interface Family {
@@ -131,7 +126,7 @@ export class RefreshTokens {
     // Together: on PostgreSQL they are sent at once.
     const [, { length: count }, token] = await Promise.all([
       tx.executeQuery(row),
-      revokeBeyondLimit(tx, 'token_families', selection),
+      credentials.revokeBeyondLimit(tx, selection),
       this.#issue(tx, family.familyId, expiresAt),
     ])
     if (count > 0)
@@ -173,7 +168,7 @@ export class RefreshTokens {
         .where('expires_at', '>', now)
         .returningAll()
         .executeTakeFirst()
-      if (!row) return { invalidGrant: true, userId: await userOf(tx, familyId) }
+      if (!row) return { invalidGrant: true, userId: await this.ownerOf(tx, familyId) }
       const { user_id: userId } = row
       if (!(await this.findLive(tx, familyId, userId))) return { invalidGrant: true, userId }
       const use = await useToken(tx, hash, now, origin)
@@ -248,7 +243,7 @@ export class RefreshTokens {
 
   async #revokeFamilies(tx: Tx, userId: string, filter: CredentialFilter): Promise<number> {
     const now = this.#parts.clock.now()
-    const ids = await revokeCredentials(tx, 'token_families', { userId, now, filter })
+    const ids = await credentials.revoke(tx, { userId, now, filter })
     await recordLogouts(tx, ids, now)
     return ids.length
   }
@@ -261,10 +256,7 @@ export class RefreshTokens {
   ): Promise<ListedFamily[]> {
     const { database, clock, limits } = this.#parts
     const selection = { userId, now: clock.now(), idle: limits.idle, limit }
-    const families = selectLiveCredentials(database.reader, 'token_families', selection).select([
-      'client_id',
-      'scope',
-    ])
+    const families = credentials.selectLive(database.reader, selection).select(['client_id', 'scope'])
     return (clientId === undefined ? families : families.where('client_id', '=', clientId)).execute()
   }
 
@@ -287,15 +279,16 @@ export class RefreshTokens {
       .executeTakeFirst()
   }
 
+  /** The user of a family, which may have ended. */
+  async ownerOf(db: Queryable, familyId: string): Promise<string | undefined> {
+    const family = db.selectFrom('token_families').select('user_id').where('id', '=', familyId)
+    return (await family.executeTakeFirst())?.user_id
+  }
+
   /** Whether a family came from this browser session. It may have ended since. */
   async isOfSession(db: Queryable, familyId: string, sessionId: string): Promise<boolean> {
-    const row = await db
-      .selectFrom('token_families')
-      .select('id')
-      .where('id', '=', familyId)
-      .where('session_id', '=', sessionId)
-      .executeTakeFirst()
-    return row !== undefined
+    const family = db.selectFrom('token_families').select('session_id').where('id', '=', familyId)
+    return (await family.executeTakeFirst())?.session_id === sessionId
   }
 
   async sweep(now: number): Promise<void> {
@@ -307,7 +300,7 @@ export class RefreshTokens {
           .deleteFrom('refresh_tokens')
           .where('expires_at', '<=', now - 2 * reuseGrace)
           .execute()
-        await deleteEndedCredentials(tx, 'token_families', { now, idle: limits.idle })
+        await credentials.deleteEnded(tx, { now, idle: limits.idle })
       },
       { priority: 'work' },
     )
@@ -352,13 +345,4 @@ async function deleteApprovedDevices(
 function familyFrom(row: TokenFamiliesTable): Family {
   const { id: familyId, user_id: userId, client_id: clientId, acr, amr, scope, resource } = row
   return { familyId, userId, clientId, authenticatedAt: row.authenticated_at, acr, amr, scope, resource }
-}
-
-async function userOf(tx: Tx, familyId: string): Promise<string | undefined> {
-  const row = await tx
-    .selectFrom('token_families')
-    .select('user_id')
-    .where('id', '=', familyId)
-    .executeTakeFirst()
-  return row?.user_id
 }

@@ -51,12 +51,7 @@ export function brandRoutes(app: App, { brands }: { brands: OwnerBrands }): void
     '/owners/:owner/brand',
     {
       config: { access: { scope: 'subscribers:read' } },
-      schema: {
-        tags,
-        summary: "The brand of one owner's portal",
-        params,
-        response: { 200: BrandView },
-      },
+      schema: { tags, summary: "The brand of one owner's portal", params, response: { 200: BrandView } },
     },
     async ({ params: { owner } }, reply) => reply.send(await brands.get(owner)),
   )

@@ -26,6 +26,7 @@ export interface JobRouteParts {
 }
 
 const tags = ['deliveries']
+const ofOne = { tags, params: IdParams, response: { 200: JobView } }
 
 const ListView = listSchema(JobView)
 
@@ -113,12 +114,7 @@ function statusRoute(app: App, { jobs }: JobRouteParts, area: Area): void {
     `${area.prefix}/jobs/:id`,
     {
       config: { access: accessFor(area, 'read') },
-      schema: {
-        tags,
-        summary: 'The progress of a bulk replay, or of the reprocessing of many events',
-        params: IdParams,
-        response: { 200: JobView },
-      },
+      schema: { ...ofOne, summary: 'The progress of a bulk replay, or of the reprocessing of many events' },
     },
     async (request) => viewJob(await find(jobs, area, request, 'read')),
   )
@@ -129,12 +125,7 @@ function cancelRoute(app: App, { jobs }: JobRouteParts, area: Area): void {
     `${area.prefix}/jobs/:id`,
     {
       config: { access: accessFor(area, 'write') },
-      schema: {
-        tags,
-        summary: 'Cancel a job; its completed steps are not undone',
-        params: IdParams,
-        response: { 200: JobView },
-      },
+      schema: { ...ofOne, summary: 'Cancel a job; its completed steps are not undone' },
     },
     async (request) => {
       const { id } = await find(jobs, area, request, 'write')

@@ -90,15 +90,10 @@ export class SubscriberSecrets {
 
   /** Creates keys for those schemes that have none. */
   async ensure(tx: Tx, subscriberId: string, schemes: readonly Scheme[], now: number): Promise<ShownKeys> {
-    const rows = await tx
-      .selectFrom('subscriber_secrets')
-      .select('scheme')
-      .where('subscriber_id', '=', subscriberId)
-      .where('expires_at', 'is', null)
-      .execute()
+    const rows = await this.#rows(tx, subscriberId, schemes)
     const shown: ShownKeys = {}
     for (const scheme of schemes) {
-      if (!rows.some((row) => row.scheme === scheme))
+      if (!rows.some((row) => row.scheme === scheme && row.expires_at === null))
         Object.assign(shown, await this.#add(tx, subscriberId, { scheme, now }))
     }
     return shown

@@ -9,6 +9,7 @@ import { closedObject, DateTime, nullable } from '../schemas/schemas.ts'
 import type { ReadinessParts } from './readiness.ts'
 import { oldestDue } from './readiness.ts'
 import { SpoolReport, spoolReport } from './spool-report.ts'
+import { report } from './report.ts'
 
 export interface QueueParts extends ReadinessParts {
   configuration: Configuration
@@ -61,14 +62,11 @@ const Queues = closedObject({
 export function queuesRoute(app: App, parts: QueueParts): void {
   app.get(
     '/queues',
-    {
-      config: { access: { scope: 'operate' } },
-      schema: {
-        tags: ['operations'],
-        summary: 'Received events and deliveries that wait, the spool, retention and the size of the tables',
-        response: { 200: Queues },
-      },
-    },
+    report(
+      'operate',
+      'Received events and deliveries that wait, the spool, retention and the size of the tables',
+      Queues,
+    ),
     async () => readQueues(parts),
   )
 }

@@ -162,6 +162,7 @@ function problemRoute(app: App): void {
     title: Type.String(),
     advice: Type.String(),
   })
+  const params = Type.Object({ code: Type.String() })
   app.get(
     '/problems/:code',
     {
@@ -169,7 +170,7 @@ function problemRoute(app: App): void {
       schema: {
         tags,
         summary: 'What a problem means and what to do',
-        params: Type.Object({ code: Type.String() }),
+        params,
         response: { 200: Description },
       },
     },

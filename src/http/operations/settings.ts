@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { shownSettings, type SettingsSource } from '../../config/shown-settings.ts'
 import type { App } from '../app.ts'
 import { closedObject, nullable } from '../schemas/schemas.ts'
+import { report } from './report.ts'
 
 const Settings = closedObject({
   data: Type.Array(
@@ -22,14 +23,7 @@ const Settings = closedObject({
 export function settingsRoute(app: App, source: SettingsSource): void {
   app.get(
     '/settings',
-    {
-      config: { access: { scope: 'admin' } },
-      schema: {
-        tags: ['operations'],
-        summary: 'The settings in force with their origin, without secrets',
-        response: { 200: Settings },
-      },
-    },
+    report('admin', 'The settings in force with their origin, without secrets', Settings),
     async () => ({
       data: shownSettings(source).settings.map(({ name, description, value, secret, origin }) => ({
         name,

@@ -6,6 +6,7 @@ import { pendingMigrations } from '../../storage/migrate.ts'
 import type { App } from '../app.ts'
 import { version } from '../schemas/openapi.ts'
 import { closedObject, DateTime, nullable } from '../schemas/schemas.ts'
+import { report } from './report.ts'
 
 const Version = closedObject({
   version: Type.String(),
@@ -28,14 +29,11 @@ const listening = 'postern-listen'
 export function versionRoute(app: App, database: Database, startedAt: number): void {
   app.get(
     '/version',
-    {
-      config: { access: { scope: 'operate' } },
-      schema: {
-        tags: ['operations'],
-        summary: 'The versions of the service, of Node.js and of the database, and the state of the schema',
-        response: { 200: Version },
-      },
-    },
+    report(
+      'operate',
+      'The versions of the service, of Node.js and of the database, and the state of the schema',
+      Version,
+    ),
     async () => {
       const { count, last } = await database.reader
         .selectFrom('migrations')

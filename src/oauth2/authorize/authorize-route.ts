@@ -46,11 +46,7 @@ export async function authorizeRoutes(app: App, parts: AuthorizeRouteParts): Pro
   await app.register(async (routes: App) => {
     acceptRawForms(routes)
     const options = {
-      config: {
-        access: 'public',
-        rateLimit: { max: 300 },
-        sends: { sometimes: ['Set-Cookie'] },
-      },
+      config: { access: 'public', rateLimit: { max: 300 }, sends: { sometimes: ['Set-Cookie'] } },
       schema: {
         tags: ['sign-in'],
         summary: 'The authorization endpoint for apps (RFC 6749, OpenID Connect)',

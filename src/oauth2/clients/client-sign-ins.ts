@@ -74,14 +74,8 @@ export class ClientSignIns {
   /** Revokes one sign-in with its tokens. False when the app has no such sign-in. */
   async revoke(clientId: string, id: string, origin: AuditOrigin): Promise<boolean> {
     const { database, refreshTokens, record } = this.#parts
-    const row = await database.reader
-      .selectFrom('token_families')
-      .select('user_id')
-      .where('id', '=', id)
-      .where('client_id', '=', clientId)
-      .executeTakeFirst()
-    if (!row) return false
-    const { user_id: userId } = row
+    const userId = await refreshTokens.ownerOf(database.reader, id)
+    if (userId === undefined) return false
     const detail = { signIn: id }
     const target = clientTarget(clientId)
     return refreshTokens.revoke(

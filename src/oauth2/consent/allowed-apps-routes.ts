@@ -32,11 +32,7 @@ export function allowedAppsRoutes(routes: App, apps: AllowedApps, isUser: IsUser
     '/auth/apps',
     {
       config: { access: 'user' },
-      schema: {
-        tags,
-        summary: 'The apps that I allowed or am signed in to',
-        response: { 200: AppList },
-      },
+      schema: { tags, summary: 'The apps that I allowed or am signed in to', response: { 200: AppList } },
     },
     async ({ principal }) => {
       return { data: (await apps.list(userOf({ principal }))).map(view) }

@@ -37,6 +37,12 @@ const Answer = Type.Object({
   amr: Type.Optional(Type.Array(Type.String())),
 })
 
+const call = clientCall(
+  'Whether a token is valid, and its claims (RFC 7662; JSON or form)',
+  TokenCallBody,
+  Answer,
+)
+
 /** POST /oauth2/introspect: a confidential client asks whether a token is valid (RFC 7662). */
 export async function introspectionRoute(app: App, parts: IntrospectionParts): Promise<void> {
   const { authentication, status, noteRefusal, baseUrl } = parts
@@ -44,14 +50,7 @@ export async function introspectionRoute(app: App, parts: IntrospectionParts): P
     acceptJsonWithoutDuplicates(routes)
     routes.post(
       '/oauth2/introspect',
-      {
-        config: { access: 'public', rateLimit: { max: 30_000 } },
-        ...clientCall(
-          'Whether a token is valid, and its claims (RFC 7662; JSON or form)',
-          TokenCallBody,
-          Answer,
-        ),
-      },
+      { config: { access: 'public', rateLimit: { max: 30_000 } }, ...call },
       async (request, reply) => {
         const { body } = request
         const client = await authentication.authenticate(request, reply, body)

@@ -24,43 +24,38 @@ export interface RevocationParts {
 const path = '/oauth2/revoke'
 const Ended = Type.Object({}, { description: 'It has ended, or there was no such token of this app' })
 
+const call = clientCall(
+  'End the sign-in of a token of the calling app (RFC 7009; JSON or form)',
+  TokenCallBody,
+  Ended,
+)
+
 /** POST /oauth2/revoke: a client ends one of its sign-ins, by any token of it (RFC 7009). */
 export async function revocationRoute(app: App, parts: RevocationParts): Promise<void> {
   const { clients, authentication, status, refreshTokens, audit, noteRefusal } = parts
   await withForms(app, (routes) => {
     acceptJsonWithoutDuplicates(routes)
     allowClientOrigins(routes, path, clients)
-    routes.post(
-      path,
-      {
-        config: browserCall,
-        ...clientCall(
-          'End the sign-in of a token of the calling app (RFC 7009; JSON or form)',
-          TokenCallBody,
-          Ended,
-        ),
-      },
-      async (request, reply) => {
-        const { body } = request
-        const client = await authentication.authenticate(request, reply, body)
-        if (!body.token) throw new OAuthError('invalid_request', 'token is missing')
-        const known = await status.find(body.token)
-        if (!known) return {}
-        const target = `app:${client.id}`
-        const { clientId, userId, familyId } = ownerOf(known)
-        if (clientId !== client.id) {
-          // RFC 7009, section 2.2: an invalid token gets no error, because the client could do nothing about it.
-          await noteRefusal(request, { action: 'tokens.refused', code: 'other-client', target, userId })
-          return {}
-        }
-        if (userId === undefined || familyId === undefined)
-          throw new OAuthError('unsupported_token_type', 'a token without a user lives until it expires')
-        const entry = { action: 'tokens.revoked', userId, target, detail: { reason: 'client' } } as const
-        const origin = { ...auditOrigin(request), actor: target }
-        await refreshTokens.revoke(userId, familyId, (tx) => audit.record(tx, { ...origin, ...entry }))
+    routes.post(path, { config: browserCall, ...call }, async (request, reply) => {
+      const { body } = request
+      const client = await authentication.authenticate(request, reply, body)
+      if (!body.token) throw new OAuthError('invalid_request', 'token is missing')
+      const known = await status.find(body.token)
+      if (!known) return {}
+      const target = `app:${client.id}`
+      const { clientId, userId, familyId } = ownerOf(known)
+      if (clientId !== client.id) {
+        // RFC 7009, section 2.2: an invalid token gets no error, because the client could do nothing about it.
+        await noteRefusal(request, { action: 'tokens.refused', code: 'other-client', target, userId })
         return {}
-      },
-    )
+      }
+      if (userId === undefined || familyId === undefined)
+        throw new OAuthError('unsupported_token_type', 'a token without a user lives until it expires')
+      const entry = { action: 'tokens.revoked', userId, target, detail: { reason: 'client' } } as const
+      const origin = { ...auditOrigin(request), actor: target }
+      await refreshTokens.revoke(userId, familyId, (tx) => audit.record(tx, { ...origin, ...entry }))
+      return {}
+    })
   })
 }
 

@@ -71,9 +71,7 @@ export class Activity {
 
   constructor(parts: ActivityParts) {
     this.#parts = parts
-    this.#writes = new DelayedWrites({
-      clock: parts.clock,
-      delay: interval,
+    this.#writes = new DelayedWrites(parts.clock, interval, {
       write: () => this.#write(),
       pending: () => this.#isPending(),
     })

@@ -18,13 +18,7 @@ export function stateRoutes(app: App, parts: FailureRouteParts): void {
       `/failures/:id/${name}`,
       {
         config: { access: { scope: 'webhooks:write' }, optionalBody: true },
-        schema: {
-          tags,
-          summary,
-          params: IdParams,
-          body: EmptyBody,
-          response: { 200: Group },
-        },
+        schema: { tags, summary, params: IdParams, body: EmptyBody, response: { 200: Group } },
       },
       async (request) =>
         setState(parts, request.params.id, { state, until: null, action }, auditOrigin(request)),

@@ -62,9 +62,7 @@ export class RejectedLog {
 
   constructor(parts: RejectedLogParts) {
     this.#parts = parts
-    this.#writes = new DelayedWrites({
-      clock: parts.clock,
-      delay: interval,
+    this.#writes = new DelayedWrites(parts.clock, interval, {
       write: () => this.#write(),
       pending: () => this.#refused.size > 0,
     })

@@ -110,12 +110,7 @@ function detailRoute(app: App, { database }: RejectedRouteParts): void {
     '/rejected-webhooks/:id',
     {
       config,
-      schema: {
-        tags,
-        summary: 'One refused webhook',
-        params: IdParams,
-        response: { 200: Item },
-      },
+      schema: { tags, summary: 'One refused webhook', params: IdParams, response: { 200: Item } },
     },
     async ({ params }) => {
       const row = await database.readerAside

@@ -2,6 +2,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { ConcurrencyGroups } from './concurrency-groups.ts'
 import type { Bound, Plan } from '../handlers/plan.ts'
 import type { SlotRequest, SlotsShared, SlotStore } from '../queue/slot-store.ts'
+import { SlotShare } from './slot-share.ts'
 
 export interface HandlerSlotsParts {
   store: SlotStore
@@ -16,29 +17,8 @@ export interface HandlerSlotsParts {
   onError: (error: unknown) => void
 }
 
-interface Slots {
-  readonly limit: number
-  /** The longest that events of this handler may take, in milliseconds. */
-  timeout: number
-  share: number
-  /** Until when the share may be used. */
-  validUntil: number
-  /** When there was last work for more. */
-  requestedAt: number
-  nextRequestAt: number
-}
-
 /** Milliseconds between two renewals of what is held. */
 const renewEvery = 1_000
-/** Milliseconds for which a share is valid without a renewal. */
-const validFor = 5_000
-/** Milliseconds that slots are held beyond that and the handler's time limit, because clocks differ. */
-const margin = 5_000
-/** Milliseconds between two requests for slots of a handler, and after a request that failed. */
-const requestInterval = 200
-const retryDelay = 1_000
-/** Milliseconds for which a need for more slots is remembered: a process without a slot looks for work every second. */
-const needLasts = 2_500
 
 /**
  * A process's share of a handler's declared concurrency, which holds for all processes together. It requests slots when there is work
@@ -50,7 +30,7 @@ const needLasts = 2_500
  */
 export class HandlerSlots {
   readonly #parts: HandlerSlotsParts
-  readonly #handlers = new Map<string, Slots>()
+  readonly #handlers = new Map<string, SlotShare>()
   /** Bounds of the next request, which waits for the answer to the last one. */
   readonly #due = new Set<string>()
   #requesting: Promise<void> | undefined
@@ -65,8 +45,7 @@ export class HandlerSlots {
 
   /** How many events of a bound this process may run now. */
   allowed({ key }: Pick<Bound, 'key'>): number {
-    const slots = this.#handlers.get(key)
-    return slots && this.#parts.clock.now() <= slots.validUntil ? slots.share : 0
+    return this.#handlers.get(key)?.allowed(this.#parts.clock.now()) ?? 0
   }
 
   /** Requests slots for due events where none is free. `onMore` is called when there are some. */
@@ -75,11 +54,11 @@ export class HandlerSlots {
     const now = this.#parts.clock.now()
     for (const bound of bounds) {
       const slots = this.#slotsOf(bound)
-      slots.timeout = Math.max(slots.timeout, timeout)
+      slots.allowTimeout(timeout)
       const allowed = this.allowed(bound)
       if (allowed >= bound.limit || allowed > this.#parts.groups.running(bound.key)) continue
-      slots.requestedAt = now
-      if (now >= slots.nextRequestAt) this.#due.add(bound.key)
+      slots.need(now)
+      if (slots.mayRequest(now)) this.#due.add(bound.key)
     }
     this.#requestDue()
     this.#renewLater()
@@ -98,19 +77,13 @@ export class HandlerSlots {
     this.#cancelTimer?.()
     this.#due.clear()
     await this.#requesting
-    for (const slots of this.#handlers.values()) {
-      slots.share = 0
-      slots.requestedAt = -Infinity
-    }
+    for (const slots of this.#handlers.values()) slots.end()
     if (this.#handlers.size > 0) await this.#request([...this.#handlers.keys()])
   }
 
-  #slotsOf({ key, limit }: Bound): Slots {
+  #slotsOf({ key, limit }: Bound): SlotShare {
     let slots = this.#handlers.get(key)
-    if (!slots) {
-      const none = { share: 0, validUntil: -Infinity, requestedAt: -Infinity, nextRequestAt: -Infinity }
-      this.#handlers.set(key, (slots = { limit, timeout: 0, ...none }))
-    }
+    if (!slots) this.#handlers.set(key, (slots = new SlotShare(limit)))
     return slots
   }
 
@@ -123,19 +96,16 @@ export class HandlerSlots {
     while (this.#requesting) await this.#requesting
     this.#cancelTimer = undefined
     if (this.#stopped) return
-    const { groups } = this.#parts
+    const { groups, clock } = this.#parts
+    const now = clock.now()
     for (const [key, slots] of this.#handlers) {
       const peak = groups.drainPeak(key)
       // Gives back slots that were not used, unless there was work for more than could start.
-      if (!this.#needsMore(slots) && !groups.waits(key)) slots.share = Math.min(slots.share, peak)
+      if (!slots.needsMore(now) && !groups.waits(key)) slots.reduceTo(peak)
       this.#due.add(key)
     }
     this.#requestDue()
     this.#renewLater()
-  }
-
-  #needsMore({ requestedAt }: Slots): boolean {
-    return this.#parts.clock.now() - requestedAt <= needLasts
   }
 
   #requestDue(): void {
@@ -155,9 +125,7 @@ export class HandlerSlots {
     const asked = keys.flatMap((key): SlotRequest[] => {
       const slots = this.#handlers.get(key)
       if (!slots) return []
-      const { limit, timeout } = slots
-      slots.nextRequestAt = now + requestInterval
-      return [{ key, limit, ...this.#needs(key, slots), until: now + validFor + timeout + margin }]
+      return [{ key, ...this.#needs(key, slots, now), ...slots.requested(now) }]
     })
     const generation = this.#generation
     try {
@@ -165,34 +133,31 @@ export class HandlerSlots {
       if (generation === this.#generation) this.#applyShares(shared, now)
     } catch (error) {
       onError(error)
-      for (const key of keys) {
-        const slots = this.#handlers.get(key)
-        if (slots) slots.nextRequestAt = now + retryDelay
-      }
+      for (const key of keys) this.#handlers.get(key)?.requestFailed(now)
     }
   }
 
-  #needs(key: string, slots: Slots): Pick<SlotRequest, 'keeps' | 'wants'> {
+  #needs(key: string, slots: SlotShare, now: number): Pick<SlotRequest, 'keeps' | 'wants'> {
     const { groups } = this.#parts
-    const keeps = Math.max(groups.running(key), this.allowed({ key }))
-    if (this.#needsMore(slots)) return { keeps, wants: slots.limit }
+    const keeps = Math.max(groups.running(key), slots.allowed(now))
+    if (slots.needsMore(now)) return { keeps, wants: slots.limit }
     return { keeps, wants: groups.waits(key) ? Math.max(1, keeps) : keeps }
   }
 
   #applyShares(shared: readonly SlotsShared[], askedAt: number): void {
-    const { groups, onMore, onNone, onFreed } = this.#parts
+    const { groups, clock, onMore, onNone, onFreed } = this.#parts
+    const now = clock.now()
     let more = false
     for (const { key, held, share } of shared) {
       const slots = this.#handlers.get(key)
       if (!slots) continue
-      const before = this.allowed({ key })
-      slots.share = this.#stopped ? 0 : Math.min(held, share)
-      slots.validUntil = askedAt + validFor
-      const allowed = this.allowed({ key })
+      const before = slots.allowed(now)
+      slots.grant(this.#stopped ? 0 : Math.min(held, share), askedAt)
+      const allowed = slots.allowed(now)
       more ||= allowed > before
       if (groups.waits(key)) {
         if (allowed === 0 && groups.running(key) === 0) onNone(key)
-      } else if (held === 0 && !this.#needsMore(slots)) this.#handlers.delete(key)
+      } else if (held === 0 && !slots.needsMore(now)) this.#handlers.delete(key)
     }
     if (shared.some(({ freed }) => freed)) onFreed()
     if (more) onMore()
