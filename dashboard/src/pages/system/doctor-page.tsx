@@ -72,11 +72,9 @@ export function DoctorPage() {
       title="Doctor"
       description="Checks settings, database, queues, lists and identity providers. It changes nothing."
       actions={
-        run && (
-          <Button kind="primary" busy={isRunning} onClick={() => void start()}>
-            Run again
-          </Button>
-        )
+        <Button kind="primary" busy={isRunning} onClick={() => void start()}>
+          {run ? 'Run again' : 'Run the checks'}
+        </Button>
       }
     >
       <SystemLinks />
@@ -103,15 +101,7 @@ export function DoctorPage() {
               </div>
             ))}
           </dl>
-          <Empty
-            title="Not run yet"
-            command="postern doctor"
-            action={
-              <Button kind="primary" onClick={() => void start()}>
-                Run the checks
-              </Button>
-            }
-          >
+          <Empty title="Not run yet" command="postern doctor">
             It takes a few seconds. The same checks run on the command line, also while the service is
             stopped.
           </Empty>
