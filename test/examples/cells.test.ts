@@ -64,22 +64,29 @@ describe('examples/cells', { skip: installed ? false : 'haproxy is not installed
         'postern-owner': owner,
       },
     })
+  /** The router takes a cell of a busy machine for down, until it answers within a second again. What it refuses reaches no cell. */
+  const reaching = (ask: () => Promise<Response>): Promise<Response> =>
+    eventually(async () => {
+      const answer = await ask()
+      return answer.status === 503 ? undefined : answer
+    }, 'the cell is up for the router')
   const idsIn = async (cell: TestService): Promise<string[]> => {
     const { data } = (await (await cell.admin('/events')).json()) as { data: { eventId: string }[] }
     return data.map(({ eventId }) => eventId)
   }
 
   test('a webhook is routed to the cell of its source', async () => {
-    assert.equal((await send('shop', 'evt_shop')).status, 200)
-    assert.equal((await send('billing', 'evt_billing')).status, 200)
+    assert.equal((await reaching(() => send('shop', 'evt_shop'))).status, 200)
+    assert.equal((await reaching(() => send('billing', 'evt_billing'))).status, 200)
     assert.deepEqual([await idsIn(cells[0]!), await idsIn(cells[1]!)], [['evt_shop'], ['evt_billing']])
   })
 
   test("a tenant's subscribers and events are in its cell, and are delivered from there", async () => {
     for (const owner of ['acme', 'globex']) {
-      assert.equal((await call(owner, '/subscribers', { url: receiver.url, owner })).status, 201)
+      const subscriber = { url: receiver.url, owner }
+      assert.equal((await reaching(() => call(owner, '/subscribers', subscriber))).status, 201)
       const event = { id: `to_${owner}`, type: 'invoice.created', audience: owner, data: { owner } }
-      assert.equal((await call(owner, '/events', event)).status, 202)
+      assert.equal((await reaching(() => call(owner, '/events', event))).status, 202)
     }
     const calls = await receiver.waitFor(2)
     const owners = calls.map(
@@ -100,8 +107,9 @@ describe('examples/cells', { skip: installed ? false : 'haproxy is not installed
   test('a cell that is down affects only its own sources and tenants', async () => {
     await cells[1]!.stop(5_000)
     await eventually(async () => (await send('billing', 'evt_down')).status === 503, 'the router knows')
-    assert.equal((await send('shop', 'evt_alone')).status, 200)
+    assert.equal((await reaching(() => send('shop', 'evt_alone'))).status, 200)
     assert.equal((await call('globex', '/events', { type: 'a', audience: 'globex', data: {} })).status, 503)
-    assert.equal((await call('acme', '/events', { type: 'a', audience: 'acme', data: {} })).status, 202)
+    const toAcme = () => call('acme', '/events', { type: 'a', audience: 'acme', data: {} })
+    assert.equal((await reaching(toAcme)).status, 202)
   })
 })
