@@ -26,6 +26,8 @@ export function postWebhook(
   })
 }
 
+/** Milliseconds between two looks: few at first, then more, because a look itself takes processor time from what is waited for. */
+const [firstPause, longestPause] = [5, 25]
 /** Milliseconds that one look counts for at most: a process that was stopped meanwhile has not waited. */
 const longestLook = 1_000
 
@@ -35,12 +37,12 @@ export async function eventually<T>(
   what = 'the condition',
   limit = 300_000,
 ): Promise<NonNullable<T>> {
-  for (let waited = 0; ;) {
+  for (let waited = 0, pause = firstPause; ; pause = Math.min(pause * 1.5, longestPause)) {
     const began = performance.now()
     const found = await look()
     if (found) return found
     if (waited > limit) throw new Error(`${what}: did not come true in ${limit} ms`)
-    await wait(5)
+    await wait(pause)
     waited += Math.min(performance.now() - began, longestLook)
   }
 }
