@@ -94,7 +94,7 @@ export function createAccounts(parts: AccountsParts): Accounts {
   const sweeper = createSweeper('accounts', clock, log, [
     (now) => sessions.sweep(now),
     (now) => refreshTokens.sweep(now),
-    (now) => signingKeys.rotateIfDue(now),
+    (now) => signingKeys.rotation.rotateIfDue(now),
     (now) => audit.sweep(now),
   ])
   return {

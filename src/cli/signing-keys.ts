@@ -18,7 +18,7 @@ export async function rotateSigningKey({ now = false }: { now?: boolean }): Prom
     const keyring = new Keyring(masterSecrets)
     const record = createRecordAudit(systemClock)
     const keys = new SigningKeys({ database, keyring, clock: systemClock, rotation, record })
-    const { kid, activeAt } = await keys.rotate(now ? 'now' : 'planned', { actor: 'cli' })
+    const { kid, activeAt } = await keys.rotation.rotate(now ? 'now' : 'planned', { actor: 'cli' })
     print(
       { kid, activeAt: isoTime(activeAt) },
       now

@@ -223,5 +223,5 @@ async function withdrawKeys({ service }: AttackedProvider): Promise<void> {
     rotation: 90 * 86_400_000,
     record: createRecordAudit(systemClock),
   })
-  await keys.rotate('now', {})
+  await keys.rotation.rotate('now', {})
 }

@@ -1,79 +1,39 @@
 import { createHash, type KeyObject } from 'node:crypto'
 import type { CryptoKey, JSONWebKeySet, JWTPayload } from 'jose'
-import type { Clock } from '../../runtime/clock.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import { signJwt, type SigningAlgorithm } from '../../crypto/signed-jwt.ts'
-import type { Database, Tx } from '../../storage/database.ts'
-import type { SigningKeysTable } from '../../storage/tables.ts'
-import type { AuditOrigin, RecordAudit } from '../audit/audit.ts'
-import { importPublicKey, newKeyRow, openPrivateKey, type LoadedKey } from './signing-key-material.ts'
-import {
-  deleteRetiredKeys,
-  insertSuccessor,
-  isValid,
-  readCurrentSigningKeys,
-  readSigningKeys,
-  withSigningKeysLocked,
-} from './signing-key-store.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { defaultAlgorithm, SigningKeyCache } from './signing-key-cache.ts'
+import { openPrivateKey } from './signing-key-material.ts'
+import { SigningKeyRotation, type SigningKeyRotationParts } from './signing-key-rotation.ts'
 
-/** Signs access tokens, and the id_tokens of clients that ask for no other algorithm. */
-const defaultAlgorithm = 'ES256'
-
-/** Milliseconds from the publication of a key to its first signature: longer than verifiers may cache the JWKS. */
-const publicationLead = 3_600_000
-/** Milliseconds that a key stays valid after its successor signs: longer than the lifetime of an access token. */
-const overlap = 3_600_000
 /** Seconds that verifiers may cache the JWKS: the longest time for which they take a withdrawn key. */
 export const jwksMaxAge = 300
 /** Seconds after its expiry that an id_token is accepted as a hint: longer than any session. */
 const longestHint = 10 * 365 * 86_400
-/** Milliseconds that loaded keys are used. Withdrawals are announced at once; planned rotations are seen after this time. */
-const cacheTime = 5_000
-/** Milliseconds between two reads for unknown key ids: anybody can send made-up ids. */
-const unknownKeyInterval = 1_000
-/** The topic of the announcement that keys were withdrawn. */
-const topic = 'signing-keys'
-
-interface LoadedKeys {
-  keys: LoadedKey[]
-  loadedAt: number
-}
-
-export interface SigningKeysParts {
-  database: Database
-  keyring: Keyring
-  clock: Clock
-  /** Milliseconds that a key signs before its successor replaces it. */
-  rotation: number
-  record: RecordAudit
-}
 
 /**
- * The keys that sign tokens: a line of keys for each algorithm that an app asks for. They are created at their first use, stored with sealed private halves, shared by all
- * processes, and rotated on a schedule. jose is imported on use, so that a service without apps does not load it.
+ * The keys that sign tokens: a line of keys for each algorithm that an app asks for. They are created at their first use, stored with
+ * sealed private halves, shared by all processes, and rotated on a schedule. jose is imported on use, so that a service without apps
+ * does not load it.
  */
 export class SigningKeys {
-  readonly #parts: SigningKeysParts
-  #loaded: Promise<LoadedKeys> | undefined
+  readonly rotation: SigningKeyRotation
+  readonly #cache: SigningKeyCache
+  readonly #clock: Clock
+  readonly #keyring: Keyring
   readonly #signers = new Map<string, { kid: string; key: KeyObject }>()
-  /** Their keys are there before one of them signs. */
-  readonly #published = new Set<SigningAlgorithm>([defaultAlgorithm])
 
-  constructor(parts: SigningKeysParts) {
-    this.#parts = parts
-    parts.database.revocations.listen((announced) => {
-      if (announced === undefined || announced === topic) this.#loaded = undefined
-    })
+  constructor(parts: SigningKeyRotationParts) {
+    this.#clock = parts.clock
+    this.#keyring = parts.keyring
+    this.#cache = new SigningKeyCache(parts)
+    this.rotation = new SigningKeyRotation(parts, () => this.#cache.clear())
   }
 
-  /**
-   * Publishes keys of these algorithms with the next read. Otherwise the first token of one would come with its key, and a verifier that has
-   * just cached the keys would refuse it.
-   */
+  /** Publishes keys of these algorithms before one of them signs. */
   publish(algorithms: Iterable<SigningAlgorithm>): void {
-    const before = this.#published.size
-    for (const algorithm of algorithms) this.#published.add(algorithm)
-    if (this.#published.size > before) this.#loaded = undefined
+    this.#cache.publish(algorithms)
   }
 
   /**
@@ -107,7 +67,7 @@ export class SigningKeys {
     const { errors, jwtVerify } = await import('jose')
     const { issuer, typ, audience, algorithms = [defaultAlgorithm], evenExpired = false } = checks
     const keyOf = async ({ kid, alg }: { kid?: string; alg?: string }): Promise<CryptoKey> => {
-      const key = kid === undefined ? undefined : await this.#publicKey(kid, alg)
+      const key = kid === undefined ? undefined : await this.#cache.publicKey(kid, alg)
       if (!key) throw new errors.JWKSNoMatchingKey()
       return key
     }
@@ -119,7 +79,7 @@ export class SigningKeys {
         ...(audience && { audience }),
         requiredClaims: ['exp'],
         ...(evenExpired && { clockTolerance: longestHint }),
-        currentDate: new Date(this.#parts.clock.now()),
+        currentDate: new Date(this.#clock.now()),
       })
       return payload
     } catch (error) {
@@ -128,186 +88,19 @@ export class SigningKeys {
     }
   }
 
-  /** The newest key of an algorithm that is active. */
   async #signer(algorithm: SigningAlgorithm): Promise<{ kid: string; key: KeyObject }> {
-    const loaded = await this.#current()
-    const now = this.#parts.clock.now()
-    const valid = (await this.#withKeyOf(loaded, algorithm)).filter(({ row }) => isValid(row, now))
-    // The clock of the process that created the only key may be ahead.
-    const newest = valid.findLast(({ row }) => row.active_at <= now) ?? valid[0]
-    if (!newest) throw new Error(`there is no signing key for ${algorithm}`)
-    const { kid } = newest.row
+    const row = await this.#cache.newest(algorithm)
     const known = this.#signers.get(algorithm)
-    if (known?.kid === kid) return known
-    const signer = { kid, key: openPrivateKey(this.#parts.keyring, newest.row) }
+    if (known?.kid === row.kid) return known
+    const signer = { kid: row.kid, key: openPrivateKey(this.#keyring, row) }
     this.#signers.set(algorithm, signer)
     return signer
   }
 
-  /** The keys of an algorithm. The first one is created at its first use. */
-  async #withKeyOf(loaded: LoadedKeys, algorithm: SigningAlgorithm): Promise<LoadedKey[]> {
-    const now = this.#parts.clock.now()
-    const ofAlgorithm = ({ keys }: LoadedKeys): LoadedKey[] =>
-      keys.filter(({ row }) => row.algorithm === algorithm)
-    if (ofAlgorithm(loaded).some(({ row }) => isValid(row, now))) return ofAlgorithm(loaded)
-    await this.#createFirst(algorithm)
-    return ofAlgorithm(await this.#load())
-  }
-
-  /**
-   * The public key of an id; `undefined` when there is no valid key with this id.
-   * @param algorithm in the header of the token: jose throws a TypeError for a key of another algorithm
-   */
-  async #publicKey(kid: string, algorithm: string | undefined): Promise<CryptoKey | undefined> {
-    const now = this.#parts.clock.now()
-    const find = ({ keys }: LoadedKeys): CryptoKey | undefined =>
-      keys.find(({ row }) => row.kid === kid && row.algorithm === algorithm && isValid(row, now))?.publicKey
-    const loaded = await this.#current()
-    const found = find(loaded)
-    if (found || loaded.loadedAt > now - unknownKeyInterval) return found
-    return find(await this.#load())
-  }
-
   /** The public keys as a JWK Set (RFC 7517, section 5), and an entity tag of them. */
   async jwks(): Promise<JSONWebKeySet & { tag: string }> {
-    const { keys } = await this.#current()
-    const now = this.#parts.clock.now()
-    const published = keys.filter(({ row }) => isValid(row, now)).map(({ jwk }) => jwk)
+    const published = (await this.#cache.valid()).map(({ jwk }) => jwk)
     const tag = createHash('sha256').update(JSON.stringify(published)).digest('base64url').slice(0, 22)
     return { keys: published, tag }
   }
-
-  /**
-   * Creates a key. Returns its id and when it starts to sign. `planned`: it is published now and signs in an hour; tokens of
-   * older keys stay valid until they expire. `now`: it signs at once, and all tokens of older keys are refused.
-   */
-  async rotate(how: 'planned' | 'now', origin: AuditOrigin): Promise<{ kid: string; activeAt: number }> {
-    const { database, clock } = this.#parts
-    const inUse = algorithmsOf(await readSigningKeys(database.reader), clock.now())
-    const [first, ...others] = await Promise.all(
-      [...new Set<SigningAlgorithm>([defaultAlgorithm, ...inUse])].map((one) => this.#newKey(one)),
-    )
-    const rotated = await withSigningKeysLocked(database, async (tx) => {
-      const now = clock.now()
-      const rows = await readSigningKeys(tx)
-      const activeAt = how === 'now' || rows.length === 0 ? now : now + publicationLead
-      const retiresAt = how === 'now' ? now : activeAt + overlap
-      for (const row of [first!, ...others]) {
-        await insertSuccessor(tx, { ...row, active_at: activeAt }, retiresAt)
-        await this.#recordRotation(tx, row.kid, activeAt, origin)
-      }
-      if (how === 'now') {
-        const withdrawn = rows.filter((each) => isValid(each, now))
-        await this.#recordWithdrawals(tx, withdrawn, origin)
-      }
-      return { kid: first!.kid, activeAt }
-    })
-    this.#loaded = undefined
-    return rotated
-  }
-
-  /** Rotates when the newest key of an algorithm has signed for long enough. An algorithm without a key needed none yet. */
-  async rotateIfDue(now: number): Promise<void> {
-    const { database } = this.#parts
-    for (const algorithm of this.#dueAlgorithms(await readSigningKeys(database.reader), now)) {
-      const row = await this.#newKey(algorithm)
-      await withSigningKeysLocked(database, async (tx) => {
-        // Another process may have rotated in the meantime.
-        if (!this.#dueAlgorithms(await readSigningKeys(tx), now).includes(algorithm)) return
-        const activeAt = now + publicationLead
-        await insertSuccessor(tx, { ...row, active_at: activeAt }, activeAt + overlap)
-        await this.#recordRotation(tx, row.kid, activeAt, { actor: 'schedule' })
-      })
-      this.#loaded = undefined
-    }
-    await deleteRetiredKeys(database, now)
-  }
-
-  #dueAlgorithms(rows: readonly SigningKeysTable[], now: number): SigningAlgorithm[] {
-    return algorithmsOf(rows, now).filter((algorithm) => {
-      const newest = rows.findLast((row) => row.algorithm === algorithm)!
-      return newest.active_at + this.#parts.rotation - publicationLead <= now
-    })
-  }
-
-  /**
-   * Loaded keys are used only while this process is sure to hear of withdrawals. On SQLite it cannot hear of those by the
-   * command line, so the few rows are read each time, which takes about a tenth of the time of verifying a signature.
-   */
-  async #current(): Promise<LoadedKeys> {
-    const { database, clock } = this.#parts
-    // Read this property in any case: it starts listening.
-    if (!database.revocations.current) return this.#load()
-    const loaded = await (this.#loaded ?? this.#load())
-    return loaded.loadedAt > clock.now() - cacheTime ? loaded : this.#load()
-  }
-
-  #recordRotation(tx: Tx, kid: string, activeAt: number, origin: AuditOrigin): Promise<void> {
-    const detail = { signsFrom: new Date(activeAt).toISOString() }
-    return this.#parts.record(tx, { ...origin, action: 'signing_key.rotated', target: targetOf(kid), detail })
-  }
-
-  async #recordWithdrawals(tx: Tx, rows: readonly SigningKeysTable[], origin: AuditOrigin): Promise<void> {
-    const { record, database } = this.#parts
-    for (const { kid } of rows)
-      await record(tx, { ...origin, action: 'signing_key.withdrawn', target: targetOf(kid) })
-    await database.revocations.announce(tx, topic)
-  }
-
-  /** Concurrent calls share one read. A failed read is not cached. */
-  #load(): Promise<LoadedKeys> {
-    const loading = this.#read(this.#loaded)
-    this.#loaded = loading
-    loading.catch(() => {
-      if (this.#loaded === loading) this.#loaded = undefined
-    })
-    return loading
-  }
-
-  async #read(previous: Promise<LoadedKeys> | undefined): Promise<LoadedKeys> {
-    const { database, clock } = this.#parts
-    const loadedAt = clock.now()
-    let rows = await readCurrentSigningKeys(database)
-    const existing = algorithmsOf(rows, loadedAt)
-    const missing = [...this.#published].filter((algorithm) => !existing.includes(algorithm))
-    if (missing.length > 0) {
-      for (const algorithm of missing) await this.#createFirst(algorithm)
-      rows = await readCurrentSigningKeys(database)
-    }
-    // The callers of the previous read got its error.
-    const known = (await previous?.catch(() => undefined))?.keys ?? []
-    const keys: LoadedKey[] = []
-    for (const row of rows) {
-      // Of an imported key only the times can change.
-      const same = known.find(({ row: { kid } }) => kid === row.kid)
-      keys.push(same ? { ...same, row } : await importPublicKey(row))
-    }
-    return { keys, loadedAt }
-  }
-
-  /** Many processes may start at once on an empty database. Under the lock, one of them creates the key. */
-  async #createFirst(algorithm: SigningAlgorithm): Promise<void> {
-    const { database, clock } = this.#parts
-    const row = await this.#newKey(algorithm)
-    await withSigningKeysLocked(database, async (tx) => {
-      const now = clock.now()
-      const existing = await readSigningKeys(tx)
-      if (!existing.some((key) => key.algorithm === algorithm && isValid(key, now)))
-        await tx.insertInto('signing_keys').values(row).execute()
-    })
-  }
-
-  #newKey(algorithm: SigningAlgorithm): Promise<SigningKeysTable> {
-    return newKeyRow(this.#parts.keyring, algorithm, this.#parts.clock.now())
-  }
-}
-
-/** The algorithms of the valid keys. */
-function algorithmsOf(rows: readonly SigningKeysTable[], now: number): SigningAlgorithm[] {
-  const valid = rows.filter((row) => isValid(row, now))
-  return [...new Set(valid.map(({ algorithm }) => algorithm as SigningAlgorithm))]
-}
-
-function targetOf(kid: string): string {
-  return `signing-key:${kid}`
 }
