@@ -25,7 +25,7 @@ export async function checkSealedValues(database: Database, keyring: Keyring): P
   return {
     unknown:
       unknown &&
-      `POSTERN_SECRET does not open all sealed values of the database: ${unknown} were sealed with another secret. Append that secret after a comma; see "Rotating secrets" in docs/guides/operating/secrets.md`,
+      `POSTERN_SECRET does not open all sealed values of the database: ${unknown} were sealed with another secret. Append that secret after a comma; see "Rotating secrets" in the guide to operating`,
     older: older && `${older} need an older POSTERN_SECRET: run \`postern keys reseal\` before you remove it`,
   }
 }

@@ -109,7 +109,8 @@ async function startReceiver(language: Language, port: number, secret: string): 
   child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
   await until(
     async () => {
-      if (child.exitCode !== null || child.signalCode !== null) throw new Error(`${language.id} ended: ${said}`)
+      if (child.exitCode !== null || child.signalCode !== null)
+        throw new Error(`${language.id} ended: ${said}`)
       const response = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST' }).catch(() => undefined)
       return response !== undefined
     },
