@@ -5,9 +5,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { adminKey, startTestService, type TestService } from '#test/harness/service.ts'
+import { adminKey, startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { AuditReader } from '../../src/accounts/audit/audit-reader.ts'
 import { createRecordAudit, type AuditEntry } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -27,12 +28,8 @@ interface Line {
 
 onEachEngine('the export of the audit log', (engine) => {
   const folder = mkdtempSync(join(tmpdir(), 'postern-audit-'))
-  let service: TestService
-  before(async () => {
-    service = await startTestService(engine)
-  })
+  const service = started(() => startTestService(engine))
   after(async () => {
-    await service.close()
     rmSync(folder, { recursive: true })
   })
 

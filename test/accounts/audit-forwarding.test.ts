@@ -6,12 +6,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { createServer as createTlsServer } from 'node:tls'
 import { selfSigned } from '#test/harness/certificate.ts'
-import { onEachEngine, type TestDatabase } from '#test/harness/engines.ts'
+import { onEachEngine } from '#test/harness/engines.ts'
 import { startReceiver, type ReceivedCall } from '#test/harness/receiver.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import type { AuditRow } from '../../src/accounts/audit/audit-log.ts'
 import { frames, syslogDestination } from '../../src/accounts/audit-forwarding/syslog.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
@@ -48,12 +49,8 @@ const numbers = (entries: readonly Entry[]): number[] =>
 
 onEachEngine('forwarding of the audit log', (engine) => {
   const folder = mkdtempSync(join(tmpdir(), 'postern-audit-'))
-  let database: TestDatabase
-  before(async () => {
-    database = await engine.createDatabase()
-  })
+  const database = started(() => engine.createDatabase())
   after(async () => {
-    await database.drop()
     rmSync(folder, { recursive: true })
   })
 

@@ -1,11 +1,12 @@
 // Every route that changes something writes to the audit log, or stands below with the reason why it need not.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startReceiver, type Receiver } from '#test/harness/receiver.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startReceiver } from '#test/harness/receiver.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import type { AuditAction } from '../../src/accounts/audit/audit-actions.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
@@ -38,13 +39,10 @@ interface Owner {
 }
 
 onEachEngine('the audit log and all routes', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
-  let receiver: Receiver
-  before(async () => {
-    provider = await startOAuthProvider()
-    receiver = await startReceiver()
-    service = await startTestService(engine, {
+  const provider = started(startOAuthProvider)
+  const receiver = started(startReceiver)
+  const service = started(() =>
+    startTestService(engine, {
       env: {
         ...provider.env('ACME'),
         ...provider.env('OTHER'),
@@ -62,13 +60,8 @@ onEachEngine('the audit log and all routes', (engine) => {
           },
         },
       },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await receiver.close()
-    await provider.close()
-  })
+    }),
+  )
 
   const admin = (method: string, path: string, json?: unknown): Promise<Response> =>
     service.admin(path, { method, json })

@@ -1,26 +1,19 @@
 // The limit of credentials of a user costs the same, however many of them were revoked.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { sql, type CompiledQuery } from 'kysely'
 import { CredentialStore } from '../../src/accounts/tokens/credential-store.ts'
-import type { Database } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { transactionOver } from '../../src/storage/query-runner.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { started } from '../harness/started.ts'
 
 onEachEngine('credentials of a user', (engine) => {
-  let home: TestDatabase
-  let database: Database
-
+  const home = started(() => engine.createDatabase())
+  const database = started(() => openDatabase(home.url))
   before(async () => {
-    home = await engine.createDatabase()
-    database = await openDatabase(home.url)
     await migrate(database)
-  })
-  after(async () => {
-    await database.close()
-    await home.drop()
   })
 
   for (const table of ['sessions', 'token_families'] as const)

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { KyselyPlugin } from 'kysely'
 import type { ProviderIdentity } from '../../src/accounts/users/identities.ts'
 import { Users } from '../../src/accounts/users/users.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import type { Database } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { started } from '../harness/started.ts'
 
 /** Runs `meanwhile` once, when the statement with this number (from 1) was answered and the next one was not sent. */
 function afterStatement(number: number, meanwhile: () => Promise<unknown>): KyselyPlugin {
@@ -23,19 +23,13 @@ function afterStatement(number: number, meanwhile: () => Promise<unknown>): Kyse
 }
 
 onEachEngine('concurrent first sign-ins', (engine) => {
-  let home: TestDatabase
-  let database: Database
   let users: Users
 
+  const home = started(() => engine.createDatabase())
+  const database = started(() => openDatabase(home.url))
   before(async () => {
-    home = await engine.createDatabase()
-    database = await openDatabase(home.url)
     await migrate(database)
     users = new Users(systemClock, [], database.revocations)
-  })
-  after(async () => {
-    await database.close()
-    await home.drop()
   })
 
   const identity = (providerId: string): ProviderIdentity => ({

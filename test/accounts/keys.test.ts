@@ -1,10 +1,11 @@
 // /keys: what an administrator makes, sees and revokes by HTTP.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { signIn, whoAmI } from '../login/harness.ts'
 
@@ -21,19 +22,13 @@ interface Key {
 }
 
 onEachEngine('API keys by HTTP', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
   /** Milliseconds by which the service's clock is ahead. */
   let ahead = 0
   const clock: Clock = { ...systemClock, now: () => systemClock.now() + ahead }
-  before(async () => {
-    provider = await startOAuthProvider()
+  const provider = started(startOAuthProvider)
+  const service = started(async () => {
     const env = { ...provider.env('ACME'), ADMIN_IDENTITIES: 'acme:boss', RECENT_SIGN_IN: '600' }
-    service = await startTestService(engine, { env, parts: { clock } })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
+    return startTestService(engine, { env, parts: { clock } })
   })
 
   const signedIn = async (id: string): Promise<Browser> => {

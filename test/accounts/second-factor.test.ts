@@ -1,28 +1,26 @@
 // Admins who have to show a second factor (ADMIN_MFA).
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { forgedClient, startOpenIdForger, type OpenIdForger } from '#test/harness/openid-forger.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { forgedClient, startOpenIdForger } from '#test/harness/openid-forger.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { appCode, exchange, newPkce, signIn, whoAmI } from '../login/harness.ts'
 
 const stepUp = '/auth/acme?second_factor=true'
 
 onEachEngine('a second factor of admins', (engine) => {
-  let forger: OpenIdForger
-  let plain: OAuthProvider
-  let service: TestService
-  before(async () => {
-    forger = await startOpenIdForger()
-    plain = await startOAuthProvider()
+  const forger = started(startOpenIdForger)
+  const plain = started(startOAuthProvider)
+  const service = started(async () => {
     const console = {
       id: 'console',
       admin: true,
       redirectUris: ['https://console.example.com/callback'],
     }
-    service = await startTestService(engine, {
+    return startTestService(engine, {
       env: {
         ACME_CLIENT_ID: forgedClient.id,
         ACME_CLIENT_SECRET: forgedClient.secret,
@@ -37,11 +35,6 @@ onEachEngine('a second factor of admins', (engine) => {
   })
   beforeEach(() => {
     forger.claims = (claims) => claims
-  })
-  after(async () => {
-    await service.close()
-    await forger.close()
-    await plain.close()
   })
 
   const tells = (more: Record<string, unknown>): void => {

@@ -11,7 +11,7 @@ import { SigningKeys } from '../../src/accounts/tokens/signing-keys.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { appCode, exchange, newPkce, signIn, spa, whoAmI } from '../login/harness.ts'
+import { appTokens, signIn, spa, whoAmI } from '../login/harness.ts'
 
 // One SQLite file has one service; that the command line counts at once there is shown in test/cli/users.test.ts.
 const postgres = engines.find(({ name }) => name === 'postgres')
@@ -182,14 +182,7 @@ test(
       record: createRecordAudit(systemClock),
     })
     for (let round = 0; round < 5; round += 1) {
-      const pkce = newPkce()
-      const { body } = await exchange(first, {
-        grant_type: 'authorization_code',
-        client_id: 'spa',
-        code: await appCode(first, pkce),
-        code_verifier: pkce.verifier,
-        redirect_uri: spa.redirectUris[0]!,
-      })
+      const body = await appTokens(first)
       const headers = { authorization: `Bearer ${String(body['access_token'])}` }
       const status = async (service: TestService): Promise<number> =>
         (await service.fetch('/auth/session', { headers })).status

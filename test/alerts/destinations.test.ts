@@ -1,13 +1,14 @@
 // /alerts: what each vendor gets, what is shown of a destination, and what is refused.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { evaluateEvery } from '../../src/alerts/store.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver, type Receiver } from '../harness/receiver.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { eventually } from '../receiving/harness.ts'
-import { startSmtpServer, type SmtpServer } from './smtp-server.ts'
+import { startSmtpServer } from './smtp-server.ts'
 
 interface Sending {
   what: string
@@ -29,19 +30,11 @@ interface Destination {
 }
 
 onEachEngine('destinations of alerts', (engine) => {
-  let mail: SmtpServer
-  let receiver: Receiver
-  let service: TestService
-  before(async () => {
-    mail = await startSmtpServer()
-    receiver = await startReceiver()
+  const mail = started(startSmtpServer)
+  const receiver = started(startReceiver)
+  const service = started(async () => {
     const env = { SMTP_URL: mail.url, MAIL_FROM: 'Postern <gate@example.com>' }
-    service = await startTestService(engine, { env, parts: { roles: { http: true, workers: false } } })
-  })
-  after(async () => {
-    await service.close()
-    await receiver.close()
-    await mail.close()
+    return startTestService(engine, { env, parts: { roles: { http: true, workers: false } } })
   })
 
   const send = async <T>(method: string, path: string, status: number, json?: unknown): Promise<T> => {

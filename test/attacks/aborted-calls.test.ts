@@ -1,22 +1,21 @@
 // Clients that go away while their credential is read: what a call takes must be given back although nobody gets its answer.
 import { once } from 'node:events'
 import { connect, type AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import pg from 'pg'
 import { mostViewers } from '../../src/events/live/hub.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { eventually } from '../receiving/harness.ts'
 
 onEachEngine('calls whose clients have gone', (engine) => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       // In demo mode no credential would be read.
       env: { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' },
-    })
-  })
-  after(() => service.close())
+    }),
+  )
 
   const call = (url: string, method: 'GET' | 'POST' = 'GET', payload?: object) =>
     service.app.inject({

@@ -1,26 +1,21 @@
 // Groups 9 to 11 and 13: getting at somebody else's account by an address, by a link, or by an identity.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { accountsOf, assertRefused, whoAmI } from '../login/harness.ts'
 import { assertProblem, begin, beginLink, signInAs, withoutExchange } from './harness.ts'
-import { startHonestProvider, type HonestProvider, type Person } from './honest-provider.ts'
+import { startHonestProvider, type Person } from './honest-provider.ts'
 
 onEachEngine('accounts of others', (engine) => {
-  let provider: HonestProvider
-  let service: TestService
-  before(async () => {
-    provider = await startHonestProvider()
-    service = await startTestService(engine, {
+  const provider = started(startHonestProvider)
+  const service = started(() =>
+    startTestService(engine, {
       env: { ...provider.env('ACME'), ...provider.env('OTHER'), ADMIN_IDENTITIES: 'acme:boss' },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+    }),
+  )
 
   async function signedIn(person: Person | string, path = '/auth/acme'): Promise<Browser> {
     const browser = new Browser()

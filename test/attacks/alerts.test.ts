@@ -1,21 +1,21 @@
 // A tenant writes into alerts, through the description of a subscriber: links and lines that operators take for those of the service.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { conditionOf } from '../../src/alerts/condition.ts'
 import { mailOf, webhookFormats } from '../../src/alerts/formats.ts'
 import { subjectOf, type Message } from '../../src/alerts/message.ts'
 import { emittingAttention } from '../../src/emitting/attention.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 
 const evil = 'https://evil.example'
 const description = `[Sign in](${evil})\n\u202e<${evil}|Open>\r\nDone\u2028x`
 
 onEachEngine('what a tenant writes into alerts', (engine) => {
-  let service: TestService
   let message: Message
+  const service = started(() => startTestService(engine))
   before(async () => {
-    service = await startTestService(engine)
     const json = { url: 'http://127.0.0.1:9/', owner: 'acme', description }
     const made = await service.admin('/subscribers', { method: 'POST', json })
     assert.equal(made.status, 201)
@@ -27,7 +27,6 @@ onEachEngine('what a tenant writes into alerts', (engine) => {
     assert.ok(line.text.includes('Sign in'), 'the description is quoted')
     message = { what: 'opened', subject: subjectOf('opened', [line]), lines: [line] }
   })
-  after(() => service.close())
 
   const link = (path: string): string => `https://gate.example.com${path}`
   const linesOf = (text: string): string[] => text.split(/[\r\n\u2028\u2029]/)

@@ -1,12 +1,13 @@
 // A stolen access token of an app gives the rights of that app, not those of the account: it neither shows nor ends other devices.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { appStart, exchange, newPkce, whoAmI } from '../login/harness.ts'
 import { assertProblem, signInAs } from './harness.ts'
-import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
+import { startHonestProvider } from './honest-provider.ts'
 
 const redirectUri = 'https://app.example.com/callback'
 interface Device {
@@ -17,21 +18,15 @@ interface Device {
 }
 
 onEachEngine("an app's token and the sessions of its user", (engine) => {
-  let provider: HonestProvider
-  let service: TestService
-  before(async () => {
-    provider = await startHonestProvider()
+  const provider = started(startHonestProvider)
+  const service = started(async () => {
     const redirectUris = [redirectUri]
     const clients = [
       { id: 'spa', redirectUris },
       { id: 'mobile', redirectUris },
       { id: 'account-page', redirectUris, managesSessions: true },
     ]
-    service = await startTestService(engine, { env: provider.env('ACME'), config: { login: { clients } } })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
+    return startTestService(engine, { env: provider.env('ACME'), config: { login: { clients } } })
   })
 
   async function tokenOf(client: string, person: string): Promise<string> {

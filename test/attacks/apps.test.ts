@@ -1,37 +1,32 @@
 // Groups 6, 12 and 15, as far as they are about apps: stolen codes and refresh tokens. What PKCE refuses before a sign-in
 // begins is in test/login/tokens.test.ts, rotation and grace are in test/login/apps.test.ts.
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { accountsOf, appStart, exchange, newPkce, spa } from '../login/harness.ts'
 import { signInAs } from './harness.ts'
-import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
+import { startHonestProvider } from './honest-provider.ts'
 
 const redirectUri = spa.redirectUris[0]!
 
 onEachEngine('credentials of apps', (engine) => {
-  let provider: HonestProvider
-  let service: TestService
   let shift = 0
   let stoppedAt: number | undefined
-  before(async () => {
-    provider = await startHonestProvider()
+  const provider = started(startHonestProvider)
+  const service = started(async () => {
     const other = { id: 'other', redirectUris: ['https://other.example.com/callback'] }
     const clock = { ...systemClock, now: () => (stoppedAt ?? Date.now()) + shift }
     const config = { login: { clients: [spa, other] } }
     const env = { ...provider.env('ACME'), TRUSTED_PROXIES: '127.0.0.1' }
-    service = await startTestService(engine, { env, config, parts: { clock } })
+    return startTestService(engine, { env, config, parts: { clock } })
   })
   beforeEach(() => {
     shift = 0
     stoppedAt = undefined
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
   })
 
   async function begun(person: string): Promise<{ code: string; verifier: string }> {

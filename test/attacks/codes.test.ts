@@ -1,25 +1,18 @@
 // Groups 6 and 8: codes that were made for another sign-in, and requests whose protection was taken off on the way.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { engines } from '#test/harness/engines.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { assertFails, assertRefused, whoAmI } from '../login/harness.ts'
 import { begin, signInAs } from './harness.ts'
-import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
+import { startHonestProvider } from './honest-provider.ts'
 
 for (const openid of [false, true]) {
   describe(openid ? 'codes of OpenID Connect' : 'codes of plain OAuth 2.0', () => {
-    let provider: HonestProvider
-    let service: TestService
-    before(async () => {
-      provider = await startHonestProvider({ openid })
-      service = await startTestService(engines[0]!, { env: provider.env('ACME') })
-    })
-    after(async () => {
-      await service.close()
-      await provider.close()
-    })
+    const provider = started(() => startHonestProvider({ openid }))
+    const service = started(() => startTestService(engines[0]!, { env: provider.env('ACME') }))
 
     test("a stolen code is refused in the attacker's own sign-in", async () => {
       const [attacker, victim] = [new Browser(), new Browser()]

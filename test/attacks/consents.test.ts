@@ -1,14 +1,15 @@
 // Apps of others, and sites that want a person's consent without the person.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
+import { test } from 'node:test'
+import type { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { newPkce } from '../login/harness.ts'
 import { lastAudit, postForm, sessionOf } from '../oauth2/app-sessions.ts'
 import { authorizeUrl, callback } from '../oauth2/harness.ts'
-import { assertProblem, signInAs } from './harness.ts'
-import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
+import { assertProblem, browserOf, signInAs } from './harness.ts'
+import { startHonestProvider } from './honest-provider.ts'
 
 const others = { firstParty: false, redirectUris: [callback] }
 const clients = [
@@ -18,22 +19,12 @@ const clients = [
 type Fields = Record<string, string>
 
 onEachEngine('attacks on consents', (engine) => {
-  let provider: HonestProvider
-  let service: TestService
-  before(async () => {
-    provider = await startHonestProvider()
-    service = await startTestService(engine, { env: provider.env('ACME'), config: { login: { clients } } })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+  const provider = started(startHonestProvider)
+  const service = started(() =>
+    startTestService(engine, { env: provider.env('ACME'), config: { login: { clients } } }),
+  )
 
-  async function signedIn(person: string): Promise<Browser> {
-    const browser = new Browser()
-    await signInAs(service, browser, provider, person)
-    return browser
-  }
+  const signedIn = (person: string): Promise<Browser> => browserOf(service, provider, person)
   /** The page of consent, and the fields of its form. */
   async function ask(
     browser: Browser,

@@ -1,16 +1,17 @@
 // The device grant: somebody wants a person to sign in a device that is not theirs, or guesses codes.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { stillMinute } from '#test/harness/minute.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { hashToken } from '../../src/crypto/tokens.ts'
 import { lastAudit, postForm, sessionOf } from '../oauth2/app-sessions.ts'
 import { poll, startDevice } from '../oauth2/device-harness.ts'
 import { token } from '../oauth2/harness.ts'
-import { assertProblem, signInAs } from './harness.ts'
-import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
+import { assertProblem, browserOf, signInAs } from './harness.ts'
+import { startHonestProvider } from './honest-provider.ts'
 
 const redirectUris = ['https://app.example.com/callback']
 const clients = [
@@ -20,22 +21,12 @@ const clients = [
 ]
 
 onEachEngine('attacks on the sign-in of devices', (engine) => {
-  let provider: HonestProvider
-  let service: TestService
-  before(async () => {
-    provider = await startHonestProvider()
-    service = await startTestService(engine, { env: provider.env('ACME'), config: { login: { clients } } })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+  const provider = started(startHonestProvider)
+  const service = started(() =>
+    startTestService(engine, { env: provider.env('ACME'), config: { login: { clients } } }),
+  )
 
-  async function signedIn(person: string): Promise<Browser> {
-    const browser = new Browser()
-    await signInAs(service, browser, provider, person)
-    return browser
-  }
+  const signedIn = (person: string): Promise<Browser> => browserOf(service, provider, person)
   const show = (browser: Browser, code: string): Promise<Response> =>
     browser.go(new URL(`/device?user_code=${encodeURIComponent(code)}`, service.baseUrl))
   async function isPending({ device_code: code }: { device_code: string }): Promise<boolean> {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Browser } from '#test/harness/browser.ts'
+import { Browser } from '#test/harness/browser.ts'
 import type { TestService } from '#test/harness/service.ts'
 import type { HonestProvider, Person } from './honest-provider.ts'
 
@@ -33,6 +33,17 @@ export async function signInAs(
   const answer = await browser.go(provider.approve(await begin(service, browser, path), person))
   assert.equal(answer.status, 303)
   return answer.headers.get('location')!
+}
+
+/** A browser in which a person has signed in. */
+export async function browserOf(
+  service: TestService,
+  provider: HonestProvider,
+  person: Person | string,
+): Promise<Browser> {
+  const browser = new Browser()
+  await signInAs(service, browser, provider, person)
+  return browser
 }
 
 /** Does something during which no provider may be asked to exchange a code. */

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -13,19 +14,11 @@ import type { Scope } from '../../src/http/access/scopes.ts'
 import { accountsOf, whoAmI } from '../login/harness.ts'
 import { postWebhook } from '../receiving/harness.ts'
 import { signInAs } from './harness.ts'
-import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
+import { startHonestProvider } from './honest-provider.ts'
 
 onEachEngine('keys with few rights', (engine) => {
-  let provider: HonestProvider
-  let service: TestService
-  before(async () => {
-    provider = await startHonestProvider({ openid: true })
-    service = await startTestService(engine, { env: provider.env('ACME') })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+  const provider = started(() => startHonestProvider({ openid: true }))
+  const service = started(() => startTestService(engine, { env: provider.env('ACME') }))
 
   const newKey = (...scopes: Scope[]) =>
     new ApiKeys(service.database, systemClock, createRecordAudit(systemClock)).create(

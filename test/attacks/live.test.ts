@@ -1,15 +1,16 @@
 // GET /live stays open for hours: credentials that end meanwhile, forged positions, and connections that nobody reads.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { eventually } from '../receiving/harness.ts'
 import { signInAs } from './harness.ts'
-import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
+import { startHonestProvider } from './honest-provider.ts'
 
 /** No heartbeat comes: only what is checked before a message counts. */
 const withoutHeartbeat: Clock = {
@@ -20,20 +21,16 @@ const withoutHeartbeat: Clock = {
 const viaProxy = { 'x-forwarded-for': '203.0.113.7' }
 
 onEachEngine('attacks on GET /live', (engine) => {
-  let provider: HonestProvider
-  let service: TestService
   let keys: ApiKeys
-  before(async () => {
-    provider = await startHonestProvider()
-    service = await startTestService(engine, {
+  const provider = started(startHonestProvider)
+  const service = started(() =>
+    startTestService(engine, {
       env: { ...provider.env('ACME'), ADMIN_IDENTITIES: 'acme:boss,acme:other' },
       parts: { clock: withoutHeartbeat },
-    })
+    }),
+  )
+  before(async () => {
     keys = new ApiKeys(service.database, systemClock, createRecordAudit(systemClock))
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
   })
 
   /** Opens the stream. `text` grows until it ends. */

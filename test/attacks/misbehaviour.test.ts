@@ -6,9 +6,10 @@ import type { AddressInfo } from 'node:net'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { engines } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { forgedClient, startOpenIdForger } from '#test/harness/openid-forger.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { ProviderClient } from '../../src/login/provider-client/provider-client.ts'
 import { resolveProvider } from '../../src/login/providers/resolve-provider.ts'
@@ -62,20 +63,13 @@ async function startServer(): Promise<{
     },
   }
 }
-type Server = Awaited<ReturnType<typeof startServer>>
 
 describe('a provider that misbehaves', () => {
-  let plain: OAuthProvider
-  let trap: Server
-  let bad: Server
-  let service: TestService
   let instance = 0
-  before(async () => {
-    plain = await startOAuthProvider()
-    trap = await startServer()
-    bad = await startServer()
-    service = await startTestService(engines[0]!, { env: { ...plain.env('ACME'), ...openid() } })
-  })
+  const plain = started(startOAuthProvider)
+  const trap = started(startServer)
+  const bad = started(startServer)
+  const service = started(() => startTestService(engines[0]!, { env: { ...plain.env('ACME'), ...openid() } }))
   beforeEach(() => {
     trap.calls.length = 0
     bad.calls.length = 0
@@ -83,12 +77,6 @@ describe('a provider that misbehaves', () => {
     bad.answers.set('/.well-known/openid-configuration', json(metadata()))
     bad.answers.set('/jwks', json({ keys: [] }))
     bad.answers.set('/token', json({ error: 'invalid_grant' }, 400))
-  })
-  after(async () => {
-    await service.close()
-    await plain.close()
-    trap.close()
-    bad.close()
   })
 
   const openid = (): Record<string, string> => ({

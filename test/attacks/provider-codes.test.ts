@@ -1,17 +1,13 @@
 // Codes that an attacker took, replays or injects.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
+import { started } from '#test/harness/started.ts'
 import { newPkce } from '../login/harness.ts'
 import { codeOf, exchangeCode, isLive, postForm, sessionOf, signInApp } from '../oauth2/app-sessions.ts'
 import { answerOf, authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
-import {
-  assertErrorAtApp,
-  assertRecorded,
-  startAttackedProvider,
-  type AttackedProvider,
-} from './provider-harness.ts'
+import { assertErrorAtApp, assertRecorded, startAttackedProvider } from './provider-harness.ts'
 
 const second = 'https://app.example.com/second'
 const otherSecret = 'another-secret-of-thirty-two-chars'
@@ -19,18 +15,16 @@ const web = { id: 'web', redirectUris: [callback, second], secret }
 const other = { id: 'other', redirectUris: [callback], secret: otherSecret }
 
 onEachEngine('codes in the hands of an attacker', (engine) => {
-  let attacked: AttackedProvider
-  before(async () => {
-    attacked = await startAttackedProvider(engine, {
+  const attacked = started(() =>
+    startAttackedProvider(engine, {
       clients: [
         web,
         other,
         { id: 'spa', redirectUris: [callback] },
         { id: 'spa-2', redirectUris: [callback] },
       ],
-    })
-  })
-  after(() => attacked.close())
+    }),
+  )
 
   type Fields = Record<string, string>
   const secrets: Fields = { web: secret, other: otherSecret }

@@ -1,24 +1,17 @@
 // Groups 19, 23 and 24: what a provider says is wrong, half a configuration, and addresses in a profile.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { engines } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { assertFails, signIn, upToCallback, whoAmI } from '../login/harness.ts'
 import { assertProblem } from './harness.ts'
 
 describe('errors of providers and configurations', () => {
-  let plain: OAuthProvider
-  let service: TestService
-  before(async () => {
-    plain = await startOAuthProvider()
-    service = await startTestService(engines[0]!, { env: plain.env('ACME') })
-  })
-  after(async () => {
-    await service.close()
-    await plain.close()
-  })
+  const plain = started(startOAuthProvider)
+  const service = started(() => startTestService(engines[0]!, { env: plain.env('ACME') }))
 
   const errors: [error: string, code: string][] = [
     ['access_denied', 'access-denied'],

@@ -1,16 +1,12 @@
 // Attackers want to be where the answer of an authorization request goes.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
+import { started } from '#test/harness/started.ts'
 import { newPkce } from '../login/harness.ts'
 import { authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
-import {
-  assertPageOfRefusal,
-  assertRecorded,
-  startAttackedProvider,
-  type AttackedProvider,
-} from './provider-harness.ts'
+import { assertPageOfRefusal, assertRecorded, startAttackedProvider } from './provider-harness.ts'
 
 const native = ['http://127.0.0.1/callback', 'http://[::1]/callback', 'com.example.app:/callback']
 const spa = { id: 'spa', redirectUris: [callback, 'https://app.example.com/query?tenant=1'] }
@@ -107,20 +103,20 @@ const nativeTricks = [
 ]
 
 onEachEngine('redirect URIs that are not registered', (engine) => {
-  let attacked: AttackedProvider
   let victim: Browser
-  before(async () => {
-    attacked = await startAttackedProvider(engine, {
+  const attacked = started(() =>
+    startAttackedProvider(engine, {
       clients: [
         spa,
         { id: 'native', redirectUris: native },
         { id: 'web', redirectUris: [callback], secret },
         { id: 'evil', redirectUris: ['https://evil.example/callback'] },
       ],
-    })
+    }),
+  )
+  before(async () => {
     victim = await attacked.browserOf('victim')
   })
-  after(() => attacked.close())
 
   test('every variation is a page without a redirect, and recorded', async () => {
     for (const [clientId, list] of [

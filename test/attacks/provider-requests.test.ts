@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
+import { started } from '#test/harness/started.ts'
 import { newPkce } from '../login/harness.ts'
 import { postForm } from '../oauth2/app-sessions.ts'
 import { authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
@@ -13,7 +14,6 @@ import {
   assertPageOfRefusal,
   assertRecorded,
   startAttackedProvider,
-  type AttackedProvider,
 } from './provider-harness.ts'
 
 const evil = { id: 'evil', redirectUris: ['https://evil.example/callback'] }
@@ -22,20 +22,20 @@ const partner = { id: 'partner', redirectUris: [callback], firstParty: false, au
 const invalidUri = { code: 'invalid-request-uri' }
 
 onEachEngine('authorization requests of an attacker', (engine) => {
-  let attacked: AttackedProvider
   let victim: Browser
-  before(async () => {
-    attacked = await startAttackedProvider(engine, {
+  const attacked = started(() =>
+    startAttackedProvider(engine, {
       clients: [
         { id: 'spa', redirectUris: [callback] },
         { id: 'web', redirectUris: [callback], secret },
         partner,
         evil,
       ],
-    })
+    }),
+  )
+  before(async () => {
     victim = await attacked.browserOf('victim')
   })
-  after(() => attacked.close())
 
   const push = (more: Record<string, string | undefined> = {}): Promise<Response> =>
     attacked.service.fetch('/oauth2/par', {

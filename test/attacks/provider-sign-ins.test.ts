@@ -1,31 +1,25 @@
 // Attackers want a code from a person's browser without the sign-in, the account or the page that the app asked for.
 import assert from 'node:assert/strict'
 import { request, type IncomingMessage } from 'node:http'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
+import { started } from '#test/harness/started.ts'
 import { signIn, whoAmI } from '../login/harness.ts'
 import { answerOf, authorizeUrl, callback } from '../oauth2/harness.ts'
-import {
-  assertPageOfRefusal,
-  assertRecorded,
-  startAttackedProvider,
-  type AttackedProvider,
-} from './provider-harness.ts'
+import { assertPageOfRefusal, assertRecorded, startAttackedProvider } from './provider-harness.ts'
 
 const minute = 60_000
 
 onEachEngine('sign-ins that an attacker wants to skip or to swap', (engine) => {
-  let attacked: AttackedProvider
-  before(async () => {
-    attacked = await startAttackedProvider(engine, {
+  const attacked = started(() =>
+    startAttackedProvider(engine, {
       clients: [
         { id: 'spa', redirectUris: [callback] },
         { id: 'partner', redirectUris: [callback], firstParty: false },
       ],
-    })
-  })
-  after(() => attacked.close())
+    }),
+  )
 
   const authorize = (browser: Browser, more: Record<string, string | undefined> = {}): Promise<Response> =>
     browser.go(authorizeUrl(attacked.service, more))

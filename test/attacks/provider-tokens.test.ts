@@ -1,10 +1,11 @@
 // Tokens that an attacker forged, moved to another place, or took from another app.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { base64url, decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import type { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
+import { started } from '#test/harness/started.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { SigningKeys } from '../../src/accounts/tokens/signing-keys.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'
@@ -19,15 +20,13 @@ const rsa = { id: 'rsa', redirectUris: [callback], secret, idTokenAlgorithm: 'RS
 const elsewhere = { id: 'elsewhere', redirectUris: [callback], secret, audience: 'https://api.example' }
 
 onEachEngine('forged and misplaced tokens', (engine) => {
-  let attacked: AttackedProvider
   let victim: Browser
   let tokens: AppTokens
+  const attacked = started(() => startAttackedProvider(engine, { clients: [web, rsa, elsewhere] }))
   before(async () => {
-    attacked = await startAttackedProvider(engine, { clients: [web, rsa, elsewhere] })
     victim = await attacked.browserOf('victim')
     tokens = await signInApp(attacked.service, victim, web)
   })
-  after(() => attacked.close())
 
   const call = (path: string, credential: string, init: RequestInit = {}): Promise<Response> =>
     attacked.service.fetch(path, { ...init, headers: { authorization: `Bearer ${credential}` } })

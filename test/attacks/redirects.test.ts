@@ -2,28 +2,23 @@
 import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { engines } from '#test/harness/engines.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { appStart, newPkce, spa } from '../login/harness.ts'
 import { assertProblem, begin, beginLink, signInAs } from './harness.ts'
-import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
+import { startHonestProvider } from './honest-provider.ts'
 
 describe('redirects', () => {
-  let provider: HonestProvider
-  let service: TestService
-  before(async () => {
-    provider = await startHonestProvider()
-    service = await startTestService(engines[0]!, {
+  const provider = started(startHonestProvider)
+  const service = started(() =>
+    startTestService(engines[0]!, {
       env: { ...provider.env('ACME'), ...provider.env('OTHER') },
       config: { login: { clients: [spa] } },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+    }),
+  )
 
   /** As it stands in the address, so encoded once where the name says no more. */
   const hostile: [name: string, query: (port: string) => string][] = [

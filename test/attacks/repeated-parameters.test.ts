@@ -1,23 +1,18 @@
 // A parameter that comes twice can be read in two ways (RFC 6749, sections 3.1 and 3.2), so nothing of it is used.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { appStart, newPkce, spa } from '../login/harness.ts'
 import { assertProblem } from './harness.ts'
-import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
+import { startHonestProvider } from './honest-provider.ts'
 
 onEachEngine('repeated parameters', (engine) => {
-  let provider: HonestProvider
-  let service: TestService
-  before(async () => {
-    provider = await startHonestProvider()
+  const provider = started(startHonestProvider)
+  const service = started(async () => {
     const config = { login: { clients: [spa] } }
-    service = await startTestService(engine, { env: provider.env('ACME'), config })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
+    return startTestService(engine, { env: provider.env('ACME'), config })
   })
 
   const begun = async (): Promise<number> =>

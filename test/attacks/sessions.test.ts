@@ -1,24 +1,23 @@
 // Groups 12 and 14: sessions that were planted, copied, or begun for somebody else.
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, test } from 'node:test'
+import { before, beforeEach, describe, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { engines } from '#test/harness/engines.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { accountsOf, assertFails, assertRefused, whoAmI } from '../login/harness.ts'
 import { assertProblem, begin, beginLink, signInAs, withoutExchange } from './harness.ts'
-import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
+import { startHonestProvider } from './honest-provider.ts'
 
 const hour = 3_600_000
 
 describe('sessions of others', () => {
-  let provider: HonestProvider
-  let service: TestService
   let shift = 0
-  before(async () => {
-    provider = await startHonestProvider()
+  const provider = started(startHonestProvider)
+  const service = started(async () => {
     const clock = { ...systemClock, now: () => Date.now() + shift }
-    service = await startTestService(engines[0]!, {
+    return startTestService(engines[0]!, {
       env: {
         ...provider.env('ACME'),
         ...provider.env('OTHER'),
@@ -34,10 +33,6 @@ describe('sessions of others', () => {
   })
   beforeEach(() => {
     shift = 0
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
   })
 
   async function signedIn(person: string): Promise<Browser> {

@@ -9,7 +9,7 @@ import { startTestService, type TestService } from '#test/harness/service.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { until } from '../emitting/harness.ts'
 import { lastAudit, postForm, sessionOf, signInApp } from '../oauth2/app-sessions.ts'
-import { assertProblem, signInAs } from './harness.ts'
+import { assertProblem, browserOf } from './harness.ts'
 import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
 
 const redirectUris = ['https://app.example.com/callback']
@@ -44,11 +44,7 @@ onEachEngine('attacks on sign-outs', (engine) => {
     await provider.close()
   })
 
-  async function signedIn(person: string): Promise<Browser> {
-    const browser = new Browser()
-    await signInAs(service, browser, provider, person)
-    return browser
-  }
+  const signedIn = (person: string): Promise<Browser> => browserOf(service, provider, person)
   const endSession = (browser: Browser, query: Record<string, string>): Promise<Response> =>
     browser.go(new URL(`/oauth2/end-session?${new URLSearchParams(query).toString()}`, service.baseUrl))
 

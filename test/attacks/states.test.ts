@@ -1,27 +1,22 @@
 // Groups 1 to 3 of the attacks: states that are not one's own.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { engines } from '#test/harness/engines.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { assertFails, assertRefused, whoAmI } from '../login/harness.ts'
 import { startQuirks } from '../login/quirks.ts'
 import { begin, signInAs, withoutExchange } from './harness.ts'
-import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
+import { startHonestProvider } from './honest-provider.ts'
 
 describe('states of others', () => {
-  let provider: HonestProvider
-  let service: TestService
-  before(async () => {
-    provider = await startHonestProvider()
-    service = await startTestService(engines[0]!, {
+  const provider = started(startHonestProvider)
+  const service = started(() =>
+    startTestService(engines[0]!, {
       env: { ...provider.env('ACME'), ...provider.env('OTHER') },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+    }),
+  )
 
   test("login CSRF: the attacker's callback changes nothing for a user who is signed in or signing in", async () => {
     const [attacker, victim] = [new Browser(), new Browser()]

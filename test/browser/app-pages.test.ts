@@ -1,28 +1,26 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import { before, describe, test } from 'node:test'
 import { engines } from '../harness/engines.ts'
-import { startReceiver, type Receiver } from '../harness/receiver.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { newPkce } from '../login/harness.ts'
 import { startDevice } from '../oauth2/device-harness.ts'
 import { authorizeUrl } from '../oauth2/harness.ts'
-import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
+import { answerDialog, launchBrowser, openPage, picture, signIn } from './browser.ts'
 
 /** What people see of the product's applications: the consent, the code of a device, the sign-out, the list of apps. */
 describe('apps in a browser', () => {
-  let service: TestService
-  let browser: Browser
-  let page: Page
-  let app: Receiver
   const complaints: string[] = []
 
-  before(async () => {
-    app = await startReceiver((response) =>
+  const app = started(() =>
+    startReceiver((response) =>
       response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><h1>The app</h1>'),
-    )
+    ),
+  )
+  const service = started(async () => {
     const redirectUris = [app.url]
-    service = await startTestService(engines[0]!, {
+    return startTestService(engines[0]!, {
       config: {
         login: {
           clients: [
@@ -33,18 +31,11 @@ describe('apps in a browser', () => {
         },
       },
     })
-    browser = await launchBrowser()
-    page = await browser.newPage({ viewport: { width: 1100, height: 900 } })
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text())
-    })
-    page.on('pageerror', (error) => complaints.push(String(error)))
-    await signIn(page, service, 'Ada Lovelace')
   })
-  after(async () => {
-    await browser?.close()
-    await service?.close()
-    await app?.close()
+  const browser = started(launchBrowser)
+  const page = started(() => openPage(browser, { width: 1100, height: 900 }, complaints))
+  before(async () => {
+    await signIn(page, service, 'Ada Lovelace')
   })
 
   /** Wide and narrow, light and dark. */

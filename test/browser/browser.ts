@@ -29,6 +29,20 @@ export async function launchBrowser(): Promise<Browser> {
   })
 }
 
+/** Opens a page. `complaints` gets the errors of its console and of its scripts. */
+export async function openPage(
+  browser: Browser,
+  viewport: { width: number; height: number },
+  complaints: string[],
+): Promise<Page> {
+  const page = await browser.newPage({ viewport })
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  return page
+}
+
 /** Signs in through the built-in provider, and arrives at the dashboard. */
 export async function signIn(page: Page, { baseUrl }: { baseUrl: string }, person: string): Promise<void> {
   await page.goto(`${baseUrl}/login`)

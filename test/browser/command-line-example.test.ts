@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import { before, describe, test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
 import { engines } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { eventually } from '../receiving/harness.ts'
 import { launchBrowser, signIn } from './browser.ts'
 
@@ -13,18 +13,11 @@ const root = join(import.meta.dirname, '../..')
 const cli = { id: 'cli', name: 'The command line', deviceGrant: true }
 
 describe('examples/client/cli with a person in a browser', () => {
-  let service: TestService
-  let browser: Browser
-  let page: Page
+  const service = started(() => startTestService(engines[0]!, { config: { login: { clients: [cli] } } }))
+  const browser = started(launchBrowser)
+  const page = started(() => browser.newPage())
   before(async () => {
-    service = await startTestService(engines[0]!, { config: { login: { clients: [cli] } } })
-    browser = await launchBrowser()
-    page = await browser.newPage()
     await signIn(page, service, 'Ada')
-  })
-  after(async () => {
-    await browser?.close()
-    await service?.close()
   })
 
   /** Starts the command line; `shown` waits for what it prints. */

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import { before, describe, test } from 'node:test'
+import type { Page } from 'playwright-core'
 import { engines } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { assertAccessible } from './accessibility.ts'
 import { launchBrowser, signIn } from './browser.ts'
 
@@ -77,14 +78,12 @@ const row = {
 
 /** The form of a row is made of the description of its list, which is answered here, since no list of the service has all types. */
 describe('forms of data in a browser', () => {
-  let service: TestService
-  let browser: Browser
   let page: Page
   const sent: { method: string; body: unknown }[] = []
 
+  const service = started(() => startTestService(engines[0]!))
+  const browser = started(launchBrowser)
   before(async () => {
-    service = await startTestService(engines[0]!)
-    browser = await launchBrowser()
     page = await browser.newPage({ viewport: { width: 1440, height: 1200 }, timezoneId: 'Europe/Berlin' })
     await signIn(page, service, 'Ada Lovelace')
     await page.route(`${service.baseUrl}/lists`, (route) => route.fulfill({ json: { data: [things] } }))
@@ -94,10 +93,6 @@ describe('forms of data in a browser', () => {
       const page = { data: [row], pageInfo: { hasNextPage: false, nextCursor: null } }
       return route.fulfill({ json: method === 'GET' ? page : row })
     })
-  })
-  after(async () => {
-    await browser?.close()
-    await service?.close()
   })
 
   const form = () => page.getByRole('dialog')

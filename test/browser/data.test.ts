@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { after, before, describe, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import { before, describe, test } from 'node:test'
 import { list } from '../../src/index.ts'
 import { engines } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { insertProducts, product } from '../listing/seed.ts'
 import { assertAccessible } from './accessibility.ts'
 import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
@@ -47,26 +47,23 @@ const rows = Array.from({ length: 10_000 }, (_, index) =>
 
 /** What an administrator does with the lists. */
 describe('data in a browser', () => {
-  let service: TestService
-  let browser: Browser
-  let page: Page
   const complaints: string[] = []
 
+  const service = started(() =>
+    startTestService(engines[0]!, { config: { listing: { lists: [shelf, numbered] } } }),
+  )
+  const browser = started(launchBrowser)
+  const page = started(() =>
+    browser.newPage({ viewport: { width: 1440, height: 900 }, acceptDownloads: true }),
+  )
   before(async () => {
-    service = await startTestService(engines[0]!, { config: { listing: { lists: [shelf, numbered] } } })
     for (let at = 0; at < rows.length; at += 500)
       await insertProducts(service.database, rows.slice(at, at + 500))
-    browser = await launchBrowser()
-    page = await browser.newPage({ viewport: { width: 1440, height: 900 }, acceptDownloads: true })
     page.on('console', (message) => {
       if (message.type() === 'error') complaints.push(message.text())
     })
     page.on('pageerror', (error) => complaints.push(String(error)))
     await signIn(page, service, 'Ada Lovelace')
-  })
-  after(async () => {
-    await browser?.close()
-    await service?.close()
   })
 
   const table = (path: string) => page.getByRole('table', { name: `Rows of ${path}` })

@@ -4,11 +4,12 @@ import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { stripTypeScriptTypes } from 'node:module'
 import { after, before, describe, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { startEmitting, subscribe } from '../emitting/harness.ts'
 import { makeLink } from '../emitting/portal-harness.ts'
 import { engines } from '../harness/engines.ts'
 import type { TestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { assertAccessible } from './accessibility.ts'
 import { launchBrowser, picture } from './browser.ts'
 
@@ -27,7 +28,6 @@ embedPortal(document.getElementById('webhooks'), {
 
 describe('the portal in a frame', () => {
   let service: TestService
-  let browser: Browser
   let allowed: { server: Server; origin: string }
   let stranger: { server: Server; origin: string }
 
@@ -46,6 +46,7 @@ describe('the portal in a frame', () => {
     return { server, origin: `http://${host}:${port}` }
   }
 
+  const browser = started(launchBrowser)
   before(async () => {
     // Another host than that of the service: another site, whose cookies are those of a third party.
     allowed = await startApp('localhost')
@@ -53,10 +54,8 @@ describe('the portal in a frame', () => {
     service = await startEmitting(engines[0]!, { env: { PORTAL_FRAME_ORIGINS: allowed.origin } })
     await subscribe(service, { url: 'http://127.0.0.1:9/of-acme', owner: 'acme' })
     await subscribe(service, { url: 'http://127.0.0.1:9/of-globex', owner: 'globex' })
-    browser = await launchBrowser()
   })
   after(async () => {
-    await browser?.close()
     await service?.close()
     for (const app of [allowed, stranger]) app?.server.close()
   })

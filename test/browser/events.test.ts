@@ -1,21 +1,19 @@
 // Inbound → Events: the list, the search of bodies, an event's page, and ⌘K, as a person uses them.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import { before, describe, test } from 'node:test'
+import type { Page } from 'playwright-core'
 import { engines } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { assertAccessible } from './accessibility.ts'
 import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
 
 describe('the pages of events', () => {
-  let service: TestService
-  let browser: Browser
-  let page: Page
   let works = false
 
-  before(async () => {
-    service = await startTestService(engines[0]!, {
+  const service = started(() =>
+    startTestService(engines[0]!, {
       env: {
         HANDLER_RETRY_SCHEDULE: '0,0,3600',
         EMIT_RETRY_SCHEDULE: '0,3600',
@@ -31,17 +29,15 @@ describe('the pages of events', () => {
           },
         },
       },
-    })
+    }),
+  )
+  const browser = started(launchBrowser)
+  const page = started(() => browser.newPage({ viewport: { width: 1440, height: 900 } }))
+  before(async () => {
     // Nothing listens there.
     const json = { url: 'http://127.0.0.1:9/hook', eventTypes: ['shop.*'], description: 'The warehouse' }
     await service.admin('/subscribers', { method: 'POST', json })
-    browser = await launchBrowser()
-    page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
     await signIn(page, service, 'Ada Lovelace')
-  })
-  after(async () => {
-    await browser?.close()
-    await service?.close()
   })
 
   const open = async (path: string): Promise<void> => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { gzipSync } from 'node:zlib'
-import { after, before, describe, test } from 'node:test'
-import type { Browser } from 'playwright-core'
+import { describe, test } from 'node:test'
 import { engines } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { launchBrowser, signIn } from './browser.ts'
 
 /** What the first view of Home may take, with an empty cache of the browser. */
@@ -12,17 +12,8 @@ const limits = { scriptBytes: 150_000, requests: 6 }
 const roundTrip = 150
 
 describe('the first view of the dashboard', () => {
-  let service: TestService
-  let browser: Browser
-
-  before(async () => {
-    service = await startTestService(engines[0]!)
-    browser = await launchBrowser()
-  })
-  after(async () => {
-    await browser?.close()
-    await service?.close()
-  })
+  const service = started(() => startTestService(engines[0]!))
+  const browser = started(launchBrowser)
 
   test('it needs few requests and little script, and is soon usable over a slow line', async () => {
     const context = await browser.newContext()

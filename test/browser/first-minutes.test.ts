@@ -1,27 +1,21 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import { before, describe, test } from 'node:test'
+import type { Page } from 'playwright-core'
 import { bodySigners } from '../../src/receiving/samples/body-signers.ts'
 import { engines } from '../harness/engines.ts'
-import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
+import { startTestService, webhookSecret } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { launchBrowser, picture } from './browser.ts'
 
 /** What a newcomer does in a browser: sign in, see a webhook arrive, sign out. */
 describe('the first minutes', () => {
-  let service: TestService
-  let browser: Browser
-  let page: Page
   const complaints: string[] = []
 
+  const service = started(() => startTestService(engines[0]!))
+  const browser = started(launchBrowser)
+  const page = started(() => browser.newPage({ viewport: { width: 1100, height: 800 } }))
   before(async () => {
-    service = await startTestService(engines[0]!)
-    browser = await launchBrowser()
-    page = await browser.newPage({ viewport: { width: 1100, height: 800 } })
     listen(page)
-  })
-  after(async () => {
-    await browser?.close()
-    await service?.close()
   })
 
   function listen(page: Page): void {

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
-import type { Browser } from 'playwright-core'
 import { onEachEngine } from '../harness/engines.ts'
+import { started } from '../harness/started.ts'
 import { authorizeUrl } from '../oauth2/harness.ts'
 import { useStockService } from '../oauth2/stock-clients/harness.ts'
 import { launchBrowser } from './browser.ts'
@@ -13,8 +13,8 @@ import { launchBrowser } from './browser.ts'
 onEachEngine('an answer as a form', (engine) => {
   const stock = useStockService(engine)
   let app: Server
-  let browser: Browser
   const received: { method: string; body: URLSearchParams }[] = []
+  const browser = started(launchBrowser)
   before(async () => {
     app = createServer((request, response) => {
       let body = ''
@@ -27,10 +27,8 @@ onEachEngine('an answer as a form', (engine) => {
       })
     }).listen(0, '127.0.0.1')
     await once(app, 'listening')
-    browser = await launchBrowser()
   })
   after(async () => {
-    await browser?.close()
     app.close()
     app.closeAllConnections()
   })

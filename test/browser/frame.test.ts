@@ -1,30 +1,17 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import { describe, test } from 'node:test'
 import { engines } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { assertAccessible } from './accessibility.ts'
-import { launchBrowser, picture, signIn } from './browser.ts'
+import { launchBrowser, openPage, picture, signIn } from './browser.ts'
 
 describe('the frame of the dashboard', () => {
-  let service: TestService
-  let browser: Browser
-  let page: Page
   const complaints: string[] = []
 
-  before(async () => {
-    service = await startTestService(engines[0]!)
-    browser = await launchBrowser()
-    page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text())
-    })
-    page.on('pageerror', (error) => complaints.push(String(error)))
-  })
-  after(async () => {
-    await browser?.close()
-    await service?.close()
-  })
+  const service = started(() => startTestService(engines[0]!))
+  const browser = started(launchBrowser)
+  const page = started(() => openPage(browser, { width: 1440, height: 900 }, complaints))
 
   test('a link to a page survives the sign-in', async () => {
     await page.goto(`${service.baseUrl}/dashboard/system/audit?range=7d`)

@@ -2,41 +2,30 @@
 import assert from 'node:assert/strict'
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import { before, describe, test } from 'node:test'
 import { engines } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { assertAccessible } from './accessibility.ts'
-import { launchBrowser, picture } from './browser.ts'
+import { launchBrowser, openPage, picture } from './browser.ts'
 
 const built = join(import.meta.dirname, '../../site/dist')
 /** The home page, a guide with a table and code, a page of the reference. */
 const pages = { home: '', guide: 'guides/senders/stripe.html', reference: 'reference/commands.html' }
 
 describe('the guide', () => {
-  let service: TestService
-  let browser: Browser
-  let page: Page
   const complaints: string[] = []
   const elsewhere: string[] = []
   const open = (path: string) => page.goto(`${service.baseUrl}/docs/guide/${path}`)
 
+  const service = started(() => startTestService(engines[0]!))
+  const browser = started(launchBrowser)
+  const page = started(() => openPage(browser, { width: 1440, height: 900 }, complaints))
   before(async () => {
-    service = await startTestService(engines[0]!)
-    browser = await launchBrowser()
-    page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text())
-    })
-    page.on('pageerror', (error) => complaints.push(String(error)))
     page.on('request', (request) => {
       const { protocol, origin } = new URL(request.url())
       if (/^https?:$/.test(protocol) && origin !== service.baseUrl) elsewhere.push(request.url())
     })
-  })
-  after(async () => {
-    await browser?.close()
-    await service?.close()
   })
 
   test('begins with what Postern is, and how to start it', async () => {

@@ -1,16 +1,16 @@
 // Home: what happened, what needs attention, and the first steps, as a person sees them.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import { before, describe, test } from 'node:test'
 import { Durations } from '../../src/telemetry/history/durations.ts'
 import { rollUp } from '../../src/telemetry/history/roll-up.ts'
 import { hour, minute, Tallies } from '../../src/telemetry/history/rows.ts'
 import { HistoryStore } from '../../src/telemetry/history/store.ts'
 import { engines } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { postWebhook } from '../receiving/harness.ts'
 import { assertAccessible } from './accessibility.ts'
-import { launchBrowser, picture, signIn } from './browser.ts'
+import { launchBrowser, openPage, picture, signIn } from './browser.ts'
 
 /** Thirty hours in which more and less happened. */
 async function fillHistory({ database }: TestService): Promise<void> {
@@ -40,13 +40,10 @@ async function fillHistory({ database }: TestService): Promise<void> {
 }
 
 describe('the home page', () => {
-  let service: TestService
-  let browser: Browser
-  let page: Page
   const complaints: string[] = []
 
-  before(async () => {
-    service = await startTestService(engines[0]!, {
+  const service = started(() =>
+    startTestService(engines[0]!, {
       env: { HANDLER_RETRY_SCHEDULE: '0,3600', ADMIN_IDENTITIES: 'demo:ada' },
       config: {
         receiving: {
@@ -57,18 +54,12 @@ describe('the home page', () => {
           },
         },
       },
-    })
-    browser = await launchBrowser()
-    page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text())
-    })
-    page.on('pageerror', (error) => complaints.push(String(error)))
+    }),
+  )
+  const browser = started(launchBrowser)
+  const page = started(() => openPage(browser, { width: 1440, height: 900 }, complaints))
+  before(async () => {
     await signIn(page, service, 'Ada Lovelace')
-  })
-  after(async () => {
-    await browser?.close()
-    await service?.close()
   })
 
   const steps = () => page.getByRole('listitem').filter({ hasText: /\((done|to do)\)/ })

@@ -1,11 +1,11 @@
 // Sources, failures, handlers and dry runs, as a person uses them.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { sql } from 'kysely'
-import type { Browser, Page } from 'playwright-core'
 import { stripe } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from '../receiving/harness.ts'
 import { assertAccessible } from './accessibility.ts'
 import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
@@ -19,14 +19,11 @@ async function setUpStock({ database }: TestService): Promise<void> {
 }
 
 onEachEngine('the inbound pages', (engine) => {
-  let service: TestService
-  let browser: Browser
-  let page: Page
   let isMended = false
   const complaints: string[] = []
 
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0' },
       config: {
         receiving: {
@@ -43,11 +40,15 @@ onEachEngine('the inbound pages', (engine) => {
           },
         },
       },
-    })
+    }),
+  )
+  const browser = started(launchBrowser)
+  const page = started(() =>
+    browser.newPage({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' }),
+  )
+  before(async () => {
     await createEffects(service.database)
     await setUpStock(service)
-    browser = await launchBrowser()
-    page = await browser.newPage({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' })
     page.on('console', (message) => {
       if (message.type() === 'error') complaints.push(message.text())
     })
@@ -55,10 +56,6 @@ onEachEngine('the inbound pages', (engine) => {
     await signIn(page, service, 'Ada Lovelace')
     for (const id of ['o-1', 'o-2', 'o-3']) await postWebhook(service, { id, type: 'order.paid' })
     await postWebhook(service, { id: 'o-4', type: 'order.paid' }, { 'x-signature': 'ab'.repeat(32) })
-  })
-  after(async () => {
-    await browser?.close()
-    await service?.close()
   })
 
   const open = (path: string): Promise<unknown> => page.goto(`${service.baseUrl}/dashboard${path}`)

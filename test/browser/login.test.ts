@@ -1,30 +1,22 @@
 // The pages without scripts: sign-in, errors, devices, sign-out.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import { describe, test } from 'node:test'
+import type { Page } from 'playwright-core'
 import { engines } from '../harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startOAuthProvider } from '../harness/oauth-provider.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { assertAccessible } from './accessibility.ts'
 import { launchBrowser, picture } from './browser.ts'
 
 describe('pages for people in a browser', () => {
-  let provider: OAuthProvider
-  let service: TestService
-  let browser: Browser
-
-  before(async () => {
-    provider = await startOAuthProvider()
-    service = await startTestService(engines[0]!, {
+  const provider = started(startOAuthProvider)
+  const service = started(() =>
+    startTestService(engines[0]!, {
       env: { ...provider.env('ACME'), BRAND_NAME: 'Acme Gate', BRAND_COLOR: '#ff8800' },
-    })
-    browser = await launchBrowser()
-  })
-  after(async () => {
-    await browser?.close()
-    await service?.close()
-    await provider?.close()
-  })
+    }),
+  )
+  const browser = started(launchBrowser)
 
   test('without JavaScript a person signs in, and the provider is remembered', async () => {
     const context = await browser.newContext({ javaScriptEnabled: false })

@@ -6,8 +6,8 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import type { User } from 'oidc-client-ts'
-import type { Browser, Page } from 'playwright-core'
 import { onEachEngine } from '../harness/engines.ts'
+import { started } from '../harness/started.ts'
 import { useStockService } from '../oauth2/stock-clients/harness.ts'
 import { launchBrowser } from './browser.ts'
 
@@ -19,8 +19,8 @@ const library = readFileSync(
 onEachEngine('oidc-client-ts', (engine) => {
   let app: Server
   let origin: string
-  let browser: Browser
-  let page: Page
+  const browser = started(launchBrowser)
+  const page = started(() => browser.newPage())
   before(async () => {
     app = createServer((request, response) => {
       if (request.url === '/oidc.js') {
@@ -43,14 +43,11 @@ onEachEngine('oidc-client-ts', (engine) => {
     }).listen(0, '127.0.0.1')
     await once(app, 'listening')
     origin = `http://127.0.0.1:${(app.address() as AddressInfo).port}`
-    browser = await launchBrowser()
-    page = await browser.newPage()
   })
   const stock = useStockService(engine, () => [
     { id: 'spa', redirectUris: [`${origin}/callback`], postLogoutRedirectUris: [`${origin}/`] },
   ])
   after(async () => {
-    await browser?.close()
     app.close()
     app.closeAllConnections()
   })

@@ -1,11 +1,10 @@
 // Subscribers, deliveries, event types and customers in the dashboard, as a person works with them.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import { before, describe, test } from 'node:test'
 import { deliveries, emit, expectJson, startEmitting, subscribe, until } from '../emitting/harness.ts'
 import { engines } from '../harness/engines.ts'
-import { startReceiver, type Receiver } from '../harness/receiver.ts'
-import type { TestService } from '../harness/service.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { started } from '../harness/started.ts'
 import { assertAccessible } from './accessibility.ts'
 import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
 
@@ -22,20 +21,20 @@ const eventTypes = {
 }
 
 describe('outbound pages of the dashboard', () => {
-  let service: TestService
-  let receiver: Receiver
-  let browser: Browser
-  let page: Page
   /** A subscriber of acme with five dead deliveries. */
   let id: string
   const complaints: string[] = []
 
-  before(async () => {
-    receiver = await startReceiver(204)
-    service = await startEmitting(engines[0]!, {
+  const receiver = started(() => startReceiver(204))
+  const service = started(() =>
+    startEmitting(engines[0]!, {
       env: { EMIT_RETRY_SCHEDULE: '0' },
       config: { emitting: { eventTypes } },
-    })
+    }),
+  )
+  const browser = started(launchBrowser)
+  const page = started(() => browser.newPage({ viewport: { width: 1440, height: 900 } }))
+  before(async () => {
     ;({ id } = await subscribe(service, { url: receiver.url, owner: 'acme', eventTypes: ['order.*'] }))
     const send = async (count: number, status: string): Promise<void> => {
       for (let n = 0; n < count; n += 1)
@@ -48,8 +47,6 @@ describe('outbound pages of the dashboard', () => {
     await send(52, 'delivered')
     receiver.answer((response) => response.writeHead(503, { 'x-reason': 'busy' }).end('{"error":"busy"}'))
     await send(5, 'dead')
-    browser = await launchBrowser()
-    page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
     page.on('console', (message) => {
       // A refused call is one of the tests.
       if (message.type() === 'error' && !/status of 4\d\d/.test(message.text()))
@@ -57,10 +54,6 @@ describe('outbound pages of the dashboard', () => {
     })
     page.on('pageerror', (error) => complaints.push(String(error)))
     await signIn(page, service, 'Ada Lovelace')
-  })
-  after(async () => {
-    await browser?.close()
-    await Promise.all([service?.close(), receiver?.close()])
   })
 
   const open = (path: string) => page.goto(`${service.baseUrl}/dashboard${path}`)

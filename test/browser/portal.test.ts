@@ -1,25 +1,20 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import { describe, test } from 'node:test'
 import { emit, expectJson, startEmitting, subscribe } from '../emitting/harness.ts'
 import { makeLink } from '../emitting/portal-harness.ts'
 import { engines } from '../harness/engines.ts'
-import { startReceiver, type Receiver } from '../harness/receiver.ts'
-import type { TestService } from '../harness/service.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { started } from '../harness/started.ts'
 import { assertAccessible } from './accessibility.ts'
-import { answerDialog, launchBrowser, picture } from './browser.ts'
+import { answerDialog, launchBrowser, openPage, picture } from './browser.ts'
 
 /** What an owner does with the link that they were given. */
 describe('the portal in a browser', () => {
-  let service: TestService
-  let receiver: Receiver
-  let browser: Browser
-  let page: Page
   const complaints: string[] = []
 
-  before(async () => {
-    receiver = await startReceiver(500, 500, 204)
-    service = await startEmitting(engines[0]!, {
+  const receiver = started(() => startReceiver(500, 500, 204))
+  const service = started(() =>
+    startEmitting(engines[0]!, {
       env: { BRAND_NAME: 'Acme Hooks', BRAND_COLOR: '#7a1fa2' },
       config: {
         emitting: {
@@ -33,18 +28,10 @@ describe('the portal in a browser', () => {
           },
         },
       },
-    })
-    browser = await launchBrowser()
-    page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text())
-    })
-    page.on('pageerror', (error) => complaints.push(String(error)))
-  })
-  after(async () => {
-    await browser?.close()
-    await Promise.all([service?.close(), receiver?.close()])
-  })
+    }),
+  )
+  const browser = started(launchBrowser)
+  const page = started(() => openPage(browser, { width: 1440, height: 900 }, complaints))
 
   test('without a link the page explains itself', async () => {
     await page.goto(`${service.baseUrl}/portal`)

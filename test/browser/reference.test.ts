@@ -1,34 +1,23 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import { before, describe, test } from 'node:test'
 import { engines } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { assertAccessible } from './accessibility.ts'
-import { launchBrowser, picture, signIn } from './browser.ts'
+import { launchBrowser, openPage, picture, signIn } from './browser.ts'
 
 describe('the API reference', () => {
-  let service: TestService
-  let browser: Browser
-  let page: Page
   const complaints: string[] = []
   const elsewhere: string[] = []
 
+  const service = started(() => startTestService(engines[0]!))
+  const browser = started(launchBrowser)
+  const page = started(() => openPage(browser, { width: 1440, height: 900 }, complaints))
   before(async () => {
-    service = await startTestService(engines[0]!)
-    browser = await launchBrowser()
-    page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text())
-    })
-    page.on('pageerror', (error) => complaints.push(String(error)))
     page.on('request', (request) => {
       const { protocol, origin } = new URL(request.url())
       if (/^https?:$/.test(protocol) && origin !== service.baseUrl) elsewhere.push(request.url())
     })
-  })
-  after(async () => {
-    await browser?.close()
-    await service?.close()
   })
 
   test('is read without a script', async () => {

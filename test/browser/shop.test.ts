@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
-import type { Browser, Page } from 'playwright-core'
 import { programEnvironment, startProgram, type Program } from '../examples/shop/programs.ts'
 import { freePort } from '../harness/free-port.ts'
 import { mainFile } from '../harness/main-file.ts'
-import { startReceiver, type Receiver } from '../harness/receiver.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { started } from '../harness/started.ts'
 import { launchBrowser, picture } from './browser.ts'
 
 const folder = join(import.meta.dirname, '../../examples/shop')
@@ -20,12 +20,11 @@ describe('the shop of the tutorial', () => {
   let env: Record<string, string>
   let base: string
   let shop: Program
-  let receiver: Receiver
-  let browser: Browser
-  let page: Page
   const complaints: string[] = []
+  const receiver = started(() => startReceiver(204, 500, 204))
+  const browser = started(launchBrowser)
+  const page = started(() => browser.newPage({ viewport: { width: 1100, height: 800 } }))
   before(async () => {
-    receiver = await startReceiver(204, 500, 204)
     const port = String(await freePort())
     base = `http://127.0.0.1:${port}`
     env = {
@@ -41,14 +40,10 @@ describe('the shop of the tutorial', () => {
     env['SHOP_KEY'] = await postern('keys', 'create', 'shop', '--scope', 'subscribers:write')
     shop = startProgram([process.execPath, 'server.ts'], { cwd: folder, env })
     await shop.shows(/The shop is open/)
-    browser = await launchBrowser()
-    page = await browser.newPage({ viewport: { width: 1100, height: 800 } })
     page.on('pageerror', (error) => complaints.push(String(error)))
   })
   after(async () => {
-    await browser?.close()
     await shop?.stop()
-    await receiver?.close()
     rmSync(home, { recursive: true, force: true })
   })
 

@@ -5,12 +5,13 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { rolldown } from 'rolldown'
 import { clientSources } from '../client/use-source.ts'
 import { engines } from '../harness/engines.ts'
 import { freePort } from '../harness/free-port.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { launchBrowser } from './browser.ts'
 
 const folder = join(import.meta.dirname, '../../examples/client/spa')
@@ -42,11 +43,11 @@ describe('examples/client/spa in a browser', () => {
   let service: TestService
   let api: FastifyInstance
   let server: Server
-  let browser: Browser
   let page: Page
   let site: string
   const grants: string[] = []
 
+  const browser = started(launchBrowser)
   before(async () => {
     const port = await freePort()
     site = `http://127.0.0.1:${port}/`
@@ -57,7 +58,6 @@ describe('examples/client/spa in a browser', () => {
     await api.listen({ host: '127.0.0.1', port: 0 })
     const apiUrl = `http://127.0.0.1:${(api.server.address() as AddressInfo).port}`
     server = await startSite(port, { postern: service.baseUrl, api: apiUrl })
-    browser = await launchBrowser()
     page = await browser.newPage()
     page.on('request', (request) => {
       if (!request.url().endsWith('/oauth2/token')) return
@@ -65,7 +65,6 @@ describe('examples/client/spa in a browser', () => {
     })
   })
   after(async () => {
-    await browser?.close()
     server?.close()
     await api?.close()
     await service?.close()

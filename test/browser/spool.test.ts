@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { renameSync } from 'node:fs'
-import { after, before, describe, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
-import { engines, type TestDatabase } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { before, describe, test } from 'node:test'
+import { engines } from '../harness/engines.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { postWebhook } from '../receiving/harness.ts'
 import { launchBrowser, signIn } from './browser.ts'
 
@@ -13,25 +13,17 @@ describe(
   'the dashboard while the database is away',
   { skip: !sqlite && 'TEST_ENGINE leaves SQLite out' },
   () => {
-    let home: TestDatabase
-    let service: TestService
-    let browser: Browser
-    let page: Page
-
-    before(async () => {
-      home = await sqlite!.createDatabase()
-      service = await startTestService(sqlite!, {
+    const home = started(() => sqlite!.createDatabase())
+    const service = started(() =>
+      startTestService(sqlite!, {
         databaseUrl: home.url,
         env: { SPOOL_URL: `file:${home.url.slice('sqlite:'.length)}-away` },
-      })
-      browser = await launchBrowser()
-      page = await browser.newPage({ viewport: { width: 1100, height: 800 } })
+      }),
+    )
+    const browser = started(launchBrowser)
+    const page = started(() => browser.newPage({ viewport: { width: 1100, height: 800 } }))
+    before(async () => {
       await signIn(page, service, 'Ada Lovelace')
-    })
-    after(async () => {
-      await browser?.close()
-      await service?.close()
-      await home?.drop()
     })
 
     test('tells how many webhooks lie in the spool, until they are in the database', async () => {

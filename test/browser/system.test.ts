@@ -1,39 +1,30 @@
 // The pages of the system, the audit log and alerts, as an administrator uses them.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import { before, describe, test } from 'node:test'
 import { startJob } from '../../src/events/jobs/job.ts'
-import { startSmtpServer, type SmtpServer } from '../alerts/smtp-server.ts'
+import { startSmtpServer } from '../alerts/smtp-server.ts'
 import { engines } from '../harness/engines.ts'
-import { startReceiver, type Receiver } from '../harness/receiver.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { assertAccessible } from './accessibility.ts'
 import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
 
 describe('the pages of the system', () => {
-  let service: TestService
-  let mail: SmtpServer
-  let receiver: Receiver
-  let browser: Browser
-  let page: Page
   const complaints: string[] = []
 
-  before(async () => {
-    mail = await startSmtpServer()
-    receiver = await startReceiver()
-    service = await startTestService(engines[0]!, {
+  const mail = started(startSmtpServer)
+  const receiver = started(startReceiver)
+  const service = started(() =>
+    startTestService(engines[0]!, {
       env: { SMTP_URL: mail.url, MAIL_FROM: 'gate@example.com' },
-    })
-    browser = await launchBrowser()
-    page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
+    }),
+  )
+  const browser = started(launchBrowser)
+  const page = started(() => browser.newPage({ viewport: { width: 1440, height: 900 } }))
+  before(async () => {
     page.on('pageerror', (error) => complaints.push(String(error)))
     await signIn(page, service, 'Ada Lovelace')
-  })
-  after(async () => {
-    await browser?.close()
-    await service?.close()
-    await receiver?.close()
-    await mail?.close()
   })
 
   const open = async (path: string, heading: string): Promise<void> => {

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { engines } from '#test/harness/engines.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import type { AuditAction } from '../../src/accounts/audit/audit-actions.ts'
 import { newId } from '../../src/crypto/ids.ts'
 import { commandLine } from '../../src/cli/program.ts'
@@ -43,9 +44,8 @@ describe('the audit log and all commands', () => {
   const folder = mkdtempSync(join(tmpdir(), 'postern-audited-'))
   const userId = newId(Date.now())
   const issuer = 'https://acme.example.com'
-  let service: TestService
+  const service = started(() => startTestService(engines[0]!))
   before(async () => {
-    service = await startTestService(engines[0]!)
     await service.database.transaction(async (tx) => {
       const user = { id: userId, email: null, name: 'Ada', provider: 'acme', provider_id: 'ada' } as const
       await tx
@@ -66,7 +66,6 @@ describe('the audit log and all commands', () => {
     )
   })
   after(async () => {
-    await service.close()
     rmSync(folder, { recursive: true })
   })
 

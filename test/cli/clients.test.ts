@@ -5,19 +5,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { token } from '../oauth2/harness.ts'
 import { postern, type Ended } from './command.ts'
 
 onEachEngine('postern clients', (engine) => {
-  let service: TestService
   let home: string
+  const service = started(() => startTestService(engine))
   before(async () => {
-    service = await startTestService(engine)
     home = await mkdtemp(join(tmpdir(), 'postern-clients-'))
   })
   after(async () => {
-    await service.close()
     await rm(home, { recursive: true, force: true })
   })
   const run = (...args: string[]): Promise<Ended> =>

@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { engines } from '#test/harness/engines.ts'
-import { adminKey, startTestService, webhookSecret, type TestService } from '#test/harness/service.ts'
+import { adminKey, startTestService, webhookSecret } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { samples } from '../../src/receiving/samples/index.ts'
 import { github, stripe, type ReceivedEvent } from '../../src/index.ts'
 import { eventually } from '../receiving/harness.ts'
@@ -16,10 +17,8 @@ import { postern, startPostern } from './command.ts'
 describe('postern replay --to', () => {
   const folder = mkdtempSync(join(tmpdir(), 'postern-replay-to-'))
   const received: ReceivedEvent[] = []
-  let remote: TestService
-  let local: TestService
-  before(async () => {
-    remote = await startTestService(engines[0]!, {
+  const remote = started(() =>
+    startTestService(engines[0]!, {
       env: { HANDLER_RETRY_SCHEDULE: '0' },
       config: {
         receiving: {
@@ -31,15 +30,19 @@ describe('postern replay --to', () => {
           },
         },
       },
-    })
-    local = await startTestService(engines[0]!, {
+    }),
+  )
+  const local = started(() =>
+    startTestService(engines[0]!, {
       config: {
         receiving: {
           sources: { shop: stripe({ secret: 'of this machine' }) },
           handlers: { '*': (event) => void received.push(event) },
         },
       },
-    })
+    }),
+  )
+  before(async () => {
     writeFileSync(
       join(folder, 'postern.config.ts'),
       `import { defineConfig, stripe } from 'postern'
@@ -60,8 +63,6 @@ describe('postern replay --to', () => {
     })
   })
   after(async () => {
-    await remote.close()
-    await local.close()
     rmSync(folder, { recursive: true, force: true })
   })
   const command = (to: string, ...more: string[]): string[] => {

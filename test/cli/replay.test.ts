@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { tmpdir } from 'node:os'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startReceiver, type Receiver } from '#test/harness/receiver.ts'
-import { startTestService, webhookSecret, type TestService } from '#test/harness/service.ts'
+import { startReceiver } from '#test/harness/receiver.ts'
+import { startTestService, webhookSecret } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { postern, startPostern, type Ended } from './command.ts'
 
 /** Looks until it is so: the service's workers do it in their own time. */
@@ -13,12 +14,10 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 }
 
 onEachEngine('postern replay beside a running service', (engine) => {
-  let service: TestService
-  let receiver: Receiver
   let broken = true
-  before(async () => {
-    receiver = await startReceiver(500)
-    service = await startTestService(engine, {
+  const receiver = started(() => startReceiver(500))
+  const service = started(() =>
+    startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0', EMIT_RETRY_SCHEDULE: '0' },
       config: {
         receiving: {
@@ -29,12 +28,8 @@ onEachEngine('postern replay beside a running service', (engine) => {
           },
         },
       },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await receiver.close()
-  })
+    }),
+  )
   const env = (): Record<string, string> => ({
     DATABASE_URL: service.databaseUrl,
     POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',

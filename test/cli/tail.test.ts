@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { once } from 'node:events'
 import { engines } from '#test/harness/engines.ts'
-import { adminKey, startTestService, type TestService } from '#test/harness/service.ts'
+import { adminKey, startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { postern, startPostern } from './command.ts'
 
 describe('postern tail', () => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService(engines[0]!, {
+  const service = started(() =>
+    startTestService(engines[0]!, {
       env: { HANDLER_RETRY_SCHEDULE: '0' },
       config: {
         receiving: {
@@ -23,9 +23,8 @@ describe('postern tail', () => {
           },
         },
       },
-    })
-  })
-  after(() => service.close())
+    }),
+  )
 
   const emit = (id: string, type: string): Promise<Response> =>
     service.admin('/events', { method: 'POST', json: { id, type, data: 1 } })

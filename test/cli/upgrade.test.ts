@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { describeUpgrade, exitCodeOfUpgrade, planUpgrade } from '../../src/cli/upgrade.ts'
 import { migrations } from '../../src/storage/migrations/index.ts'
 import type { Migration } from '../../src/storage/migrations/migration.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { started } from '../harness/started.ts'
 import { postern } from './command.ts'
 
 const harmless: Migration = {
@@ -21,12 +22,8 @@ const breaking: Migration = { ...harmless, number: 9_002, name: 'gone', breaking
 
 onEachEngine('postern upgrade --check', (engine) => {
   const folder = mkdtempSync(join(tmpdir(), 'postern-upgrade-'))
-  let home: TestDatabase
-  before(async () => {
-    home = await engine.createMigratedDatabase()
-  })
+  const home = started(() => engine.createMigratedDatabase())
   after(async () => {
-    await home.drop()
     rmSync(folder, { recursive: true, force: true })
   })
   const check = (...args: string[]) =>

@@ -1,26 +1,21 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { childEnvironment } from '#test/harness/child-environment.ts'
 import { Browser } from '#test/harness/browser.ts'
 import { engines } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
-import { appCode, exchange, newPkce, signIn, spa, whoAmI } from '../login/harness.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
+import { appTokens, signIn, spa, whoAmI } from '../login/harness.ts'
 import { mainFile } from '../harness/main-file.ts'
 
 describe('postern users, postern keys rotate-signing', () => {
-  let provider: OAuthProvider
-  let service: TestService
-  before(async () => {
-    provider = await startOAuthProvider()
+  const provider = started(startOAuthProvider)
+  const service = started(async () => {
     const config = { login: { clients: [spa] } }
-    service = await startTestService(engines[0]!, { env: provider.env('ACME'), config })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
+    return startTestService(engines[0]!, { env: provider.env('ACME'), config })
   })
 
   /** Runs a command beside the service, as an operator does. */
@@ -139,14 +134,7 @@ describe('postern users, postern keys rotate-signing', () => {
   })
 
   test('rotate-signing publishes the next key; with --now older keys are withdrawn and their tokens refused at once', async () => {
-    const pkce = newPkce()
-    const { body } = await exchange(service, {
-      grant_type: 'authorization_code',
-      client_id: 'spa',
-      code: await appCode(service, pkce),
-      code_verifier: pkce.verifier,
-      redirect_uri: spa.redirectUris[0]!,
-    })
+    const body = await appTokens(service)
     const headers = { authorization: `Bearer ${String(body['access_token'])}` }
     const status = async (): Promise<number> => (await service.fetch('/auth/session', { headers })).status
     const inDatabase = async (): Promise<number> => {

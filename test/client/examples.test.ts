@@ -5,38 +5,28 @@ import { after, before, describe, test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { Browser } from '../harness/browser.ts'
 import { engines } from '../harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
-import { appCode, exchange, newPkce, signIn, spa } from '../login/harness.ts'
+import { startOAuthProvider } from '../harness/oauth-provider.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
+import { appTokens, signIn, spa } from '../login/harness.ts'
 
 const audience = 'https://api.example.com'
 const shop = { id: 'shop', redirectUris: spa.redirectUris, audience }
 
 describe('examples/client', () => {
-  let provider: OAuthProvider
-  let service: TestService
-  before(async () => {
-    provider = await startOAuthProvider()
-    service = await startTestService(engines[0]!, {
+  const provider = started(startOAuthProvider)
+  const service = started(() =>
+    startTestService(engines[0]!, {
       env: provider.env('ACME'),
       config: { login: { clients: [spa, shop] } },
-    })
+    }),
+  )
+  before(async () => {
     process.env['POSTERN_URL'] = service.baseUrl
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
   })
 
   async function newToken(clientId: string): Promise<string> {
-    const pkce = newPkce()
-    const { body } = await exchange(service, {
-      grant_type: 'authorization_code',
-      client_id: clientId,
-      code: await appCode(service, pkce, { client_id: clientId }),
-      code_verifier: pkce.verifier,
-      redirect_uri: spa.redirectUris[0]!,
-    })
+    const body = await appTokens(service, { client_id: clientId })
     return String(body['access_token'])
   }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { promisify } from 'node:util'
 import {
   createPostern,
@@ -19,42 +19,30 @@ import { emit, startEmitting, subscribe } from '../emitting/harness.ts'
 import { Browser } from '../harness/browser.ts'
 import { childEnvironment } from '../harness/child-environment.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
-import { startReceiver, type Receiver } from '../harness/receiver.ts'
-import { adminKey, type TestService } from '../harness/service.ts'
-import { appCode, exchange, newPkce, signIn, spa } from '../login/harness.ts'
+import { startOAuthProvider } from '../harness/oauth-provider.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { adminKey } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
+import { appTokens, signIn, spa } from '../login/harness.ts'
 
 const audience = 'https://api.example.com'
 const api = { id: 'api', secret: 'secret-of-the-api-0123456789-abcdefghij', clientCredentials: true }
 
 onEachEngine('the client library', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
-  let receiver: Receiver
   let postern: Postern
-  before(async () => {
-    provider = await startOAuthProvider()
-    receiver = await startReceiver()
+  const provider = started(startOAuthProvider)
+  const receiver = started(startReceiver)
+  const service = started(async () => {
     const shop = { ...spa, id: 'shop', audience }
     const config = { login: { clients: [spa, shop, { ...api, audiences: [audience] }] } }
-    service = await startEmitting(engine, { env: provider.env('ACME'), config })
-    postern = createPostern({ url: service.baseUrl, token: adminKey })
+    return startEmitting(engine, { env: provider.env('ACME'), config })
   })
-  after(async () => {
-    await service.close()
-    await receiver.close()
-    await provider.close()
+  before(async () => {
+    postern = createPostern({ url: service.baseUrl, token: adminKey })
   })
 
   async function newToken(clientId = 'spa'): Promise<string> {
-    const pkce = newPkce()
-    const { body } = await exchange(service, {
-      grant_type: 'authorization_code',
-      client_id: clientId,
-      code: await appCode(service, pkce, { client_id: clientId }),
-      code_verifier: pkce.verifier,
-      redirect_uri: spa.redirectUris[0]!,
-    })
+    const body = await appTokens(service, { client_id: clientId })
     return String(body['access_token'])
   }
   const withBearer = (token: string): Headers => new Headers({ authorization: `Bearer ${token}` })

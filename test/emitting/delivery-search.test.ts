@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
-import type { TestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { expectJson, startEmitting, subscribe } from './harness.ts'
 
 interface Row {
@@ -31,11 +31,10 @@ const outcomes = [
 const types = ['order.paid', 'order.sent', 'user.left']
 
 onEachEngine('deliveries of all subscribers', (engine) => {
-  let service: TestService
   const expected: (Row & { at: number })[] = []
 
+  const service = started(() => startEmitting(engine, { parts: { roles: { http: true, workers: false } } }))
   before(async () => {
-    service = await startEmitting(engine, { parts: { roles: { http: true, workers: false } } })
     const owners = ['acme', 'acme', 'globex', null]
     const ids: string[] = []
     for (const [index, owner] of owners.entries()) {
@@ -114,7 +113,6 @@ onEachEngine('deliveries of all subscribers', (engine) => {
       }
     })
   })
-  after(() => service.close())
 
   const walk = async (query: Record<string, string>, limit: number): Promise<Row[]> => {
     const rows: Row[] = []

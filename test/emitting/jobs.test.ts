@@ -1,10 +1,11 @@
 // GET /jobs: the jobs of all subscribers and of received events.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { startJob } from '../../src/events/jobs/job.ts'
 import type { JobsTable } from '../../src/storage/tables.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 
 interface Page {
   data: { id: string; kind: string; status: string; total: number; done: number }[]
@@ -12,10 +13,11 @@ interface Page {
 }
 
 onEachEngine('the list of jobs', (engine) => {
-  let service: TestService
   const made: JobsTable[] = []
+  const service = started(() =>
+    startTestService(engine, { parts: { roles: { http: true, workers: false } } }),
+  )
   before(async () => {
-    service = await startTestService(engine, { parts: { roles: { http: true, workers: false } } })
     const filters: [JobsTable['kind'], number][] = [
       ['replay', 10],
       ['reprocess', 7],
@@ -27,7 +29,6 @@ onEachEngine('the list of jobs', (engine) => {
         await service.database.transaction((tx) => startJob(tx, { kind, filter: {}, total }, Date.now())),
       )
   })
-  after(() => service.close())
 
   const read = async (query = ''): Promise<Page> => {
     const answer = await service.admin(`/jobs${query}`)

@@ -9,7 +9,7 @@ import { after, before, test } from 'node:test'
 import { engines } from '../harness/engines.ts'
 import { freePort } from '../harness/free-port.ts'
 import { startReceiver as startSubscriber } from '../harness/receiver.ts'
-import type { TestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 
 interface Language {
@@ -45,17 +45,15 @@ const sign = (secret: string, id: string, timestamp: number, body: string): stri
     .digest('base64')}`
 
 const engine = engines[0]!
-let service: TestService
 let folder: string
 const running: ChildProcess[] = []
 
+const service = started(() => startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0,0.2,0.2,0.2,0.2' } }))
 before(async () => {
-  service = await startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0,0.2,0.2,0.2,0.2' } })
   folder = mkdtempSync(join(tmpdir(), 'postern-receivers-'))
 })
 after(async () => {
   for (const child of running) if (child.pid !== undefined) stop(child.pid)
-  await service.close()
   rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
 })
 

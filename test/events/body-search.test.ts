@@ -1,9 +1,10 @@
 // GET /events/search: events by what their bodies contain.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { slack } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 interface Line {
@@ -16,12 +17,12 @@ interface Line {
 }
 
 onEachEngine('GET /events/search', (engine) => {
-  let service: TestService
-
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       config: { receiving: { sources: { chat: slack({ secret: 'a-secret-of-slack' }) } } },
-    })
+    }),
+  )
+  before(async () => {
     const bodies: (object | string)[] = [
       { id: 'one', type: 'order.paid', data: { customer: 'cus_1', total: 10 } },
       { id: 'two', type: 'order.paid', data: { customer: 'cus_2', note: 'for cus_1 only' } },
@@ -31,7 +32,6 @@ onEachEngine('GET /events/search', (engine) => {
     ]
     for (const body of bodies) assert.equal((await postWebhook(service, body)).status, 200)
   })
-  after(() => service.close())
 
   const search = async (query: Record<string, string>): Promise<Line[]> => {
     const response = await service.admin(`/events/search?${new URLSearchParams(query).toString()}`)

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 interface Detail {
@@ -28,10 +29,8 @@ interface Caused {
 }
 
 onEachEngine('GET /events/{id}', (engine) => {
-  let service: TestService
-
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0,0', EMIT_RETRY_SCHEDULE: '0,3600', ALLOW_PRIVATE_NETWORK: 'true' },
       config: {
         receiving: {
@@ -45,9 +44,8 @@ onEachEngine('GET /events/{id}', (engine) => {
           },
         },
       },
-    })
-  })
-  after(() => service.close())
+    }),
+  )
 
   const numberOf = async (eventId: string): Promise<number> => {
     const row = await service.database.reader

@@ -1,18 +1,16 @@
 // The viewers of one process, with a clock that the test moves.
 import assert from 'node:assert/strict'
-import { after, afterEach, before, beforeEach, test } from 'node:test'
+import { afterEach, beforeEach, test } from 'node:test'
 import { LiveHub } from '../../src/events/live/hub.ts'
 import { Viewer } from '../../src/events/live/viewer.ts'
 import { openEventLog } from '../../src/events/log.ts'
-import type { Database } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { started } from '../harness/started.ts'
 import { ManualClock } from '../harness/manual-clock.ts'
 
 onEachEngine('viewers', (engine) => {
-  let created: TestDatabase
-  let database: Database
   let clock: ManualClock
   let hub: LiveHub
   const viewers: Viewer[] = []
@@ -27,10 +25,8 @@ onEachEngine('viewers', (engine) => {
     for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve))
   }
 
-  before(async () => {
-    created = await engine.createMigratedDatabase()
-    database = await openDatabase(created.url)
-  })
+  const created = started(() => engine.createMigratedDatabase())
+  const database = started(() => openDatabase(created.url))
   beforeEach(() => {
     clock = new ManualClock()
     hub = new LiveHub({ database, log: openEventLog(database), clock, logger: createLog('silent') })
@@ -38,10 +34,6 @@ onEachEngine('viewers', (engine) => {
   afterEach(() => {
     hub.close()
     for (const { stream } of viewers.splice(0)) stream.destroy()
-  })
-  after(async () => {
-    await database.close()
-    await created.drop()
   })
 
   test('one that comes while credentials are checked is not sent what was meant for the others', async () => {

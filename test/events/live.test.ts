@@ -1,21 +1,21 @@
 // GET /live: what changes, as server-sent events.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { freePort } from '../harness/free-port.ts'
-import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+import { adminKey, startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { hurried, listen } from './live-listener.ts'
 
 onEachEngine('GET /live', (engine) => {
-  let service: TestService
   let fails = true
 
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0,3600' },
       config: {
         receiving: {
@@ -26,9 +26,8 @@ onEachEngine('GET /live', (engine) => {
           },
         },
       },
-    })
-  })
-  after(() => service.close())
+    }),
+  )
 
   test('a new event and its status come without a question', async () => {
     const live = await listen(service)

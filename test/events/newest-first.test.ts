@@ -1,8 +1,9 @@
 // GET /events?order=desc: the newest first, so that a page that shows the log needs not read all of it.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { postWebhook } from '../receiving/harness.ts'
 
 interface Page {
@@ -11,12 +12,10 @@ interface Page {
 }
 
 onEachEngine('the event log, newest first', (engine) => {
-  let service: TestService
+  const service = started(() => startTestService(engine))
   before(async () => {
-    service = await startTestService(engine)
     for (let number = 1; number <= 7; number += 1) await postWebhook(service, { id: `e${number}`, type: 'x' })
   })
-  after(() => service.close())
 
   const read = async (query: string): Promise<Page> => {
     const response = await service.fetch(`/events?${query}`)

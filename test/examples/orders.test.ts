@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import { loadConfigModule } from '../../src/config/module.ts'
 import type { PosternConfig } from '../../src/define-config.ts'
@@ -7,28 +7,24 @@ import { bodySigners } from '../../src/receiving/samples/body-signers.ts'
 import { readEnvironment } from '../../src/config/environment.ts'
 import { banner } from '../../src/demo/banner.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver, type Receiver } from '../harness/receiver.ts'
+import { startReceiver } from '../harness/receiver.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
-import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
+import { startTestService, webhookSecret } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 
 const orders = (await loadConfigModule<PosternConfig>('examples/orders/postern.config.ts'))!
 
 onEachEngine('examples/orders', (engine) => {
-  let service: TestService
-  let receiver: Receiver
-
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       config: orders,
       parts: { migrationsFolder: 'examples/orders/migrations' },
-    })
-    receiver = await startReceiver()
+    }),
+  )
+  const receiver = started(startReceiver)
+  before(async () => {
     const { status } = await service.admin('/subscribers', { method: 'POST', json: { url: receiver.url } })
     assert.equal(status, 201)
-  })
-  after(async () => {
-    await service.close()
-    await receiver.close()
   })
 
   test('an order that is reported as paid three times gives one order and one event', async () => {

@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { projectFiles } from '../../src/cli/init/files.ts'
 import { version } from '../../src/http/schemas/openapi.ts'
 import { Browser } from '../harness/browser.ts'
 import { engines } from '../harness/engines.ts'
+import { started } from '../harness/started.ts'
 import { blocksOf, root, stepsOf, type Block } from '../house/documented/blocks.ts'
 import { matches } from '../house/documented/mask.ts'
 import { eventually } from '../receiving/harness.ts'
@@ -46,12 +47,8 @@ test('the last version of each file in the tutorial is the file of examples/shop
 const runs = engines.some(({ name }) => name === 'sqlite')
 
 describe('the tutorial', { skip: !runs }, () => {
-  let project: Project
   const grace = new Browser()
-  before(async () => {
-    project = await Project.create()
-  })
-  after(() => project.close())
+  const project = started(() => Project.create())
 
   // The last two chapters need a machine and a host name.
   for (const chapter of chapters.slice(0, -2))

@@ -4,10 +4,11 @@
 //     ```json POST /alerts
 //     ```json part of PATCH /subscribers/{id}
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { Compile } from 'typebox/schema'
 import { engines } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { blocksOf, pages, type Block } from './documented/blocks.ts'
 import { commandLinesOf } from './documented/commands.ts'
 
@@ -121,13 +122,11 @@ function fieldsOf(schema: Schema, document: Document): Set<string> | undefined {
 }
 
 describe('the calls that pages make', () => {
-  let service: TestService
   let document: Document
+  const service = started(() => startTestService(engines[0]!))
   before(async () => {
-    service = await startTestService(engines[0]!)
     document = (await (await service.fetch('/openapi.json')).json()) as Document
   })
-  after(() => service.close())
 
   test('exist, with the fields of their bodies', () => {
     assert.ok(calls.length >= 15, `${calls.length} calls`)

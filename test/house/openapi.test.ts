@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { engines } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 
 /** Pages, files and what only demo mode has: they are no part of the interface. */
 const hidden = [/^\/$/, /^\/assets\//, /^\/docs/, /^\/demo/, /^\/dashboard\/\*$/]
@@ -15,14 +16,12 @@ interface Document {
 }
 
 describe('the OpenAPI document', () => {
-  let service: TestService
   let document: Document
 
+  const service = started(() => startTestService(engines[0]!))
   before(async () => {
-    service = await startTestService(engines[0]!)
     document = (await (await service.fetch('/openapi.json')).json()) as Document
   })
-  after(() => service.close())
 
   test('is OpenAPI 3.1', () => assert.match(document.openapi, /^3\.1\./))
 

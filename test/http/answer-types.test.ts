@@ -1,10 +1,11 @@
 // What every route keeps to, whichever it is (OWASP ASVS 5.0: 4.1.1, 13.4.4, 15.3.3). The routes are read from the service, so
 // that a new route is covered without a change here.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { list } from '../../src/index.ts'
 import { engines } from '../harness/engines.ts'
-import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+import { adminKey, startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 
 const shelf = list({
   path: '/shelf',
@@ -50,15 +51,13 @@ interface Operation {
 }
 
 describe('every route', () => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService(engines[0]!, {
+  const service = started(() =>
+    startTestService(engines[0]!, {
       // Demo mode adds the pages of an identity provider.
       env: { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' },
       config: { listing: { lists: [shelf] } },
-    })
-  })
-  after(() => service.close())
+    }),
+  )
 
   /** Calls of every route, in several ways of filling its path. */
   const calls = (): { method: string; path: string }[] =>

@@ -1,19 +1,16 @@
 // API_DOCS=private: the API reference is for those who operate the service.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import type { Scope } from '../../src/http/access/scopes.ts'
 import { engines } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 
 describe('the API reference', () => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService(engines[0]!, { env: { API_DOCS: 'private' } })
-  })
-  after(() => service.close())
+  const service = started(() => startTestService(engines[0]!, { env: { API_DOCS: 'private' } }))
 
   async function statuses(scope?: Scope): Promise<number[]> {
     const headers = new Headers()

@@ -1,6 +1,6 @@
 // GET /attention and GET /checklist: what needs attention, with what it is about, and the first steps of an installation.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { endingSecrets } from '../../src/receiving/attention.ts'
 import { hmac } from '../../src/index.ts'
 import { severityOf } from '../../src/http/operations/attention-of-process.ts'
@@ -8,7 +8,8 @@ import { Tallies } from '../../src/telemetry/history/rows.ts'
 import { HistoryStore } from '../../src/telemetry/history/store.ts'
 import { risingRefusals } from '../../src/telemetry/history/refusals.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 interface Item {
@@ -27,10 +28,8 @@ interface Step {
 const day = 86_400_000
 
 onEachEngine('what needs attention', (engine) => {
-  let service: TestService
-
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       env: {
         HANDLER_RETRY_SCHEDULE: '0,3600',
         EMIT_RETRY_SCHEDULE: '0,3600',
@@ -45,9 +44,8 @@ onEachEngine('what needs attention', (engine) => {
           },
         },
       },
-    })
-  })
-  after(() => service.close())
+    }),
+  )
 
   const attention = async (): Promise<Item[]> => {
     const response = await service.admin('/attention')

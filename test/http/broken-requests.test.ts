@@ -1,22 +1,20 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { engines } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 
 /** What never becomes a request, or should not: each gets a clear answer, none a 5xx, and the service goes on. */
 describe('broken requests', () => {
-  let service: TestService
-
-  before(async () => {
-    service = await startTestService(engines[0]!, {
+  const service = started(() =>
+    startTestService(engines[0]!, {
       parts: { timeouts: { headers: 500, request: 1_000, check: 20, stillness: 5_000 } },
-    })
-  })
-  after(() => service.close())
+    }),
+  )
 
   /** Sends bytes and gives what comes back until the connection ends. */
   function raw(...parts: string[]): Promise<string> {

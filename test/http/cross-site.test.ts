@@ -1,10 +1,11 @@
 // What pages of other sites can do with the cookie of somebody who is signed in: nothing.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { engines } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { signIn, spa, whoAmI } from '../login/harness.ts'
 
 interface Document {
@@ -50,25 +51,21 @@ const readable = new Set([
 ])
 
 describe('cross-site calls', () => {
-  let provider: OAuthProvider
-  let service: TestService
   let document: Document
   let browser: Browser
   let cookie: string
-  before(async () => {
-    provider = await startOAuthProvider()
+  const provider = started(startOAuthProvider)
+  const service = started(async () => {
     const env = { ...provider.env('ACME'), ADMIN_IDENTITIES: 'acme:boss' }
-    service = await startTestService(engines[0]!, { env, config: { login: { clients: [spa] } } })
+    return startTestService(engines[0]!, { env, config: { login: { clients: [spa] } } })
+  })
+  before(async () => {
     document = (await (await service.fetch('/openapi.json')).json()) as Document
     browser = new Browser()
     provider.profile = { id: 'boss', displayName: 'boss' }
     await signIn(service, browser)
     const cookies = [...browser.cookies(service.baseUrl)].map(([name, value]) => `${name}=${value}`)
     cookie = [...cookies, await portalCookie()].join('; ')
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
   })
 
   /** Of somebody who is in the portal as well. */

@@ -1,8 +1,9 @@
 // GET /metrics/history on a running service.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 interface Series {
@@ -19,10 +20,8 @@ interface History {
 }
 
 onEachEngine('GET /metrics/history', (engine) => {
-  let service: TestService
-
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0,3600', EMIT_RETRY_SCHEDULE: '0', ALLOW_PRIVATE_NETWORK: 'true' },
       config: {
         receiving: {
@@ -33,9 +32,8 @@ onEachEngine('GET /metrics/history', (engine) => {
           },
         },
       },
-    })
-  })
-  after(() => service.close())
+    }),
+  )
 
   const read = async (query: string): Promise<History> => {
     const response = await service.admin(`/metrics/history?${query}`)

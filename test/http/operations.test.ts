@@ -1,11 +1,12 @@
 // What an administrator sees of the running service: queues, versions, settings in force, diagnostics.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { settings } from '../../src/config/settings.ts'
 import { mostCounted } from '../../src/storage/queue-counts.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { adminKey, startTestService, webhookSecret, type TestService } from '../harness/service.ts'
+import { adminKey, startTestService, webhookSecret } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { postWebhook } from '../receiving/harness.ts'
 
 interface Count {
@@ -32,9 +33,8 @@ interface Diagnosis {
 }
 
 onEachEngine('calls of the operator', (engine) => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       env: {
         PAYLOAD_RETENTION_DAYS: 'off',
         ACME_CLIENT_ID: 'shop',
@@ -44,9 +44,8 @@ onEachEngine('calls of the operator', (engine) => {
       },
       // Without workers, what is stored waits.
       parts: { roles: { http: true, workers: false } },
-    })
-  })
-  after(() => service.close())
+    }),
+  )
 
   const read = async <T>(path: string): Promise<T> => {
     const answer = await service.admin(path)

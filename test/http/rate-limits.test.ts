@@ -5,7 +5,7 @@ import { Browser } from '#test/harness/browser.ts'
 import { engines } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
-import { appCode, exchange, newPkce, signIn, spa } from '../login/harness.ts'
+import { appTokens, exchange, signIn, spa } from '../login/harness.ts'
 
 const minute = 60_000
 
@@ -168,14 +168,7 @@ describe('rate limits', () => {
     const hidden = `${'x=1&'.repeat(150)}code=x&state=${state}`
     assert.equal((await from('203.0.113.32', `/auth/acme/callback?${hidden}`)).status, 429, 'wherever it is')
 
-    const pkce = newPkce()
-    const { body } = await exchange(service, {
-      grant_type: 'authorization_code',
-      client_id: 'spa',
-      code: await appCode(service, pkce),
-      code_verifier: pkce.verifier,
-      redirect_uri: spa.redirectUris[0]!,
-    })
+    const body = await appTokens(service)
     const refresh = {
       grant_type: 'refresh_token',
       client_id: 'spa',

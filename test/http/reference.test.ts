@@ -1,21 +1,20 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { request } from 'node:http'
 import { engines } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 
 /** Bytes of the compressed page, style and script together. */
 const most = 60_000
 
 describe('the page of the API reference', () => {
-  let service: TestService
   let html: string
+  const service = started(() => startTestService(engines[0]!))
   before(async () => {
-    service = await startTestService(engines[0]!)
     html = await (await service.fetch('/docs')).text()
   })
-  after(() => service.close())
 
   test('describes every call of the document once', async () => {
     const document = (await (await service.fetch('/openapi.json')).json()) as {

@@ -1,14 +1,15 @@
 // What the log tells of calls that are refused: from where, and with whose credential.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { Browser } from '../harness/browser.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
-import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+import { startOAuthProvider } from '../harness/oauth-provider.ts'
+import { adminKey, startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { signIn } from '../login/harness.ts'
 import { eventually } from '../receiving/harness.ts'
 
@@ -20,18 +21,12 @@ interface Line {
 }
 
 onEachEngine('log lines of refused calls', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
   const lines: string[] = []
-  before(async () => {
-    provider = await startOAuthProvider()
+  const provider = started(startOAuthProvider)
+  const service = started(async () => {
     const log = createLog('info', { write: (line: string) => void lines.push(line) })
     const env = { ...provider.env('ACME'), TRUSTED_PROXIES: '127.0.0.1' }
-    service = await startTestService(engine, { env, parts: { log } })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
+    return startTestService(engine, { env, parts: { log } })
   })
 
   const from = { 'x-forwarded-for': '203.0.113.9' }

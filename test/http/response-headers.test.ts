@@ -1,12 +1,13 @@
 // What the OpenAPI document says of the headers of answers, held against the service. The harness does so with every answer
 // that tests get by its fetch (test/harness/conformance.ts); here each kind is asked for, with the limits on.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { list } from '../../src/index.ts'
 import type { ApiDocument } from '../harness/conformance.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { stillMinute } from '../harness/minute.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 
 const products = list({
   path: '/shelf',
@@ -18,14 +19,15 @@ const products = list({
 })
 
 onEachEngine('headers of answers', (engine) => {
-  let service: TestService
   let document: ApiDocument
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       env: { RATE_LIMIT: 'on' },
       config: { listing: { lists: [products] } },
       parts: { clock: stillMinute() },
-    })
+    }),
+  )
+  before(async () => {
     document = (await (await service.fetch('/openapi.json')).json()) as ApiDocument
     for (const id of ['a', 'b', 'c'])
       await service.admin('/products', {
@@ -33,7 +35,6 @@ onEachEngine('headers of answers', (engine) => {
         json: { id, category: 'x', name: id, price: 1, stock: 1 },
       })
   })
-  after(() => service.close())
 
   /** What the document says of one kind of answer: the headers that it always has, and those that it may have. */
   const described = (

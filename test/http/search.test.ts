@@ -1,11 +1,12 @@
 // GET /search: one box for everything that has an id or a name.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 interface Found {
@@ -15,15 +16,14 @@ interface Found {
 }
 
 onEachEngine('GET /search', (engine) => {
-  let service: TestService
   let keys: ApiKeys
   let subscriber: string
   let delivery: number
   const user = '0197d2a4-5b1c-7000-9c3e-2f6a1b0c4d5e'
   const session = '0197d2a4-5b1c-7000-9c3e-2f6a1b0c4d5f'
 
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       env: { ALLOW_PRIVATE_NETWORK: 'true' },
       config: {
         receiving: { handlers: { 'order.*': () => undefined } },
@@ -32,7 +32,9 @@ onEachEngine('GET /search', (engine) => {
           clients: [{ id: 'storefront', name: 'The storefront', redirectUris: ['http://127.0.0.1/cb'] }],
         },
       },
-    })
+    }),
+  )
+  before(async () => {
     keys = new ApiKeys(service.database, systemClock, createRecordAudit(systemClock))
     await postWebhook(service, { id: 'order-77', type: 'order.paid' })
     const json = { url: 'http://hooks.acme.test:9/x', owner: 'acme-inc' }
@@ -81,7 +83,6 @@ onEachEngine('GET /search', (engine) => {
         .execute()
     })
   })
-  after(() => service.close())
 
   const find = async (q: string, key?: string): Promise<Found[]> => {
     const headers = key === undefined ? undefined : { authorization: `Bearer ${key}` }

@@ -3,20 +3,20 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import { list, type ListOptions, type RowAccess } from '../../src/index.ts'
 import { checkList, type CheckedList } from '../../src/listing/checking/check.ts'
 import { declaredQueries, maxQueries } from '../../src/listing/checking/declared-queries.ts'
 import { explainList } from '../../src/listing/checking/explain.ts'
 import { readLists } from '../../src/listing/declaration.ts'
-import type { Database } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { postern } from '../cli/command.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 
 const orders: ListOptions = {
   path: '/orders',
@@ -36,18 +36,11 @@ const bare = `create table bare (id integer, name text)`
 const view = `create view big_orders as select * from orders where total > 100`
 
 onEachEngine('lists against their tables', (engine) => {
-  let home: TestDatabase
-  let database: Database
-
+  const home = started(() => engine.createDatabase())
+  const database = started(() => openDatabase(home.url))
   before(async () => {
-    home = await engine.createDatabase()
-    database = await openDatabase(home.url)
     await migrate(database)
     for (const statement of [table, bare, view]) await run(statement)
-  })
-  after(async () => {
-    await database.close()
-    await home.drop()
   })
 
   const run = (statement: string) => database.transaction((tx) => sql.raw(statement).execute(tx))

@@ -7,7 +7,8 @@ import { sql } from 'kysely'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { postern, type Ended } from '../cli/command.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { started } from '../harness/started.ts'
 
 const config = `import { defineConfig, list } from 'postern'
 export default defineConfig({ listing: { lists: [
@@ -15,18 +16,16 @@ export default defineConfig({ listing: { lists: [
 ] } })`
 
 onEachEngine('postern lists', (engine) => {
-  let home: TestDatabase
   let folder: string
 
+  const home = started(() => engine.createDatabase())
   before(async () => {
-    home = await engine.createDatabase()
     folder = await mkdtemp(join(tmpdir(), 'postern-counts-'))
     await writeFile(join(folder, 'postern.config.ts'), config)
     await run('create table orders (id integer primary key)', 'insert into orders values (1), (2), (3)')
   })
   after(async () => {
     await rm(folder, { recursive: true, force: true })
-    await home.drop()
   })
 
   const lists = (...args: string[]): Promise<Ended> =>

@@ -1,21 +1,20 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 
 onEachEngine('an empty cursor', (engine) => {
-  let service: TestService
   let subscriber: string
 
+  const service = started(() => startTestService(engine))
   before(async () => {
-    service = await startTestService(engine)
     const made = await service.admin('/subscribers', {
       method: 'POST',
       json: { url: 'http://127.0.0.1:9/' },
     })
     subscriber = ((await made.json()) as { id: string }).id
   })
-  after(() => service.close())
 
   // Absent is the first page. An empty one is what a client sends that lost the cursor: page 1 again would be an
   // endless walk, so it is refused like every other text that was never given out.

@@ -8,19 +8,17 @@ import { after, before, beforeEach, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { importFile, type ImportKind, type ImportResult } from '../../src/listing/importing/import-file.ts'
-import type { Database } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { started } from '../harness/started.ts'
 
 onEachEngine('postern import', (engine) => {
   const folder = mkdtempSync(join(tmpdir(), 'postern-import-'))
-  let home: TestDatabase
-  let database: Database
 
+  const home = started(() => engine.createDatabase())
+  const database = started(() => openDatabase(home.url))
   before(async () => {
-    home = await engine.createDatabase()
-    database = await openDatabase(home.url)
     await migrate(database)
   })
   beforeEach(() =>
@@ -29,8 +27,6 @@ onEachEngine('postern import', (engine) => {
     }),
   )
   after(async () => {
-    await database.close()
-    await home.drop()
     rmSync(folder, { recursive: true, force: true })
   })
 

@@ -1,7 +1,7 @@
 // Totals and deep pages from what triggers note, against a count and a skip of all rows, after any mix of changes.
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
-import { after, before, beforeEach, test } from 'node:test'
+import { before, beforeEach, test } from 'node:test'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { list } from '../../src/index.ts'
@@ -14,10 +14,10 @@ import type { Pages } from '../../src/listing/pages/pages.ts'
 import { readQuery } from '../../src/listing/query.ts'
 import { users } from '../../src/listing/resources/users.ts'
 import { createListReader } from '../../src/listing/store.ts'
-import type { Database } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { started } from '../harness/started.ts'
 import { propertyRun } from '../harness/properties.ts'
 import { pagesOf } from './model.ts'
 
@@ -42,15 +42,13 @@ const orders = list({
 const prefix = 'postern_orders_by_placed_at_desc_id_desc'
 
 onEachEngine('maintained counts', (engine) => {
-  let home: TestDatabase
-  let database: Database
   let declaration: ListDeclaration
   let writer: CountsWriter
   let pages: Pages
 
+  const home = started(() => engine.createDatabase())
+  const database = started(() => openDatabase(home.url))
   before(async () => {
-    home = await engine.createDatabase()
-    database = await openDatabase(home.url)
     await migrate(database)
     const id = engine.name === 'sqlite' ? 'integer primary key' : 'bigint primary key'
     await run(`create table orders (id ${id}, placed_at integer not null, note text)`)
@@ -70,10 +68,6 @@ onEachEngine('maintained counts', (engine) => {
       (list) => [list.name, maintainedCounts(database, reader, list)] as const,
     )
     pages = pagesOf(database, new Map(counts))
-  })
-  after(async () => {
-    await database.close()
-    await home.drop()
   })
 
   const run = (statement: string) => database.transaction((tx) => sql.raw(statement).execute(tx))

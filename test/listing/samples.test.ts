@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { insertSamples, sampleData } from '../../src/demo/sample-data.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { clear, insertPosts, post, readList } from './seed.ts'
 
 const now = Date.parse('2026-03-01T10:00:00Z')
 
 onEachEngine('sample data', (engine) => {
-  let service: TestService
-
-  before(async () => {
-    service = await startTestService(engine)
-  })
+  const service = started(() => startTestService(engine))
   beforeEach(() => clear(service.database))
-  after(() => service.close())
 
   test('empty tables are filled once', async () => {
     // A demo service may have filled them already: `clear` has emptied them.

@@ -1,18 +1,14 @@
 // What other list engines get wrong; each test names what goes wrong there.
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { clear, insertPosts, insertProducts, post, product, readList, walk } from './seed.ts'
 
 onEachEngine('traps of lists', (engine) => {
-  let service: TestService
-
-  before(async () => {
-    service = await startTestService(engine)
-  })
+  const service = started(() => startTestService(engine))
   beforeEach(() => clear(service.database))
-  after(() => service.close())
 
   test('microseconds: rows less than a millisecond apart are neither repeated nor lost', async () => {
     // A Date in the cursor repeats 368 of these ascending and loses 86 descending.

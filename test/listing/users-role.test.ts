@@ -1,17 +1,18 @@
 // GET /users shows the role that counts, which for some is not the one in their row.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { insertUsers, readList } from './seed.ts'
 
 onEachEngine('roles in the list of users', (engine) => {
-  let service: TestService
-
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       env: { ADMIN_IDENTITIES: 'google:3, github:second-of-5 ,google:nobody' },
-    })
+    }),
+  )
+  before(async () => {
     await insertUsers(service.database, 8)
     const identity = (user: number, provider: string, providerId: string) => ({
       provider,
@@ -36,7 +37,6 @@ onEachEngine('roles in the list of users', (engine) => {
         .execute()
     })
   })
-  after(() => service.close())
 
   test('shows admins by role and by identity on every page', async () => {
     const admins = ['u003', 'u005', 'u006']

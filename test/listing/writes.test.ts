@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { clear, readList } from './seed.ts'
 
 const aProduct = {
@@ -31,13 +32,8 @@ const kinds = [
 ] as const
 
 onEachEngine('writes of products and posts', (engine) => {
-  let service: TestService
-
-  before(async () => {
-    service = await startTestService(engine)
-  })
+  const service = started(() => startTestService(engine))
   beforeEach(() => clear(service.database))
-  after(() => service.close())
 
   const send = (method: string, path: string, json?: unknown): Promise<Response> =>
     service.admin(path, { method, ...(json !== undefined && { json }) })

@@ -1,12 +1,12 @@
 // Events about accounts, as a subscriber gets them.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startReceiver, type ReceivedCall, type Receiver } from '#test/harness/receiver.ts'
-import type { TestService } from '#test/harness/service.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startReceiver, type ReceivedCall } from '#test/harness/receiver.ts'
+import { started } from '#test/harness/started.ts'
 import { startEmitting, subscribe } from '../emitting/harness.ts'
 import { signIn, whoAmI } from './harness.ts'
 
@@ -17,19 +17,11 @@ interface Sent {
 }
 
 onEachEngine('events about accounts', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
-  let receiver: Receiver
-  before(async () => {
-    provider = await startOAuthProvider()
-    receiver = await startReceiver()
+  const provider = started(startOAuthProvider)
+  const receiver = started(startReceiver)
+  const service = started(async () => {
     const env = { ...provider.env('ACME'), ...provider.env('OTHER') }
-    service = await startEmitting(engine, { env, config: { login: { events: true } } })
-  })
-  after(async () => {
-    await service.close()
-    await receiver.close()
-    await provider.close()
+    return startEmitting(engine, { env, config: { login: { events: true } } })
   })
 
   test('each is delivered once, signed, with account and identity; failures cause no events', async () => {

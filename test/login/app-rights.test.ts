@@ -1,10 +1,11 @@
 // What the access tokens of an app may do, for whom they are, and how long they are good.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { decodeJwt } from 'jose'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import type { ClientConfig } from '../../src/oauth2/clients/client-config.ts'
 import { appCode, exchange, newPkce } from './harness.ts'
@@ -15,8 +16,6 @@ const redirectUri = 'https://app.example.com/callback'
 const api = 'https://api.example.com'
 
 onEachEngine('rights of apps', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
   let shift = 0
   let stoppedAt: number | undefined
   const both = [api]
@@ -25,9 +24,9 @@ onEachEngine('rights of apps', (engine) => {
     redirectUris: [redirectUri],
     ...more,
   })
-  before(async () => {
-    provider = await startOAuthProvider()
-    service = await startTestService(engine, {
+  const provider = started(startOAuthProvider)
+  const service = started(() =>
+    startTestService(engine, {
       env: {
         ...provider.env('ACME'),
         ADMIN_IDENTITIES: 'acme:boss',
@@ -45,12 +44,8 @@ onEachEngine('rights of apps', (engine) => {
         },
       },
       parts: { clock: { ...systemClock, now: () => (stoppedAt ?? Date.now()) + shift } },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+    }),
+  )
 
   async function tokensOf(clientId: string, id: string): Promise<Record<string, unknown>> {
     provider.profile = { id }

@@ -1,27 +1,22 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { appCode, appStart, exchange, newPkce, signIn, spa, upToCallback, whoAmI } from './harness.ts'
 
 onEachEngine('apps', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
   let shift = 0
   const native = { id: 'native', redirectUris: ['com.example.app:/callback'] }
-  before(async () => {
-    provider = await startOAuthProvider()
+  const provider = started(startOAuthProvider)
+  const service = started(async () => {
     const clock = { ...systemClock, now: () => Date.now() + shift }
     const config = { login: { clients: [spa, native] } }
-    service = await startTestService(engine, { env: provider.env('ACME'), config, parts: { clock } })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
+    return startTestService(engine, { env: provider.env('ACME'), config, parts: { clock } })
   })
 
   const redirectUri = spa.redirectUris[0]!

@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 
 onEachEngine('the development identity provider', (engine) => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService(engine)
-  })
-  after(() => service.close())
+  const service = started(() => startTestService(engine))
 
   async function choose(
     browser: Browser,

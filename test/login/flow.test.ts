@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
-import { after, before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { clientSecret, startOAuthProvider, tokens, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { assertFails, counts, signIn, upToCallback, whoAmI } from './harness.ts'
@@ -18,8 +19,6 @@ async function reach({ app }: TestService, path: string, init: RequestInit = {})
 }
 
 onEachEngine('the sign-in flow', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
   let shift = 0
   const logged: string[] = []
   const env = (): Record<string, string> => ({
@@ -27,11 +26,11 @@ onEachEngine('the sign-in flow', (engine) => {
     ...provider.env('OTHER'),
     ...provider.env('GITHUB'),
   })
-  before(async () => {
-    provider = await startOAuthProvider()
+  const provider = started(startOAuthProvider)
+  const service = started(async () => {
     const log = createLog('debug', { write: (line: string) => void logged.push(line) })
     const clock = { ...systemClock, now: () => Date.now() + shift }
-    service = await startTestService(engine, { env: env(), parts: { log, clock } })
+    return startTestService(engine, { env: env(), parts: { log, clock } })
   })
   beforeEach(() => {
     provider.profile = ada
@@ -39,10 +38,6 @@ onEachEngine('the sign-in flow', (engine) => {
     provider.answer = {}
     provider.requests.length = 0
     shift = 0
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
   })
 
   test('several tabs of one browser sign in concurrently, in any order', async () => {

@@ -174,6 +174,23 @@ export async function exchange(
   return { status: response.status, body: (await response.json()) as Record<string, unknown> }
 }
 
+/** Signs a person in for an app of pages, which exchanges its code. The answer has the tokens. */
+export async function appTokens(
+  service: TestService,
+  more: Record<string, string | undefined> = {},
+): Promise<Record<string, unknown>> {
+  const pkce = newPkce()
+  const { status, body } = await exchange(service, {
+    grant_type: 'authorization_code',
+    client_id: more['client_id'] ?? spa.id,
+    code: await appCode(service, pkce, more),
+    code_verifier: pkce.verifier,
+    redirect_uri: spa.redirectUris[0]!,
+  })
+  assert.equal(status, 200, JSON.stringify(body))
+  return body
+}
+
 export const spa = {
   id: 'spa',
   redirectUris: ['https://app.example.com/callback', 'com.example.app:/callback'],

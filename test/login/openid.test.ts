@@ -1,26 +1,25 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { generateKeyPair, SignJWT, UnsecuredJWT, type JWTPayload } from 'jose'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { forgedClient, startOpenIdForger, type OpenIdForger } from '#test/harness/openid-forger.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { forgedClient, startOpenIdForger } from '#test/harness/openid-forger.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { createOpenIdServer } from '../../src/demo/openid-server.ts'
 import { assertFails, counts, signIn, upToCallback, whoAmI } from './harness.ts'
 
 onEachEngine('OpenID Connect', (engine) => {
-  let forger: OpenIdForger
-  let service: TestService
-  before(async () => {
-    forger = await startOpenIdForger()
+  const forger = started(startOpenIdForger)
+  const service = started(async () => {
     const env = {
       ACME_CLIENT_ID: forgedClient.id,
       ACME_CLIENT_SECRET: forgedClient.secret,
       ACME_ISSUER: forger.issuer,
     }
-    service = await startTestService(engine, { env })
+    return startTestService(engine, { env })
   })
   beforeEach(() => {
     forger.claims = (claims) => claims
@@ -33,10 +32,6 @@ onEachEngine('OpenID Connect', (engine) => {
       email_verified: 'true',
     }
     forger.tokenRequests.length = 0
-  })
-  after(async () => {
-    await service.close()
-    await forger.close()
   })
 
   test('a sign-in sends OpenID scopes, nonce and PKCE, and discovers once', async () => {

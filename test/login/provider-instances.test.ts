@@ -1,22 +1,21 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { client, startShapedProvider, type ShapedProvider } from '#test/harness/shaped-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { client, startShapedProvider } from '#test/harness/shaped-provider.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { assertFails, counts, whoAmI } from './harness.ts'
 import { providerCases } from './provider-shapes.ts'
 import { signInShaped, toAnswer } from './shaped-sign-in.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
 
 onEachEngine('several instances of one preset', (engine) => {
-  let provider: ShapedProvider
-  let service: TestService
   const { shape, env } = providerCases['github']!
-  before(async () => {
-    provider = await startShapedProvider(shape)
+  const provider = started(() => startShapedProvider(shape))
+  const service = started(async () => {
     const { url } = provider
-    service = await startTestService(engine, {
+    return startTestService(engine, {
       env: {
         ...env(url, 'GITHUB'),
         GITHUB_CLIENT_ID: client.id,
@@ -45,10 +44,6 @@ onEachEngine('several instances of one preset', (engine) => {
   })
   beforeEach(() => {
     provider.requests.length = 0
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
   })
 
   test('each has its own callback URL, and the same account is another user at each', async () => {

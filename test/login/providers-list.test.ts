@@ -1,13 +1,14 @@
 // What an administrator sees of the configured identity providers.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { startHonestProvider, type HonestProvider } from '../attacks/honest-provider.ts'
+import { startHonestProvider } from '../attacks/honest-provider.ts'
 import { Browser } from '../harness/browser.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { freePort } from '../harness/free-port.ts'
-import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startOAuthProvider } from '../harness/oauth-provider.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { signIn, upToCallback } from './harness.ts'
 
 interface Provider {
@@ -28,14 +29,11 @@ interface Counts {
 }
 
 onEachEngine('the list of providers', (engine) => {
-  let plain: OAuthProvider
-  let openid: HonestProvider
-  let service: TestService
   let shift = 0
-  before(async () => {
-    plain = await startOAuthProvider()
-    openid = await startHonestProvider()
-    service = await startTestService(engine, {
+  const plain = started(startOAuthProvider)
+  const openid = started(startHonestProvider)
+  const service = started(async () =>
+    startTestService(engine, {
       env: {
         ...plain.env('ACME'),
         ...openid.env('OIDC'),
@@ -53,13 +51,8 @@ onEachEngine('the list of providers', (engine) => {
         },
       },
       parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await plain.close()
-    await openid.close()
-  })
+    }),
+  )
 
   async function list(): Promise<Map<string, Provider>> {
     const response = await service.admin('/providers')

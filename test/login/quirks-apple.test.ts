@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, test } from 'node:test'
+import { afterEach, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { whoAmI } from './harness.ts'
-import { startQuirks, type Quirks } from './quirks.ts'
+import { startQuirks } from './quirks.ts'
 import { finish, identityOf, toAnswer } from './shaped-sign-in.ts'
+import { started } from '#test/harness/started.ts'
 
-let quirks: Quirks
-before(async () => {
-  quirks = await startQuirks([['apple', 'apple']])
-})
+const quirks = started(() => startQuirks([['apple', 'apple']]))
 afterEach(() => quirks.reset())
-after(() => quirks.close())
 
 const begin = async (browser: Browser): Promise<string> =>
   (await browser.go(new URL('/auth/apple', quirks.service.baseUrl))).headers.get('location')!

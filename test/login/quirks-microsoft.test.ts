@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, test } from 'node:test'
+import { afterEach, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { whoAmI } from './harness.ts'
 import { objectId, tenant } from './provider-shapes/openid.ts'
-import { startQuirks, type Quirks } from './quirks.ts'
+import { startQuirks } from './quirks.ts'
 import { identityOf } from './shaped-sign-in.ts'
+import { started } from '#test/harness/started.ts'
 
 const personalTenant = '9188040d-6c67-4c5b-b112-36a304b66dad'
-let quirks: Quirks
-before(async () => {
-  quirks = await startQuirks([
+const quirks = started(() =>
+  startQuirks([
     ['microsoft', 'microsoft'],
     ['work', 'microsoft', { TENANT: 'organizations' }],
     ['home', 'microsoft', { TENANT: 'consumers' }],
@@ -19,10 +19,9 @@ before(async () => {
     ['own', 'microsoft', { TENANT: 'contoso.example' }],
     ['private', 'microsoft', { TENANT: personalTenant.toUpperCase() }],
     ['naming', 'microsoft'],
-  ])
-})
+  ]),
+)
 afterEach(() => quirks.reset())
-after(() => quirks.close())
 
 const claims = { sub: 'pairwise', tid: tenant, oid: objectId, email: 'a@example.com', name: 'A' }
 const personal = { ...claims, tid: personalTenant }

@@ -1,17 +1,17 @@
 // Organizations, teams, groups and tenants by the provider's own API and claims.
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { afterEach, describe, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import type { Reply, Request } from '#test/harness/shaped-provider.ts'
 import { userProfileReader } from '../../src/accounts/users/user-profile.ts'
 import { counts, whoAmI } from './harness.ts'
 import { objectId, tenant } from './provider-shapes/openid.ts'
-import { startQuirks, type Quirks } from './quirks.ts'
+import { startQuirks } from './quirks.ts'
+import { started } from '#test/harness/started.ts'
 
 const otherTenant = '72f988bf-86f1-41af-91ab-2d7cd011db47'
-let quirks: Quirks
-before(async () => {
-  quirks = await startQuirks([
+const quirks = started(() =>
+  startQuirks([
     ['github', 'github'],
     ['staff', 'github', { ALLOWED_GROUPS: 'Acme, other/Operators', ADMIN_GROUPS: 'acme/admins' }],
     ['gitlab', 'gitlab', { ADMIN_GROUPS: 'Acme/Admins', ALLOWED_GROUPS: 'acme' }],
@@ -21,10 +21,9 @@ before(async () => {
       { TENANT: 'organizations', ALLOWED_TENANTS: `${otherTenant},${tenant.toUpperCase()}` },
     ],
     ['spaces', 'google', { HOSTED_DOMAIN: 'example.com, example.org' }],
-  ])
-})
+  ]),
+)
 afterEach(() => quirks.reset())
-after(() => quirks.close())
 
 /** Pages of a hundred, as GitHub gives them. */
 const paged =

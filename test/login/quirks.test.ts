@@ -1,7 +1,7 @@
 // What providers do in their own way, beside a sign-in that goes well (providers.test.ts).
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { afterEach, describe, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { engines } from '#test/harness/engines.ts'
 import {
@@ -12,14 +12,14 @@ import {
   type Shape,
 } from '#test/harness/shaped-provider.ts'
 import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { counts, whoAmI } from './harness.ts'
 import { providerCases } from './provider-shapes.ts'
-import { startQuirks, type Quirks } from './quirks.ts'
+import { startQuirks } from './quirks.ts'
 import { finish, identityOf } from './shaped-sign-in.ts'
 
-let quirks: Quirks
-before(async () => {
-  quirks = await startQuirks([
+const quirks = started(() =>
+  startQuirks([
     ['github', 'github'],
     ['google', 'google'],
     ['workspace', 'google', { HOSTED_DOMAIN: 'example.com' }],
@@ -35,10 +35,9 @@ before(async () => {
     ['bitbucket', 'bitbucket'],
     ['notion', 'notion'],
     ['discord', 'discord'],
-  ])
-})
+  ]),
+)
 afterEach(() => quirks.reset())
-after(() => quirks.close())
 
 describe('GitHub', () => {
   for (const status of [401, 403, 404]) {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, verify } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { createRemoteJWKSet, decodeProtectedHeader, jwksCache, jwtVerify } from 'jose'
 import { allowInsecureRequests, validateJwtAccessToken } from 'oauth4webapi'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { SigningKeys } from '../../src/accounts/tokens/signing-keys.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -20,23 +21,19 @@ interface Published {
 }
 
 onEachEngine('access tokens', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
   let keys: SigningKeys
   let shift = 0
   const clock = { ...systemClock, now: () => Date.now() + shift }
-  before(async () => {
-    provider = await startOAuthProvider()
+  const provider = started(startOAuthProvider)
+  const service = started(async () => {
     const env = { ...provider.env('ACME'), SESSION_IDLE: '31536000', SESSION_LIFETIME: '31536000' }
-    service = await startTestService(engine, { env, config: { login: { clients: [spa] } }, parts: { clock } })
+    return startTestService(engine, { env, config: { login: { clients: [spa] } }, parts: { clock } })
+  })
+  before(async () => {
     // What the command line and the worker of another process would be.
     const keyring = new Keyring(['test-master-secret-of-32-bytes-or-more'])
     const record = createRecordAudit(clock)
     keys = new SigningKeys({ database: service.database, keyring, clock, rotation: 90 * day, record })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
   })
 
   async function newTokens(): Promise<{ access: string; refresh: string }> {

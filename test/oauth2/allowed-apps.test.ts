@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { assertProblem, signInAs } from '../attacks/harness.ts'
-import { startHonestProvider, type HonestProvider } from '../attacks/honest-provider.ts'
-import { Browser } from '../harness/browser.ts'
+import { test } from 'node:test'
+import { assertProblem, browserOf } from '../attacks/harness.ts'
+import { startHonestProvider } from '../attacks/honest-provider.ts'
+import type { Browser } from '../harness/browser.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { codeOf, exchangeCode, isLive, lastAudit, sessionOf, signInApp } from './app-sessions.ts'
 
 const redirectUris = ['https://app.example.com/callback']
@@ -12,25 +13,15 @@ const shop = { id: 'shop', name: 'The shop', secret: 'shop-secret-0123456789', r
 const forum = { id: 'forum', name: 'A forum', firstParty: false, redirectUris }
 
 onEachEngine('the apps of an account', (engine) => {
-  let provider: HonestProvider
-  let service: TestService
-  before(async () => {
-    provider = await startHonestProvider()
-    service = await startTestService(engine, {
+  const provider = started(startHonestProvider)
+  const service = started(() =>
+    startTestService(engine, {
       env: provider.env('ACME'),
       config: { login: { clients: [shop, forum] } },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+    }),
+  )
 
-  async function signedIn(person: string): Promise<Browser> {
-    const browser = new Browser()
-    await signInAs(service, browser, provider, person)
-    return browser
-  }
+  const signedIn = (person: string): Promise<Browser> => browserOf(service, provider, person)
   const call = (browser: Browser, method: string, path: string): Promise<Response> =>
     browser.go(new URL(path, service.baseUrl), { method })
   async function appsOf(browser: Browser): Promise<Record<string, unknown>[]> {

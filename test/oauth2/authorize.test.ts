@@ -1,23 +1,22 @@
 // Authorization requests: what they lead to, and what the tokens say.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { after, before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { newPkce, signIn } from '../login/harness.ts'
 import { answerOf, authorizeUrl, callback, clients, secret, toApp, token, tokensOf } from './harness.ts'
 
 onEachEngine('authorization requests', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
   let shift = 0
-  before(async () => {
-    provider = await startOAuthProvider()
-    service = await startTestService(engine, {
+  const provider = started(startOAuthProvider)
+  const service = started(() =>
+    startTestService(engine, {
       env: { ...provider.env('ACME') },
       config: {
         login: {
@@ -35,12 +34,8 @@ onEachEngine('authorization requests', (engine) => {
         },
       },
       parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+    }),
+  )
   beforeEach(() => {
     provider.profile = { id: 'ann', name: 'Ann', email: 'ann@example.com', email_verified: true }
   })

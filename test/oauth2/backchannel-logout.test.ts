@@ -1,32 +1,29 @@
 // OpenID Connect Back-Channel Logout 1.0.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { signInAs } from '../attacks/harness.ts'
-import { startHonestProvider, type HonestProvider } from '../attacks/honest-provider.ts'
+import { browserOf } from '../attacks/harness.ts'
+import { startHonestProvider } from '../attacks/honest-provider.ts'
 import { until } from '../emitting/harness.ts'
-import { Browser } from '../harness/browser.ts'
+import type { Browser } from '../harness/browser.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver, type Receiver } from '../harness/receiver.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { lastAudit, postForm, sessionOf, signInApp } from './app-sessions.ts'
 
 const redirectUris = ['https://app.example.com/callback']
 const event = 'http://schemas.openid.net/event/backchannel-logout'
 
 onEachEngine('back-channel logout', (engine) => {
-  let provider: HonestProvider
-  let service: TestService
-  let receiver: Receiver
-  let broken: Receiver
   let shift = 0
   const client = (id: string) => ({ id, secret: `${id}-secret-of-an-app-0123456789`, redirectUris })
   const [shop, dead, rsa, quiet] = [client('shop'), client('dead'), client('rsa'), client('quiet')]
-  before(async () => {
-    provider = await startHonestProvider()
-    receiver = await startReceiver(200)
-    broken = await startReceiver(400)
+  const provider = started(startHonestProvider)
+  const receiver = started(() => startReceiver(200))
+  const broken = started(() => startReceiver(400))
+  const service = started(async () => {
     const clients = [
       { ...shop, backchannelLogoutUri: receiver.url },
       { ...rsa, backchannelLogoutUri: receiver.url, idTokenAlgorithm: 'RS256' as const },
@@ -34,24 +31,14 @@ onEachEngine('back-channel logout', (engine) => {
       quiet,
     ]
     const clock = { ...systemClock, now: () => Date.now() + shift }
-    service = await startTestService(engine, {
+    return startTestService(engine, {
       env: { ...provider.env('ACME'), ALLOW_PRIVATE_NETWORK: 'true' },
       config: { login: { clients } },
       parts: { clock },
     })
   })
-  after(async () => {
-    await service.close()
-    await receiver.close()
-    await broken.close()
-    await provider.close()
-  })
 
-  async function signedIn(person: string): Promise<Browser> {
-    const browser = new Browser()
-    await signInAs(service, browser, provider, person)
-    return browser
-  }
+  const signedIn = (person: string): Promise<Browser> => browserOf(service, provider, person)
   const waiting = () => service.database.reader.selectFrom('backchannel_logouts').selectAll().execute()
   const tokenOf = (call: { body: Buffer }): string =>
     new URLSearchParams(call.body.toString()).get('logout_token') ?? ''

@@ -1,15 +1,16 @@
 // Who is signed in to an app, and what its deletion ends.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { storedClients } from '../../src/oauth2/clients/client-list.ts'
 import { forgetClient } from '../../src/oauth2/clients/client-removal.ts'
 import { addSecret, deleteEndedSecrets } from '../../src/oauth2/clients/client-secrets.ts'
 import { Browser } from '../harness/browser.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
-import { startReceiver, type Receiver } from '../harness/receiver.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startOAuthProvider } from '../harness/oauth-provider.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { until } from '../emitting/harness.ts'
 import { signIn, whoAmI } from '../login/harness.ts'
 import { lastAudit, sessionOf, signInApp } from './app-sessions.ts'
@@ -22,21 +23,13 @@ interface Page {
 }
 
 onEachEngine('the sign-ins of an app', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
-  let receiver: Receiver
-  before(async () => {
-    provider = await startOAuthProvider()
-    receiver = await startReceiver(200)
-    service = await startTestService(engine, {
+  const provider = started(startOAuthProvider)
+  const receiver = started(() => startReceiver(200))
+  const service = started(() =>
+    startTestService(engine, {
       env: { ...provider.env('ACME'), ALLOW_PRIVATE_NETWORK: 'true' },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await receiver.close()
-    await provider.close()
-  })
+    }),
+  )
 
   async function create(): Promise<{ id: string; secret: string }> {
     const response = await service.admin('/clients', {

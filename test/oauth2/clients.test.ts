@@ -1,9 +1,10 @@
 // The apps of the database: made, changed and deleted by the API, with secrets that are shown once.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -15,21 +16,15 @@ const redirectUris = [redirectUri]
 type Json = Record<string, unknown>
 
 onEachEngine('apps of the database', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
   let shift = 0
-  before(async () => {
-    provider = await startOAuthProvider()
-    service = await startTestService(engine, {
+  const provider = started(startOAuthProvider)
+  const service = started(() =>
+    startTestService(engine, {
       env: provider.env('ACME'),
       config: { login: { clients: [spa] } },
       parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+    }),
+  )
 
   async function call(status: number, method: string, path: string, json?: unknown): Promise<Json> {
     const response = await service.admin(path, { method, json })

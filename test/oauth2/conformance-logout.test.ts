@@ -1,13 +1,14 @@
 // The modules of the OpenID conformance suite's plans RP-initiated logout and back-channel logout, by their names; the table
 // is in docs/security/openid-conformance.md.
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { createRemoteJWKSet, generateKeyPair, jwtVerify, SignJWT } from 'jose'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startReceiver, type Receiver } from '#test/harness/receiver.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startReceiver } from '#test/harness/receiver.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { until } from '../emitting/harness.ts'
 import { postForm } from './app-sessions.ts'
 import { exchangeCode, suiteClients, suiteUrl, visit, type Tokens } from './relying-party.ts'
@@ -15,25 +16,17 @@ import { exchangeCode, suiteClients, suiteUrl, visit, type Tokens } from './rely
 const afterwards = 'https://app.example.com/post_logout_redirect'
 
 onEachEngine('OpenID conformance of logout', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
-  let receiver: Receiver
   let browser: Browser
   let tokens: Tokens
   const [suite] = suiteClients
-  before(async () => {
-    provider = await startOAuthProvider()
-    receiver = await startReceiver(200)
+  const provider = started(startOAuthProvider)
+  const receiver = started(() => startReceiver(200))
+  const service = started(async () => {
     const client = { ...suite, postLogoutRedirectUris: [afterwards], backchannelLogoutUri: receiver.url }
-    service = await startTestService(engine, {
+    return startTestService(engine, {
       env: { ...provider.env('ACME'), ALLOW_PRIVATE_NETWORK: 'true' },
       config: { login: { clients: [client] } },
     })
-  })
-  after(async () => {
-    await service.close()
-    await receiver.close()
-    await provider.close()
   })
   beforeEach(async () => {
     provider.profile = { id: 'ann' }

@@ -1,11 +1,12 @@
 // The modules of the OpenID conformance suite's plans basic, form_post and config, by their names; the table is in
 // docs/security/openid-conformance.md.
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, test } from 'node:test'
+import { beforeEach, describe, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { newPkce } from '../login/harness.ts'
 import { callback, secret, token } from './harness.ts'
@@ -22,21 +23,15 @@ import {
 } from './relying-party.ts'
 
 onEachEngine('OpenID conformance', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
   let shift = 0
-  before(async () => {
-    provider = await startOAuthProvider()
-    service = await startTestService(engine, {
+  const provider = started(startOAuthProvider)
+  const service = started(() =>
+    startTestService(engine, {
       env: provider.env('ACME'),
       config: { login: { clients: suiteClients } },
       parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+    }),
+  )
   beforeEach(() => {
     const picture = 'https://example.com/ann.png'
     provider.profile = { id: 'ann', name: 'Ann', email: 'ann@example.com', email_verified: true, picture }

@@ -1,30 +1,25 @@
 // Apps that are not the product's own: the person is asked first.
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { newPkce, signIn } from '../login/harness.ts'
 import { authorizeUrl, callback, token } from './harness.ts'
 
 onEachEngine('consent', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
   let browser: Browser
-  before(async () => {
-    provider = await startOAuthProvider()
-    service = await startTestService(engine, {
+  const provider = started(startOAuthProvider)
+  const service = started(() =>
+    startTestService(engine, {
       env: { ...provider.env('ACME') },
       config: {
         login: { clients: [{ id: 'forum', name: 'Forum', firstParty: false, redirectUris: [callback] }] },
       },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+    }),
+  )
   let people = 0
   beforeEach(async () => {
     people += 1

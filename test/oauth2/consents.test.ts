@@ -1,23 +1,17 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { Consents } from '../../src/oauth2/consent/consents.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import type { Database } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine } from '../harness/engines.ts'
+import { started } from '../harness/started.ts'
 
 onEachEngine('consents', (engine) => {
-  let home: Awaited<ReturnType<typeof engine.createMigratedDatabase>>
-  let database: Database
   let consents: Consents
+  const home = started(() => engine.createMigratedDatabase())
+  const database = started(() => openDatabase(home.url))
   before(async () => {
-    home = await engine.createMigratedDatabase()
-    database = await openDatabase(home.url)
     consents = new Consents(database, systemClock)
-  })
-  after(async () => {
-    await database.close()
-    await home.drop()
   })
 
   async function user(id: string): Promise<string> {

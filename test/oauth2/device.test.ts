@@ -1,13 +1,14 @@
 // Device Authorization Grant (RFC 8628).
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { decodeJwt } from 'jose'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { signInAs } from '../attacks/harness.ts'
-import { startHonestProvider, type HonestProvider } from '../attacks/honest-provider.ts'
+import { browserOf } from '../attacks/harness.ts'
+import { startHonestProvider } from '../attacks/honest-provider.ts'
 import { Browser } from '../harness/browser.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { lastAudit, postForm, sessionOf } from './app-sessions.ts'
 import { poll, startDevice } from './device-harness.ts'
 
@@ -16,29 +17,19 @@ const tv = { id: 'tv', name: 'TV of others', deviceGrant: true, firstParty: fals
 const box = { id: 'box', deviceGrant: true, secret: 'box-secret-of-an-app-0123456789' }
 
 onEachEngine('sign-in of a device', (engine) => {
-  let provider: HonestProvider
-  let service: TestService
   let shift = 0
   let stoppedAt: number | undefined
-  before(async () => {
-    provider = await startHonestProvider()
+  const provider = started(startHonestProvider)
+  const service = started(async () => {
     const clock = { ...systemClock, now: () => (stoppedAt ?? Date.now()) + shift }
-    service = await startTestService(engine, {
+    return startTestService(engine, {
       env: provider.env('ACME'),
       config: { login: { clients: [cli, tv, box] } },
       parts: { clock },
     })
   })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
 
-  async function signedIn(person: string): Promise<Browser> {
-    const browser = new Browser()
-    await signInAs(service, browser, provider, person)
-    return browser
-  }
+  const signedIn = (person: string): Promise<Browser> => browserOf(service, provider, person)
   const show = (browser: Browser, code?: string): Promise<Response> =>
     browser.go(
       new URL(

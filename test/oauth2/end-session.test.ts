@@ -1,11 +1,12 @@
 // OpenID Connect RP-Initiated Logout 1.0, and what ends with a browser session.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { Browser } from '../harness/browser.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
-import { signInAs } from '../attacks/harness.ts'
-import { startHonestProvider, type HonestProvider } from '../attacks/honest-provider.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
+import { browserOf, signInAs } from '../attacks/harness.ts'
+import { startHonestProvider } from '../attacks/honest-provider.ts'
 import { codeOf, exchangeCode, isLive, lastAudit, postForm, sessionOf, signInApp } from './app-sessions.ts'
 
 const redirectUris = ['https://app.example.com/callback']
@@ -14,25 +15,15 @@ const shop = { id: 'shop', secret: 'shop-secret-0123456789', redirectUris, postL
 const mail = { id: 'mail', secret: 'mail-secret-0123456789', redirectUris }
 
 onEachEngine('the end of a session', (engine) => {
-  let provider: HonestProvider
-  let service: TestService
-  before(async () => {
-    provider = await startHonestProvider()
-    service = await startTestService(engine, {
+  const provider = started(startHonestProvider)
+  const service = started(() =>
+    startTestService(engine, {
       env: provider.env('ACME'),
       config: { login: { clients: [shop, mail] } },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+    }),
+  )
 
-  async function signedIn(person: string): Promise<Browser> {
-    const browser = new Browser()
-    await signInAs(service, browser, provider, person)
-    return browser
-  }
+  const signedIn = (person: string): Promise<Browser> => browserOf(service, provider, person)
   const endSession = (browser: Browser, query: Record<string, string> = {}): Promise<Response> =>
     browser.go(new URL(`/oauth2/end-session?${new URLSearchParams(query).toString()}`, service.baseUrl))
 

@@ -1,27 +1,22 @@
 // An authorization request that waits for a sign-in or a consent belongs to the browser that started it.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { Browser } from '../harness/browser.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startOAuthProvider } from '../harness/oauth-provider.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { signIn } from '../login/harness.ts'
 import { authorizeUrl, callback, clients, toApp } from './harness.ts'
 
 onEachEngine('a parked authorization request', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
-  before(async () => {
-    provider = await startOAuthProvider()
-    service = await startTestService(engine, {
+  const provider = started(startOAuthProvider)
+  const service = started(() =>
+    startTestService(engine, {
       env: provider.env('ACME'),
       config: { login: { clients } },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+    }),
+  )
 
   /** Starts a request without a session; gives the address at which it goes on after the sign-in. */
   async function park(browser: Browser): Promise<URL> {

@@ -1,10 +1,11 @@
 // A dry run shows what the handlers of an event would do, and nothing of it is stored.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { HandlerContext } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { eventually, postWebhook, settled } from './harness.ts'
 
 interface Row {
@@ -39,7 +40,6 @@ type Shop = {
 }
 
 onEachEngine('a dry run', (engine) => {
-  let service: TestService
   const seen: boolean[] = []
   let held: PromiseWithResolvers<void> | undefined
   let onHeld: (() => void) | undefined
@@ -62,8 +62,8 @@ onEachEngine('a dry run', (engine) => {
     emit({ type: 'order.told', data: { id } })
   }
 
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0,3600', HANDLER_TIMEOUT: '5' },
       config: {
         receiving: {
@@ -127,7 +127,9 @@ onEachEngine('a dry run', (engine) => {
           },
         },
       },
-    })
+    }),
+  )
+  before(async () => {
     const statements = `
       create table orders (id varchar(50) primary key, state text not null, amount integer not null, api_key text);
       create table lines (order_id text not null, item text not null, primary key (order_id, item));
@@ -138,7 +140,6 @@ onEachEngine('a dry run', (engine) => {
       await database.batch('request', (connection) => connection.exec(statements))
     else await database.pool.query(statements)
   })
-  after(() => service.close())
 
   const numberOf = async (eventId: string): Promise<number> =>
     eventually(async () => {

@@ -1,13 +1,14 @@
 // Failed events: listed, counted, and processed again in bulk.
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { hmac } from '../../src/index.ts'
 import { Reprocessing, reprocessWorker } from '../../src/receiving/failed/reprocess.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { eventually, postWebhook, settled, sign } from './harness.ts'
 
 interface Job {
@@ -24,13 +25,12 @@ interface Page {
 }
 
 onEachEngine('failed events', (engine) => {
-  let service: TestService
   /** The types whose handler throws, with what it says. */
   const broken = new Map<string, string>()
   let handled: string[] = []
 
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0,0' },
       config: {
         receiving: {
@@ -44,9 +44,8 @@ onEachEngine('failed events', (engine) => {
           },
         },
       },
-    })
-  })
-  after(() => service.close())
+    }),
+  )
 
   const failing = [
     { id: '1', type: 'order.paid' },

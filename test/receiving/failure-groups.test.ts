@@ -1,8 +1,9 @@
 // Failures are shown in groups with the same cause, and a group is handled as one.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
 
 interface Group {
@@ -28,10 +29,9 @@ interface Detail extends Group {
 const hour = 3_600_000
 
 onEachEngine('failures in groups', (engine) => {
-  let service: TestService
   let isMended = false
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0,0' },
       config: {
         receiving: {
@@ -51,10 +51,11 @@ onEachEngine('failures in groups', (engine) => {
           },
         },
       },
-    })
+    }),
+  )
+  before(async () => {
     await createEffects(service.database)
   })
-  after(() => service.close())
 
   const read = async <T>(path: string, method = 'GET', json?: object, status = 200): Promise<T> => {
     const answer = await service.admin(path, { method, ...(json && { json }) })

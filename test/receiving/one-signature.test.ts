@@ -1,19 +1,19 @@
 // One signature is one event, however what it covers is written down.
 import assert from 'node:assert/strict'
 import { createHmac, randomUUID } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { bitbucket, github, gitlab, shopify, twilio, woocommerce } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 
 const secret = 'a-secret-of-the-sender-0123456789'
 const address = 'https://hooks.example.com/webhooks/calls'
 const form = 'application/x-www-form-urlencoded'
 
 onEachEngine('one signature', (engine) => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       config: {
         receiving: {
           sources: {
@@ -27,9 +27,8 @@ onEachEngine('one signature', (engine) => {
           },
         },
       },
-    })
-  })
-  after(() => service.close())
+    }),
+  )
 
   async function post(source: string, body: string, headers: Record<string, string>): Promise<void> {
     const response = await service.fetch(`/webhooks/${source}`, {

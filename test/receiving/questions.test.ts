@@ -1,7 +1,7 @@
 // What goes beyond JSON events over HTTP: questions, forms, replies, addresses that are signed.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { samples } from '../../src/receiving/samples/index.ts'
 import {
   dropbox,
@@ -15,17 +15,17 @@ import {
   type ReceivedEvent,
 } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { eventually, settled } from './harness.ts'
 
 const secret = 'sender-secret'
 
 onEachEngine('senders with challenges, signed addresses or other formats than JSON', (engine) => {
-  let service: TestService
   const seen: ReceivedEvent[] = []
 
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       config: {
         receiving: {
           sources: {
@@ -47,9 +47,8 @@ onEachEngine('senders with challenges, signed addresses or other formats than JS
           handlers: { '*': (event) => void seen.push(event) },
         },
       },
-    })
-  })
-  after(() => service.close())
+    }),
+  )
 
   const stored = async () =>
     (await service.database.reader.selectFrom('events').select('id').execute()).length

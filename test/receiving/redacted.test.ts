@@ -1,20 +1,20 @@
 // What senders send as proof of who they are is shown to nobody, and handlers get what came.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { microsoftGraph, slack } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { eventually, postWebhook } from './harness.ts'
 
 const state = 'client-state-0123456789-secret'
 const secret = 'slack-signing-secret-0123456789'
 
 onEachEngine('credentials of senders', (engine) => {
-  let service: TestService
   const handled = new Map<string, { payload: unknown; headers: Readonly<Record<string, string>> }>()
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       config: {
         receiving: {
           sources: { graph: microsoftGraph({ secret: state }), slack: slack({ secret }) },
@@ -23,9 +23,8 @@ onEachEngine('credentials of senders', (engine) => {
           },
         },
       },
-    })
-  })
-  after(() => service.close())
+    }),
+  )
 
   const textOf = async (source: string): Promise<string> => {
     const { id } = await service.database.reader

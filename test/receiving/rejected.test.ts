@@ -1,7 +1,7 @@
 // Refused webhooks: counted by reason, the last ones kept for people who look why, at a cost that nobody can drive up.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { IncomingMessage } from 'node:http'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { hmac, microsoftGraph, stripe } from '../../src/index.ts'
@@ -10,7 +10,8 @@ import { reasons, type Reason } from '../../src/receiving/rejections/reasons.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { eventually, postWebhook, sign } from './harness.ts'
 
 interface Rejected {
@@ -30,10 +31,8 @@ const stripeSecret = 'whsec_stripe'
 const feedSecret = 'feed-secret'
 
 onEachEngine('rejected webhooks', (engine) => {
-  let service: TestService
-
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       env: { WEBHOOK_BODY_LIMIT: '20000' },
       config: {
         receiving: {
@@ -45,9 +44,8 @@ onEachEngine('rejected webhooks', (engine) => {
           },
         },
       },
-    })
-  })
-  after(() => service.close())
+    }),
+  )
 
   const post = (source: string, body: string, headers: Record<string, string>): Promise<Response> =>
     service.fetch(`/webhooks/${source}`, {

@@ -1,10 +1,11 @@
 // A handler that failed was mended: its events are run now, not when their next attempt is due.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { hmac } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
-import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
+import { startTestService, webhookSecret } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { createEffects, eventually, postWebhook, readEffects, sign, writeEffect } from './harness.ts'
 
 /** Far longer than any test: what runs earlier does so because somebody said so. */
@@ -25,19 +26,17 @@ interface DryRun {
 }
 
 onEachEngine('an event whose handler failed', (engine) => {
-  let service: TestService
-  let receiver: Awaited<ReturnType<typeof startReceiver>>
   const broken = new Set<string>()
   const dryRuns: string[] = []
   let running = 0
   let mostRunning = 0
   let held: PromiseWithResolvers<void> | undefined
 
-  before(async () => {
-    receiver = await startReceiver(200)
+  const receiver = started(() => startReceiver(200))
+  const service = started(async () => {
     const source = (forwardTo?: string) =>
       hmac({ header: 'x-signature', secret: webhookSecret, ...(forwardTo !== undefined && { forwardTo }) })
-    service = await startTestService(engine, {
+    return startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: `0,${hour},${hour}`, HANDLER_TIMEOUT: '5' },
       config: {
         receiving: {
@@ -62,11 +61,9 @@ onEachEngine('an event whose handler failed', (engine) => {
         },
       },
     })
-    await createEffects(service.database)
   })
-  after(async () => {
-    await service.close()
-    await receiver.close()
+  before(async () => {
+    await createEffects(service.database)
   })
 
   const rowOf = (eventId: string) =>

@@ -1,9 +1,10 @@
 // Schemas of payloads: what handlers get, and what becomes of events that do not match.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { defineConfig, type StandardSchema } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { eventually, postWebhook } from './harness.ts'
 
 interface Paid {
@@ -27,9 +28,8 @@ const paid: StandardSchema<unknown, Paid> = {
 onEachEngine('schemas of payloads', (engine) => {
   const amounts: number[] = []
   const others: unknown[] = []
-  let service: TestService
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0,0,0' },
       config: defineConfig({
         receiving: {
@@ -43,9 +43,8 @@ onEachEngine('schemas of payloads', (engine) => {
           },
         },
       }),
-    })
-  })
-  after(() => service.close())
+    }),
+  )
 
   interface Detail {
     status: string

@@ -1,10 +1,11 @@
 // What a received event shows: how it was verified, what happened to it, what its handlers emitted.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { hmac, linear, stripe } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { eventually, sign } from './harness.ts'
 
 interface Detail {
@@ -22,11 +23,10 @@ interface Detail {
 const own = hmac({ header: 'x-signature', secret: 'mine' })
 
 onEachEngine('the detail of an event', (engine) => {
-  let service: TestService
   const seenHeaders: Record<string, string>[] = []
 
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0,0' },
       config: {
         receiving: {
@@ -55,9 +55,8 @@ onEachEngine('the detail of an event', (engine) => {
           },
         },
       },
-    })
-  })
-  after(() => service.close())
+    }),
+  )
 
   const post = (source: string, body: string, headers: Record<string, string>, type = 'application/json') =>
     service.fetch(`/webhooks/${source}`, {

@@ -1,11 +1,12 @@
 // Sources show how to set up their senders and what arrived, and take samples that are signed here.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { discord, github, hmac, stripe } from '../../src/index.ts'
 import * as presets from '../../src/receiving/schemes/index.ts'
 import { setUps } from '../../src/receiving/schemes/set-up.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
 
 interface Source {
@@ -51,9 +52,8 @@ test('each preset has steps, a link to documentation and the type of a typical e
 })
 
 onEachEngine('sources', (engine) => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       config: {
         receiving: {
           sources: {
@@ -65,10 +65,11 @@ onEachEngine('sources', (engine) => {
           handlers: { 'invoice.paid': (event, { tx }) => writeEffect(tx, event.id) },
         },
       },
-    })
+    }),
+  )
+  before(async () => {
     await createEffects(service.database)
   })
-  after(() => service.close())
 
   const read = async <T>(path: string): Promise<T> => {
     const answer = await service.admin(path)

@@ -1,8 +1,9 @@
 // GET /events (cursor pagination), rule by rule, in the order of the specification.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
-import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+import { adminKey, startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { postWebhook } from '../receiving/harness.ts'
 
 interface Page {
@@ -13,14 +14,11 @@ interface Page {
 const total = 105
 
 onEachEngine('specification: GET /events', (engine) => {
-  let service: TestService
-
+  const service = started(() => startTestService(engine))
   before(async () => {
-    service = await startTestService(engine)
     for (let index = 0; index < total; index += 1)
       await postWebhook(service, { id: `event-${index}`, type: 'seeded' })
   })
-  after(() => service.close())
 
   const list = async (query = ''): Promise<Page> => {
     const response = await service.fetch(`/events${query}`)

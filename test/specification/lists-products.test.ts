@@ -1,18 +1,14 @@
 // The specification's rules for GET /products, in its order.
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, test } from 'node:test'
+import { beforeEach, describe, test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { clear, insertProducts, product, readList } from '../listing/seed.ts'
 
 onEachEngine('specification: GET /products', (engine) => {
-  let service: TestService
-
-  before(async () => {
-    service = await startTestService(engine)
-  })
+  const service = started(() => startTestService(engine))
   beforeEach(() => clear(service.database))
-  after(() => service.close())
 
   const ids = async (path: string): Promise<unknown[]> =>
     (await readList(service, path)).data.map((item) => item['id'])

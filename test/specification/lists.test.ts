@@ -1,19 +1,15 @@
 // The specification's rules for GET /users and /api/posts, and for all lists. GET /products and /events have files of their own.
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
-import { after, before, beforeEach, describe, test } from 'node:test'
+import { beforeEach, describe, test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
-import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+import { adminKey, startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { clear, insertPosts, insertUsers, post, readList, walk } from '../listing/seed.ts'
 
 onEachEngine('specification: lists', (engine) => {
-  let service: TestService
-
-  before(async () => {
-    service = await startTestService(engine)
-  })
+  const service = started(() => startTestService(engine))
   beforeEach(() => clear(service.database))
-  after(() => service.close())
 
   const ids = async (path: string, key = 'id'): Promise<unknown[]> =>
     (await readList(service, path)).data.map((item) => item[key])
@@ -268,14 +264,11 @@ onEachEngine('specification: lists', (engine) => {
   })
 
   describe('who may read lists', () => {
-    let production: TestService
-
-    before(async () => {
-      production = await startTestService(engine, {
+    const production = started(() =>
+      startTestService(engine, {
         env: { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' },
-      })
-    })
-    after(() => production.close())
+      }),
+    )
 
     // Its public address is another than the one it listens on.
     const call = (path: string, init?: RequestInit): Promise<Response> =>

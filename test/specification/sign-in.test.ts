@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, test } from 'node:test'
+import { beforeEach, describe, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { clientSecret, startOAuthProvider, tokens, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { clientSecret, startOAuthProvider, tokens } from '#test/harness/oauth-provider.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import {
   appCode,
   appStart,
@@ -19,27 +20,21 @@ import {
 
 // In the order of the specification: the local user record, the endpoints, authentication.
 onEachEngine('specification: sign-in', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
   const ada = {
     id: 'u-1',
     displayName: 'Ada Lovelace',
     emails: [{ value: 'ada@example.com' }, { value: 'other@example.com' }],
   }
-  before(async () => {
-    provider = await startOAuthProvider()
+  const provider = started(startOAuthProvider)
+  const service = started(async () => {
     const env = { ...provider.env('ACME'), ...provider.env('OTHER') }
-    service = await startTestService(engine, { env, config: { login: { clients: [spa] } } })
+    return startTestService(engine, { env, config: { login: { clients: [spa] } } })
   })
   beforeEach(() => {
     provider.profile = ada
     provider.token = undefined
     provider.answer = {}
     provider.requests.length = 0
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
   })
 
   const startOf = async (path = '/auth/acme'): Promise<URL> =>

@@ -1,24 +1,23 @@
 // On PostgreSQL, the statements of scopes with a single statement are sent together. If a scope behaves differently than expected, the
 // others must not be affected. SQLite has no batches, and must give the same results.
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
-import type { Database, Tx } from '../../src/storage/database.ts'
+import type { Tx } from '../../src/storage/database.ts'
 import type { SavepointScope, SharedTransactions } from '../../src/storage/shared-transactions.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { SharedCommitFailed } from '../../src/storage/sharing/transaction-driver.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { started } from '../harness/started.ts'
 
 onEachEngine('scopes with a single statement', (engine) => {
-  let home: TestDatabase
-  let database: Database
   let sharing: SharedTransactions<string>
   let seals: string[][]
 
+  const home = started(() => engine.createDatabase())
+  const database = started(() => openDatabase(home.url))
   before(async () => {
-    home = await engine.createDatabase()
-    database = await openDatabase(home.url)
     await migrate(database)
     await database.transaction((tx) => sql`create table letters (letter text primary key)`.execute(tx))
     sharing = database.share((_, notes) => {
@@ -32,10 +31,6 @@ onEachEngine('scopes with a single statement', (engine) => {
     for (let index = 0; index < 5; index += 1) await run(`before ${index}`)
     await database.transaction((tx) => sql`delete from letters`.execute(tx))
     seals = []
-  })
-  after(async () => {
-    await database.close()
-    await home.drop()
   })
 
   const insert = (tx: Tx, letter: string) => sql`insert into letters values (${letter})`.execute(tx)

@@ -1,26 +1,24 @@
 // A statement that is sent together with the commit of a shared transaction.
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
 import { ClosingStatement } from '../../src/storage/closing-statement.ts'
-import type { Database } from '../../src/storage/database.ts'
 import type { SharedTransactions } from '../../src/storage/shared-transactions.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { kyselyOver } from '../../src/storage/query-runner.ts'
 import { SharedCommitFailed } from '../../src/storage/sharing/transaction-driver.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { started } from '../harness/started.ts'
 
 onEachEngine('closing statements', (engine) => {
-  let home: TestDatabase
-  let database: Database
   let sharing: SharedTransactions<string>
   const compiling = kyselyOver(engine.name, () => Promise.reject(new Error('only compiled')))
   const insert = (letter: string) => sql`insert into letters values (${letter})`
 
+  const home = started(() => engine.createDatabase())
+  const database = started(() => openDatabase(home.url))
   before(async () => {
-    home = await engine.createDatabase()
-    database = await openDatabase(home.url)
     await migrate(database)
     await database.transaction((tx) => sql`create table letters (letter text primary key)`.execute(tx))
     sharing = database.share((_tx, [first]) =>
@@ -34,10 +32,6 @@ onEachEngine('closing statements', (engine) => {
   })
   beforeEach(async () => {
     await database.transaction((tx) => sql`delete from letters`.execute(tx))
-  })
-  after(async () => {
-    await database.close()
-    await home.drop()
   })
 
   async function run(letter: string, { alone }: { alone: boolean }): Promise<void> {

@@ -1,18 +1,15 @@
 // Inserts that are one transaction: on PostgreSQL one statement.
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { before, beforeEach, test } from 'node:test'
 import { sql, type CompiledQuery } from 'kysely'
-import type { Database } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { started } from '../harness/started.ts'
 
 onEachEngine('inserts together', (engine) => {
-  let home: TestDatabase
-  let database: Database
-
+  const home = started(() => engine.createDatabase())
+  const database = started(() => openDatabase(home.url))
   before(async () => {
-    home = await engine.createDatabase()
-    database = await openDatabase(home.url)
     await database.transaction(async (tx) => {
       await sql`create table words (word text primary key, number integer)`.execute(tx)
       await sql`create table uses (word text not null references words (word), note text)`.execute(tx)
@@ -23,10 +20,6 @@ onEachEngine('inserts together', (engine) => {
       await sql`delete from uses`.execute(tx)
       await sql`delete from words`.execute(tx)
     })
-  })
-  after(async () => {
-    await database.close()
-    await home.drop()
   })
 
   const word = (name: string, number: number): CompiledQuery =>

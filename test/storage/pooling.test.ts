@@ -1,14 +1,15 @@
 // Connection poolers between the service and PostgreSQL.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { tmpdir } from 'node:os'
 import pg from 'pg'
 import { postern } from '../cli/command.ts'
 import { emit, subscribe } from '../emitting/harness.ts'
-import { engines, type TestDatabase } from '../harness/engines.ts'
+import { engines } from '../harness/engines.ts'
 import { hasPgbouncer, startPgbouncer } from '../harness/pgbouncer.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { startTransactionPooler, type Pooler } from '../harness/transaction-pooler.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from '../receiving/harness.ts'
 import { openDatabase } from '../../src/storage/open.ts'
@@ -17,16 +18,8 @@ import { UnsuitablePooler } from '../../src/storage/postgres/pool/pooler-check.t
 const postgres = engines.find(({ name }) => name === 'postgres')
 
 describe('poolers', { skip: !postgres }, () => {
-  let database: TestDatabase
-  let pooler: Pooler
-  before(async () => {
-    database = await postgres!.createDatabase()
-    pooler = await startTransactionPooler(database.url)
-  })
-  after(async () => {
-    await pooler.close()
-    await database.drop()
-  })
+  const database = started(() => postgres!.createDatabase())
+  const pooler = started(() => startTransactionPooler(database.url))
 
   async function check(databaseUrl: string, databaseSessionUrl?: string): Promise<void> {
     const opened = await openDatabase({ databaseUrl, databaseSessionUrl })

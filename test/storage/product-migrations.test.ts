@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, beforeEach, describe, test } from 'node:test'
+import { after, beforeEach, describe, test } from 'node:test'
 import { sql } from 'kysely'
-import type { Database } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import {
   applyProductMigrations,
@@ -12,24 +11,17 @@ import {
   ProductMigrationError,
   readProductMigrations,
 } from '../../src/storage/product-migrations.ts'
-import { engines, type TestDatabase } from '../harness/engines.ts'
+import { engines } from '../harness/engines.ts'
+import { started } from '../harness/started.ts'
 
 for (const engine of engines)
   describe(`migrations of the product's own tables (${engine.name})`, () => {
-    let home: TestDatabase
-    let database: Database
     let folder: string
     const root = mkdtempSync(join(tmpdir(), 'postern-product-migrations-'))
     after(() => rmSync(root, { recursive: true, force: true }))
 
-    before(async () => {
-      home = await engine.createDatabase()
-      database = await openDatabase(home.url)
-    })
-    after(async () => {
-      await database.close()
-      await home.drop()
-    })
+    const home = started(() => engine.createDatabase())
+    const database = started(() => openDatabase(home.url))
     beforeEach(({ name }) => {
       folder = join(root, name.replaceAll(/\W/g, '-'))
       mkdirSync(folder, { recursive: true })

@@ -1,11 +1,12 @@
 // Reads of pages on SQLite run in a thread, so that what they take delays nothing else.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
 import { StorageUnavailable } from '../../src/storage/unavailable.ts'
 import { engines } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { postWebhook } from '../receiving/harness.ts'
 
 const engine = engines.find(({ name }) => name === 'sqlite')
@@ -34,12 +35,7 @@ const pages = [
 ]
 
 describe('reads aside', { skip: !engine && 'TEST_ENGINE excludes SQLite' }, () => {
-  let service: TestService
-
-  before(async () => {
-    service = await startTestService(engine!)
-  })
-  after(() => service.close())
+  const service = started(() => startTestService(engine!))
 
   test('a slow read holds up no acknowledgement, and pages wait for it in its thread', async () => {
     const ended: string[] = []

@@ -1,17 +1,17 @@
 // Resealing under the newest master key: in batches, beside a service that writes, interrupted and repeated.
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'
 import { allSealedColumns, sealedColumns } from '../../src/crypto/sealed-columns.ts'
-import type { Database } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { reseal, type ResealOutcome } from '../../src/storage/reseal.ts'
 import { checkSealedValues } from '../../src/storage/sealed-check.ts'
 import { findSealedGroups } from '../../src/storage/sealed-values.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { started } from '../harness/started.ts'
 
 const older = new Keyring(['the-old-master-secret-of-32-bytes-or-more'])
 const newest = new Keyring(['another-master-secret-of-32-bytes-or-more'])
@@ -22,16 +22,10 @@ const both = new Keyring([
 const { providerAccessToken, providerRefreshToken } = sealedColumns
 
 onEachEngine('resealing', (engine) => {
-  let home: TestDatabase
-  let database: Database
+  const home = started(() => engine.createDatabase())
+  const database = started(() => openDatabase(home.url))
   before(async () => {
-    home = await engine.createDatabase()
-    database = await openDatabase(home.url)
     await migrate(database)
-  })
-  after(async () => {
-    await database.close()
-    await home.drop()
   })
   beforeEach(async () => {
     await database.transaction(async (tx) => {

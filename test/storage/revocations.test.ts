@@ -1,18 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import pg from 'pg'
-import { engines, type TestDatabase } from '#test/harness/engines.ts'
+import { engines } from '#test/harness/engines.ts'
+import { started } from '#test/harness/started.ts'
 import { openLink } from '#test/harness/link.ts'
 import { openPostgres } from '../../src/storage/postgres/database.ts'
 
 const postgres = engines.find(({ name }) => name === 'postgres')
 
 describe('revocations (PostgreSQL)', { skip: !postgres }, () => {
-  let database: TestDatabase
-  before(async () => {
-    database = await postgres!.createDatabase()
-  })
-  after(() => database.drop())
+  const database = started(() => postgres!.createDatabase())
 
   async function until(condition: () => boolean): Promise<void> {
     const limit = Date.now() + 60_000

@@ -1,25 +1,24 @@
 // Scopes of shared transactions: committed together, rolled back alone, and none delays another for long.
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
-import type { Database, Tx } from '../../src/storage/database.ts'
+import type { Tx } from '../../src/storage/database.ts'
 import type { SavepointScope, SharedTransactions } from '../../src/storage/shared-transactions.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { SharedCommitFailed } from '../../src/storage/sharing/transaction-driver.ts'
 import { TransactionControl } from '../../src/storage/statement-kinds.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { started } from '../harness/started.ts'
 
 onEachEngine('shared transactions', (engine) => {
-  let home: TestDatabase
-  let database: Database
   /** The notes of each commit. */
   let seals: string[][]
   let sharing: SharedTransactions<string>
 
+  const home = started(() => engine.createDatabase())
+  const database = started(() => openDatabase(home.url))
   before(async () => {
-    home = await engine.createDatabase()
-    database = await openDatabase(home.url)
     await migrate(database)
     await database.transaction((tx) => sql`create table letters (letter text primary key)`.execute(tx))
     sharing = database.share(async (tx, notes) => {
@@ -31,10 +30,6 @@ onEachEngine('shared transactions', (engine) => {
   beforeEach(async () => {
     seals = []
     await database.transaction((tx) => sql`delete from letters`.execute(tx))
-  })
-  after(async () => {
-    await database.close()
-    await home.drop()
   })
 
   const insert = (tx: Tx, letter: string) => sql`insert into letters values (${letter})`.execute(tx)

@@ -1,11 +1,12 @@
 // APIs that verify access tokens with libraries of other authors, and know nothing of this service but its JWKS.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { createRemoteJWKSet, decodeJwt, generateKeyPair, jwtVerify, SignJWT } from 'jose'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import { callback, tokensOf } from '../harness.ts'
 import { goProgram, javaProgram, pythonProgram, run, type Program } from './programs.ts'
@@ -58,21 +59,15 @@ function withProgram(command: readonly string[], args: string[], jwksUri: string
 }
 
 onEachEngine('resource servers', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
   let shift = 0
-  before(async () => {
-    provider = await startOAuthProvider()
-    service = await startTestService(engine, {
+  const provider = started(startOAuthProvider)
+  const service = started(() =>
+    startTestService(engine, {
       env: provider.env('ACME'),
       config: { login: { clients: [{ id: 'api', redirectUris: [callback], audience: 'api' }] } },
       parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+    }),
+  )
 
   for (const [name, program, args] of verifiers) {
     const skip = program && 'missing' in program ? program.missing : false

@@ -7,6 +7,7 @@ import { manners, Receivers } from './receivers.ts'
 import { Sessions } from './sessions.ts'
 import { Tables } from './tables.ts'
 import type { World } from './world.ts'
+import { runWatched } from '../runs.ts'
 
 /** Milliseconds before each attempt. */
 const schedule = [0, 200, 1_000, 4_000]
@@ -44,15 +45,7 @@ export interface Run {
  * @param onTrace is given each line of what happens
  */
 export async function simulateDeliveries(seed: number, onTrace?: (line: string) => void): Promise<Run> {
-  const simulation = new Simulation(seed, onTrace)
-  const onRejection = (error: unknown): void =>
-    simulation.fail(`a promise that nobody looks at was rejected: ${String(error)}`)
-  process.on('unhandledRejection', onRejection)
-  try {
-    return await simulation.run()
-  } finally {
-    process.off('unhandledRejection', onRejection)
-  }
+  return runWatched(new Simulation(seed, onTrace))
 }
 
 class Simulation {

@@ -11,6 +11,7 @@ import { Storage } from './storage.ts'
 import { VirtualTime } from './virtual-time.ts'
 import { kinds, newTask, type Task } from './work.ts'
 import type { World } from './world.ts'
+import { runWatched } from '../runs.ts'
 
 /** Milliseconds: the first attempt is due at once, the others behind these. */
 const schedule = [0, 100, 1_000, 4_000]
@@ -54,15 +55,7 @@ const storage = new Storage()
  * @param onTrace is given each line of what happens
  */
 export async function simulate(seed: number, onTrace?: (line: string) => void): Promise<Run> {
-  const simulation = new Simulation(seed, onTrace)
-  const onRejection = (error: unknown): void =>
-    simulation.fail(`a promise that nobody looks at was rejected: ${String(error)}`)
-  process.on('unhandledRejection', onRejection)
-  try {
-    return await simulation.run()
-  } finally {
-    process.off('unhandledRejection', onRejection)
-  }
+  return runWatched(new Simulation(seed, onTrace))
 }
 
 class Simulation {
