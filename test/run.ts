@@ -1,6 +1,8 @@
 // `npm test`: the unit tests (beside the code of src and packages), then the black-box tests (test/**), several files in a process.
-//   npm test -- login        only files whose path contains "login", of the documentation too
+//   npm test -- login        only files whose path contains "login", of the two suites below too
 //   npm test -- --docs       the checks of the documentation instead: what it shows, the examples, and the files of deploy/
+//   npm test -- --long       the short forms of the long tests instead: chaos, crash, fuzz, simulation, and a try of each bench
+//   npm test -- --docs --long                both
 //   npm test -- --browser    the tests of the pages in a browser (test/browser/**) instead
 //   npm test -- --package    the black-box tests against the published package, installed in an empty folder
 //   npm test -- --slowest    prints at the end which files took most time
@@ -27,6 +29,7 @@ const { values, positionals: filters } = readOptions(import.meta.filename, {
   options: {
     browser: { type: 'boolean' },
     docs: { type: 'boolean' },
+    long: { type: 'boolean' },
     package: { type: 'boolean' },
     slowest: { type: 'boolean' },
   },
@@ -68,11 +71,12 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 
 const started = performance.now()
-const suite = (['browser', 'package', 'docs'] as const).find((name) => values[name] === true) ?? 'main'
+const chosen = (['browser', 'package', 'docs', 'long'] as const).filter((name) => values[name] === true)
+const suites = chosen.length > 0 ? chosen : (['main'] as const)
 if (!(await buildWeb('dashboard'))) throw new Error('the dashboard could not be built')
-if (suite === 'browser' && !(await buildWeb('site'))) throw new Error('the site could not be built')
-const installed = suite === 'package' ? installPostern() : undefined
-const files = filesOf(suite, filters)
+if (values['browser'] === true && !(await buildWeb('site'))) throw new Error('the site could not be built')
+const installed = values['package'] === true ? installPostern() : undefined
+const files = suites.flatMap((suite) => filesOf(suite, filters))
 let total: Outcome = { passed: 0, failed: 0, skipped: 0, failures: [], times: [] }
 
 if (files.length > 0) {
@@ -97,9 +101,9 @@ const took = `${((performance.now() - started) / 1000).toFixed(1)} s`
 console.log(
   `\n${files.length} files in ${took} (${cpuSeconds().toFixed(0)} s of processor time), ${total.skipped} skipped`,
 )
-if (suite === 'main' && filters.length === 0)
+if (chosen.length === 0 && filters.length === 0)
   console.log(
-    'Not run here: npm test -- --docs (the documentation and examples), npm test -- --browser (the pages)',
+    'CI also runs npm test -- --docs (documentation), --long (chaos, crash, fuzz) and --browser (the pages).',
   )
 console.log(`${total.passed} passed, ${total.failed} failed`)
 process.exitCode = interrupted ? 130 : ran && total.failed === 0 ? 0 : 1

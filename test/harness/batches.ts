@@ -2,8 +2,11 @@
 // compiled: files of one folder, twelve in a process, need less than half the processor time of a process for each file.
 const BATCH = 12
 
-/** Tests that watch their own process or load the machine: each file has a process, and they begin first because they take longest. */
-const ALONE = ['chaos', 'bench', 'crash', 'simulation', 'fuzz']
+/**
+ * Folders of tests that watch their own process or load the machine: each file has a process, and they begin first because they take
+ * longest. They are the short forms of programs that run for hours, and of the benches.
+ */
+export const long: readonly string[] = ['chaos', 'bench', 'crash', 'simulation', 'fuzz']
 
 const folderOf = (file: string) => file.split('/').slice(0, 2).join('/')
 
@@ -17,7 +20,7 @@ export function batchesOf(files: readonly string[]): string[][] {
   for (const file of files) {
     if (isUnit(file)) continue
     const folder = folderOf(file)
-    if (ALONE.some((name) => folder === `test/${name}`)) {
+    if (long.some((name) => folder === `test/${name}`)) {
       alone.push([file])
       continue
     }

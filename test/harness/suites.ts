@@ -1,15 +1,16 @@
 // Which test files belong to which suite.
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
+import { long } from './batches.ts'
 
-export type Suite = 'main' | 'docs' | 'browser' | 'package'
+export type Suite = 'main' | 'docs' | 'long' | 'browser' | 'package'
 
 const root = join(import.meta.dirname, '..', '..')
 
 /** Tests that run what the documentation shows: commands, programs, examples, and the files of deploy/. */
 const documentation = [
-  'test/deploy/**',
-  'test/examples/**',
+  'test/deploy/*.test.ts',
+  'test/examples/*.test.ts',
   'test/house/documented-*.test.ts',
   'test/house/migrating.test.ts',
   'test/house/migration-programs.test.ts',
@@ -20,37 +21,33 @@ const documentation = [
   'test/house/shown-files.test.ts',
 ]
 
+const filesIn = (folders: readonly string[]): string[] =>
+  folders.map((folder) => `test/${folder}/**/*.test.ts`)
+
 /** Tests of the checkout's own modules, files and scripts: they say nothing about the package. */
-const notOfPackage = [
-  'bench',
-  'browser',
-  'chaos',
-  'client',
-  'crash',
-  'deploy',
-  'fuzz',
-  'house',
-  'simulation',
-  'storage',
-].map((folder) => `test/${folder}/**`)
+const notOfPackage = filesIn([...long, 'browser', 'client', 'deploy', 'house', 'storage'])
 
 /** The tests beside the code. */
 const unit = '{src,packages/*/src}/**/*.test.ts'
 const blackBox = 'test/**/*.test.ts'
-const special = ['test/browser/**', 'test/package/**']
+const special = filesIn(['browser', 'package'])
+
+/** What `npm test` leaves to suites of their own, unless it is asked for. */
+const apart = [...documentation, ...filesIn(long)]
 
 const find = (patterns: readonly string[], exclude: readonly string[] = []): string[] =>
   globSync(patterns, { cwd: root, exclude })
 
 /**
  * The files of a suite, as paths from the root of the repository.
- * @param filters parts of paths. With them the main suite has the checks of the documentation too: they were asked for.
+ * @param filters parts of paths. With them the main suite has the documentation and the long tests too: they were asked for.
  */
 export function filesOf(suite: Suite, filters: readonly string[]): string[] {
   const all = {
-    main: () => find([unit, blackBox], [...special, ...(filters.length > 0 ? [] : documentation)]),
-    docs: () => find(documentation.map((pattern) => pattern.replace(/\*\*$/, '**/*.test.ts'))),
-    browser: () => find(['test/browser/**/*.test.ts']),
+    main: () => find([unit, blackBox], [...special, ...(filters.length > 0 ? [] : apart)]),
+    docs: () => find(documentation),
+    long: () => find(filesIn(long)),
+    browser: () => find(filesIn(['browser'])),
     package: () => find([blackBox], notOfPackage),
   }[suite]()
   return all.filter((file) => filters.length === 0 || filters.some((part) => file.includes(part))).toSorted()

@@ -8,7 +8,8 @@ import { filesOf } from '../harness/suites.ts'
 const root = join(import.meta.dirname, '../..')
 const steps = {
   main: 'step tests npm test\n',
-  docs: 'npm test -- --docs\n',
+  docs: 'npm test -- --docs --long\n',
+  long: 'npm test -- --docs --long\n',
   browser: 'npm test -- --browser\n',
   package: 'npm test -- --package package/ ',
 } as const
@@ -19,6 +20,7 @@ test('each test file is in exactly one suite, and CI runs each suite', () => {
   const suites = [
     filesOf('main', []),
     filesOf('docs', []),
+    filesOf('long', []),
     filesOf('browser', []),
     filesOf('package', ['package/']),
   ]
@@ -27,6 +29,7 @@ test('each test file is in exactly one suite, and CI runs each suite', () => {
   for (const files of suites) assert.ok(files.length > 0)
 })
 
-test('a filter finds the checks of the documentation too', () => {
-  assert.deepEqual(filesOf('main', ['house/documented-output']), ['test/house/documented-output.test.ts'])
+test('a filter finds the checks of the documentation and the long tests too', () => {
+  const files = ['test/crash/crash.test.ts', 'test/house/documented-output.test.ts']
+  assert.deepEqual(filesOf('main', ['house/documented-output', 'crash/crash']), files)
 })
