@@ -72,9 +72,9 @@ async function removeAll(database: SqliteDatabase, holds: number[]): Promise<num
     engine,
     file,
     readConnection,
-    async batch<T>(lane: WritePriority, work: (connection: SqliteConnection) => T): Promise<T> {
+    async batch<T>(priority: WritePriority, work: (connection: SqliteConnection) => T): Promise<T> {
       let began = 0
-      const result = await database.batch(lane, (connection) => {
+      const result = await database.batch(priority, (connection) => {
         began = performance.now()
         return work(connection)
       })

@@ -172,8 +172,9 @@ describe('postern doctor', () => {
     assert.doesNotMatch(stdout, /hush/)
   })
 
-  test('reports a clock that is behind the times in SQLite', async () => {
-    const database = await engines[0]!.createDatabase()
+  const sqlite = engines.find(({ name }) => name === 'sqlite')
+  test('reports a clock that is behind the times in SQLite', { skip: !sqlite }, async () => {
+    const database = await sqlite!.createDatabase()
     const opened = await openDatabase(database.url)
     await migrate(opened)
     await opened.transaction((tx) =>

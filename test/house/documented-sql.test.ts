@@ -55,7 +55,11 @@ describe('the SQL of pages', { skip: !engine }, () => {
   for (const { from, text } of creating)
     test(`${from} runs on both engines`, async () => {
       await client.query('begin')
-      await client.query(text).finally(() => client.query('rollback'))
+      try {
+        await client.query(text)
+      } finally {
+        await client.query('rollback')
+      }
       const sqlite = new DatabaseSync(':memory:')
       sqlite.exec(text)
       sqlite.close()

@@ -189,7 +189,7 @@ onEachEngine('fairness between handlers', (engine) => {
     )
     assert.equal((await service.fetch('/readyz')).status, 200)
     const metrics = await (await service.fetch('/metrics')).text()
-    assert.match(metrics, /postern_handler_lag_seconds\{lane="provider slow"\} 6\d\d/)
+    assert.match(metrics, /postern_handler_lag_seconds\{group="provider slow"\} 6\d\d/)
   })
 
   if (engine.name === 'postgres') {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { IdStream, ReadStreams } from './id-streams.ts'
 import { StreamMerge } from './stream-merge.ts'
 
-/** Lanes in memory, and how much is read of them. */
+/** Queues in memory, and how much is read of them. */
 function lanesOf(ids: readonly (readonly number[])[]) {
   const streams = ids.map((_, index): IdStream => ({ subscriberId: String(index) }))
   const read = { ids: 0, most: 0 }

@@ -236,12 +236,12 @@ export class HandlerWorker implements Worker {
     metrics.gauge(
       'postern_handler_lag_seconds',
       'Age of the oldest event that is due, by source and handler',
-      ['lane'],
+      ['group'],
       async (gauge) => {
         gauge.reset()
         const now = clock.now()
         for (const [group, dueAt] of await oldestByGroup(store, planOf, now, { idle: false }))
-          gauge.set({ lane: group }, (now - dueAt) / 1000)
+          gauge.set({ group }, (now - dueAt) / 1000)
       },
     )
   }

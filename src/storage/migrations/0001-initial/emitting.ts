@@ -122,7 +122,7 @@ export const emitting: SchemaPart = {
     -- One row for each process that delivers. Its session holds an advisory lock on the id. Others delete the row when the
     -- lock has been free for five seconds.
     create table dispatchers (id serial primary key);
-    -- One row for each subscriber whose deliveries a dispatcher owns (docs/adr/0012-delivery-lanes.md).
+    -- One row for each subscriber whose deliveries a dispatcher owns (docs/adr/0012-subscriber-queues.md).
     create table queue_owners (
       subscriber_id text collate "C" primary key references subscribers (id) on delete cascade,
       dispatcher integer not null references dispatchers (id) on delete cascade
