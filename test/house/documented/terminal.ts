@@ -128,7 +128,10 @@ export class Terminal {
     while (Date.now() < end && this.#service.exitCode === null) {
       // Not the address of its `ready`, which may be public.
       this.#address = /"Server listening at ([^"]+)"/.exec(this.#log)?.[1] ?? ''
-      if (this.#address && (await fetch(`${this.#address}/readyz`).catch(() => undefined))?.ok) return
+      const answers = async (): Promise<boolean> =>
+        (await fetch(`${this.#address}/readyz`).catch(() => undefined))?.ok === true
+      // It listens before its samples are there: what a place does next, such as to stop the database, must not meet them.
+      if (this.#address && this.#log.includes('"msg":"ready"') && (await answers())) return
       await wait(100)
     }
     throw new Error(`the service did not start:\n${this.#log}`)
