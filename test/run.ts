@@ -20,8 +20,8 @@ import { readOptions } from './harness/script-options.ts'
 import { filesOf } from './harness/suites.ts'
 import { runProcess, stopProcesses, type Outcome } from './harness/test-process.ts'
 
-/** One more than the cores of a small machine: many tests wait, for time-outs and leases, and leave the processor to others. */
-const CONCURRENCY = 3
+/** Two more than the cores of a small machine: many tests wait, for time-outs and leases. Three left a third of two cores idle. */
+const CONCURRENCY = 4
 
 const { values, positionals: filters } = readOptions(import.meta.filename, {
   strict: false,
