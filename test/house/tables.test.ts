@@ -49,13 +49,22 @@ test(
 function declaredColumns(): string[] {
   const files = readdirSync(join(storage, 'tables')).map((file) => join('tables', file))
   const text = ['tables.ts', ...files].map((file) => readFileSync(join(storage, file), 'utf8')).join('\n')
-  const interfaces = new Map(
-    [...text.matchAll(/^(?:export )?interface (\w+) \{\n(.*?)^\}/gms)].map(([, name, body]) => [
+  type Field = { field: string; type: string }
+  const interfaces = new Map<string, Field[]>()
+  const inherited = new Map<string, string | undefined>()
+  for (const [, name, base, body] of text.matchAll(
+    /^(?:export )?interface (\w+) (?:extends (\w+) )?\{\n(.*?)^\}/gms,
+  )) {
+    const own = [...body!.matchAll(/^ {2}(\w+): (.*)$/gm)]
+    interfaces.set(
       name!,
-      [...body!.matchAll(/^ {2}(\w+): (.*)$/gm)].map(([, field, type]) => ({ field: field!, type: type! })),
-    ]),
-  )
+      own.map(([, field, type]) => ({ field: field!, type: type! })),
+    )
+    inherited.set(name!, base)
+  }
+  const fieldsOf = (name: string | undefined): Field[] =>
+    name === undefined ? [] : [...fieldsOf(inherited.get(name)), ...interfaces.get(name)!]
   return interfaces
     .get('Tables')!
-    .flatMap(({ field: table, type }) => interfaces.get(type)!.map(({ field }) => `${table}.${field}`))
+    .flatMap(({ field: table, type }) => fieldsOf(type).map(({ field }) => `${table}.${field}`))
 }
