@@ -5,7 +5,7 @@ import { chownSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
-import { engines, type TestDatabase } from '../harness/engines.ts'
+import { asAdmin, engines, type TestDatabase } from '../harness/engines.ts'
 import { startOwnPostgres } from '../harness/postgres.ts'
 import { copyDatabase } from '../harness/set-back.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
@@ -56,6 +56,24 @@ describe('continuity of the numbers', { skip: !postgres }, () => {
     return database
   }
   const closeAll = () => Promise.all(opened.splice(0).map((database) => database.close()))
+
+  test('a session before the first migration leaves no error in the log of the server', async () => {
+    const name = 'continuity_empty'
+    await asAdmin(home.url, `create database ${name}`)
+    const url = new URL(home.url)
+    url.pathname = name
+    const database = openPostgres(url.href)
+    await database.pool.query('select 1')
+    await database.close()
+    const admin = open()
+    const rollbacks = await admin.pool.query<{ count: number }>(
+      'select xact_rollback as count from pg_stat_database where datname = $1',
+      [name],
+    )
+    assert.equal(rollbacks.rows[0]?.count, 0, 'a statement that fails is rolled back')
+    await closeAll()
+    await asAdmin(home.url, `drop database ${name}`)
+  })
 
   test('an unchanged database is not reported, with any number of sessions and processes', async () => {
     const [one, two] = [open(), open()]

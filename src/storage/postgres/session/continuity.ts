@@ -2,6 +2,7 @@ import type { Client } from 'pg'
 import type { SessionCheck } from '../driver/session-client.ts'
 
 const statement = 'select life, events, deliveries from postern_continue($1, $2)'
+const isInstalled = `select to_regproc('postern_continue') is not null as installed`
 
 interface Answer {
   /** Null on a standby. */
@@ -52,17 +53,13 @@ export class Continuity {
     return () => this.#listeners.delete(listener)
   }
 
-  /** `undefined` before the first migration. */
+  /** `undefined` before the first migration. A call would then fail, and leave an error in the server's log. */
   async #ask(client: Client): Promise<Answer | undefined> {
-    try {
-      const { rows } = await client.query<Answer>(statement, [this.#events, this.#deliveries])
-      return rows[0]
-    } catch (error) {
-      if ((error as { code?: string }).code === undefinedFunction) return undefined
-      throw error
+    if (this.#life === undefined) {
+      const { rows } = await client.query<{ installed: boolean }>(isInstalled)
+      if (!rows[0]!.installed) return undefined
     }
+    const { rows } = await client.query<Answer>(statement, [this.#events, this.#deliveries])
+    return rows[0]
   }
 }
-
-/** https://www.postgresql.org/docs/current/errcodes-appendix.html */
-const undefinedFunction = '42883'
