@@ -26,7 +26,14 @@ describe('npm create postern', () => {
   const npm = async (cwd: string, ...args: string[]): Promise<string> => {
     // Without retries: npm asks for `postern` in vain until the version is published, and then takes the tarball.
     const command = ['--prefer-offline', '--ignore-scripts', '--fetch-retries=0', ...args]
-    return (await promisify(execFile)('npm', command, { cwd, env: childEnvironment() })).stdout
+    // npm finds its cache in the home directory, and a registry behind a company's proxy by the certificate that Node is told.
+    const { HOME, NODE_EXTRA_CA_CERTS } = process.env
+    const env = {
+      ...childEnvironment(),
+      ...(HOME && { HOME }),
+      ...(NODE_EXTRA_CA_CERTS && { NODE_EXTRA_CA_CERTS }),
+    }
+    return (await promisify(execFile)('npm', command, { cwd, env })).stdout
   }
 
   test('writes a project', async () => {
