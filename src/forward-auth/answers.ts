@@ -10,13 +10,13 @@ import { waiting } from './token-lookups.ts'
 /** A request of which the host is known. */
 export interface Answered extends ForwardedRequest {
   guarded: GuardedHost
-  /** For nginx, which takes no redirect from the service that it asks: 401 with the address in Location. */
+  /** nginx does not pass on a redirect of an authentication request: it gets a 401 with the address in Location. */
   redirectsBy401: boolean
 }
 
 const html = 'text/html; charset=utf-8'
 
-/** @param token for the application; empty if there is none */
+/** @param token the signed token for the application; an empty string if the application gets no token */
 export function allowed(
   { cookie, guarded, isEnvoy }: Answered,
   person: Person | undefined,

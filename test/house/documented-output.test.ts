@@ -13,7 +13,8 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { blocksOf, pages, root, stepsOf, type Block, type Step } from './documented/blocks.ts'
 import { matches } from './documented/mask.ts'
-import { isPlace, missingFor, Places } from './documented/places.ts'
+import { testPages } from './documented/page-tests.ts'
+import { isPlace } from './documented/places.ts'
 import { Terminal } from './documented/terminal.ts'
 
 const shows = (block: Block) => isPlace(block) || stepsOf(block).some(({ output }) => output.trim() !== '')
@@ -33,24 +34,13 @@ describe('the output that pages show', () => {
   })
   after(() => shared.close())
 
-  const run = blocks.filter((block) => !left.includes(block))
-  for (const page of new Set(run.map((block) => block.page)))
-    test(page, async (context) => {
-      const places = new Places()
-      try {
-        for (const block of run.filter((one) => one.page === page)) {
-          const missing = missingFor(block)
-          if (missing !== undefined) {
-            context.diagnostic(`${block.from}: ${missing}`)
-            continue
-          }
-          const terminal = await places.of(block, shared)
-          for (const step of stepsOf(block)) await compare(terminal, block, step)
-        }
-      } finally {
-        await places.close()
-      }
-    })
+  testPages(
+    blocks.filter((block) => !left.includes(block)),
+    () => shared,
+    async (terminal, block) => {
+      for (const step of stepsOf(block)) await compare(terminal, block, step)
+    },
+  )
 
   async function compare(terminal: Terminal, { from, page }: Block, step: Step): Promise<void> {
     let printed = await terminal.run(page, step.command)

@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test'
 import { allPages, blocksOf, type Block } from './documented/blocks.ts'
 import { commandLinesOf } from './documented/commands.ts'
 import { whyLeftOut } from './documented/left-out.ts'
-import { missingFor, Places } from './documented/places.ts'
+import { testPages } from './documented/page-tests.ts'
 import { Terminal } from './documented/terminal.ts'
 
 const blocks = allPages.flatMap(blocksOf).filter(({ language }) => language === 'sh')
@@ -30,28 +30,15 @@ describe('the lines of shells that pages show', () => {
   })
   after(() => shared.close())
 
-  for (const page of new Set(run.map((block) => block.page)))
-    test(page, async (context) => {
-      const places = new Places()
-      try {
-        for (const block of run.filter((one) => one.page === page)) {
-          const missing = missingFor(block)
-          if (missing !== undefined) {
-            context.diagnostic(`${block.from}: ${missing}`)
-            continue
-          }
-          const terminal = await places.of(block, shared)
-          const printed = await terminal.run(
-            page,
-            `set -e -o pipefail\n${block.text}\nset +e\necho '${done}'`,
-          )
-          assert.ok(printed.trimEnd().endsWith(done), `${block.from}:\n${printed}`)
-          assert.doesNotMatch(printed, /"type":"\/problems\//, block.from)
-        }
-      } finally {
-        await places.close()
-      }
-    })
+  testPages(
+    run,
+    () => shared,
+    async (terminal, { from, page, text }) => {
+      const printed = await terminal.run(page, `set -e -o pipefail\n${text}\nset +e\necho '${done}'`)
+      assert.ok(printed.trimEnd().endsWith(done), `${from}:\n${printed}`)
+      assert.doesNotMatch(printed, /"type":"\/problems\//, from)
+    },
+  )
 
   test('a line that fails is found', async () => {
     const printed = await shared.run('a page', `set -e\nnpx postern keys invent\necho '${done}'`)

@@ -114,7 +114,7 @@ export class Sessions {
     return this.findBy(this.#lookup, token)
   }
 
-  /** As `find`, without counting as use: the idle time goes on. */
+  /** As `find`, but the call does not count as use of the session. */
   async look(token: string): Promise<Session | undefined> {
     const session = this.#lookup.cached(token) ?? (await this.#lookup.find(token))
     return session && this.#isLive(session, this.#parts.clock.now()) ? session : undefined

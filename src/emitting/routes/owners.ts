@@ -38,13 +38,13 @@ const OwnerView = closedObject({
   linkExpiresAt: nullable(
     Type.String({
       format: 'date-time',
-      description: 'When the last link to the portal expires that was not opened yet; null without one',
+      description: 'When the last unopened link to the portal expires; null if no link is open',
     }),
   ),
   sessionExpiresAt: nullable(
     Type.String({
       format: 'date-time',
-      description: 'When the last session of the portal ends; null without one',
+      description: 'When the last session of the portal ends; null if no session is live',
     }),
   ),
 })

@@ -8,9 +8,9 @@ declare module 'fastify' {
 }
 
 /**
- * Whether a page makes the call without a person, as an open dashboard does all day. Such a call is no use of the session: otherwise a
- * page that somebody left open would keep its session from ending. A page says so in `Postern-Background`, except where the route says
- * it already. Only reading is believed.
+ * Whether a page makes this call by itself, as an open dashboard does all day. Such a call does not count as use of the session:
+ * otherwise an abandoned page would keep its session alive. The page sends the header `Postern-Background`; routes that only pages
+ * call by themselves have `background` in their configuration. The header has an effect on GET and HEAD only.
  */
 export function isBackground({ method, headers, routeOptions }: FastifyRequest): boolean {
   if (routeOptions.config.background) return true
