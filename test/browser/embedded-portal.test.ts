@@ -10,6 +10,7 @@ import { makeLink } from '../emitting/portal-harness.ts'
 import { engines } from '../harness/engines.ts'
 import type { TestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
+import { eventually } from '../receiving/harness.ts'
 import { assertAccessible } from './accessibility.ts'
 import { launchBrowser, picture } from './browser.ts'
 
@@ -87,7 +88,7 @@ describe('the portal in a frame', () => {
         .locator('iframe[title=Webhooks]')
         .evaluate((element) => (element as unknown as { offsetHeight: number }).offsetHeight)
     await frame.getByLabel('Language').waitFor()
-    await page.waitForFunction('document.querySelector("iframe").offsetHeight > 600')
+    await eventually(async () => (await height()) > 600, 'the frame is as high as its content')
     const before = await height()
     // From this page itself, and from a frame of another origin.
     await page.evaluate(`postMessage({ type: 'postern-portal-height', height: 9000 }, '*')`)

@@ -6,6 +6,7 @@ import { before, describe, test } from 'node:test'
 import { engines } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
+import { eventually } from '../receiving/harness.ts'
 import { assertAccessible } from './accessibility.ts'
 import { launchBrowser, openPage, picture } from './browser.ts'
 
@@ -43,9 +44,12 @@ describe('the guide', () => {
     const button = page.getByRole('button', { name: 'Play the first minute' })
     assert.match((await image.getAttribute('src'))!, /\.svg#still$/)
     await image.scrollIntoViewIfNeeded()
-    await page.waitForFunction(`document.querySelector('.recording img').naturalWidth > 0`)
+    await eventually(
+      () => page.evaluate<boolean>(`document.querySelector('.recording img').naturalWidth > 0`),
+      'the recording has been loaded',
+    )
     await button.click()
-    await page.waitForFunction(`/\\.svg\\?1$/.test(document.querySelector('.recording img').src)`)
+    await page.locator('.recording img[src$=".svg?1"]').waitFor()
     await page.getByRole('button', { name: 'Stop' }).click()
     await button.waitFor()
   })
@@ -65,7 +69,7 @@ describe('the guide', () => {
     const ground = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor')
     const light = await ground()
     await page.getByRole('switch', { name: /dark/i }).first().click()
-    await page.waitForFunction(`document.documentElement.classList.contains('dark')`)
+    await page.locator('html.dark').waitFor({ state: 'attached' })
     assert.notEqual(await ground(), light)
     await open(pages.reference)
     assert.ok(await page.evaluate<boolean>(`document.documentElement.classList.contains('dark')`))

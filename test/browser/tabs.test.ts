@@ -9,6 +9,9 @@ import { startTestService, type TestService } from '../harness/service.ts'
 import { eventually } from '../receiving/harness.ts'
 import { launchBrowser } from './browser.ts'
 
+const signedIn = (page: Page): Promise<boolean> =>
+  eventually(async () => (await page.title()).startsWith('Ada'), 'the tab is signed in')
+
 /** Two tabs of one page, which keep their tokens in `localStorage`. */
 describe('tabs that share the tokens of the client library', () => {
   let service: TestService
@@ -47,7 +50,7 @@ describe('tabs that share the tokens of the client library', () => {
     await first.getByRole('link', { name: /development provider/ }).click()
     await first.getByText('Ada').first().click()
     await first.waitForURL(site)
-    await first.waitForFunction('document.title.startsWith("Ada")')
+    await signedIn(first)
     second = await context.newPage()
     await second.goto(site)
   })
@@ -58,7 +61,7 @@ describe('tabs that share the tokens of the client library', () => {
   })
 
   test('the second tab is signed in, too', async () => {
-    await second.waitForFunction('document.title.startsWith("Ada")')
+    await signedIn(second)
     assert.deepEqual(grants, ['authorization_code'])
   })
 

@@ -92,7 +92,7 @@ describe('users on the dashboard', () => {
       .getByRole('button', { name: /^Last seen/ })
       .click()
     await page().waitForURL(/sort=-lastSeenAt/)
-    await page().waitForFunction("document.querySelector('tbody tr')?.innerText.includes('Ada')")
+    await rows().first().getByText('Ada').first().waitFor()
   })
 
   test('the rows that are shown are exported as CSV', async () => {
