@@ -1,33 +1,15 @@
 import { systemClock, type Clock, type Scheduler } from '../../../runtime/clock.ts'
 import { StorageUnavailable, translateError } from '../../unavailable.ts'
 import type { ClaimSession, OpenClaimSession } from './claim-session.ts'
+import { DeadClaimers } from './dead-claimers.ts'
+import { never, TwoClocks, type Instant } from './two-clocks.ts'
 
 /** Milliseconds between two checks for dead claimers. Each check also renews the lease of this process. */
 const checkEvery = 500
-/** Milliseconds between two checks after which the time between them counts as unobserved. */
-const longestGap = 2_000
 /** Milliseconds before the next attempt to connect. */
 const reconnectAfter = 100
 /** Milliseconds from the last proof of its session for which a process begins claimed work, and in which it must reconnect. */
 const leaseTime = 2_000
-/**
- * Milliseconds for which other processes must see no session before they take over. It exceeds `checkEvery` plus the limit of a
- * statement (4 s, `claim-session.ts`): by then a process has stopped its work, even if the server ended its session without notice.
- */
-const takeOverAfter = 5_000
-/**
- * Milliseconds after a take-over at which it is repeated. A statement that the dead process sent may still claim in its name: the
- * server runs it for 5 s at most, and a proxy may delay it (`unsettled.ts` waits as long).
- */
-const repeatAfter = [2_000, 7_000, 30_000] as const
-
-/** By both clocks: the wall clock can be set, and the steady clock may stop while the machine sleeps. */
-interface Instant {
-  now: number
-  elapsed: number
-}
-
-const never: Instant = { now: -Infinity, elapsed: -Infinity }
 
 export interface ClaimListener {
   /** Other processes may take over the claims of this process: it must stop working on them. */
@@ -53,14 +35,8 @@ export interface ClaimerParts {
  */
 export class Claimer {
   readonly #parts: ClaimerParts
-  readonly #elapsed: Scheduler['elapsed']
-  /** By claimer: since when its lock has been missing, by `elapsed`. */
-  readonly #missing = new Map<number, number>()
-  /** Former numbers of this process, which does no more work under them. Their claims are taken over without delay. */
-  readonly #former = new Set<number>()
-  /** Take-overs to repeat, and when, by `elapsed`. */
-  #repeats: { ids: readonly number[]; at: number }[] = []
-  #checkedAt = never
+  readonly #time: TwoClocks
+  readonly #dead: DeadClaimers
   #listener: ClaimListener | undefined
   #session: ClaimSession | undefined
   /** The number of this process. It outlives a broken session. */
@@ -79,7 +55,8 @@ export class Claimer {
 
   constructor(parts: ClaimerParts) {
     this.#parts = parts
-    this.#elapsed = parts.elapsed ?? (() => systemClock.elapsed())
+    this.#time = new TwoClocks(parts.clock, parts.elapsed ?? (() => systemClock.elapsed()))
+    this.#dead = new DeadClaimers(this.#time)
   }
 
   /** @throws StorageUnavailable; it may then be called again */
@@ -106,7 +83,7 @@ export class Claimer {
    * database is asked at once, and the listener is called when it is true again.
    */
   get isLeaseValid(): boolean {
-    if (this.#isReady && this.#since(this.#provenAt) <= leaseTime) return true
+    if (this.#isReady && this.#time.since(this.#provenAt) <= leaseTime) return true
     if (!this.#isAwaited) {
       this.#isAwaited = true
       const session = this.#session
@@ -129,18 +106,9 @@ export class Claimer {
     await session.end().catch(this.#parts.onError)
   }
 
-  #instant(): Instant {
-    return { now: this.#parts.clock.now(), elapsed: this.#elapsed() }
-  }
-
-  /** Milliseconds, by the clock that shows more. */
-  #since({ now, elapsed }: Instant): number {
-    return Math.max(this.#parts.clock.now() - now, this.#elapsed() - elapsed)
-  }
-
   #proven(at: Instant): void {
     this.#provenAt = at
-    if (!this.#isAwaited || this.#since(at) > leaseTime) return
+    if (!this.#isAwaited || this.#time.since(at) > leaseTime) return
     this.#isAwaited = false
     this.#listener?.regained?.()
   }
@@ -148,7 +116,7 @@ export class Claimer {
   async #connect(): Promise<void> {
     const session = this.#parts.open((error) => this.#broken(session, error))
     this.#session = session
-    const asked = this.#instant()
+    const asked = this.#time.instant()
     try {
       const id = this.#id
       const enlisted = await session.enlist(id)
@@ -181,7 +149,9 @@ export class Claimer {
     this.#isChecking = false
     if (error) this.#report(error)
     session.end().catch(() => undefined)
-    this.#cancelLoss = this.#parts.clock.after(leaseTime - this.#since(this.#provenAt), () => this.#lose())
+    this.#cancelLoss = this.#parts.clock.after(leaseTime - this.#time.since(this.#provenAt), () =>
+      this.#lose(),
+    )
     this.#reconnect()
   }
 
@@ -205,54 +175,29 @@ export class Claimer {
   /** Others take over. This process continues as another claimer. */
   #lose(): void {
     this.#cancelLoss?.()
-    if (this.#id !== undefined) this.#former.add(this.#id)
+    if (this.#id !== undefined) this.#dead.addFormer(this.#id)
     this.#id = undefined
     this.#listener?.lost()
   }
 
   async #check(session: ClaimSession): Promise<void> {
     this.#isChecking = true
-    const asked = this.#instant()
+    const asked = this.#time.instant()
     try {
-      const ids = new Set(await session.findMissing())
+      const missing = new Set(await session.findMissing())
       if (this.#session !== session) return
       this.#proven(asked)
-      const dead = this.#deadOf(ids)
-      const taken = [...dead, ...this.#toRepeat()]
+      const dead = this.#dead.amongMissing(missing)
+      const taken = [...dead, ...this.#dead.toRepeat()]
       if (taken.length > 0 && (await session.takeOver(taken))) this.#listener?.freed()
       if (this.#session !== session) return
-      this.#takenOver(dead)
+      this.#dead.takenOver(dead)
       this.#isChecking = false
       // If the answer took too long for a caller that waits, ask again at once.
       this.#after(this.#isAwaited ? 0 : checkEvery, () => void this.#check(session))
     } catch (error) {
       this.#broken(session, error)
     }
-  }
-
-  #deadOf(ids: ReadonlySet<number>): number[] {
-    const now = this.#instant()
-    if (this.#since(this.#checkedAt) > longestGap) this.#missing.clear()
-    this.#checkedAt = now
-    for (const id of this.#missing.keys()) if (!ids.has(id)) this.#missing.delete(id)
-    for (const id of ids) if (!this.#missing.has(id)) this.#missing.set(id, now.elapsed)
-    return [...ids].filter(
-      (id) => this.#former.has(id) || now.elapsed - this.#missing.get(id)! >= takeOverAfter,
-    )
-  }
-
-  #takenOver(dead: readonly number[]): void {
-    if (dead.length === 0) return
-    const now = this.#elapsed()
-    for (const id of dead) this.#former.delete(id)
-    for (const after of repeatAfter) this.#repeats.push({ ids: dead, at: now + after })
-  }
-
-  #toRepeat(): readonly number[] {
-    const now = this.#elapsed()
-    const due = this.#repeats.filter(({ at }) => at <= now)
-    if (due.length > 0) this.#repeats = this.#repeats.filter(({ at }) => at > now)
-    return due.flatMap(({ ids }) => ids)
   }
 
   #after(delay: number, then: () => void): void {

@@ -1,0 +1,63 @@
+import { never, type TwoClocks } from './two-clocks.ts'
+
+/** Milliseconds between two checks after which the time between them counts as unobserved. */
+const longestGap = 2_000
+/**
+ * Milliseconds for which other processes must see no session before they take over. It exceeds the pause between two checks plus
+ * the limit of a statement (4 s, `claim-session.ts`): by then a process has stopped its work, even if the server ended its
+ * session without notice.
+ */
+const takeOverAfter = 5_000
+/**
+ * Milliseconds after a take-over at which it is repeated. A statement that the dead process sent may still claim in its name: the
+ * server runs it for 5 s at most, and a proxy may delay it (`unsettled.ts` waits as long).
+ */
+const repeatAfter = [2_000, 7_000, 30_000] as const
+
+/** Decides which claimers are dead, from checks for claimers without a lock. */
+export class DeadClaimers {
+  readonly #time: TwoClocks
+  /** By claimer: since when its lock has been missing, by the steady clock. */
+  readonly #missing = new Map<number, number>()
+  readonly #former = new Set<number>()
+  /** Take-overs to repeat, and when, by the steady clock. */
+  #repeats: { ids: readonly number[]; at: number }[] = []
+  #checkedAt = never
+
+  constructor(time: TwoClocks) {
+    this.#time = time
+  }
+
+  /** Adds a former number of this process, which does no more work under it: its claims are taken over without delay. */
+  addFormer(id: number): void {
+    this.#former.add(id)
+  }
+
+  /** Returns the dead ones of the claimers whose locks a check has just found missing. */
+  amongMissing(ids: ReadonlySet<number>): number[] {
+    const now = this.#time.instant()
+    if (this.#time.since(this.#checkedAt) > longestGap) this.#missing.clear()
+    this.#checkedAt = now
+    for (const id of this.#missing.keys()) if (!ids.has(id)) this.#missing.delete(id)
+    for (const id of ids) if (!this.#missing.has(id)) this.#missing.set(id, now.elapsed)
+    return [...ids].filter(
+      (id) => this.#former.has(id) || now.elapsed - this.#missing.get(id)! >= takeOverAfter,
+    )
+  }
+
+  /** Records that the claims of `dead` have been taken over, which is repeated later. */
+  takenOver(dead: readonly number[]): void {
+    if (dead.length === 0) return
+    const now = this.#time.elapsed()
+    for (const id of dead) this.#former.delete(id)
+    for (const after of repeatAfter) this.#repeats.push({ ids: dead, at: now + after })
+  }
+
+  /** Returns the claimers whose take-over is to be repeated now, each time once. */
+  toRepeat(): readonly number[] {
+    const now = this.#time.elapsed()
+    const due = this.#repeats.filter(({ at }) => at <= now)
+    if (due.length > 0) this.#repeats = this.#repeats.filter(({ at }) => at > now)
+    return due.flatMap(({ ids }) => ids)
+  }
+}
