@@ -38,6 +38,7 @@ import {
   type NoteRefusedCall,
 } from './refusals.ts'
 import { RefreshTokens } from './tokens/refresh-tokens.ts'
+import { TokenFamilies } from './tokens/token-families.ts'
 import { RoleChanges } from './users/role-changes.ts'
 import type { AdminGroup, AdminRule } from './users/roles.ts'
 import { accountsRoutes } from './routes.ts'
@@ -75,6 +76,7 @@ export interface Accounts extends ServiceModule {
   sessionCookie: HostCookie
   hostSessions: HostSessions
   secondFactor: SecondFactor
+  tokenFamilies: TokenFamilies
   refreshTokens: RefreshTokens
   accessTokens: AccessTokens
   signingKeys: SigningKeys
@@ -90,10 +92,10 @@ export function createAccounts(parts: AccountsParts): Accounts {
   const errors = validateAccountEvents(parts.events)
   if (errors.length > 0) throw new ConfigurationError(errors)
   const services = createServices(parts)
-  const { sessions, refreshTokens, signingKeys, audit, noteRefusal } = services
+  const { sessions, tokenFamilies, signingKeys, audit, noteRefusal } = services
   const sweeper = createSweeper('accounts', clock, log, [
     (now) => sessions.sweep(now),
-    (now) => refreshTokens.sweep(now),
+    (now) => tokenFamilies.sweep(now),
     (now) => signingKeys.rotation.rotateIfDue(now),
     (now) => audit.sweep(now),
   ])
@@ -136,8 +138,8 @@ function createServices(parts: AccountsParts) {
   const lastSeen = new LastSeenWriter(database, log, limits.idle)
   const shared = { database, clock, log, limits, admins, record, lastSeen }
   const sessions = new Sessions(shared)
-  const refreshTokens = new RefreshTokens(shared)
-  const devices = new Devices(database, sessions, refreshTokens)
+  const tokenFamilies = new TokenFamilies(shared)
+  const devices = new Devices(database, sessions, tokenFamilies)
   const signingKeys = new SigningKeys({ database, keyring, clock, rotation, record })
   const secondFactor = new SecondFactor(secondFactorPolicy(configuration))
   const sessionCookie = new HostCookie('postern_session', baseUrl)
@@ -151,7 +153,8 @@ function createServices(parts: AccountsParts) {
     sessions,
     sessionCookie,
     hostSessions: new HostSessions({ ...shared, sessions }),
-    refreshTokens,
+    tokenFamilies,
+    refreshTokens: new RefreshTokens({ ...shared, families: tokenFamilies }),
     devices,
     administration: new Administration({ ...shared, devices, mayRemoveLastAdmin: false }),
     roleChanges: new RoleChanges({ ...shared, users, devices, sessions }),
@@ -159,7 +162,7 @@ function createServices(parts: AccountsParts) {
     secondFactor,
     accessTokens: new AccessTokens({
       keys: signingKeys,
-      refreshTokens,
+      tokenFamilies,
       reader: database.reader,
       clock,
       baseUrl,

@@ -9,7 +9,7 @@ import type { Database, Tx } from '../storage/database.ts'
 import { auditOrigin, type Audit } from './audit/audit.ts'
 import { CurrentSession, sessionDescriber } from './sessions/current-session.ts'
 import type { HostCookie } from './sessions/host-cookie.ts'
-import type { RefreshTokens } from './tokens/refresh-tokens.ts'
+import type { TokenFamilies } from './tokens/token-families.ts'
 import type { Sessions } from './sessions/sessions.ts'
 import type { Users } from './users/users.ts'
 
@@ -17,7 +17,7 @@ export interface AccountsRoutesParts {
   database: Database
   users: Users
   sessions: Sessions
-  refreshTokens: RefreshTokens
+  tokenFamilies: TokenFamilies
   sessionCookie: HostCookie
   audit: Audit
   /** Our own origin. */
@@ -47,7 +47,7 @@ function sessionRoute(scope: App, parts: AccountsRoutesParts): void {
 }
 
 function logoutRoute(scope: App, parts: AccountsRoutesParts): void {
-  const { sessions, refreshTokens, sessionCookie, audit, baseUrl } = parts
+  const { sessions, tokenFamilies, sessionCookie, audit, baseUrl } = parts
   const answer = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     // Without the cookie in the request there is none to clear, or another site made the request.
     if (sessionCookie.read(request) !== undefined) sessionCookie.clear(reply)
@@ -75,7 +75,7 @@ function logoutRoute(scope: App, parts: AccountsRoutesParts): void {
       const entry = { action: 'user.signed_out', target: `session:${sessionId}`, userId } as const
       const record = (tx: Tx) => audit.record(tx, { ...auditOrigin(request), ...entry })
       if (kind === 'session') await sessions.revoke(userId, sessionId, record)
-      else await refreshTokens.revoke(userId, sessionId, record)
+      else await tokenFamilies.revoke(userId, sessionId, record)
       return answer(request, reply)
     },
   )

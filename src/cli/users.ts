@@ -4,7 +4,7 @@ import { Devices } from '../accounts/sessions/devices.ts'
 import { countByIssuer, rebindIssuer } from '../accounts/users/identity-issuers.ts'
 import { LastSeenWriter } from '../accounts/sessions/last-seen-writer.ts'
 import { readPersonalData } from '../accounts/users/personal-data.ts'
-import { RefreshTokens } from '../accounts/tokens/refresh-tokens.ts'
+import { TokenFamilies } from '../accounts/tokens/token-families.ts'
 import { sessionLimits, Sessions } from '../accounts/sessions/sessions.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
@@ -149,7 +149,7 @@ async function withUsers<T>(work: (tools: UserTools) => Promise<T>): Promise<T> 
     const log = createLog('warn')
     const lastSeen = new LastSeenWriter(database, log, limits.idle)
     const common = { database, clock: systemClock, log, admins, record, limits, lastSeen }
-    const devices = new Devices(database, new Sessions(common), new RefreshTokens(common))
+    const devices = new Devices(database, new Sessions(common), new TokenFamilies(common))
     const administration = new Administration({ ...common, devices, mayRemoveLastAdmin: true })
     const find = async (user: string): Promise<string> => {
       const id = await administration.resolve(user)

@@ -78,8 +78,8 @@ export function createClients(
 /** The OpenID Provider: the applications of the product sign in with this service. */
 export function createOAuth2(parts: OAuth2Parts): OAuth2 {
   const { clients, database, clock, baseUrl, accounts } = parts
-  const { refreshTokens, users, signingKeys: keys } = accounts
-  const codes = new AuthorizationCodes({ database, clock, refreshTokens })
+  const { refreshTokens, tokenFamilies, users, signingKeys: keys } = accounts
+  const codes = new AuthorizationCodes({ database, clock, refreshTokens, tokenFamilies })
   const userClaims = new UserClaims(users, database.reader)
   const idTokens = new IdTokens({ keys, clock, baseUrl, userClaims })
   const management = new ClientManagement({
@@ -138,10 +138,10 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
 async function managementRoutes(app: App, parts: OAuth2Parts, management: ClientManagement): Promise<void> {
   const { clients, database, keyring, clock, accounts, configuration } = parts
   const { sessionIdle: idle, clientRegistration: mode } = configuration
-  const { refreshTokens, audit } = accounts
+  const { tokenFamilies, audit } = accounts
   const cursors = new Cursors(keyring)
   clientRoutes(app, management, new ClientList(database, cursors, clients.declared()))
-  const signIns = { database, clock, cursors, clients: management, refreshTokens, record: audit.record, idle }
+  const signIns = { database, clock, cursors, clients: management, tokenFamilies, record: audit.record, idle }
   clientSignInRoutes(app, new ClientSignIns(signIns))
   await registrationRoute(app, { ...accounts, mode, management })
 }

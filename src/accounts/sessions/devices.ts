@@ -1,6 +1,6 @@
 import type { Database, Tx } from '../../storage/database.ts'
 import { deviceName } from './device-name.ts'
-import type { RefreshTokens } from '../tokens/refresh-tokens.ts'
+import type { TokenFamilies } from '../tokens/token-families.ts'
 import type { ListedCredential } from '../tokens/credential-store.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -34,19 +34,19 @@ type OnlyApp = string | undefined
 export class Devices {
   readonly #database: Database
   readonly #sessions: Sessions
-  readonly #refreshTokens: RefreshTokens
+  readonly #tokenFamilies: TokenFamilies
 
-  constructor(database: Database, sessions: Sessions, refreshTokens: RefreshTokens) {
+  constructor(database: Database, sessions: Sessions, tokenFamilies: TokenFamilies) {
     this.#database = database
     this.#sessions = sessions
-    this.#refreshTokens = refreshTokens
+    this.#tokenFamilies = tokenFamilies
   }
 
   /** The current device first, then the newest first; a hundred at most. */
   async list(userId: string, currentId: string | undefined, onlyApp?: OnlyApp): Promise<Device[]> {
     const [sessions, families] = await Promise.all([
       onlyApp === undefined ? this.#sessions.list(userId, longestList) : [],
-      this.#refreshTokens.list(userId, longestList, { clientId: onlyApp }),
+      this.#tokenFamilies.list(userId, longestList, { clientId: onlyApp }),
     ])
     const devices = [
       ...sessions.map((row) => deviceOf(row, null, currentId)),
@@ -61,7 +61,7 @@ export class Devices {
   async revoke(userId: string, id: string, record: RecordRevocation, onlyApp?: OnlyApp): Promise<boolean> {
     return (
       (onlyApp === undefined && (await this.#sessions.revoke(userId, id, record))) ||
-      (await this.#refreshTokens.revoke(userId, id, record, { clientId: onlyApp }))
+      (await this.#tokenFamilies.revoke(userId, id, record, { clientId: onlyApp }))
     )
   }
 
@@ -76,7 +76,7 @@ export class Devices {
       const count =
         onlyApp === undefined
           ? await this.revokeAll(tx, userId, currentId)
-          : await this.#refreshTokens.revokeAll(tx, userId, { exceptId: currentId, clientId: onlyApp })
+          : await this.#tokenFamilies.revokeAll(tx, userId, { exceptId: currentId, clientId: onlyApp })
       await record(tx, count)
     })
   }
@@ -84,7 +84,7 @@ export class Devices {
   /** Revokes all of a user's devices but one, or those that signed in with one provider. Returns their number. */
   async revokeAll(tx: Tx, userId: string, exceptId?: string, provider?: string): Promise<number> {
     const sessions = await this.#sessions.revokeAll(tx, userId, { exceptId, provider })
-    return sessions + (await this.#refreshTokens.revokeAll(tx, userId, { exceptId, provider }))
+    return sessions + (await this.#tokenFamilies.revokeAll(tx, userId, { exceptId, provider }))
   }
 }
 

@@ -6,7 +6,7 @@ import { basePathOf } from '../../http/requests/base-path.ts'
 import type { Principal } from '../../http/access/principal.ts'
 import { isScope, type Scope } from '../../http/access/scopes.ts'
 import type { Queryable } from '../../storage/database.ts'
-import type { Family, LiveFamily, RefreshTokens } from './refresh-tokens.ts'
+import type { Family, LiveFamily, TokenFamilies } from './token-families.ts'
 import type { SecondFactor } from '../sessions/second-factor.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
@@ -44,7 +44,7 @@ export interface AppRights {
 
 export interface AccessTokensParts {
   keys: SigningKeys
-  refreshTokens: RefreshTokens
+  tokenFamilies: TokenFamilies
   reader: Queryable
   clock: Clock
   baseUrl: () => string
@@ -190,7 +190,7 @@ export class AccessTokens {
     if (sid === undefined && sub === clientId) return undefined
     const live =
       typeof sid === 'string'
-        ? await this.#parts.refreshTokens.findLive(this.#parts.reader, sid, sub)
+        ? await this.#parts.tokenFamilies.findLive(this.#parts.reader, sid, sub)
         : undefined
     if (!live) throw invalid()
     return live

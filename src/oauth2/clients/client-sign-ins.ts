@@ -1,6 +1,6 @@
 import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import { deviceName } from '../../accounts/sessions/device-name.ts'
-import type { RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
+import type { TokenFamilies } from '../../accounts/tokens/token-families.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import type { PageOfRows } from '../../paging/page.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -29,7 +29,7 @@ export interface ClientSignInsParts {
   clock: Clock
   cursors: Cursors
   clients: Pick<ClientManagement, 'get'>
-  refreshTokens: RefreshTokens
+  tokenFamilies: TokenFamilies
   record: RecordAudit
   /** Milliseconds without use after which a sign-in expires. */
   idle: number
@@ -73,12 +73,12 @@ export class ClientSignIns {
 
   /** Revokes one sign-in with its tokens. False when the app has no such sign-in. */
   async revoke(clientId: string, id: string, origin: AuditOrigin): Promise<boolean> {
-    const { database, refreshTokens, record } = this.#parts
-    const userId = await refreshTokens.ownerOf(database.reader, id)
+    const { database, tokenFamilies, record } = this.#parts
+    const userId = await tokenFamilies.ownerOf(database.reader, id)
     if (userId === undefined) return false
     const detail = { signIn: id }
     const target = clientTarget(clientId)
-    return refreshTokens.revoke(
+    return tokenFamilies.revoke(
       userId,
       id,
       (tx) => record(tx, { ...origin, action: 'tokens.revoked', userId, target, detail }),

@@ -1,5 +1,5 @@
 import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
-import type { RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
+import type { TokenFamilies } from '../../accounts/tokens/token-families.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Clients } from '../clients/clients.ts'
 import type { Consents } from './consents.ts'
@@ -23,7 +23,7 @@ export interface AllowedApp {
 export interface AllowedAppsParts {
   clients: Clients
   consents: Consents
-  refreshTokens: RefreshTokens
+  tokenFamilies: TokenFamilies
   database: Database
   record: RecordAudit
 }
@@ -38,10 +38,10 @@ export class AllowedApps {
 
   /** The last used app first. Apps that are not registered any more are left out: their tokens are refused. */
   async list(userId: string): Promise<AllowedApp[]> {
-    const { clients, consents, refreshTokens } = this.#parts
+    const { clients, consents, tokenFamilies } = this.#parts
     const [allowed, families] = await Promise.all([
       consents.list(userId),
-      refreshTokens.list(userId, mostFamilies),
+      tokenFamilies.list(userId, mostFamilies),
     ])
     const uses = [
       ...allowed.map(({ client_id: id, scope, granted_at: since }) => ({ id, scope, since, usedAt: null })),
@@ -76,10 +76,10 @@ export class AllowedApps {
 
   /** Revokes the consent for an app and all of the user's sign-ins in it. False when there is neither. */
   async remove(userId: string, clientId: string, origin: AuditOrigin): Promise<boolean> {
-    const { consents, refreshTokens, database, record } = this.#parts
+    const { consents, tokenFamilies, database, record } = this.#parts
     return database.transaction(async (tx) => {
       const hadConsent = await consents.revoke(tx, userId, clientId)
-      const count = await refreshTokens.revokeAll(tx, userId, { clientId })
+      const count = await tokenFamilies.revokeAll(tx, userId, { clientId })
       if (!hadConsent && count === 0) return false
       const detail = { consent: hadConsent, signIns: count }
       await record(tx, { ...origin, action: 'app.removed', userId, target: `app:${clientId}`, detail })

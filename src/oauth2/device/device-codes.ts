@@ -1,5 +1,6 @@
 import type { AuditOrigin } from '../../accounts/audit/audit.ts'
-import type { Family, RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
+import type { RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
+import type { Family } from '../../accounts/tokens/token-families.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import { storableUserAgent } from '../../accounts/sessions/user-agent.ts'
 import type { Users } from '../../accounts/users/users.ts'

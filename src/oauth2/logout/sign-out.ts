@@ -1,5 +1,5 @@
 import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
-import type { RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
+import type { TokenFamilies } from '../../accounts/tokens/token-families.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import type { Sessions } from '../../accounts/sessions/sessions.ts'
 import type { Database } from '../../storage/database.ts'
@@ -15,7 +15,7 @@ export type EndSessionUrl = (
 export interface SignOutParts {
   database: Database
   sessions: Sessions
-  refreshTokens: RefreshTokens
+  tokenFamilies: TokenFamilies
   record: RecordAudit
   endSessionUrl: EndSessionUrl
   onward: Onward
@@ -36,8 +36,8 @@ export class SignOut {
   /** Whether the app showed that it got a sign-in of this session. Then it may end the session without a question. */
   async mayEnd(session: Session, { hint }: EndSessionRequest): Promise<boolean> {
     if (!hint || hint.userId !== session.userId) return false
-    const { database, refreshTokens } = this.#parts
-    return refreshTokens.isOfSession(database.reader, hint.familyId, session.id)
+    const { database, tokenFamilies } = this.#parts
+    return tokenFamilies.isOfSession(database.reader, hint.familyId, session.id)
   }
 
   /** Ends a session. Returns where the browser goes on; `undefined` for our own page. */

@@ -1,6 +1,7 @@
 import type { CompiledQuery } from 'kysely'
 import type { AuditOrigin } from '../../accounts/audit/audit.ts'
-import type { Family, InvalidGrant, RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
+import type { InvalidGrant, RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
+import type { Family, TokenFamilies } from '../../accounts/tokens/token-families.ts'
 import type { SignedInUser } from '../../accounts/sessions/authentication.ts'
 import { lockSessionOfCode } from '../../accounts/sessions/apps-of-sessions.ts'
 import { storableUserAgent } from '../../accounts/sessions/user-agent.ts'
@@ -47,6 +48,7 @@ export interface AuthorizationCodesParts {
   database: Database
   clock: Clock
   refreshTokens: RefreshTokens
+  tokenFamilies: TokenFamilies
 }
 
 /** Uses a code that was not used, and tells whether its user is blocked. */
@@ -166,7 +168,7 @@ export class AuthorizationCodes {
       .where('code_hash', '=', hash)
       .executeTakeFirst()
     if (used?.family_id)
-      await this.#parts.refreshTokens.revokeReused(tx, { ...used, id: used.family_id }, origin)
+      await this.#parts.tokenFamilies.revokeReused(tx, { ...used, id: used.family_id }, origin)
     return used?.user_id
   }
 }

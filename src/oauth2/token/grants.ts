@@ -1,5 +1,6 @@
 import type { AuditOrigin } from '../../accounts/audit/audit.ts'
-import type { Family, InvalidGrant, RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
+import type { InvalidGrant, RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
+import type { Family } from '../../accounts/tokens/token-families.ts'
 import type { Client } from '../clients/client.ts'
 import { isPublic } from '../clients/client.ts'
 import { RefusedClient } from '../clients/refused-client.ts'

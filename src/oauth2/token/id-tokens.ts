@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { SigningKeys } from '../../accounts/tokens/signing-keys.ts'
 import type { SigningAlgorithm } from '../../crypto/signed-jwt.ts'
-import type { Family } from '../../accounts/tokens/refresh-tokens.ts'
+import type { Family } from '../../accounts/tokens/token-families.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Client } from '../clients/client.ts'
 import { signingAlgorithms } from '../clients/client.ts'

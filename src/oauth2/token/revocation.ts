@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { auditOrigin, type Audit } from '../../accounts/audit/audit.ts'
-import type { RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
+import type { TokenFamilies } from '../../accounts/tokens/token-families.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { withForms } from '../../http/requests/forms.ts'
 import type { App } from '../../http/app.ts'
@@ -16,7 +16,7 @@ export interface RevocationParts {
   clients: Clients
   authentication: ClientAuthentication
   status: TokenStatus
-  refreshTokens: RefreshTokens
+  tokenFamilies: TokenFamilies
   audit: Audit
   noteRefusal: NoteRefusal
 }
@@ -32,7 +32,7 @@ const call = clientCall(
 
 /** POST /oauth2/revoke: a client ends one of its sign-ins, by any token of it (RFC 7009). */
 export async function revocationRoute(app: App, parts: RevocationParts): Promise<void> {
-  const { clients, authentication, status, refreshTokens, audit, noteRefusal } = parts
+  const { clients, authentication, status, tokenFamilies, audit, noteRefusal } = parts
   await withForms(app, (routes) => {
     acceptJsonWithoutDuplicates(routes)
     allowClientOrigins(routes, path, clients)
@@ -53,7 +53,7 @@ export async function revocationRoute(app: App, parts: RevocationParts): Promise
         throw new OAuthError('unsupported_token_type', 'a token without a user lives until it expires')
       const entry = { action: 'tokens.revoked', userId, target, detail: { reason: 'client' } } as const
       const origin = { ...auditOrigin(request), actor: target }
-      await refreshTokens.revoke(userId, familyId, (tx) => audit.record(tx, { ...origin, ...entry }))
+      await tokenFamilies.revoke(userId, familyId, (tx) => audit.record(tx, { ...origin, ...entry }))
       return {}
     })
   })
