@@ -1,5 +1,6 @@
 import type { Bound, Plan } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
+import { HandlerPace, quickHandler } from './handler-pace.ts'
 
 /** A claimed event that waits for a slot of its concurrency group. */
 export interface Queued {
@@ -11,27 +12,10 @@ export interface Queued {
 
 interface Group {
   running: number
-  /** Milliseconds that its handlers took lately. */
-  duration: number
-  /** Milliseconds that its transactions took lately. */
-  transaction: number
+  readonly pace: HandlerPace
   /** Moving average of the payloads that were claimed lately. */
   bytes: number
   readonly queue: Queued[]
-}
-
-/** Milliseconds up to which handlers count as instant and as quick. */
-const [instantHandler, quickHandler] = [50, 200]
-/** Milliseconds that a handler of which nothing is known counts as: after four instant runs it is instant. */
-const unknownHandler = 400
-/** Milliseconds up to which transactions may share a commit. */
-const shortTransaction = 100
-/** Milliseconds that a transaction counts as at most. One that ran out of time counts as more, so that it counts for longer. */
-const [longTransaction, endlessTransaction] = [1_000, 16_000]
-
-/** Updates an average that rises at once and falls by half of the difference. */
-function average(before: number, now: number): number {
-  return now > before ? now : (before + now) / 2
 }
 
 /**
@@ -43,6 +27,8 @@ const ahead = { quick: 128, instant: 512 }
 const mostTimeAhead = 4_000
 /** Bytes of their payloads, estimated from the average. */
 const mostBytesAhead = 16 * 1024 * 1024
+
+const unknownPace = new HandlerPace()
 
 /** Counts running handlers, so that no group takes the slots that others need, and queues claimed events. */
 export class ConcurrencyGroups {
@@ -60,10 +46,9 @@ export class ConcurrencyGroups {
    * @param scarce whether few slots are free in total: then only a group without running handlers gets one
    */
   room(plan: Plan, scarce: boolean): number {
-    const { running, transaction } = this.#groups.get(plan.group.key) ?? { running: 0, transaction: 0 }
-    const isExclusive = scarce || transaction > longTransaction
+    const running = this.#groups.get(plan.group.key)?.running ?? 0
     return Math.min(
-      (isExclusive ? 1 : this.#limitOf(plan)) - running,
+      (scarce || this.#paceOf(plan).isExclusive ? 1 : this.#limitOf(plan)) - running,
       ...plan.bounds.map((bound) => this.#allowed(bound) - this.running(bound.key)),
     )
   }
@@ -77,12 +62,12 @@ export class ConcurrencyGroups {
 
   /** Whether its handlers have been quick lately, so that events may be claimed ahead of them. */
   isQuick(plan: Plan): boolean {
-    return this.#durationOf(plan) <= quickHandler
+    return this.#paceOf(plan).isQuick
   }
 
   /** Whether its transactions have been short lately, so that they may share a commit with others. */
-  isShort({ group }: Plan): boolean {
-    return (this.#groups.get(group.key)?.transaction ?? 0) <= shortTransaction
+  isShort(plan: Plan): boolean {
+    return this.#paceOf(plan).hasShortTransactions
   }
 
   /** Whether so few events are queued that another claim is worth its commit. */
@@ -179,57 +164,52 @@ export class ConcurrencyGroups {
    */
   succeeded(plan: Plan, lasted: number, transaction: number): ClaimedEvent[] {
     const group = this.#of(plan)
-    group.duration = average(group.duration, lasted)
-    group.transaction = average(group.transaction, Math.min(transaction, longTransaction))
+    group.pace.succeeded(lasted, transaction)
     return lasted > quickHandler ? takeAll(group) : []
   }
 
   /** Records a failed handler, whose duration tells nothing. Returns the queued events, which must not wait for it. */
   failed(plan: Plan): ClaimedEvent[] {
     const group = this.#of(plan)
-    group.duration = average(group.duration, unknownHandler)
+    group.pace.failed()
     return takeAll(group)
   }
 
   /** Records a transaction that delayed others: the group stops sharing for a while. */
   heldUpOthers(plan: Plan): void {
-    const group = this.#of(plan)
-    group.transaction = average(group.transaction, longTransaction)
+    this.#of(plan).pace.heldUpOthers()
   }
 
   /** Records a transaction that blocked other writers for too long: the group runs one event at a time for a while. */
   ranOutOfTime(plan: Plan): void {
-    this.#of(plan).transaction = endlessTransaction
+    this.#of(plan).pace.ranOutOfTime()
   }
 
-  #durationOf({ group }: Plan): number {
-    return this.#groups.get(group.key)?.duration ?? unknownHandler
-  }
-
-  #isInstant(plan: Plan): boolean {
-    return this.#durationOf(plan) <= instantHandler
+  #paceOf({ group }: Plan): HandlerPace {
+    return this.#groups.get(group.key)?.pace ?? unknownPace
   }
 
   #limitOf(plan: Plan): number {
-    return this.#isInstant(plan) ? plan.group.instantLimit : plan.group.limit
+    return this.#paceOf(plan).isInstant ? plan.group.instantLimit : plan.group.limit
   }
 
   /** Events that may be claimed before a slot is free. */
   #ahead(plan: Plan): number {
-    if (!this.isQuick(plan)) return 0
+    const pace = this.#paceOf(plan)
+    if (!pace.isQuick) return 0
     const bytes = this.#groups.get(plan.group.key)?.bytes ?? 0
     const atOnce = Math.min(this.#limitOf(plan), ...plan.bounds.map((bound) => this.#allowed(bound)))
     return Math.min(
-      this.#isInstant(plan) ? ahead.instant : ahead.quick,
+      pace.isInstant ? ahead.instant : ahead.quick,
       Math.ceil(mostBytesAhead / bytes),
-      Math.ceil((atOnce * mostTimeAhead) / this.#durationOf(plan)),
+      Math.ceil((atOnce * mostTimeAhead) / pace.duration),
     )
   }
 
   #of({ group }: Plan): Group {
     let found = this.#groups.get(group.key)
     if (!found) {
-      found = { running: 0, duration: unknownHandler, transaction: 0, bytes: 0, queue: [] }
+      found = { running: 0, pace: new HandlerPace(), bytes: 0, queue: [] }
       this.#groups.set(group.key, found)
     }
     return found
