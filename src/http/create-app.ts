@@ -27,6 +27,7 @@ import { ServiceOutage } from './connections/refusal.ts'
 import { describeRoutes, docsAccess } from './schemas/openapi.ts'
 import type { Authenticate } from './access/principal.ts'
 import { answerProblems, sendProblem, toProblem } from './responses/problem-details.ts'
+import { ProblemLog } from './responses/problem-log.ts'
 import { parseQueryString } from './requests/query-string.ts'
 import { logRequests } from './responses/request-log.ts'
 import { closeAfterUpgradeRequests } from './connections/upgrades.ts'
@@ -91,8 +92,9 @@ export async function createApp(parts: AppParts): Promise<App> {
   const methods = new RouteMethods()
   app.addHook('onRoute', (route) => methods.add(route))
   app.decorate('routeMethods', methods)
-  addHooks(app, parts, headers, proxies)
-  answerProblems(app, (url) => methods.allowedFor(url), headers.protect)
+  const problemLog = new ProblemLog(parts.clock)
+  addHooks(app, { ...parts, problemLog }, headers, proxies)
+  answerProblems(app, (url) => methods.allowedFor(url), headers.protect, problemLog)
   logRequests(app)
   await describeRoutes(app, {
     demo: configuration.demo,
@@ -174,8 +176,20 @@ function bodyLimitsFor(bodyLimit: number, limits: Partial<BodyLimits> = {}): Par
 }
 
 /** What runs before the handler of each request, in this order. */
-function addHooks(app: App, parts: AppParts, headers: SecurityHeaders, proxies: TrustedProxies): void {
-  const { configuration, log, clock, authenticatePortal = async () => undefined, countCalls } = parts
+function addHooks(
+  app: App,
+  parts: AppParts & { problemLog: ProblemLog },
+  headers: SecurityHeaders,
+  proxies: TrustedProxies,
+): void {
+  const {
+    configuration,
+    log,
+    clock,
+    problemLog,
+    authenticatePortal = async () => undefined,
+    countCalls,
+  } = parts
   addSecurityHeaders(app, headers)
   app.decorate('outage', new ServiceOutage(app))
   refuseFramingFaults(app)
@@ -206,5 +220,6 @@ function addHooks(app: App, parts: AppParts, headers: SecurityHeaders, proxies: 
     noteForbidden: parts.noteForbidden,
   })
   const { bodies, basePath } = app
-  app.decorate('raw', new RawRoutes(app, { log, limits, bodies, proxies, headers: headers.common, basePath }))
+  const raw = { log, limits, bodies, proxies, headers: headers.common, basePath, problemLog }
+  app.decorate('raw', new RawRoutes(app, raw))
 }

@@ -3,7 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyBaseLogger } from 'fastify'
 import type { BodyReader } from '../body/reader.ts'
 import type { TrustedProxies } from '../limits/client-address.ts'
-import { problemAnswer, reportProblem, toProblem } from '../responses/problem-details.ts'
+import { problemAnswer, toProblem } from '../responses/problem-details.ts'
+import type { ProblemLog } from '../responses/problem-log.ts'
 import { limitHeaders, tooManyRequests, type RateLimits, type RateStatus } from '../limits/rate-limits.ts'
 import type { Log } from '../../telemetry/log.ts'
 
@@ -23,6 +24,7 @@ export interface RawParts {
   /** Headers of every answer, as names and values in turn. */
   headers: readonly string[]
   basePath: string
+  problemLog: ProblemLog
 }
 
 /** One request to a raw endpoint, and everything that is known about it. */
@@ -123,7 +125,7 @@ export class RawCall {
   /** Answers with the problem that describes an error. */
   fail(error: unknown): void {
     const problem = toProblem(error)
-    reportProblem(this.log, problem, error)
+    this.#parts.problemLog.report(this.log, problem, error)
     const { status, headers, body } = problemAnswer(problem, this.id, this.#parts.basePath)
     this.send(rawAnswer(status, body, headers))
   }

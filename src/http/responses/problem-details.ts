@@ -1,9 +1,10 @@
-import type { FastifyBaseLogger, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem, problems, type ProblemCode } from '../../errors.ts'
 import { wantsPage, sendProblemPage } from '../pages/error-page.ts'
 import { NewerDatabase } from '../../storage/migrate.ts'
 import { TransactionOver } from '../../storage/transaction-over.ts'
-import { isWithoutRoom, StorageUnavailable } from '../../storage/unavailable.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
+import type { ProblemLog } from './problem-log.ts'
 
 export const problemMediaType = 'application/problem+json; charset=utf-8'
 
@@ -97,6 +98,7 @@ export function answerProblems(
   app: FastifyInstance,
   allowedMethods: (url: string) => string[],
   protect: (reply: FastifyReply) => void,
+  problemLog: ProblemLog,
 ): void {
   // 405 only if another method exists for the path. Exception: a literal path matched through a parameter route, as
   // `GET /auth/logout` through `/auth/:provider`.
@@ -112,19 +114,11 @@ export function answerProblems(
       return sendNotFound(request, reply.header('connection', 'close'), new Problem('not-found'))
     }
     const problem = toProblem(error)
-    reportProblem(request.log, problem, error)
+    problemLog.report(request.log, problem, error)
     // On an unknown path the body does not matter: 404.
     if (request.is404 && bodyStatuses.has(problem.status))
       return sendNotFound(request, reply, new Problem('not-found'))
     return problem.status === 404 ? sendNotFound(request, reply, problem) : sendProblem(reply, problem)
   })
   app.setNotFoundHandler((request, reply) => sendNotFound(request, reply, new Problem('not-found')))
-}
-
-/** Logs a problem whose cause is the service. */
-export function reportProblem(log: FastifyBaseLogger, problem: Problem, error: unknown): void {
-  if (problem.code === 'internal') log.error({ err: error }, 'request failed')
-  // A lack of connections is logged once in a while, not for each request.
-  else if (problem.status >= 500 && !isWithoutRoom(problem.extras.cause))
-    log.warn({ code: problem.code, err: problem.extras.cause }, 'request could not be served')
 }
