@@ -11,7 +11,15 @@ import { countSteps, interleave, type Side } from './measure/rounds.ts'
 import { createOrders, handler } from './process/orders.ts'
 import type { Steady, SteadyResult } from './processes/load.ts'
 
-const counts = [1, 2, 4]
+/** How many processes share the load, and which part of the load is sent. */
+const sideSettings = [
+  { name: '1 process', count: 1, part: 1 },
+  { name: '2 processes', count: 2, part: 1 },
+  { name: '4 processes', count: 4, part: 1 },
+  // What each of four processes has to do: it tells the cost of less work at once from that of several processes.
+  { name: '1 process, a quarter of the load', count: 1, part: 1 / 4 },
+] as const
+type SideSettings = (typeof sideSettings)[number]
 /** A second. */
 const webhooks = 300
 const emits = 100
@@ -26,6 +34,7 @@ const measured = 10
 const before = 8
 /** What the same work may cost on four processes, of what it costs on one. */
 const most = 1.15
+const bounded: SideSettings['name'] = '4 processes'
 const limit = 60_000
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
@@ -44,18 +53,19 @@ interface Cost {
 
 export const processes: Bench = {
   name: 'processes',
-  about: 'CPU of Postern and PostgreSQL for the same constant load on one, two and four processes',
+  about:
+    'CPU of Postern and PostgreSQL for each webhook or delivery of a constant load, on one, two and four processes',
   plan(scale) {
     if (!scale.engines.includes('postgres')) return { steps: 0, seconds: 0 }
-    const steps = countSteps(counts.length, scale)
-    const warming = before * Math.max(...counts)
+    const steps = countSteps(sideSettings.length, scale)
+    const warming = Math.max(...sideSettings.map(warmUpOf))
     return { steps, seconds: steps * (10 + (warming + measured) * Math.max(0.05, scale.size)) }
   },
   async run(context) {
     const { postgresServer, scale } = context
     if (!scale.engines.includes('postgres') || postgresServer === undefined)
       return { figures: [], ratios: [], notes: ['Not measured: it is about PostgreSQL.'] }
-    const sides = counts.map((count) => sideOf(count, postgresServer, context))
+    const sides = sideSettings.map((settings) => sideOf(settings, postgresServer, context))
     const results = await interleave(sides, scale, context.step)
     return report(sides.map(({ name }, index) => ({ name, costs: results[index]! })))
   },
@@ -114,17 +124,20 @@ function report(sides: readonly { name: string; costs: readonly Cost[] }[]): Out
           `${sides[0]!.name} / ${name}`,
           all[0]!,
           all[index]!,
-          index === sides.length - 1 ? { bound: 1 / most } : {},
+          name === bounded ? { bound: 1 / most } : {},
         ),
       )
   outcome.notes.push(
-    `${webhooks} webhooks a second through a handler that writes one row, and ${emits} emitted events a second to ${subscribers} subscribers, of ${bytes} bytes each, for ${measured} s, after ${before} s of the same for each process that shares it; each process gets the same share. CPU as the kernel counts it, of all threads of Postern and of all processes of PostgreSQL. Every webhook had one effect, and every event came to every subscriber.`,
+    `${webhooks} webhooks a second through a handler that writes one row, and ${emits} emitted events a second to ${subscribers} subscribers, of ${bytes} bytes each, for ${measured} s, after ${before} s of the same for each process that shares it; each process gets the same share. The side with a quarter of the load has the work of one of four processes. CPU as the kernel counts it, of all threads of Postern and of all processes of PostgreSQL. Every webhook had one effect, and every event came to every subscriber.`,
   )
   return outcome
 }
 
-function sideOf(count: number, server: string, { scale }: BenchContext): Side<Cost> {
-  const name = count === 1 ? '1 process' : `${count} processes`
+/** Seconds after which each process has had as many requests as one process with the whole load in `before`. */
+const warmUpOf = ({ count, part }: SideSettings): number => (before * count) / part
+
+function sideOf(settings: SideSettings, server: string, { scale }: BenchContext): Side<Cost> {
+  const { name, count, part } = settings
   return {
     name,
     async run(prefix) {
@@ -145,19 +158,19 @@ function sideOf(count: number, server: string, { scale }: BenchContext): Side<Co
         )
       const paths = Array.from({ length: subscribers }, (_, index) => `/subscriber-${index}`)
       await subscribe(services[0]!.port, `http://127.0.0.1:${sink.ready.port}`, paths, secret)
-      const load = (part: string, seconds: number): Promise<SteadyResult> =>
+      const load = (phase: string, seconds: number): Promise<SteadyResult> =>
         generator.ask({
           ports: services.map(({ port }) => port),
           seconds: Math.max(0.2, seconds * scale.size),
-          webhooks,
-          emits,
-          prefix: `${prefix}-${part}`,
+          webhooks: webhooks * part,
+          emits: emits * part,
+          prefix: `${prefix}-${phase}`,
           bytes,
           secret: webhookSecret,
           apiKey: adminKey,
         })
 
-      const first = await load('before', before * count)
+      const first = await load('before', warmUpOf(settings))
       await untilDone(database, sink, first)
       const postmaster = await postmasterOf(server)
       const look = async () => ({

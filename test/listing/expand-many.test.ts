@@ -56,19 +56,26 @@ onEachEngine('an expansion to many', (engine) => {
         `create table notes (of bigint not null, text text not null, number integer primary key)`,
       ])
         await sql.raw(statement).execute(tx)
-      for (let number = 0; number < count; number += 1) {
-        const id = cartId(number)
-        await sql`insert into carts values (${id}, ${number % 3 === 0 ? null : number % 5})`.execute(tx)
-        // Cart n has n % 6 lines.
-        for (let position = 0; position < number % 6; position += 1)
-          await sql`insert into lines values (${id}, ${position}, ${position + 0.5}, '2026-01-31 08:30:00.000137+00', 'x')`.execute(
-            tx,
-          )
-      }
-      for (let number = 0; number < 60; number += 1)
-        await sql`insert into notes values (${number % 2 === 0 ? 1 : 4}, ${`n${number % 7}`}, ${number})`.execute(
-          tx,
-        )
+      // In three statements: one for each row takes longer on a busy machine than a transaction may.
+      const numbers = Array.from({ length: count }, (_, number) => number)
+      const cartRows = numbers.map(
+        (number) => sql`(${cartId(number)}, ${number % 3 === 0 ? null : number % 5})`,
+      )
+      await sql`insert into carts values ${sql.join(cartRows)}`.execute(tx)
+      // Cart n has n % 6 lines.
+      const lineRows = numbers.flatMap((number) =>
+        Array.from(
+          { length: number % 6 },
+          (_, position) =>
+            sql`(${cartId(number)}, ${position}, ${position + 0.5}, '2026-01-31 08:30:00.000137+00', 'x')`,
+        ),
+      )
+      await sql`insert into lines values ${sql.join(lineRows)}`.execute(tx)
+      const noteRows = Array.from(
+        { length: 60 },
+        (_, number) => sql`(${number % 2 === 0 ? 1 : 4}, ${`n${number % 7}`}, ${number})`,
+      )
+      await sql`insert into notes values ${sql.join(noteRows)}`.execute(tx)
     })
   })
 
