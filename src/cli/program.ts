@@ -1,5 +1,5 @@
 import { Argument, Command, Option } from 'commander'
-import { version } from '../http/schemas/openapi.ts'
+import { version } from '../runtime/version.ts'
 import { exitCodes } from './command-failure.ts'
 import type { AuditExportOptions } from './audit.ts'
 import type { InitOptions } from './init/init.ts'

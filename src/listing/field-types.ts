@@ -1,4 +1,3 @@
-import { Type, type TSchema } from 'typebox'
 import { parseExactly } from '../json/exact.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import type { CursorKey, KeyValue } from '../paging/cursor-values.ts'
@@ -52,20 +51,16 @@ export interface TypeRules {
   cursor: CursorKey['type']
   /** Reads a text of the query string. @param stored how the column writes times, if that is known. */
   read(text: string, stored?: TimeForm): ValuePosition
-  schema(description: string): TSchema
 }
-
-export const text = (description: string): TSchema => Type.String({ description })
 
 const castOnSqlite = (type: string) => ({ sqlite: (operand: string) => `cast(${operand} as ${type})` })
 
 export const fieldTypes: Record<FieldType, TypeRules> = {
-  text: { cursor: 'text', read: readText, schema: text },
-  enum: { cursor: 'text', read: readText, schema: text },
+  text: { cursor: 'text', read: readText },
+  enum: { cursor: 'text', read: readText },
   uuid: {
     cursor: 'text',
     read: (text) => (/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text) ? { at: text } : undefined),
-    schema: (description) => Type.String({ format: 'uuid', description }),
   },
   integer: {
     bind: { postgres: (placeholder) => `${placeholder}::bigint` },
@@ -73,26 +68,22 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     toCursor: exactInteger,
     cursor: 'integer',
     read: readInteger,
-    schema: (description) => Type.Integer({ description }),
   },
   bigint: {
     select: castOnSqlite('text'),
     bind: { ...castOnSqlite('integer'), postgres: (placeholder) => `${placeholder}::bigint` },
     cursor: 'text',
     read: readBigint,
-    schema: (description) => Type.String({ pattern: '^-?\\d+$', description }),
   },
   number: {
     show: finiteOrNull,
     cursor: 'number',
     read: readNumber,
-    schema: (description) => Type.Number({ description }),
   },
   real: {
     show: finiteOrNull,
     cursor: 'number',
     read: readReal,
-    schema: (description) => Type.Number({ description }),
   },
   numeric: {
     // Integers are read as texts, since a double may not hold them. Fractions are not: SQLite's cast to text loses digits.
@@ -104,20 +95,17 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     show: String,
     cursor: 'any',
     read: readNumeric,
-    schema: text,
   },
   boolean: {
     show: (value) => value === 1 || value === 't',
     cursor: 'any',
     read: (text) => (text === 'true' ? { at: 1 } : text === 'false' ? { at: 0 } : undefined),
-    schema: (description) => Type.Boolean({ description }),
   },
   time: {
     // toUpperCase changes nothing, but flattens the concatenated string, which JSON.stringify writes faster.
     show: (value) => showTime(String(value)).toUpperCase(),
     cursor: 'time',
     read: (text) => readTime(text, (canonical) => canonical),
-    schema: (description) => Type.String({ format: 'date-time', description }),
   },
   milliseconds: {
     bind: { postgres: (placeholder) => `${placeholder}::bigint` },
@@ -125,13 +113,11 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     toCursor: exactInteger,
     cursor: 'integer',
     read: readMilliseconds,
-    schema: (description) => Type.String({ format: 'date-time', description }),
   },
   timestamp: {
     show: (value) => showTimestamp(String(value)),
     cursor: 'any',
     read: (text) => readTime(text, (canonical) => canonical),
-    schema: text,
   },
   timeText: {
     show: (value) => showTimestamp(String(value)),
@@ -140,13 +126,11 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
       if (stored) return readTimeInForm(restorePlus(text), stored)
       return /^\d{4}-\d\d-\d\d/.test(text) ? readText(text) : undefined
     },
-    schema: text,
   },
   date: {
     cursor: 'text',
     read: (text) =>
       /^\d{4}-\d\d-\d\d$/.test(text) ? readTime(text, (canonical) => canonical.slice(0, 10)) : undefined,
-    schema: (description) => Type.String({ format: 'date', description }),
   },
   json: {
     // For arrays. It does not change json and jsonb.
@@ -154,7 +138,6 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     show: (value) => showJson(String(value)),
     cursor: 'text',
     read: () => undefined,
-    schema: (description) => Type.Unknown({ description }),
   },
 }
 

@@ -1,6 +1,6 @@
 import { Type, type TSchema } from 'typebox'
 import { coerced, limitParameter, pageParameter } from '../paging/parameters.ts'
-import { fieldTypes } from './field-types.ts'
+import { fieldSchemas } from './field-schemas.ts'
 import { maxFilterValues } from './filters.ts'
 import {
   fieldOf,
@@ -18,7 +18,7 @@ const mayBeInfinite = new Set<Field['type']>(['number', 'real'])
 /** The schema of a field. @param finite whether its numbers are known to be finite. */
 function fieldSchema(field: Field, finite: boolean): TSchema {
   const { description, nullable, values, type } = field
-  const schema = values ? Type.Enum([...values], { description }) : fieldTypes[type].schema(description)
+  const schema = values ? Type.Enum([...values], { description }) : fieldSchemas[type](description)
   return nullable || (!finite && mayBeInfinite.has(type))
     ? Type.Union([schema, Type.Null()], { description })
     : schema
@@ -101,7 +101,7 @@ function pageInfoSchema({ choices }: ListDeclaration): TSchema {
 
 function keysetSchema(list: ListDeclaration): TSchema {
   const description = "The last item's key; null on the last page."
-  return Type.Union([fieldTypes[fieldOf(list, list.key).type].schema(description), Type.Null()], {
+  return Type.Union([fieldSchemas[fieldOf(list, list.key).type](description), Type.Null()], {
     description,
   })
 }
@@ -163,7 +163,7 @@ function filterSchema(list: ListDeclaration, filter: Filter): TSchema {
     .join(' ')
   if (kind === 'flag' || kind === 'null') return coerced(Type.Boolean({ description }))
   if (ofTexts.has(kind) || shownAsText.has(field.type)) return Type.String({ description })
-  return coerced(fieldTypes[field.type].schema(description))
+  return coerced(fieldSchemas[field.type](description))
 }
 
 /** Filters that accept any text, and types whose values no schema distinguishes from other texts. */

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
-import { version } from '../../http/schemas/openapi.ts'
+import { version } from '../../runtime/version.ts'
 import { CommandFailure, UsageFailure } from '../command-failure.ts'
 import { isJson, print } from '../output.ts'
 import { projectFiles } from './files.ts'

@@ -1,5 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts'
-import { version } from '../../http/schemas/openapi.ts'
+import { version } from '../../runtime/version.ts'
 import { NotSent, type Outcome, type Phases } from '../../network/exchange.ts'
 import { redactedValue } from '../../telemetry/redaction.ts'
 import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'

@@ -4,7 +4,7 @@ import { isoTime } from '../../runtime/iso-time.ts'
 import type { Database } from '../../storage/database.ts'
 import { pendingMigrations } from '../../storage/migrate.ts'
 import type { App } from '../app.ts'
-import { version } from '../schemas/openapi.ts'
+import { version } from '../../runtime/version.ts'
 import { closedObject, DateTime, nullable } from '../schemas/schemas.ts'
 import { report } from './report.ts'
 

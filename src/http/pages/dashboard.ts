@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { Type } from 'typebox'
-import { packageFile } from '../../code-folder.ts'
 import { Problem } from '../../errors.ts'
+import { version } from '../../runtime/version.ts'
 import type { Authenticate, Principal } from '../access/principal.ts'
 import type { App } from '../app.ts'
 import { builtPage } from './built-pages.ts'
@@ -13,8 +12,6 @@ export interface DashboardParts {
   describeSession: (principal: Principal | undefined) => Promise<object>
   demo: boolean
 }
-
-const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: string }
 
 /** GET /dashboard and all addresses below it: one page for signed-in browsers. All others are sent to /login. */
 export function serveDashboard(app: App, { authenticate, describeSession, demo }: DashboardParts): void {

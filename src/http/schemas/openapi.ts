@@ -1,9 +1,8 @@
 import swagger from '@fastify/swagger'
 import type { FastifyContextConfig, FastifySchema } from 'fastify'
-import { readFileSync } from 'node:fs'
-import { packageFile } from '../../code-folder.ts'
 import type { Configuration } from '../../config/environment.ts'
 import type { App } from '../app.ts'
+import { version } from '../../runtime/version.ts'
 import type { Access } from '../access/principal.ts'
 import { scopes, scopesOf } from '../access/scopes.ts'
 import {
@@ -12,11 +11,6 @@ import {
   headersOfProblem,
   type Sender,
 } from '../responses/response-headers.ts'
-
-const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as {
-  version: string
-}
-export { version }
 
 const problem = {
   description: 'A problem (RFC 9457); GET /problems/{code} explains its code.',
