@@ -6,14 +6,11 @@ import { base64url, decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair
 import type { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { started } from '#test/harness/started.ts'
-import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
-import { SigningKeys } from '../../src/accounts/tokens/signing-keys.ts'
-import { Keyring } from '../../src/crypto/keyring.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
 import { signIn } from '../login/harness.ts'
 import { codeOf, exchangeCode, sessionOf, signInApp, type AppTokens } from '../oauth2/app-sessions.ts'
 import { authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
-import { assertRecorded, startAttackedProvider, type AttackedProvider } from './provider-harness.ts'
+import { withdrawKeys } from '../oauth2/withdraw-keys.ts'
+import { assertRecorded, startAttackedProvider } from './provider-harness.ts'
 
 const web = { id: 'web', redirectUris: [callback], secret }
 const rsa = { id: 'rsa', redirectUris: [callback], secret, idTokenAlgorithm: 'RS256' as const }
@@ -205,22 +202,18 @@ onEachEngine('forged and misplaced tokens', (engine) => {
 
   test('tokens of a withdrawn key are refused at once, as credentials and as hints', async () => {
     const old = await signInApp(attacked.service, victim, web)
-    await withdrawKeys(attacked)
+    await withdrawKeys(attacked.service)
     await assertNoAccess(old.accessToken, 'a withdrawn key')
     await assertNoHint(old.idToken, 'a withdrawn key')
     const fresh = await signInApp(attacked.service, victim, web)
     assert.equal((await call('/auth/session', fresh.accessToken)).status, 200)
   })
-})
 
-/** What `postern keys rotate-signing --now` does. */
-async function withdrawKeys({ service }: AttackedProvider): Promise<void> {
-  const keys = new SigningKeys({
-    database: service.database,
-    keyring: new Keyring(['test-master-secret-of-32-bytes-or-more']),
-    clock: systemClock,
-    rotation: 90 * 86_400_000,
-    record: createRecordAudit(systemClock),
+  test('so are those that an operator whose clock is ahead withdraws', async () => {
+    const old = await signInApp(attacked.service, victim, web)
+    await withdrawKeys(attacked.service, 60_000)
+    await assertNoAccess(old.accessToken, 'a withdrawn key')
+    const fresh = await signInApp(attacked.service, victim, web)
+    assert.equal((await call('/auth/session', fresh.accessToken)).status, 200)
   })
-  await keys.rotation.rotate('now', {})
-}
+})

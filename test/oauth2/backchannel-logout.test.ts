@@ -154,6 +154,27 @@ onEachEngine('back-channel logout', (engine) => {
   })
 })
 
+onEachEngine('sign-ins of apps beyond the limit', (engine) => {
+  const shop = { id: 'shop', secret: 'shop-secret-of-an-app-0123456789', redirectUris }
+  const provider = started(startHonestProvider)
+  const receiver = started(() => startReceiver(200))
+  const service = started(() =>
+    startTestService(engine, {
+      env: { ...provider.env('ACME'), ALLOW_PRIVATE_NETWORK: 'true', SESSIONS_PER_USER: '1' },
+      config: { login: { clients: [{ ...shop, backchannelLogoutUri: receiver.url }] } },
+    }),
+  )
+
+  test('end, and their app is told', async () => {
+    const browser = await browserOf(service, provider, 'ada')
+    const first = await signInApp(service, browser, shop)
+    await signInApp(service, browser, shop)
+    const [call] = await receiver.waitFor(1)
+    const token = new URLSearchParams(call!.body.toString()).get('logout_token') ?? ''
+    assert.equal(decodeSid(token), first.sid)
+  })
+})
+
 function decodeSid(token: string): unknown {
   return (JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as { sid: unknown }).sid
 }

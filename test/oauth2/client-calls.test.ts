@@ -197,6 +197,24 @@ onEachEngine('calls of apps', (engine) => {
     assert.deepEqual(await ask('/oauth2/introspect', { token: 'made-up' }, basic('web')), { active: false })
   })
 
+  test('introspection: a refresh token whose use would end its sign-in is not active', async () => {
+    const { refresh_token: first } = await tokensOf('web', 'introspected')
+    const refresh = async (one: unknown): Promise<string> => {
+      const { body } = await token(
+        service,
+        { grant_type: 'refresh_token', refresh_token: String(one) },
+        basic('web'),
+      )
+      return String(body['refresh_token'])
+    }
+    const [used, other] = [await refresh(first), await refresh(first)]
+    const isActive = async (one: string): Promise<unknown> =>
+      (await ask('/oauth2/introspect', { token: one }, basic('web')))['active']
+    assert.deepEqual([await isActive(used), await isActive(other)], [true, true])
+    await refresh(used)
+    assert.equal(await isActive(other), false)
+  })
+
   test('a revoked token ends the whole sign-in, by either token', async () => {
     for (const kind of ['access_token', 'refresh_token']) {
       const mine = await tokensOf('web', 'ben')

@@ -7,6 +7,7 @@ import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 import { browserOf, signInAs } from '../attacks/harness.ts'
 import { startHonestProvider } from '../attacks/honest-provider.ts'
+import { withdrawKeys } from './withdraw-keys.ts'
 import { codeOf, exchangeCode, isLive, lastAudit, postForm, sessionOf, signInApp } from './app-sessions.ts'
 
 const redirectUris = ['https://app.example.com/callback']
@@ -149,5 +150,22 @@ onEachEngine('the end of a session', (engine) => {
         assert.equal(await isLive(service, { accessToken: String(body['access_token']) }), false)
       else assert.equal(body['error'], 'invalid_grant')
     }
+  })
+
+  test('with an id_token whose key was deleted, the person is asked, as without one', async () => {
+    const browser = await signedIn('old-hint')
+    const { idToken } = await signInApp(service, browser, shop)
+    await withdrawKeys(service)
+    const there = { id_token_hint: idToken, post_logout_redirect_uri: after1 }
+    for (const query of [there, { ...there, client_id: 'shop' }]) {
+      const answer = await endSession(browser, query)
+      assert.equal(answer.status, 200)
+      assert.match(await answer.text(), /Sign out\?/)
+      assert.ok(await sessionOf(service, browser))
+    }
+    const named = await endSession(new Browser(), { ...there, client_id: 'shop' })
+    assert.equal(named.headers.get('location'), after1)
+    const unnamed = await endSession(new Browser(), there)
+    assert.equal(unnamed.status, 200, 'who wrote the hint is not known, so its app is not, either')
   })
 })

@@ -78,7 +78,7 @@ export interface AccessTokenClaims extends JWTPayload {
  */
 export class AccessTokens {
   readonly #parts: AccessTokensParts
-  /** Seconds. A token must not outlive its family. */
+  /** Seconds. A token is valid for no longer than its family may be idle. */
   readonly #longestLifetime: number
 
   constructor(parts: AccessTokensParts) {

@@ -26,7 +26,7 @@ export async function findToken(db: Queryable, hash: Uint8Array) {
       'refresh_tokens.created_at as token_created_at',
       'refresh_tokens.expires_at as token_expires_at',
     ])
-    .select('refresh_tokens.used_at as used_at')
+    .select(['refresh_tokens.used_at as used_at', 'refresh_tokens.parent_hash as parent_hash'])
     .where('token_hash', '=', hash)
     .executeTakeFirst()
 }
@@ -58,12 +58,12 @@ export async function useToken(
 }
 
 /** Whether a successor of this token was used, or another successor of its parent. */
-async function isRelativeUsed(
-  tx: Tx,
+export async function isRelativeUsed(
+  db: Queryable,
   hash: Uint8Array,
   { parent_hash: parent }: { parent_hash: Uint8Array | null },
 ): Promise<boolean> {
-  const used = await tx
+  const used = await db
     .selectFrom('refresh_tokens')
     .select('token_hash')
     .where('used_at', 'is not', null)

@@ -5,12 +5,13 @@ import { insertOf } from '../../storage/built-once.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { TokenFamiliesTable } from '../../storage/tables.ts'
 import type { AuditOrigin, RecordAudit } from '../audit/audit.ts'
+import { recordLogouts } from '../sessions/apps-of-sessions.ts'
 import type { Authentication } from '../sessions/authentication.ts'
 import type { LastSeenWriter } from '../sessions/last-seen-writer.ts'
 import type { SessionLimits } from '../sessions/session-limits.ts'
 import type { NewSession } from '../sessions/sessions.ts'
 import { storableUserAgent } from '../sessions/user-agent.ts'
-import { familyOf, findToken, useToken } from './refresh-token-store.ts'
+import { familyOf, findToken, isRelativeUsed, useToken } from './refresh-token-store.ts'
 import { familyCredentials, type Family, type TokenFamilies } from './token-families.ts'
 
 export interface NewFamily extends Omit<NewSession, 'address' | 'userAgent' | 'authentication'> {
@@ -97,19 +98,21 @@ export class RefreshTokens {
     })
     const selection = { userId, now, limit: limits.perUser }
     // Together: on PostgreSQL they are sent at once.
-    const [, { length: count }, token] = await Promise.all([
+    const [, ended, token] = await Promise.all([
       tx.executeQuery(row),
       familyCredentials.revokeBeyondLimit(tx, selection),
       this.#issue(tx, family.familyId, expiresAt),
     ])
-    if (count > 0)
+    if (ended.length > 0) {
+      await recordLogouts(tx, ended, now)
       await record(tx, {
         action: 'tokens.revoked',
         userId,
         address: address ?? undefined,
         userAgent: userAgent ?? undefined,
-        detail: { reason: 'limit', count },
+        detail: { reason: 'limit', count: ended.length },
       })
+    }
     lastSeen.updateUser(userId, now)
     return token
   }
@@ -125,7 +128,7 @@ export class RefreshTokens {
     origin: AuditOrigin = {},
     accept?: (family: Family) => void,
   ): Promise<{ family: Family; refreshToken: string } | InvalidGrant> {
-    const { database, clock, families, record, lastSeen } = this.#parts
+    const { database, clock, limits, families, record, lastSeen } = this.#parts
     const now = clock.now()
     const hash = hashToken(token)
     return database.transaction(async (tx) => {
@@ -139,6 +142,7 @@ export class RefreshTokens {
         .where('client_id', '=', clientId)
         .where('revoked_at', 'is', null)
         .where('expires_at', '>', now)
+        .where('last_seen_at', '>', now - limits.idle)
         .returningAll()
         .executeTakeFirst()
       if (!row) return { invalidGrant: true, userId: await families.ownerOf(tx, familyId) }
@@ -161,11 +165,13 @@ export class RefreshTokens {
   /** A token that was issued, also one that is used or revoked; `undefined` for an unknown one. */
   async describe(token: string): Promise<DescribedToken | undefined> {
     const { database, clock, families } = this.#parts
-    const found = await findToken(database.reader, hashToken(token))
+    const hash = hashToken(token)
+    const found = await findToken(database.reader, hash)
     if (!found) return undefined
     const { token_created_at: createdAt, token_expires_at: expiresAt, used_at: usedAt, ...row } = found
     const family = familyFrom(row)
-    const isFresh = usedAt === null && expiresAt > clock.now()
+    const isFresh =
+      usedAt === null && expiresAt > clock.now() && !(await isRelativeUsed(database.reader, hash, found))
     const active = isFresh && (await families.findLive(database.reader, row.id, row.user_id)) !== undefined
     return { family, active, createdAt, expiresAt }
   }

@@ -109,11 +109,14 @@ export class SigningKeyCache {
     const { database, clock } = this.#parts
     // Read this property in any case: it starts listening.
     if (!database.revocations.current) return this.#load()
-    const loaded = await (this.#loaded ?? this.#load())
-    return loaded.loadedAt > clock.now() - cacheTime ? loaded : this.#load()
+    const pending = this.#loaded ?? this.#load()
+    const loaded = await pending
+    if (loaded.loadedAt > clock.now() - cacheTime) return loaded
+    // Those that waited for the same read share the next one.
+    return this.#loaded === undefined || this.#loaded === pending ? this.#load() : this.#loaded
   }
 
-  /** Concurrent calls share one read. A failed read is not cached. */
+  /** Starts a read, which later calls share. A failed read is not cached. */
   #load(): Promise<LoadedKeys> {
     const loading = this.#read(this.#loaded)
     this.#loaded = loading

@@ -16,7 +16,7 @@ import {
 
 /** Milliseconds from the publication of a key to its first signature: longer than verifiers may cache the JWKS. */
 const publicationLead = 3_600_000
-/** Milliseconds that a key stays valid after its successor signs: longer than the lifetime of an access token. */
+/** Milliseconds that a key stays valid after its successor signs: the longest lifetime of an access token. */
 const overlap = 3_600_000
 
 export interface SigningKeyRotationParts {
@@ -53,7 +53,8 @@ export class SigningKeyRotation {
       const now = clock.now()
       const rows = await readSigningKeys(tx)
       const activeAt = how === 'now' || rows.length === 0 ? now : now + publicationLead
-      const retiresAt = how === 'now' ? now : activeAt + overlap
+      // Not `now`: the clocks of other processes may be behind, and would accept the keys until then.
+      const retiresAt = how === 'now' ? 0 : activeAt + overlap
       for (const row of [first!, ...others]) {
         await insertSuccessor(tx, { ...row, active_at: activeAt }, retiresAt)
         await this.#recordRotation(tx, row.kid, activeAt, origin)

@@ -9,7 +9,7 @@ import { SigningKeyRotation, type SigningKeyRotationParts } from './signing-key-
 
 /** Seconds that verifiers may cache the JWKS: the longest time for which they take a withdrawn key. */
 export const jwksMaxAge = 300
-/** Seconds after its expiry that an id_token is accepted as a hint: longer than any session. */
+/** Seconds after its expiry that an id_token is accepted as a hint: longer than any session. The deletion of its key ends that earlier. */
 const longestHint = 10 * 365 * 86_400
 
 /**
@@ -84,6 +84,19 @@ export class SigningKeys {
       return payload
     } catch (error) {
       if (error instanceof errors.JOSEError) return undefined
+      throw error
+    }
+  }
+
+  /** Whether a token claims to be signed by a key of this service that does not exist, for example one that was deleted. */
+  async namesUnknownKey(token: string, issuer: string): Promise<boolean> {
+    const { errors, decodeJwt, decodeProtectedHeader } = await import('jose')
+    try {
+      const { kid, alg } = decodeProtectedHeader(token)
+      if (kid === undefined || decodeJwt(token).iss !== issuer) return false
+      return (await this.#cache.publicKey(kid, alg)) === undefined
+    } catch (error) {
+      if (error instanceof errors.JOSEError || error instanceof TypeError) return false
       throw error
     }
   }

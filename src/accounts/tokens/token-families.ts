@@ -142,7 +142,7 @@ export class TokenFamilies {
     const { database, limits } = this.#parts
     await database.transaction(
       async (tx) => {
-        // A used token stays until its successors of the grace have expired: it shows whether one of them was used.
+        // A used token stays until all other successors of its parent have expired: it shows that one of them was used.
         await tx
           .deleteFrom('refresh_tokens')
           .where('expires_at', '<=', now - 2 * reuseGrace)

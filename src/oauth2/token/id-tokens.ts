@@ -76,6 +76,11 @@ export class IdTokens {
     if (typeof sub !== 'string' || typeof aud !== 'string' || typeof sid !== 'string') return undefined
     return { userId: sub, clientId: aud, familyId: sid }
   }
+
+  /** Whether a hint that `readHint` does not accept may be of this service: keys are deleted after a rotation, hints are not. */
+  mayBeOfDeletedKey(token: string): Promise<boolean> {
+    return this.#parts.keys.namesUnknownKey(token, this.#parts.baseUrl())
+  }
 }
 
 /** `at_hash`: the left half of the hash that the signature uses (OpenID Connect Core, section 3.1.3.6). EdDSA: SHA-512. */

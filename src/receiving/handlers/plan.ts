@@ -16,7 +16,7 @@ export interface Plan {
     /** The limit while its handlers are instant. */
     readonly instantLimit: number
   }
-  /** The concurrency that handlers declare, for all sources together. */
+  /** The concurrency that handlers declare. Unlike the limit of the group, it holds across groups, sources and processes. */
   readonly bounds: readonly Bound[]
   /** Milliseconds that all handlers may take together. */
   readonly timeout: number

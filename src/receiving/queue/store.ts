@@ -19,6 +19,7 @@ export interface ClaimedEvent {
   readonly receivedAt: number
   /** Attempts begun so far, this one included. */
   readonly attempts: number
+  /** Attempts before it was last reprocessed: the retry schedule does not count them. */
   readonly attemptsBefore: number
   readonly orderKey: string | null
 }

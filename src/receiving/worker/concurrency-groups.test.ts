@@ -103,3 +103,57 @@ test('no more is claimed ahead than the handlers can start before the leases end
   assert.equal(after(fast, ...Array<number>(12).fill(45)).claimable(fast, false), 512)
   assert.equal(after(slow, ...Array<number>(12).fill(1)).claimable(slow, false), 512)
 })
+
+/** Plans of three types, each with a group of its own, whose handler for all events bounds them together. */
+function boundPlans(concurrency: number): [Plan, Plan, Plan] {
+  const shared = { handle: () => {}, timeout: 30_000, orderBy: undefined }
+  const everything: RegisteredHandler = { ...shared, id: '*', key: '*', concurrency }
+  const planFor = (type: string): Plan => {
+    const handlers = [{ ...shared, id: type, key: type, concurrency: undefined }, everything]
+    return plansOver('postgres', () => handlers)('shop', type)
+  }
+  return [planFor('a'), planFor('b'), planFor('c')]
+}
+
+test('groups that wait for the same bound take turns', () => {
+  const groups = new ConcurrencyGroups()
+  const [a, b, c] = boundPlans(1)
+  const refill = (plan: Plan): void => groups.queue({ plan, claimed: claimedOf(1) })
+  for (const plan of [a, b, c, a, b, c]) refill(plan)
+  let running = groups.next(a, false)!.plan
+  const order = [running]
+  for (let turn = 0; turn < 5; turn += 1) {
+    groups.end(running)
+    const next = [...groups.waiting(running)].find((plan) => groups.room(plan, false) > 0)
+    running = groups.next(next!, false)!.plan
+    order.push(running)
+    refill(running)
+  }
+  assert.deepEqual(order, [a, b, c, a, b, c])
+})
+
+test('groups claim together no more than their common bound can start before the leases end', () => {
+  const [a, b, c] = boundPlans(2)
+  const groups = new ConcurrencyGroups()
+  assert.equal(groups.claimable(a, false), 2)
+  groups.queue({ plan: a, claimed: claimedOf(1) })
+  assert.deepEqual([groups.claimable(b, false), groups.claimable(c, false)], [1, 1])
+  groups.next(a, false)
+  groups.queue({ plan: b, claimed: claimedOf(1) })
+  assert.deepEqual(
+    [a, b, c].map((plan) => groups.claimable(plan, false)),
+    [0, 0, 0],
+  )
+  groups.end(a)
+  assert.equal(groups.claimable(c, false), 1)
+})
+
+test('an event starts by the bounds of its own plan', () => {
+  const groups = new ConcurrencyGroups()
+  const [a] = boundPlans(1)
+  const free = { ...a, bounds: [] }
+  groups.queue({ plan: a, claimed: claimedOf(1) })
+  groups.queue({ plan: a, claimed: claimedOf(1) })
+  assert.ok(groups.next(free, false))
+  assert.equal(groups.next(free, false), undefined)
+})

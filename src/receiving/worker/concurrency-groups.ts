@@ -57,7 +57,10 @@ export class ConcurrencyGroups {
   claimable(plan: Plan, scarce: boolean): number {
     if (plan.bounds.some((bound) => this.#allowed(bound) === 0)) return 0
     const queued = this.#groups.get(plan.group.key)?.queue.length ?? 0
-    return Math.max(this.room(plan, scarce), this.#ahead(plan)) - queued
+    return Math.min(
+      Math.max(this.room(plan, scarce), this.#ahead(plan)) - queued,
+      ...plan.bounds.map((bound) => this.#claimableFor(bound, plan)),
+    )
   }
 
   /** Whether its handlers have been quick lately, so that events may be claimed ahead of them. */
@@ -92,10 +95,12 @@ export class ConcurrencyGroups {
   /** Takes the next event and a slot, if the group has both. */
   next(plan: Plan, scarce: boolean): Queued | undefined {
     const { queue } = this.#of(plan)
-    if (queue.length === 0 || this.room(plan, scarce) <= 0) return undefined
-    const queued = queue.shift()!
-    this.#count(queued.plan, 1)
-    return queued
+    const [first] = queue
+    // The plans of one group may have different bounds.
+    if (!first || this.room(first.plan, scarce) <= 0) return undefined
+    queue.shift()
+    this.#count(first.plan, 1)
+    return first
   }
 
   /** The plans with queued events; the given group comes last. */
@@ -153,9 +158,12 @@ export class ConcurrencyGroups {
     return [...this.#groups.values()].flatMap(takeAll)
   }
 
-  /** Frees a slot. */
+  /** Frees a slot. The group becomes the last one, so that groups that wait for the same bound take turns. */
   end(plan: Plan): void {
     this.#count(plan, -1)
+    const group = this.#of(plan)
+    this.#groups.delete(plan.group.key)
+    this.#groups.set(plan.group.key, group)
   }
 
   /**
@@ -204,6 +212,21 @@ export class ConcurrencyGroups {
       Math.ceil(mostBytesAhead / bytes),
       Math.ceil((atOnce * mostTimeAhead) / pace.duration),
     )
+  }
+
+  /** How many more events of a bound may be claimed for a plan. What waits for the bound in other groups counts, too. */
+  #claimableFor(bound: Bound, plan: Plan): number {
+    const { isQuick, duration } = this.#paceOf(plan)
+    const allowed = this.#allowed(bound)
+    const most = isQuick ? Math.ceil((allowed * mostTimeAhead) / duration) : 0
+    return Math.max(allowed - this.running(bound.key), most) - this.#waitingEvents(bound.key)
+  }
+
+  #waitingEvents(key: string): number {
+    let count = 0
+    for (const { queue } of this.#groups.values())
+      for (const { plan } of queue) if (plan.bounds.some((bound) => bound.key === key)) count += 1
+    return count
   }
 
   #of({ group }: Plan): Group {

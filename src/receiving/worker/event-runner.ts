@@ -21,7 +21,7 @@ import { gather, leaseMargin, mostRunning, pauseAfterError } from './timing.ts'
 import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from './wake-ups.ts'
 
-/** From this number on, a concurrency group runs only one handler at a time. */
+/** From this number of running handlers on, each concurrency group runs only one at a time. */
 const scarceFrom = 96
 /**
  * Attempts beyond the schedule that may end without a record, because their process ended. Further attempts fail without running the

@@ -1,6 +1,6 @@
 // Limits that the parts of the worker share.
 
-/** Handlers that run at once in one process. */
+/** The most handlers that run at once in one process. */
 export const mostRunning = 192
 /** Milliseconds that a lease lasts beyond the handler's time limit: for the wait for a slot, the commit and a slow clock. */
 export const leaseMargin = 5_000

@@ -102,6 +102,8 @@ export class HandlerWorker implements Worker {
       }),
       database.onSetBack(() => {
         this.#restored.restored(this.#runner.processing())
+        // The database may have forgotten these claims. Those that it has are released before the next claim.
+        this.#groups.clear()
         this.wake()
       }),
     ]
@@ -203,6 +205,7 @@ export class HandlerWorker implements Worker {
     await this.#parts.store.acquireSession({
       lost: () => {
         this.#rounds.sessionLost()
+        // They are not released: the process that takes over the claims does that.
         this.#groups.clear()
         this.#slots?.forget()
         const reason = new Error('the session that holds the claims was lost')

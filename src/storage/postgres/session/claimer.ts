@@ -114,6 +114,8 @@ export class Claimer {
   }
 
   async #connect(): Promise<void> {
+    // The timer of `#broken` stands still while the machine sleeps.
+    if (this.#id !== undefined && this.#time.since(this.#provenAt) > leaseTime) this.#lose()
     const session = this.#parts.open((error) => this.#broken(session, error))
     this.#session = session
     const asked = this.#time.instant()
