@@ -211,13 +211,13 @@ async function askFirst(
   session: Session,
   { wanted, query, site }: { wanted: EndSessionRequest; query: EndSessionQuery; site: Site },
 ): Promise<string> {
-  const { client } = wanted
+  const { client, redirect } = wanted
   const user = await users.find(database.reader, session.userId)
   const { post_logout_redirect_uri: redirectUri, state } = query
   const fields = {
     ...(client && { client_id: client.id }),
-    ...(redirectUri !== undefined && { post_logout_redirect_uri: redirectUri }),
-    ...(state !== undefined && { state }),
+    ...(redirect !== undefined && redirectUri !== undefined && { post_logout_redirect_uri: redirectUri }),
+    ...(redirect !== undefined && state !== undefined && { state }),
   }
   const signedInAs = user?.name ?? user?.email ?? session.userId
   return confirmPage(site, { appName: client?.name, signedInAs, fields })

@@ -81,9 +81,7 @@ export class ClaimRounds {
     const next = Math.min(...kinds.map(({ dueAt }) => dueAt).filter((dueAt) => dueAt > now))
     if (next - now < pollInterval) wakeUps.in(next - now)
     this.#rotation.goOnBehind(wanted.at(-1) ?? kinds.at(-1))
-    // A kind that was left out may start although another process has claimed the events of the others.
-    const mayGoOn = begun > 0 || wanted.length < handled.length
-    return { begun, more: full || marked > 0 || (left && mayGoOn && this.#roomFor(handled)) }
+    return { begun, more: full || marked > 0 || (left && begun > 0 && this.#roomFor(handled)) }
   }
 
   /** Returns the due kinds that have a handler, and marks the events of the others as processed. */
@@ -116,17 +114,16 @@ export class ClaimRounds {
     const ahead = Math.max(1, Math.floor(mostClaimed / Math.max(1, due.length)))
     let left = mostClaimed
     let { free } = runner
-    /** By group and by bound. */
     const taken = new Map<string, number>()
     for (const { source, type } of due) {
       const plan = planOf(source, type)
-      const keys = [plan.group.key, ...plan.bounds.map(({ key }) => `bound ${key}`)]
-      const others = Math.max(...keys.map((key) => taken.get(key) ?? 0))
+      const { key } = plan.group
+      const others = taken.get(key) ?? 0
       const most = groups.claimable(plan, runner.isScarce) - others
       const isQuick = groups.isQuick(plan)
       const count = Math.min(most, isQuick ? ahead : Math.min(share, free), left)
       if (count <= 0) continue
-      for (const key of keys) taken.set(key, (taken.get(key) ?? 0) + count)
+      taken.set(key, others + count)
       left -= count
       if (!isQuick) free -= count
       wanted.push({ source, type, count, until: now + plan.timeout + leaseMargin })

@@ -132,22 +132,6 @@ test('groups that wait for the same bound take turns', () => {
   assert.deepEqual(order, [a, b, c, a, b, c])
 })
 
-test('groups claim together no more than their common bound can start before the leases end', () => {
-  const [a, b, c] = boundPlans(2)
-  const groups = new ConcurrencyGroups()
-  assert.equal(groups.claimable(a, false), 2)
-  groups.queue({ plan: a, claimed: claimedOf(1) })
-  assert.deepEqual([groups.claimable(b, false), groups.claimable(c, false)], [1, 1])
-  groups.next(a, false)
-  groups.queue({ plan: b, claimed: claimedOf(1) })
-  assert.deepEqual(
-    [a, b, c].map((plan) => groups.claimable(plan, false)),
-    [0, 0, 0],
-  )
-  groups.end(a)
-  assert.equal(groups.claimable(c, false), 1)
-})
-
 test('an event starts by the bounds of its own plan', () => {
   const groups = new ConcurrencyGroups()
   const [a] = boundPlans(1)

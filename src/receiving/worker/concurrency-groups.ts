@@ -57,10 +57,7 @@ export class ConcurrencyGroups {
   claimable(plan: Plan, scarce: boolean): number {
     if (plan.bounds.some((bound) => this.#allowed(bound) === 0)) return 0
     const queued = this.#groups.get(plan.group.key)?.queue.length ?? 0
-    return Math.min(
-      Math.max(this.room(plan, scarce), this.#ahead(plan)) - queued,
-      ...plan.bounds.map((bound) => this.#claimableFor(bound, plan)),
-    )
+    return Math.max(this.room(plan, scarce), this.#ahead(plan)) - queued
   }
 
   /** Whether its handlers have been quick lately, so that events may be claimed ahead of them. */
@@ -212,21 +209,6 @@ export class ConcurrencyGroups {
       Math.ceil(mostBytesAhead / bytes),
       Math.ceil((atOnce * mostTimeAhead) / pace.duration),
     )
-  }
-
-  /** How many more events of a bound may be claimed for a plan. What waits for the bound in other groups counts, too. */
-  #claimableFor(bound: Bound, plan: Plan): number {
-    const { isQuick, duration } = this.#paceOf(plan)
-    const allowed = this.#allowed(bound)
-    const most = isQuick ? Math.ceil((allowed * mostTimeAhead) / duration) : 0
-    return Math.max(allowed - this.running(bound.key), most) - this.#waitingEvents(bound.key)
-  }
-
-  #waitingEvents(key: string): number {
-    let count = 0
-    for (const { queue } of this.#groups.values())
-      for (const { plan } of queue) if (plan.bounds.some((bound) => bound.key === key)) count += 1
-    return count
   }
 
   #of({ group }: Plan): Group {

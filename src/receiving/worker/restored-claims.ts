@@ -10,6 +10,11 @@ export class RestoredClaims {
   /** Keys of the events that have been running since before the database was restored. */
   readonly #running = new Set<string>()
 
+  /** Whether the database may hold claims that nothing here knows. */
+  get any(): boolean {
+    return this.#pending
+  }
+
   /** Called when the database turns out to be restored. */
   restored(running: Iterable<ClaimedEvent>): void {
     this.#pending = true

@@ -131,7 +131,7 @@ export class HandlerWorker implements Worker {
     deadline.removeEventListener('abort', abort)
     await this.#settleAtTheEnd()
     // Other processes take over what is still claimed.
-    await this.#parts.store.releaseSession(!this.#unsettled.any)
+    await this.#parts.store.releaseSession(!this.#unsettled.any && !this.#restored.any)
     await this.#parts.close()
   }
 
