@@ -169,6 +169,6 @@ onEachEngine('the end of a session', (engine) => {
     const named = await endSession(new Browser(), { ...there, client_id: 'shop' })
     assert.equal(named.headers.get('location'), after1)
     const unnamed = await endSession(new Browser(), there)
-    assert.equal(unnamed.status, 200, 'who wrote the hint is not known, so its app is not, either')
+    assert.equal(unnamed.status, 200, 'the app that an unverified hint names is not taken')
   })
 })

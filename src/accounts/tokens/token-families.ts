@@ -9,6 +9,7 @@ import { roleExpression, type AdminRule } from '../users/roles.ts'
 import { CredentialStore, type CredentialFilter, type ListedCredential } from './credential-store.ts'
 import { reuseGrace } from './refresh-token-store.ts'
 
+/** The rows of families, as credentials that are revoked, listed and deleted. */
 export const familyCredentials = new CredentialStore('token_families')
 
 /** The sign-in of a user in one app, with all refresh tokens that came from it. Access tokens name it as `sid`. */

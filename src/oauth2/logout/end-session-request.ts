@@ -49,16 +49,16 @@ export async function readEndSessionRequest(
 ): Promise<EndSessionRequest> {
   const { id_token_hint: token, client_id: clientId, post_logout_redirect_uri: redirectUri, state } = query
   const hint = token === undefined ? undefined : await idTokens.readHint(token)
-  // With a hint that cannot be verified any more, the person is asked, as without one.
-  const isUnverifiable = token !== undefined && !hint && (await idTokens.mayBeOfDeletedKey(token))
-  if (token !== undefined && !hint && !isUnverifiable)
+  // Such a hint proves nothing: the person is asked, as without one.
+  const isOld = token !== undefined && !hint && (await idTokens.mayBeOfDeletedKey(token))
+  if (token !== undefined && !hint && !isOld)
     throw new RefusedSignOut('invalid-hint', 'The app named a sign-in that is not of this service.')
   if (hint && clientId !== undefined && clientId !== hint.clientId)
     throw new RefusedSignOut('wrong-client', 'The app named a sign-in of another app.', hint.clientId)
   const id = hint?.clientId ?? clientId
   const client = id === undefined ? undefined : await clients.find(id)
   if (id !== undefined && !client) throw new RefusedSignOut('wrong-client', 'The app is not registered here.')
-  if (redirectUri === undefined || (isUnverifiable && !client)) return { client, hint, redirect: undefined }
+  if (redirectUri === undefined || (isOld && !client)) return { client, hint, redirect: undefined }
   if (!client?.postLogoutRedirectUris.includes(redirectUri))
     throw new RefusedSignOut(
       'unregistered-redirect-uri',
