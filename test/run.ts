@@ -21,7 +21,7 @@ import { filesOf } from './harness/suites.ts'
 import { runProcess, stopProcesses, type Outcome } from './harness/test-process.ts'
 
 /** Two more than the cores of a small machine: many tests wait, for time-outs and leases. Three left a third of two cores idle. */
-const CONCURRENCY = 4
+const CONCURRENCY = 5
 
 const { values, positionals: filters } = readOptions(import.meta.filename, {
   strict: false,

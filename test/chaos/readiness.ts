@@ -50,7 +50,8 @@ export class Readiness {
         counted = heardAt
         this.silences += 1
       }
-      if (status !== 200) continue
+      // A database that answered since the question was asked is back, and the process may say so.
+      if (status !== 200 || process.link.heardAt > asked) continue
       this.longestReadyMs = Math.max(this.longestReadyMs, silent)
       if (silent <= readyAtMost || found === heardAt) continue
       found = heardAt

@@ -69,15 +69,15 @@ test('the slowest files come first, with their times and the sums of all, then t
   ])
 })
 
-test('files of one folder share processes, unit tests one, and those that load the machine begin first, each alone', () => {
-  const http = Array.from({ length: 14 }, (_, index) => `test/http/${index}.test.ts`)
+test('files of one folder share processes evenly, unit tests one, and those that load the machine begin first, each alone', () => {
+  const http = Array.from({ length: 24 }, (_, index) => `test/http/${index}.test.ts`)
   const unit = ['packages/client/src/a.test.ts', 'src/http/a.test.ts']
   const batches = batchesOf([...unit, 'test/attacks/a.test.ts', 'test/chaos/chaos.test.ts', ...http])
   assert.deepEqual(batches, [
     ['test/chaos/chaos.test.ts'],
     unit,
-    http.slice(0, 12),
-    http.slice(12),
+    http.filter((_, index) => index % 2 === 0),
+    http.filter((_, index) => index % 2 === 1),
     ['test/attacks/a.test.ts'],
   ])
 })

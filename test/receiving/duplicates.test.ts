@@ -93,7 +93,7 @@ describe('the check for duplicates on PostgreSQL', { skip: !postgres }, () => {
   let now = 1_000_000
   /** The statements that were run, failed ones too. */
   let run: string[] = []
-  let keep: (events: readonly IncomingEvent[]) => Promise<void>
+  let keep: (events: readonly IncomingEvent[]) => Promise<unknown>
 
   before(async () => {
     home = await postgres!.createDatabase()

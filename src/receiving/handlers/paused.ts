@@ -6,6 +6,8 @@ import type { Plan } from './plan.ts'
 export interface Pauses {
   /** Reads what is paused, if that was not read just now. @throws StorageUnavailable */
   refresh(): Promise<void>
+  /** Whether what is paused was read just now. */
+  readonly isFresh: boolean
   /** Whether the events of a plan wait, because one of its handlers is paused. */
   holds(plan: Pick<Plan, 'handlers'>): boolean
 }
@@ -27,9 +29,13 @@ export class PausedHandlers implements Pauses {
     this.#parts = parts
   }
 
-  async refresh(): Promise<void> {
+  get isFresh(): boolean {
     const age = Math.abs(this.#parts.clock.now() - this.#readAt)
-    if (age < (this.#ids.size === 0 ? freshFor.none : freshFor.some)) return
+    return age < (this.#ids.size === 0 ? freshFor.none : freshFor.some)
+  }
+
+  async refresh(): Promise<void> {
+    if (this.isFresh) return
     await (this.#reading ??= this.#read().finally(() => (this.#reading = undefined)))
   }
 
@@ -51,4 +57,4 @@ export class PausedHandlers implements Pauses {
 }
 
 /** For where no handler can be paused. */
-export const neverPaused: Pauses = { refresh: () => Promise.resolve(), holds: () => false }
+export const neverPaused: Pauses = { isFresh: true, refresh: () => Promise.resolve(), holds: () => false }

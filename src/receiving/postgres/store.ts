@@ -12,6 +12,7 @@ import {
   mostLookedAt,
   type ClaimedEvent,
   type EventQueue,
+  type InsertClaiming,
   type Kind,
   type PendingKind,
 } from '../queue/store.ts'
@@ -118,16 +119,21 @@ export function postgresEventQueue(parts: PostgresEventQueueParts): EventQueue {
     }
   }
 
+  const insertClaiming: InsertClaiming = async (events, leases, within) => {
+    try {
+      return await insertEvents(events, leases, within)
+    } catch (error) {
+      throw translateError(error)
+    }
+  }
+
   return {
     commits: 4,
     slots: postgresSlots(pool, claimer),
     async insert(events, within) {
-      try {
-        await insertEvents(events, within)
-      } catch (error) {
-        throw translateError(error)
-      }
+      await insertClaiming(events, undefined, within)
     },
+    insertClaiming,
     pendingKinds: ({ source, type }, limit, now) =>
       rows<PendingKind>('event_queue_kinds', pendingKindsStatement, [source, type, limit, now]),
     kindsAtWork: (kinds, now) =>

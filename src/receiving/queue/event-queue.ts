@@ -2,6 +2,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
 import { postgresEventQueue } from '../postgres/store.ts'
 import { sqliteEventQueue } from '../sqlite/store.ts'
+import { insertWithClaim, type ClaimInserts } from './insert-claims.ts'
 import type { EventQueue } from './store.ts'
 
 export interface EventQueueParts {
@@ -17,7 +18,8 @@ export interface EventQueueParts {
 
 /**
  * Opens the event queue on the database's engine. An insert wakes the worker of its own process, which wakes the others if it cannot
- * process everything; a process without a worker wakes the others. Waking all would make all but one of them poll in vain.
+ * process everything; a process without a worker wakes the others. Waking all would make all but one of them poll in vain. Events that the
+ * insert has claimed wake nobody.
  */
 export function openEventQueue(parts: EventQueueParts): EventQueue {
   const { database, clock, onError, onClaimerError, onDuplicate } = parts
@@ -28,11 +30,20 @@ export function openEventQueue(parts: EventQueueParts): EventQueue {
     database.engine === 'sqlite'
       ? sqliteEventQueue({ database, clock, onError, onMoved: wake, onDuplicate })
       : postgresEventQueue({ database, clock, onError: onClaimerError, onDuplicate })
+  const { insertClaiming } = store
+  let choose: ClaimInserts | undefined
   return {
     ...store,
     async insert(events, within) {
-      await store.insert(events, within)
-      if (events.some(({ status }) => status === 'pending')) wake()
+      const claim = insertClaiming && choose?.(events)
+      let claimed = 0
+      if (claim) claimed = await insertWithClaim((leases) => insertClaiming(events, leases, within), claim)
+      else await store.insert(events, within)
+      const pending = events.filter(({ status }) => status === 'pending').length
+      if (pending > claimed) wake()
+    },
+    claimInserts(by) {
+      choose = by
     },
   }
 }

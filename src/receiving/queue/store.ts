@@ -1,6 +1,7 @@
 import type { ClosingStatement } from '../../storage/closing-statement.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { ClaimListener } from '../../storage/postgres/session/claimer.ts'
+import type { ClaimInserts, InsertLeases } from './insert-claims.ts'
 import type { SlotStore } from './slot-store.ts'
 import type { IncomingEvent } from './incoming.ts'
 
@@ -55,6 +56,12 @@ export interface ProcessedMarker {
   readonly orderKey: string | null
 }
 
+export type InsertClaiming = (
+  events: readonly IncomingEvent[],
+  leases?: InsertLeases,
+  within?: number,
+) => Promise<readonly ClaimedEvent[]>
+
 /** The hot and the locking statements of the event queue. Each engine has its own implementation. */
 export interface EventQueue {
   /** Calls of `insert` that should run at once. */
@@ -67,6 +74,13 @@ export interface EventQueue {
    * @throws StorageUnavailable
    */
   insert(events: readonly IncomingEvent[], within?: number): Promise<void>
+  /**
+   * As `insert`, and claims the events of `leases` that are new. May claim none. Only on PostgreSQL: it saves two round trips and a
+   * version of the row.
+   */
+  insertClaiming?: InsertClaiming
+  /** From now on, events that `choose` names are claimed by the statement that inserts them, where the engine can do that. */
+  claimInserts?(choose: ClaimInserts): void
   /** The kinds after `after`, in the order of source and type, that have pending events without a valid lease. */
   pendingKinds(after: Kind, limit: number, now: number): Promise<PendingKind[]>
   /** The kinds of which an event is leased. */

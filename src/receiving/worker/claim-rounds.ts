@@ -1,15 +1,13 @@
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Pauses } from '../handlers/paused.ts'
-import type { Plan, PlanOf } from '../handlers/plan.ts'
+import type { PlanOf } from '../handlers/plan.ts'
 import type { ClaimedEvent, EventQueue, Kind, PendingKind, ClaimRequest } from '../queue/store.ts'
-import type { ClaimReleases } from './claim-releases.ts'
 import type { ConcurrencyGroups } from './concurrency-groups.ts'
 import { KindRotation, perRound } from './due-kinds.ts'
 import type { EventRunner } from './event-runner.ts'
 import type { HandlerSlots } from './handler-slots.ts'
-import type { RestoredClaims } from './restored-claims.ts'
-import { leaseMargin, pauseAfterError, pollInterval } from './timing.ts'
+import { leaseMargin, pollInterval } from './timing.ts'
 import { markUnhandled } from './unhandled.ts'
 import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from './wake-ups.ts'
@@ -27,8 +25,6 @@ export interface ClaimRoundsParts {
   /** Where other processes run the same handlers. */
   slots: HandlerSlots | undefined
   runner: EventRunner
-  returns: ClaimReleases
-  restored: RestoredClaims
   unsettled: Unsettled
   wakeUps: WakeUps
   onProgress: () => void
@@ -138,7 +134,7 @@ export class ClaimRounds {
 
   /** Returns the number of claimed events of each kind. */
   async #claim(wanted: readonly ClaimRequest[], now: number): Promise<Map<string, number>> {
-    const { store, planOf, groups, runner, unsettled } = this.#parts
+    const { store, runner, unsettled } = this.#parts
     const claim = store.newClaim()
     const losses = this.#losses
     let claimed: ClaimedEvent[]
@@ -152,24 +148,10 @@ export class ClaimRounds {
       unsettled.claimLost(claim, wanted, now)
       return new Map()
     }
-    const plans = new Set<Plan>()
+    runner.begin(claimed)
     const counts = new Map<string, number>()
     for (const one of claimed) counts.set(nameOf(one), (counts.get(nameOf(one)) ?? 0) + 1)
-    for (const one of this.#notRunning(claimed)) {
-      const plan = planOf(one.source, one.type)
-      groups.queue({ claimed: one, plan })
-      plans.add(plan)
-    }
-    for (const plan of plans) runner.startQueued(plan)
     return counts
-  }
-
-  /** Returns the events whose handlers are not running already; the others become due again after a pause. */
-  #notRunning(claimed: readonly ClaimedEvent[]): readonly ClaimedEvent[] {
-    const { restored, returns, clock } = this.#parts
-    const { running, others } = restored.divide(claimed)
-    returns.releaseSoon(running, clock.now() + pauseAfterError)
-    return others
   }
 }
 

@@ -12,6 +12,8 @@ export interface Queued {
 
 interface Group {
   running: number
+  /** Events that are being claimed by their insert. */
+  reserved: number
   readonly pace: HandlerPace
   /** Moving average of the payloads that were claimed lately. */
   bytes: number
@@ -56,8 +58,14 @@ export class ConcurrencyGroups {
   /** How many more events of a plan may be claimed now: one for each free slot, and more for quick handlers. */
   claimable(plan: Plan, scarce: boolean): number {
     if (plan.bounds.some((bound) => this.#allowed(bound) === 0)) return 0
-    const queued = this.#groups.get(plan.group.key)?.queue.length ?? 0
-    return Math.max(this.room(plan, scarce), this.#ahead(plan)) - queued
+    const group = this.#groups.get(plan.group.key)
+    const taken = group ? group.queue.length + group.reserved : 0
+    return Math.max(this.room(plan, scarce), this.#ahead(plan)) - taken
+  }
+
+  /** Makes `count` fewer events claimable; a negative count ends this. */
+  reserve(plan: Plan, count: number): void {
+    this.#of(plan).reserved += count
   }
 
   /** Whether its handlers have been quick lately, so that events may be claimed ahead of them. */
@@ -214,7 +222,7 @@ export class ConcurrencyGroups {
   #of({ group }: Plan): Group {
     let found = this.#groups.get(group.key)
     if (!found) {
-      found = { running: 0, pace: new HandlerPace(), bytes: 0, queue: [] }
+      found = { running: 0, reserved: 0, pace: new HandlerPace(), bytes: 0, queue: [] }
       this.#groups.set(group.key, found)
     }
     return found

@@ -1,10 +1,7 @@
 import type { EventQueue, Kind, PendingKind } from '../queue/store.ts'
-import type { Plan, PlanOf } from '../handlers/plan.ts'
 
 /** The most kinds of one query. Senders choose the types, so their number is unbounded. */
 export const perRound = 100
-/** The most queries for reading all kinds. */
-const mostPages = 100
 const beforeAll: Kind = { source: '', type: '' }
 
 /** Takes kinds in turns: each round begins behind the last kind of the round before. */
@@ -51,34 +48,6 @@ export class KindRotation {
 function joined(behind: readonly PendingKind[], all: readonly PendingKind[]): PendingKind[] {
   const seen = new Set(behind.map(keyOf))
   return [...behind, ...all.filter((kind) => !seen.has(keyOf(kind)))].slice(0, perRound)
-}
-
-/**
- * When the oldest event of each group became due.
- * @param options.idle leaves out groups with running handlers: a slow handler must not make the service count as not ready
- * @param options.isHeld leaves out plans whose events wait on purpose
- */
-export async function oldestByGroup(
-  store: EventQueue,
-  planOf: PlanOf,
-  now: number,
-  { idle, isHeld = () => false }: { idle: boolean; isHeld?: (plan: Plan) => boolean },
-): Promise<Map<string, number>> {
-  const oldest = new Map<string, number>()
-  const atWork = new Set<string>()
-  for await (const kinds of pagesOfKinds(store, now, mostPages)) {
-    for (const { source, type, dueAt } of kinds) {
-      const plan = planOf(source, type)
-      const group = plan.group.key
-      if (dueAt <= now && !isHeld(plan)) oldest.set(group, Math.min(dueAt, oldest.get(group) ?? dueAt))
-    }
-    if (idle) {
-      for (const { source, type } of await store.kindsAtWork(kinds, now))
-        atWork.add(planOf(source, type).group.key)
-    }
-  }
-  for (const group of atWork) oldest.delete(group)
-  return oldest
 }
 
 /** Yields all pending kinds in pages, at most `most` of them. */

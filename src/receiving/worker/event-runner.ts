@@ -3,7 +3,7 @@ import type { Database } from '../../storage/database.ts'
 import { SharedCommitFailed } from '../../storage/sharing/transaction-driver.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import type { Plan } from '../handlers/plan.ts'
+import type { Plan, PlanOf } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
 import { attempt, type AttemptParts, type AttemptTrace } from './attempt.ts'
 import type { ClaimReleases } from './claim-releases.ts'
@@ -41,6 +41,7 @@ export interface EventRunnerParts extends AttemptParts, FailureParts {
 }
 
 interface RunnerState {
+  planOf: PlanOf
   groups: ConcurrencyGroups
   inFlight: InFlight
   restored: RestoredClaims
@@ -88,6 +89,23 @@ export class EventRunner {
   /** Starts no more events. Running ones are left to end. */
   stop(): void {
     this.#stopped = true
+  }
+
+  /**
+   * Queues claimed events, and starts those that may start. Events whose handlers have been running since before a restore of the
+   * database are due again after a pause.
+   */
+  begin(claimed: readonly ClaimedEvent[]): void {
+    const { clock, groups, planOf, restored, returns } = this.#parts
+    const { running, others } = restored.divide(claimed)
+    returns.releaseSoon(running, clock.now() + pauseAfterError)
+    const plans = new Set<Plan>()
+    for (const one of others) {
+      const plan = planOf(one.source, one.type)
+      groups.queue({ claimed: one, plan })
+      plans.add(plan)
+    }
+    for (const plan of plans) this.startQueued(plan)
   }
 
   /** Starts queued events of a group while slots are free. */

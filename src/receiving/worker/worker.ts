@@ -8,10 +8,11 @@ import type { EventQueue } from '../queue/store.ts'
 import { ClaimReleases } from './claim-releases.ts'
 import { ClaimRounds } from './claim-rounds.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
-import { oldestByGroup } from './due-kinds.ts'
 import { EventRunner, type EventRunnerParts } from './event-runner.ts'
 import { HandlerSlots } from './handler-slots.ts'
+import { InsertClaims } from './insert-claims.ts'
 import { Stopping } from './interruptions.ts'
+import { measureLag, oldestWaiting } from './lag.ts'
 import { RestoredClaims } from './restored-claims.ts'
 import { gather, pauseAfterError, pollInterval } from './timing.ts'
 import { Unsettled } from './unsettled.ts'
@@ -48,7 +49,10 @@ export class HandlerWorker implements Worker {
   readonly #returns: ClaimReleases
   readonly #runner: EventRunner
   readonly #rounds: ClaimRounds
+  readonly #insertClaims: InsertClaims
   readonly #progress: Progress
+  /** Whether the last pass has ended, and has left no due event. */
+  #isCaughtUp = false
   /** Whether the last pass left due events, or events may be due without a signal. */
   #moreDue = true
   #calledAt = -Infinity
@@ -79,7 +83,6 @@ export class HandlerWorker implements Worker {
     this.#slots = this.#shareSlots()
     this.#rounds = new ClaimRounds({
       ...shared,
-      returns: this.#returns,
       runner: this.#runner,
       slots: this.#slots,
       onProgress: () => this.#progress.made(),
@@ -87,7 +90,12 @@ export class HandlerWorker implements Worker {
         this.#moreDue = true
       },
     })
-    this.#measureLag()
+    this.#insertClaims = new InsertClaims({
+      ...shared,
+      runner: this.#runner,
+      isIdle: () => this.#isIdle,
+    })
+    measureLag(parts)
   }
 
   start(): void {
@@ -103,10 +111,12 @@ export class HandlerWorker implements Worker {
       database.onSetBack(() => {
         this.#restored.restored(this.#runner.processing())
         // The database may have forgotten these claims. Those that it has are released before the next claim.
+        this.#insertClaims.forget()
         this.#groups.clear()
         this.wake()
       }),
     ]
+    this.#parts.store.claimInserts?.((events) => this.#insertClaims.choose(events))
     this.#wakeUps.start()
   }
 
@@ -123,7 +133,7 @@ export class HandlerWorker implements Worker {
     const abort = (): void => this.#parts.aborts.abort(new Stopping())
     if (deadline.aborted) abort()
     deadline.addEventListener('abort', abort, { once: true })
-    await this.#wakeUps.ended()
+    await Promise.all([this.#wakeUps.ended(), this.#insertClaims.ended()])
     await this.#returns.release(this.#groups.clear(), this.#parts.clock.now())
     const sharedOut = this.#slots?.stop()
     await this.#inFlight.drained()
@@ -139,12 +149,14 @@ export class HandlerWorker implements Worker {
     return this.#progress.age
   }
 
-  async oldestDue(): Promise<number | undefined> {
-    const { store, planOf, pauses, clock } = this.#parts
-    await pauses.refresh()
-    const isHeld = (plan: Plan): boolean => pauses.holds(plan)
-    const oldest = await oldestByGroup(store, planOf, clock.now(), { idle: true, isHeld })
-    return oldest.size === 0 ? undefined : Math.min(...oldest.values())
+  oldestDue(): Promise<number | undefined> {
+    return oldestWaiting(this.#parts)
+  }
+
+  /** Whether this process would claim new events at once. */
+  get #isIdle(): boolean {
+    const isUndisturbed = this.#state === 'started' && !this.#restored.any && this.#parts.pauses.isFresh
+    return isUndisturbed && this.#isCaughtUp
   }
 
   /** Repeats rounds until no more handlers can be started. */
@@ -167,11 +179,13 @@ export class HandlerWorker implements Worker {
         if (!more || idle >= mostIdleRounds) break
       }
       if (this.#runner.free <= 0) this.#moreDue = true
+      this.#isCaughtUp = !this.#moreDue
       if (this.#moreDue) this.#callOthers()
       this.#progress.made()
       this.#wakeUps.in(pollInterval)
     } catch (error) {
       this.#moreDue = true
+      this.#isCaughtUp = false
       this.#parts.log.warn({ err: error }, 'received events could not be claimed')
       this.#wakeUps.in(pauseAfterError)
     }
@@ -205,6 +219,7 @@ export class HandlerWorker implements Worker {
     await this.#parts.store.acquireSession({
       lost: () => {
         this.#rounds.sessionLost()
+        this.#insertClaims.forget()
         // They are not released: the process that takes over the claims does that.
         this.#groups.clear()
         this.#slots?.forget()
@@ -232,21 +247,6 @@ export class HandlerWorker implements Worker {
       onError: (error) =>
         log.warn({ err: error }, 'the slots of handlers with a concurrency could not be shared'),
     })
-  }
-
-  #measureLag(): void {
-    const { metrics, clock, store, planOf } = this.#parts
-    metrics.gauge(
-      'postern_handler_lag_seconds',
-      'Age of the oldest event that is due, by source and handler',
-      ['group'],
-      async (gauge) => {
-        gauge.reset()
-        const now = clock.now()
-        for (const [group, dueAt] of await oldestByGroup(store, planOf, now, { idle: false }))
-          gauge.set({ group }, (now - dueAt) / 1000)
-      },
-    )
   }
 
   async #settleAtTheEnd(): Promise<void> {

@@ -138,4 +138,5 @@ function logTo(write: (message: string) => void): Log {
 const noMetrics = {
   counter: () => ({ inc: () => undefined }),
   gauge: () => undefined,
+  durations: { handlers: { observe: () => undefined } },
 } as unknown as Metrics

@@ -18,10 +18,15 @@ import type {
 import type { BeforeCommit } from '../../../src/storage/shared-transactions.ts'
 import { advance } from '../../../src/receiving/queue/advance.ts'
 import type { IncomingEvent } from '../../../src/receiving/queue/incoming.ts'
+import {
+  insertWithClaim,
+  type ClaimInserts,
+  type InsertLeases,
+} from '../../../src/receiving/queue/insert-claims.ts'
 import { orderKeysOf } from '../../../src/receiving/queue/order-keys.ts'
 import { insertEvents } from '../../../src/receiving/sqlite/insert-events.ts'
 import { sqliteEventQueue } from '../../../src/receiving/sqlite/store.ts'
-import type { ProcessedMarker } from '../../../src/receiving/queue/store.ts'
+import type { ClaimedEvent, ProcessedMarker } from '../../../src/receiving/queue/store.ts'
 import { simulatedClaimSessions } from './claimers.ts'
 import { ConnectionLost, latency, Refused } from './faults.ts'
 import type { Engine } from './engine.ts'
@@ -87,6 +92,8 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
     onMoved: () => undefined,
   })
 
+  let choose: ClaimInserts | undefined
+
   async function transaction<T>(work: (tx: Tx) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       const transaction = new PostgresTransaction(pool, options, process)
@@ -134,6 +141,9 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
       },
       acquireSession: (listener) => claimer.start(listener),
       releaseSession: (clean) => claimer.close(clean),
+      claimInserts(by) {
+        choose = by
+      },
       close: () => Promise.resolve(),
     },
     share: (beforeCommit: BeforeCommit<ProcessedMarker>) =>
@@ -145,7 +155,11 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
         batches: true,
         scheduler: process,
       }),
-    keep: (events: readonly IncomingEvent[]) => ask(() => keepInOrder(world, events)),
+    async keep(events: readonly IncomingEvent[]) {
+      const claim = choose?.(events)
+      if (!claim) return ask(() => keepInOrder(world, events))
+      await insertWithClaim((leases) => ask(() => keepClaimed(world, events, leases)), claim)
+    },
     kill: () => server.endSessionsOf(process),
   }
 }
@@ -159,6 +173,29 @@ async function keepInOrder({ storage, notify }: World, events: readonly Incoming
   storage.rollBack(transaction)
   storage.atOnce((run) => insertEvents(asConnection(run), events))
   notify('event_queue')
+}
+
+const claimStored = `
+  update event_queue set claim = ?, leased_until = ?, attempts = 1 where source = ? and event_id = ?
+  returning event, claim, source, event_id as eventId, type, attempts, attempts_before as attemptsBefore, order_key as orderKey`
+
+/** As the real statement, claims nothing if an event was known. */
+function keepClaimed(
+  { storage, notify }: World,
+  events: readonly IncomingEvent[],
+  { claim, until }: InsertLeases,
+): ClaimedEvent[] {
+  return storage.atOnce((run) => {
+    const connection = asConnection(run)
+    if (insertEvents(connection, events).length > 0) {
+      notify('event_queue')
+      return []
+    }
+    return [...until].map(([{ source, eventId, payload, headers, receivedAt }, leasedUntil]) => {
+      const row = connection.get<ClaimedEvent>(claimStored, [claim, leasedUntil, source, eventId])!
+      return Object.assign(row, { payload, headers, receivedAt })
+    })
+  })
 }
 
 /** As far as anybody sees: an answer for each statement, and none was done behind one that failed. */

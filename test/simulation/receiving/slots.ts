@@ -31,8 +31,9 @@ export class SlotTable {
     const others = rivals.reduce((sum, { held }) => sum + held, 0)
     const starving = rivals.some(({ held, wanted }) => wanted > held)
     const share = starving ? Math.ceil(limit / (rivals.length + 1)) : limit
-    const held = Math.max(keeps, Math.min(wants, share, limit - others))
-    const freed = starving && held < (rows.get(me)?.held ?? 0)
+    const mine = rows.get(me)?.held ?? 0
+    const held = Math.max(Math.min(keeps, mine), Math.min(wants, share, limit - others))
+    const freed = starving && held < mine
     if (held === 0 && wants === 0) rows.delete(me)
     else rows.set(me, { held, wanted: wants, until })
     return { key, held, share, freed }

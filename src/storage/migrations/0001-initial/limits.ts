@@ -18,8 +18,8 @@ export const limits: SchemaPart = {
       handler text collate "C" not null, claimer integer not null, held integer not null, wanted integer not null,
       until bigint not null, primary key (handler, claimer)
     );
-    -- For each handler, the process 'me' keeps 'keeps' slots and wants 'wants'; all processes may hold 'most'. Returns the slots
-    -- that it now holds, and 'share': what it may use from now on, which is less while another process waits for slots.
+    -- For each handler, the process 'me' keeps 'keeps' of the slots that it holds, and wants 'wants'; all processes may hold 'most'.
+    -- Slots that have ended, as with the claims of a process that was suspended, are not kept. Returns the slots that it now holds, and 'share': what it may use from now on, which is less while another process waits for slots.
     create function share_handler_slots(
       me integer, handlers text[], most integer[], keeps integer[], wants integer[], untils bigint[], moment bigint
     ) returns table (handler text, held integer, share integer, freed boolean) language plpgsql as $$
@@ -47,7 +47,7 @@ export const limits: SchemaPart = {
           into others, rivals, starving, mine
           from handler_slots slot where slot.handler = asked.handler;
         share := case when starving then (asked.most + rivals) / (rivals + 1) else asked.most end;
-        held := greatest(asked.keeps, least(asked.wants, share, asked.most - others));
+        held := greatest(least(asked.keeps, mine), least(asked.wants, share, asked.most - others));
         freed := starving and held < mine;
         if held = 0 and asked.wants = 0 then
           delete from handler_slots slot where slot.handler = asked.handler and slot.claimer = me;

@@ -29,18 +29,21 @@ interface Internals extends Connection {
   submittedNamedStatements: Record<string, string | undefined>
 }
 
-/** A statement that returns no rows. */
+/** A statement of which the row count is wanted. */
 export interface PreparedStatement {
   text: string
   /** Under which every connection keeps it prepared. Without a name, it is parsed each time. */
   name: string | undefined
 }
 
+/** Takes a row that the statement returns, as the server's texts. */
+type OnRow = (fields: readonly (string | null)[]) => void
+
 /** Writes Bind and Execute messages for a statement, which is prepared under this name. */
 type WriteBinds = (connection: Connection, name: string) => void
 
 /**
- * A statement without result rows: Parse unless it is prepared, any number of Bind and Execute, and one Sync, so that the server
+ * A statement for its row counts: Parse unless it is prepared, any number of Bind and Execute, and one Sync, so that the server
  * answers with one write. pg's own class also describes each portal and syncs after each.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
  */
@@ -52,14 +55,21 @@ class CountsQuery extends pg.Query {
   /** Milliseconds; pg reads it. */
   readonly query_timeout: number | undefined
   readonly #write: WriteBinds
+  readonly #onRow: OnRow | undefined
   readonly #counts: number[] = []
   #failure: Error | undefined
 
-  constructor({ text, name }: PreparedStatement, timeout: number | undefined, write: WriteBinds) {
+  constructor(
+    { text, name }: PreparedStatement,
+    timeout: number | undefined,
+    write: WriteBinds,
+    onRow?: OnRow,
+  ) {
     super(text)
     this.name = name
     this.query_timeout = timeout
     this.#write = write
+    this.#onRow = onRow
   }
 
   override submit = (connection: Connection): void => {
@@ -86,8 +96,8 @@ class CountsQuery extends pg.Query {
     // Not requested.
   }
 
-  handleDataRow(): void {
-    // A rule of the table may return rows.
+  handleDataRow({ fields }: { fields: readonly (string | null)[] }): void {
+    this.#onRow?.(fields)
   }
 
   handleCommandComplete({ text }: { text: string }): void {
@@ -134,18 +144,21 @@ const spare: BindMessage[] = []
 /**
  * Runs `insert`, `update` or `delete` with one array for each column of the rows, and resolves with the row count.
  * @param timeout milliseconds; then the connection is closed
+ * @param onRow called with each row of its `returning` clause
  */
 export async function queryArrays<Row>(
   on: Pool | PoolClient,
   statement: PreparedStatement,
   { rows, columns }: { rows: readonly Row[]; columns: readonly Column<Row>[] },
   timeout: number,
+  onRow?: OnRow,
 ): Promise<number> {
   const message = spare.pop() ?? new BindMessage()
-  const query = new CountsQuery(statement, timeout, (connection, name) => {
+  const write = (connection: Connection, name: string): void => {
     connection.stream.write(message.write(name, rows, columns))
     connection.execute({}, true)
-  })
+  }
+  const query = new CountsQuery(statement, timeout, write, onRow)
   const [count] = await run(on, query)
   // The server has read all of it. After an error it may still be on its way, so it is not reused.
   if (message.capacity <= largestSpare && spare.length < mostSpare) spare.push(message)
