@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, verify } from 'node:crypto'
 import { before, test } from 'node:test'
-import { createRemoteJWKSet, decodeProtectedHeader, jwksCache, jwtVerify } from 'jose'
+import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwksCache, jwtVerify } from 'jose'
 import { allowInsecureRequests, validateJwtAccessToken } from 'oauth4webapi'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
@@ -280,4 +280,21 @@ onEachEngine('access tokens', (engine) => {
       assert.equal(response.headers.get('location'), null)
     })
   }
+
+  test('an access token of the last minutes of a sign-in ends with it, for those that read no database too', async () => {
+    const { access, refresh } = await newTokens()
+    const { sid } = decodeJwt(access)
+    const family = service.database.reader.selectFrom('token_families').where('id', '=', String(sid))
+    const { ends } = await family.select('expires_at as ends').executeTakeFirstOrThrow()
+    shift = ends - 300_000 - Date.now()
+    const { status, body } = await exchange(service, {
+      grant_type: 'refresh_token',
+      client_id: 'spa',
+      refresh_token: refresh,
+    })
+    assert.equal(status, 200)
+    const { exp } = decodeJwt(String(body['access_token']))
+    assert.ok(exp! * 1000 <= ends && exp! * 1000 > ends - 2_000, `${ends - exp! * 1000} ms before the end`)
+    assert.ok(Number(body['expires_in']) <= 300)
+  })
 })

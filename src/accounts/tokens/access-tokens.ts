@@ -56,11 +56,16 @@ export interface AccessTokensParts {
 }
 
 /** What an access token is issued for: a token family, or an app without a user. */
-export interface AccessTokenGrant extends Omit<Family, 'familyId' | 'userId' | 'authenticatedAt'> {
+export interface AccessTokenGrant extends Omit<
+  Family,
+  'familyId' | 'userId' | 'authenticatedAt' | 'expiresAt'
+> {
   /** The user, or the client id of an app without one. */
   subject: string
   familyId: string | undefined
   authenticatedAt: number | undefined
+  /** When its family ends, in milliseconds since 1970. */
+  familyEnds: number | undefined
 }
 
 /** The verified claims of an access token. */
@@ -78,7 +83,7 @@ export interface AccessTokenClaims extends JWTPayload {
  */
 export class AccessTokens {
   readonly #parts: AccessTokensParts
-  /** Seconds. A token is valid for no longer than its family may be idle. */
+  /** Seconds that a family may be idle. A token is valid for no longer. */
   readonly #longestLifetime: number
 
   constructor(parts: AccessTokensParts) {
@@ -86,12 +91,19 @@ export class AccessTokens {
     this.#longestLifetime = Math.max(1, Math.floor(parts.idle / 1000))
   }
 
-  /** Signs a token. `expiresIn` is in seconds. */
+  /**
+   * Signs a token. `expiresIn` is in seconds. It does not outlive its family: an API that verifies it by the published keys alone
+   * does not see the family's end.
+   */
   async issue(grant: AccessTokenGrant): Promise<{ token: string; expiresIn: number }> {
-    const { clientId, familyId, authenticatedAt, scope, acr, amr } = grant
+    const { clientId, familyId, authenticatedAt, familyEnds = Infinity, scope, acr, amr } = grant
     const app = await this.#parts.findApp(clientId)
-    const lifetime = Math.min(app?.accessTokenLifetime ?? defaultLifetime, this.#longestLifetime)
     const now = Math.floor(this.#parts.clock.now() / 1000)
+    const lifetime = Math.min(
+      app?.accessTokenLifetime ?? defaultLifetime,
+      this.#longestLifetime,
+      Math.max(1, Math.floor(familyEnds / 1000) - now),
+    )
     const audience = this.#audienceOf(grant, app)
     const token = await this.#parts.keys.sign(
       {

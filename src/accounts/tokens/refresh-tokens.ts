@@ -72,13 +72,13 @@ export class RefreshTokens {
   }
 
   /** Creates a family with its first token, and revokes the user's least recently used families beyond the limit. */
-  async createFamily(tx: Tx, family: NewFamily): Promise<string> {
+  async createFamily(tx: Tx, family: NewFamily): Promise<{ family: Family; refreshToken: string }> {
     const { clock, limits, record, lastSeen } = this.#parts
     const { userId, address, userAgent } = family
     const { at, acr, amr } = family.authentication
     const now = clock.now()
     const expiresAt = now + Math.min(limits.lifetime, family.lifetime ?? limits.lifetime)
-    const row = insertOf(tx, 'token_families', {
+    const row = {
       id: family.familyId,
       user_id: userId,
       client_id: family.clientId,
@@ -95,11 +95,11 @@ export class RefreshTokens {
       session_id: family.sessionId,
       scope: family.scope,
       resource: family.resource,
-    })
+    }
     const selection = { userId, now, limit: limits.perUser }
     // Together: on PostgreSQL they are sent at once.
-    const [, ended, token] = await Promise.all([
-      tx.executeQuery(row),
+    const [, ended, refreshToken] = await Promise.all([
+      tx.executeQuery(insertOf(tx, 'token_families', row)),
       familyCredentials.revokeBeyondLimit(tx, selection),
       this.#issue(tx, family.familyId, expiresAt),
     ])
@@ -114,7 +114,7 @@ export class RefreshTokens {
       })
     }
     lastSeen.updateUser(userId, now)
-    return token
+    return { family: familyFrom(row), refreshToken }
   }
 
   /**
@@ -202,5 +202,6 @@ export class RefreshTokens {
 
 function familyFrom(row: TokenFamiliesTable): Family {
   const { id: familyId, user_id: userId, client_id: clientId, acr, amr, scope, resource } = row
-  return { familyId, userId, clientId, authenticatedAt: row.authenticated_at, acr, amr, scope, resource }
+  const { authenticated_at: authenticatedAt, expires_at: expiresAt } = row
+  return { familyId, userId, clientId, authenticatedAt, expiresAt, acr, amr, scope, resource }
 }

@@ -18,6 +18,8 @@ export interface Family {
   userId: string
   clientId: string
   authenticatedAt: number
+  /** When it ends, whatever it is used for. Milliseconds since 1970. */
+  expiresAt: number
   acr: string | null
   amr: string | null
   /** The granted scopes, separated by spaces; null for a sign-in at GET /auth/{provider}, which has none. */

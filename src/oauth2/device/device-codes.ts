@@ -173,7 +173,7 @@ export class DeviceCodes {
     const { scope, resource, address, user_agent: userAgent, acr, amr } = row
     const granted = { familyId: refreshTokens.newFamilyId(), userId, clientId: client.id, scope, resource }
     const lifetime = client.refreshTokenLifetime && client.refreshTokenLifetime * 1000
-    const refreshToken = await refreshTokens.createFamily(tx, {
+    const created = await refreshTokens.createFamily(tx, {
       ...granted,
       // It does not end with the browser in which the person approved it.
       sessionId: null,
@@ -183,6 +183,6 @@ export class DeviceCodes {
       lifetime,
       authentication: { at, acr, amr },
     })
-    return { state: 'approved', family: { ...granted, authenticatedAt: at, acr, amr }, refreshToken }
+    return { state: 'approved', ...created }
   }
 }

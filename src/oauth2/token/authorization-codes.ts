@@ -141,11 +141,15 @@ export class AuthorizationCodes {
       const authentication = { at: authenticatedAt, acr, amr }
       const granted = { familyId, userId, clientId, scope, resource }
       const { lifetime } = request
-      const created = { ...granted, sessionId, provider, address, userAgent, authentication, lifetime }
-      const family = { ...granted, authenticatedAt, acr, amr }
-      accept?.(family)
-      const refreshToken = await refreshTokens.createFamily(tx, created)
-      return { family, refreshToken, nonce }
+      const origin = { sessionId, provider, address, userAgent }
+      const created = await refreshTokens.createFamily(tx, {
+        ...granted,
+        ...origin,
+        authentication,
+        lifetime,
+      })
+      accept?.(created.family)
+      return { ...created, nonce }
     })
   }
 

@@ -31,6 +31,7 @@ export async function tokenResponse(
     subject: family?.userId ?? client.id,
     familyId: family?.familyId,
     authenticatedAt: family?.authenticatedAt,
+    familyEnds: family?.expiresAt,
     acr: family?.acr ?? null,
     amr: family?.amr ?? null,
     scope,
