@@ -9,6 +9,7 @@ import { attempt, type AttemptParts, type AttemptTrace } from './attempt.ts'
 import type { ClaimReleases } from './claim-releases.ts'
 import type { ConcurrencyGroups, Queued } from './concurrency-groups.ts'
 import { recordFailure, type FailureParts } from './failures.ts'
+import { extendLease } from './held-events.ts'
 import {
   ClaimLost,
   HeldUpOthers,
@@ -168,6 +169,7 @@ export class EventRunner {
     try {
       if (claimed.attempts - claimed.attemptsBefore > schedule.length + mostCrashes)
         throw new Error('the process ended during too many attempts to handle this event')
+      if (queued.alone) await this.#extendLease(queued)
       await this.#attemptOnceOrTwice(queued, trace, freeSlot)
       return 'processed'
     } catch (error) {
@@ -192,8 +194,14 @@ export class EventRunner {
     } catch (error) {
       if (!(error instanceof HeldUpOthers)) throw error
       groups.heldUpOthers(plan)
+      await this.#extendLease({ claimed, plan })
       await this.#attempt(claimed, plan, { alone: true, trace }, freeSlot)
     }
+  }
+
+  #extendLease({ claimed, plan }: Queued): Promise<void> {
+    const { clock, database } = this.#parts
+    return extendLease(database, claimed, clock.now() + plan.timeout + leaseMargin)
   }
 
   async #attempt(

@@ -8,13 +8,11 @@ import { askedToWait } from '../forward.ts'
 import type { Fingerprint } from '../failure-groups/fingerprint.ts'
 import type { FailureTally } from '../failure-groups/tally.ts'
 import { orderKeysOf } from '../queue/order-keys.ts'
-import type { ClaimedEvent, Kind } from '../queue/store.ts'
+import type { ClaimedEvent } from '../queue/store.ts'
+import { ownWork } from './held-events.ts'
 
 /** Bytes of an error's text that are stored. */
 const longestError = 8 * 1024
-
-/** The options of the worker's own transactions. The time limit detects a silent path. */
-export const ownWork = { priority: 'work', timeLimit: 5_000 } as const
 
 export interface Failure {
   claimed: ClaimedEvent
@@ -86,67 +84,6 @@ export async function recordFailure(
   }, ownWork)
   if (counted?.group) failureGroups.count(counted.group, counted.first, now)
   return outcome
-}
-
-/** An event, and the claim under which this process holds it. */
-export type Held = Pick<ClaimedEvent, 'event' | 'claim'>
-
-/** Releases claimed events: the attempt does not count, and they are due again at `dueAt`. */
-export async function releaseEvents(database: Database, held: readonly Held[], dueAt: number): Promise<void> {
-  if (held.length === 0) return
-  await database.transaction(async (tx) => {
-    for (const [claim, events] of Map.groupBy(held, (one) => one.claim)) {
-      await tx
-        .updateTable('event_queue')
-        .set((eb) => ({ claim: null, leased_until: null, due_at: dueAt, attempts: eb('attempts', '-', 1) }))
-        .where(
-          'event',
-          'in',
-          events.map(({ event }) => event),
-        )
-        .where('claim', '=', claim)
-        .where('status', '=', 'pending')
-        .execute()
-    }
-  }, ownWork)
-}
-
-/** A claim without an answer: it may hold events of these kinds that were due at `dueBy`. */
-export interface ClaimOfKinds {
-  readonly claim: string
-  readonly kinds: readonly Kind[]
-  readonly dueBy: number
-}
-
-/** Events of a kind that are searched for those of a claim, which took the first free ones. */
-const mostSearched = 10_000
-
-/** Releases the events of a claim. Returns their number. */
-export function releaseClaim(database: Database, { claim, kinds, dueBy }: ClaimOfKinds): Promise<number> {
-  return database.transaction(async (tx) => {
-    let events = 0
-    for (const { source, type } of kinds) {
-      const first = tx
-        .selectFrom('event_queue')
-        .select(['event', 'claim'])
-        .where('status', '=', 'pending')
-        .where('source', '=', source)
-        .where('type', '=', type)
-        .where('due_at', '<=', dueBy)
-        .orderBy('due_at')
-        .limit(mostSearched)
-        .as('first')
-      const { numUpdatedRows } = await tx
-        .updateTable('event_queue')
-        .set((eb) => ({ claim: null, leased_until: null, attempts: eb('attempts', '-', 1) }))
-        .where('event', 'in', tx.selectFrom(first).select('first.event').where('first.claim', '=', claim))
-        .where('claim', '=', claim)
-        .where('status', '=', 'pending')
-        .executeTakeFirst()
-      events += Number(numUpdatedRows)
-    }
-    return events
-  }, ownWork)
 }
 
 /** The error with its stack and causes, as a text that both engines can store. */

@@ -1,6 +1,6 @@
 import type { Database } from '../../storage/database.ts'
 import { advance } from '../queue/advance.ts'
-import { ownWork } from './failures.ts'
+import { ownWork } from './held-events.ts'
 import { orderKeysOf } from '../queue/order-keys.ts'
 import type { Kind } from '../queue/store.ts'
 

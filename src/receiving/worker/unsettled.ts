@@ -2,7 +2,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { releaseEvents, releaseClaim, type Held } from './failures.ts'
+import { releaseEvents, releaseClaim, type Held } from './held-events.ts'
 import type { Kind } from '../queue/store.ts'
 
 /**

@@ -8,6 +8,7 @@ import { AbortBroadcast } from '../../../src/runtime/abort-broadcast.ts'
 import type { ProcessedMarker } from '../../../src/receiving/queue/store.ts'
 import { neverPaused } from '../../../src/receiving/handlers/paused.ts'
 import { HandlerWorker } from '../../../src/receiving/worker/worker.ts'
+import { TransactionOver } from '../../../src/storage/transaction-over.ts'
 import { StorageUnavailable } from '../../../src/storage/unavailable.ts'
 import type { Engine } from './engine.ts'
 import { postgresEngine } from './postgres-engine.ts'
@@ -114,8 +115,8 @@ export class ServiceNode {
           ),
         )
         .catch((error: unknown) => {
-          // A connection of the pool that broke in worse weather, and that nobody has used since.
-          if (!(error instanceof StorageUnavailable)) throw error
+          // A connection of the pool broke in worse weather, and was not used since; or the process was suspended.
+          if (!(error instanceof StorageUnavailable) && !(error instanceof TransactionOver)) throw error
         })
       if (!step) continue
       const { count, last } = step

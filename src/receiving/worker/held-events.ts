@@ -1,0 +1,86 @@
+import type { Database } from '../../storage/database.ts'
+import type { ClaimedEvent, Kind } from '../queue/store.ts'
+import { ClaimLost } from './interruptions.ts'
+
+/** The options of the worker's own transactions. The time limit detects a silent path. */
+export const ownWork = { priority: 'work', timeLimit: 5_000 } as const
+
+/** An event, and the claim under which this process holds it. */
+export type Held = Pick<ClaimedEvent, 'event' | 'claim'>
+
+/**
+ * Extends the lease of an event whose handlers run a second time under the same claim: the first run may have used most of it.
+ * @throws ClaimLost if another claim holds the event; StorageUnavailable
+ */
+export async function extendLease(database: Database, { event, claim }: Held, until: number): Promise<void> {
+  const { numUpdatedRows } = await database.transaction(
+    (tx) =>
+      tx
+        .updateTable('event_queue')
+        .set({ leased_until: until })
+        .where('event', '=', event)
+        .where('claim', '=', claim)
+        .where('status', '=', 'pending')
+        .executeTakeFirstOrThrow(),
+    ownWork,
+  )
+  if (numUpdatedRows === 0n) throw new ClaimLost()
+}
+
+/** Releases claimed events: the attempt does not count, and they are due again at `dueAt`. */
+export async function releaseEvents(database: Database, held: readonly Held[], dueAt: number): Promise<void> {
+  if (held.length === 0) return
+  await database.transaction(async (tx) => {
+    for (const [claim, events] of Map.groupBy(held, (one) => one.claim)) {
+      await tx
+        .updateTable('event_queue')
+        .set((eb) => ({ claim: null, leased_until: null, due_at: dueAt, attempts: eb('attempts', '-', 1) }))
+        .where(
+          'event',
+          'in',
+          events.map(({ event }) => event),
+        )
+        .where('claim', '=', claim)
+        .where('status', '=', 'pending')
+        .execute()
+    }
+  }, ownWork)
+}
+
+/** A claim without an answer: it may hold events of these kinds that were due at `dueBy`. */
+export interface ClaimOfKinds {
+  readonly claim: string
+  readonly kinds: readonly Kind[]
+  readonly dueBy: number
+}
+
+/** Events of a kind that are searched for those of a claim, which took the first free ones. */
+const mostSearched = 10_000
+
+/** Releases the events of a claim. Returns their number. */
+export function releaseClaim(database: Database, { claim, kinds, dueBy }: ClaimOfKinds): Promise<number> {
+  return database.transaction(async (tx) => {
+    let events = 0
+    for (const { source, type } of kinds) {
+      const first = tx
+        .selectFrom('event_queue')
+        .select(['event', 'claim'])
+        .where('status', '=', 'pending')
+        .where('source', '=', source)
+        .where('type', '=', type)
+        .where('due_at', '<=', dueBy)
+        .orderBy('due_at')
+        .limit(mostSearched)
+        .as('first')
+      const { numUpdatedRows } = await tx
+        .updateTable('event_queue')
+        .set((eb) => ({ claim: null, leased_until: null, attempts: eb('attempts', '-', 1) }))
+        .where('event', 'in', tx.selectFrom(first).select('first.event').where('first.claim', '=', claim))
+        .where('claim', '=', claim)
+        .where('status', '=', 'pending')
+        .executeTakeFirst()
+      events += Number(numUpdatedRows)
+    }
+    return events
+  }, ownWork)
+}
