@@ -11,8 +11,8 @@ export interface InsertLeases {
 export interface InsertClaim extends InsertLeases {
   /** Called with the events that are claimed now: those of `until` that were new. */
   stored(claimed: readonly ClaimedEvent[]): void
-  /** Called if none is known to be claimed. @param error StorageUnavailable if the statement may have taken effect */
-  failed(error: unknown): void
+  /** Called if the statement failed. It may have taken effect nevertheless. */
+  failed(): void
 }
 
 /** Chooses the events that the worker of this process would claim at once anyway; undefined if there are none. */
@@ -27,7 +27,7 @@ export async function insertWithClaim(
   try {
     claimed = await insert(claim)
   } catch (error) {
-    claim.failed(error)
+    claim.failed()
     throw error
   }
   claim.stored(claimed)

@@ -43,8 +43,8 @@ export interface ClaimRequest extends Kind {
 }
 
 /**
- * Events of a kind, in the order of their due times, among which a leased one is looked for. Claims take the earliest events, so
- * a leased one is among the first.
+ * Events of a kind, in the order of their due times, among which a leased one is looked for. Claims take the earliest events, and
+ * inserts claim only while no event waits, so a leased one is among the first of a backlog.
  */
 export const mostLookedAt = 500
 

@@ -141,11 +141,11 @@ export class ClaimRounds {
     try {
       claimed = await store.claim(wanted, claim, now)
     } catch (error) {
-      unsettled.claimLost(claim, wanted, now)
+      unsettled.claimLost({ claim, kinds: wanted, dueBy: now })
       throw error
     }
     if (losses !== this.#losses) {
-      unsettled.claimLost(claim, wanted, now)
+      unsettled.claimLost({ claim, kinds: wanted, dueBy: now })
       return new Map()
     }
     runner.begin(claimed)

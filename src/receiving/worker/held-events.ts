@@ -47,7 +47,7 @@ export async function releaseEvents(database: Database, held: readonly Held[], d
   }, ownWork)
 }
 
-/** A claim without an answer: it may hold events of these kinds that were due at `dueBy`. */
+/** A claim of a round without an answer: it may hold events of these kinds that were due at `dueBy`. */
 export interface ClaimOfKinds {
   readonly claim: string
   readonly kinds: readonly Kind[]
@@ -57,8 +57,11 @@ export interface ClaimOfKinds {
 /** Events of a kind that are searched for those of a claim, which took the first free ones. */
 const mostSearched = 10_000
 
-/** Releases the events of a claim. Returns their number. */
-export function releaseClaim(database: Database, { claim, kinds, dueBy }: ClaimOfKinds): Promise<number> {
+/** Releases the events of a claim of a round. Returns their number. */
+export function releaseClaimOfKinds(
+  database: Database,
+  { claim, kinds, dueBy }: ClaimOfKinds,
+): Promise<number> {
   return database.transaction(async (tx) => {
     let events = 0
     for (const { source, type } of kinds) {
@@ -79,6 +82,38 @@ export function releaseClaim(database: Database, { claim, kinds, dueBy }: ClaimO
         .where('claim', '=', claim)
         .where('status', '=', 'pending')
         .executeTakeFirst()
+      events += Number(numUpdatedRows)
+    }
+    return events
+  }, ownWork)
+}
+
+/** A claim of an insert without an answer: it may hold these events. */
+export interface ClaimOfEvents {
+  readonly claim: string
+  readonly events: readonly Pick<ClaimedEvent, 'source' | 'eventId'>[]
+}
+
+/** Releases the events of a claim of an insert. Returns their number. */
+export function releaseClaimOfEvents(
+  database: Database,
+  { claim, events: claimed }: ClaimOfEvents,
+): Promise<number> {
+  return database.transaction(async (tx) => {
+    let events = 0
+    for (const [source, ofSource] of Map.groupBy(claimed, (one) => one.source)) {
+      const { numUpdatedRows } = await tx
+        .updateTable('event_queue')
+        .set((eb) => ({ claim: null, leased_until: null, attempts: eb('attempts', '-', 1) }))
+        .where('source', '=', source)
+        .where(
+          'event_id',
+          'in',
+          ofSource.map(({ eventId }) => eventId),
+        )
+        .where('claim', '=', claim)
+        .where('status', '=', 'pending')
+        .executeTakeFirstOrThrow()
       events += Number(numUpdatedRows)
     }
     return events

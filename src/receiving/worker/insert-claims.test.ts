@@ -52,10 +52,13 @@ function setUp() {
     isIdle: true,
     isScarce: false,
     paused: false,
+    isFresh: true,
     hasSession: true,
     begun: [] as (readonly ClaimedEvent[])[],
-    lost: [] as string[],
+    released: [] as (readonly ClaimedEvent[])[],
+    lost: [] as unknown[],
     woken: 0,
+    turns: [] as (() => void)[],
   }
   const claims = new InsertClaims({
     store: {
@@ -66,7 +69,12 @@ function setUp() {
     },
     clock: { now: () => state.now },
     planOf,
-    pauses: { holds: () => state.paused },
+    pauses: {
+      get isFresh() {
+        return state.isFresh
+      },
+      holds: () => state.paused,
+    },
     groups,
     runner: {
       get isScarce() {
@@ -74,11 +82,16 @@ function setUp() {
       },
       begin: (claimed) => void state.begun.push(claimed),
     },
-    unsettled: { claimLost: (claim) => void state.lost.push(claim) },
+    returns: { releaseSoon: (events) => void state.released.push(events) },
+    unsettled: { claimLost: (lost) => void state.lost.push(lost) },
     wakeUps: { now: () => void (state.woken += 1) },
+    scheduler: { soon: (turn) => void state.turns.push(turn) },
     isIdle: () => state.isIdle,
   })
-  return { state, claims, groups }
+  const nextTurn = (): void => {
+    for (const turn of state.turns.splice(0)) turn()
+  }
+  return { state, claims, groups, nextTurn }
 }
 
 const claimed = [{ event: 1 } as ClaimedEvent]
@@ -108,43 +121,59 @@ test('only events are claimed that the worker would start now', () => {
 })
 
 test('inserts that run at once claim no more together than the handlers can take', () => {
-  const { claims, groups } = setUp()
+  const { claims, groups, nextTurn } = setUp()
   const most = groups.claimable(planOf('shop', 'quick'), false)
   const first = claims.choose(quick(most - 1))!
   const second = claims.choose(quick(2))!
   assert.equal(second.until.size, 1)
   assert.equal(claims.choose(quick(1)), undefined)
-  first.failed(new Error('a value has no encoding'))
+  first.failed()
   assert.equal(groups.claimable(planOf('shop', 'quick'), false), most - 1)
   second.stored(claimed)
+  nextTurn()
   assert.equal(groups.claimable(planOf('shop', 'quick'), false), most)
 })
 
-test('claims begin, or are given back if they may be void', () => {
+test('claimed events begin in the next turn, after the acknowledgement', () => {
+  const { state, claims, nextTurn } = setUp()
+  claims.choose(quick(1))!.stored(claimed)
+  assert.deepEqual(state.begun, [])
+  nextTurn()
+  assert.deepEqual([state.begun, state.released], [[claimed], []])
+})
+
+for (const [name, happens] of [
+  ['the session was lost, or the database restored', ({ claims }) => claims.forget()],
+  ['the answer came late', ({ state }) => void (state.now += 1_001)],
+  ['the handler was paused', ({ state }) => void (state.paused = true)],
+  ['it is not known whether it was paused', ({ state }) => void (state.isFresh = false)],
+] as [string, (made: ReturnType<typeof setUp>) => void][]) {
+  test(`claimed events are given back if ${name}`, () => {
+    const made = setUp()
+    made.claims.choose(quick(1))!.stored(claimed)
+    happens(made)
+    made.nextTurn()
+    assert.deepEqual([made.state.begun, made.state.released], [[], [claimed]])
+  })
+}
+
+test('the events of an insert that failed are looked for: it may have taken effect', () => {
   const { state, claims } = setUp()
-  const choose = () => claims.choose(quick(1))!
-  choose().stored(claimed)
-  assert.deepEqual([state.begun, state.lost], [[claimed], []])
-  choose().stored([])
-  choose().failed(new Error('an event was known'))
-  assert.deepEqual([state.begun.length, state.lost], [1, []], 'nothing was claimed')
-  choose().failed(new StorageUnavailable(new Error('no answer')))
-  const beforeLoss = choose()
-  claims.forget()
-  beforeLoss.stored(claimed)
-  const late = choose()
-  state.now += 1_001
-  late.stored(claimed)
-  assert.deepEqual([state.begun.length, state.lost.length, state.woken], [1, 3, 3])
+  const [event] = quick(1)
+  claims.choose([event!])!.failed()
+  assert.deepEqual(state.lost, [{ claim: '1:claim', events: [event] }])
+  assert.equal(state.woken, 1)
 })
 
 test('a stop waits for the inserts that claim', async () => {
-  const { claims } = setUp()
+  const { claims, nextTurn } = setUp()
   let ended = false
   const claim = claims.choose(quick(1))!
   const waiting = claims.ended().then(() => (ended = true))
   await Promise.resolve()
-  assert.equal(ended, false)
+  assert.deepEqual([ended, claims.any], [false, true])
   claim.stored(claimed)
+  nextTurn()
   await waiting
+  assert.equal(claims.any, false)
 })

@@ -1,4 +1,4 @@
-import type { Clock } from '../../runtime/clock.ts'
+import type { Clock, Scheduler } from '../../runtime/clock.ts'
 import { InFlight } from '../../runtime/in-flight.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Pauses } from '../handlers/paused.ts'
@@ -6,6 +6,7 @@ import type { Plan, PlanOf } from '../handlers/plan.ts'
 import type { IncomingEvent } from '../queue/incoming.ts'
 import type { InsertClaim } from '../queue/insert-claims.ts'
 import type { ClaimedEvent, EventQueue } from '../queue/store.ts'
+import type { ClaimReleases } from './claim-releases.ts'
 import type { ConcurrencyGroups } from './concurrency-groups.ts'
 import type { EventRunner } from './event-runner.ts'
 import { leaseMargin } from './timing.ts'
@@ -19,11 +20,13 @@ export interface InsertClaimsParts {
   store: Pick<EventQueue, 'newClaim'>
   clock: Pick<Clock, 'now'>
   planOf: PlanOf
-  pauses: Pick<Pauses, 'holds'>
+  pauses: Pick<Pauses, 'holds' | 'isFresh'>
   groups: ConcurrencyGroups
   runner: Pick<EventRunner, 'isScarce' | 'begin'>
+  returns: Pick<ClaimReleases, 'releaseSoon'>
   unsettled: Pick<Unsettled, 'claimLost'>
   wakeUps: Pick<WakeUps, 'now'>
+  scheduler: Pick<Scheduler, 'soon'>
   /** Whether the worker has claimed all that was due, and would claim new events at once. */
   isIdle: () => boolean
 }
@@ -46,6 +49,11 @@ export class InsertClaims {
   /** Called when other processes may have taken over the claims, or the database may have forgotten them. */
   forget(): void {
     this.#generation += 1
+  }
+
+  /** Whether an insert with a claim is in flight. */
+  get any(): boolean {
+    return this.#inFlight.count > 0
   }
 
   /** Resolves when no insert with a claim is in flight. */
@@ -90,9 +98,8 @@ export class InsertClaims {
   }
 
   #begin(claim: string, chosen: ReadonlyMap<IncomingEvent, Plan>, now: number): InsertClaim {
-    const { clock, groups, runner, unsettled, wakeUps } = this.#parts
+    const { groups, scheduler, unsettled, wakeUps } = this.#parts
     const generation = this.#generation
-    const isVoid = (): boolean => generation !== this.#generation || Math.abs(clock.now() - now) > mostTime
     const { promise, resolve } = Promise.withResolvers<void>()
     void this.#inFlight.add(promise)
     for (const plan of chosen.values()) groups.reserve(plan, 1)
@@ -100,23 +107,30 @@ export class InsertClaims {
       for (const plan of chosen.values()) groups.reserve(plan, -1)
       resolve()
     }
-    const giveBack = (): void => {
-      unsettled.claimLost(claim, [...chosen.keys()], now)
-      wakeUps.now()
-    }
     return {
       claim,
       until: new Map([...chosen].map(([event, { timeout }]) => [event, now + timeout + leaseMargin])),
-      stored(claimed: readonly ClaimedEvent[]) {
+      stored: (claimed) =>
+        // In the next turn: the webhooks are acknowledged first.
+        scheduler.soon(() => {
+          end()
+          this.#start(claimed, generation, now)
+        }),
+      failed() {
         end()
-        if (claimed.length === 0) return
-        if (isVoid()) giveBack()
-        else runner.begin(claimed)
-      },
-      failed(error) {
-        end()
-        if (error instanceof StorageUnavailable) giveBack()
+        unsettled.claimLost({ claim, events: [...chosen.keys()] })
+        wakeUps.now()
       },
     }
+  }
+
+  /** Starts the events of a claim, or releases them if it may be void, or if the handlers were paused meanwhile. */
+  #start(claimed: readonly ClaimedEvent[], generation: number, claimedAt: number): void {
+    const { clock, planOf, pauses, returns, runner } = this.#parts
+    const now = clock.now()
+    const isVoid = generation !== this.#generation || Math.abs(now - claimedAt) > mostTime
+    const isPaused = !pauses.isFresh || claimed.some(({ source, type }) => pauses.holds(planOf(source, type)))
+    if (isVoid || isPaused) returns.releaseSoon(claimed, now)
+    else runner.begin(claimed)
   }
 }

@@ -5,14 +5,15 @@ import type { ClaimedEvent, EventQueue } from '../queue/store.ts'
  * has processed, and it may have forgotten claims of events that are running.
  */
 export class RestoredClaims {
-  /** Whether claims are to be released. */
+  /** Whether claims are to be released, and whether that is being done. */
   #pending = false
+  #releasing = false
   /** Keys of the events that have been running since before the database was restored. */
   readonly #running = new Set<string>()
 
   /** Whether the database may hold claims that nothing here knows. */
   get any(): boolean {
-    return this.#pending
+    return this.#pending || this.#releasing
   }
 
   /** Called when the database turns out to be restored. */
@@ -29,11 +30,14 @@ export class RestoredClaims {
   async releaseUnknown(store: Pick<EventQueue, 'releaseAllBut'>, held: () => ClaimedEvent[]): Promise<void> {
     if (!this.#pending) return
     this.#pending = false
+    this.#releasing = true
     try {
       await store.releaseAllBut?.(held())
     } catch (error) {
       this.#pending = true
       throw error
+    } finally {
+      this.#releasing = false
     }
   }
 

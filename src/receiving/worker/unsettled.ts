@@ -2,8 +2,14 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { releaseEvents, releaseClaim, type Held } from './held-events.ts'
-import type { Kind } from '../queue/store.ts'
+import {
+  releaseClaimOfEvents,
+  releaseClaimOfKinds,
+  releaseEvents,
+  type ClaimOfEvents,
+  type ClaimOfKinds,
+  type Held,
+} from './held-events.ts'
 
 /**
  * Milliseconds from a claim whose answer was lost until its statement cannot take effect any more: the server drops a connection
@@ -15,10 +21,8 @@ const firstPause = 1_000
 
 /** A claim without an answer: its statement may have taken effect, or may do so later. None of its handlers was started. */
 interface LostClaim {
-  readonly claim: string
-  readonly kinds: readonly Kind[]
-  /** The latest due time of its events. */
-  readonly dueBy: number
+  /** Releases the events that it holds, and returns their number. */
+  readonly release: () => Promise<number>
   readonly landedBy: number
   nextAt: number
   pause: number
@@ -64,10 +68,12 @@ export class Unsettled {
   }
 
   /** Records a claim whose answer was lost. */
-  claimLost(claim: string, kinds: readonly Kind[], dueBy: number): void {
-    const now = this.#parts.clock.now()
-    const times = { dueBy, landedBy: now + claimLandsWithin, nextAt: now, pause: firstPause }
-    this.#claims.push({ claim, kinds: kinds.map(({ source, type }) => ({ source, type })), ...times })
+  claimLost(lost: ClaimOfKinds | ClaimOfEvents): void {
+    const { database, clock } = this.#parts
+    const now = clock.now()
+    const release = (): Promise<number> =>
+      'kinds' in lost ? releaseClaimOfKinds(database, lost) : releaseClaimOfEvents(database, lost)
+    this.#claims.push({ release, landedBy: now + claimLandsWithin, nextAt: now, pause: firstPause })
   }
 
   /** Records an event to be given back. */
@@ -132,14 +138,14 @@ export class Unsettled {
   }
 
   async #returnClaims(): Promise<void> {
-    const { database, clock, log } = this.#parts
+    const { clock, log } = this.#parts
     const over = new Set<LostClaim>()
     for (const lost of this.#claims) {
       const now = clock.now()
       if (lost.nextAt > now) continue
       lost.nextAt = now + lost.pause
       try {
-        const events = await releaseClaim(database, lost)
+        const events = await lost.release()
         if (events > 0) log.info({ events }, 'a claim whose answer was lost was given back')
         lost.pause *= 2
         if (now >= lost.landedBy) over.add(lost)

@@ -1,3 +1,4 @@
+import { systemClock, type Scheduler } from '../../runtime/clock.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import { InFlight } from '../../runtime/in-flight.ts'
 import { Progress } from '../../runtime/progress.ts'
@@ -22,6 +23,8 @@ export interface WorkerParts extends EventRunnerParts {
   store: EventQueue
   planOf: PlanOf
   pauses: Pauses
+  /** The event loop. Default: that of the process. */
+  scheduler?: Pick<Scheduler, 'soon'> | undefined
   /** Closes what handlers use, after the last handler. */
   close: () => Promise<void>
 }
@@ -88,11 +91,14 @@ export class HandlerWorker implements Worker {
       onProgress: () => this.#progress.made(),
       onLeft: () => {
         this.#moreDue = true
+        this.#isCaughtUp = false
       },
     })
     this.#insertClaims = new InsertClaims({
       ...shared,
+      returns: this.#returns,
       runner: this.#runner,
+      scheduler: parts.scheduler ?? systemClock,
       isIdle: () => this.#isIdle,
     })
     measureLag(parts)
@@ -133,15 +139,19 @@ export class HandlerWorker implements Worker {
     const abort = (): void => this.#parts.aborts.abort(new Stopping())
     if (deadline.aborted) abort()
     deadline.addEventListener('abort', abort, { once: true })
-    await Promise.all([this.#wakeUps.ended(), this.#insertClaims.ended()])
-    await this.#returns.release(this.#groups.clear(), this.#parts.clock.now())
+    await this.#wakeUps.ended()
+    await this.#releaseQueued()
+    // An insert that the database does not answer must not delay the stop.
+    await Promise.race([this.#insertClaims.ended(), aborted(deadline)])
+    await this.#releaseQueued()
     const sharedOut = this.#slots?.stop()
     await this.#inFlight.drained()
     await sharedOut
     deadline.removeEventListener('abort', abort)
     await this.#settleAtTheEnd()
     // Other processes take over what is still claimed.
-    await this.#parts.store.releaseSession(!this.#unsettled.any && !this.#restored.any)
+    const isClean = !this.#unsettled.any && !this.#restored.any && !this.#insertClaims.any
+    await this.#parts.store.releaseSession(isClean)
     await this.#parts.close()
   }
 
@@ -155,8 +165,8 @@ export class HandlerWorker implements Worker {
 
   /** Whether this process would claim new events at once. */
   get #isIdle(): boolean {
-    const isUndisturbed = this.#state === 'started' && !this.#restored.any && this.#parts.pauses.isFresh
-    return isUndisturbed && this.#isCaughtUp
+    const isSettled = !this.#restored.any && !this.#unsettled.any
+    return this.#state === 'started' && this.#isCaughtUp && isSettled && this.#parts.pauses.isFresh
   }
 
   /** Repeats rounds until no more handlers can be started. */
@@ -249,6 +259,11 @@ export class HandlerWorker implements Worker {
     })
   }
 
+  /** Gives back the events that are queued. */
+  #releaseQueued(): Promise<void> {
+    return this.#returns.release(this.#groups.clear(), this.#parts.clock.now())
+  }
+
   async #settleAtTheEnd(): Promise<void> {
     try {
       await this.#unsettled.settle()
@@ -256,4 +271,10 @@ export class HandlerWorker implements Worker {
       this.#parts.log.warn({ err: error }, 'claimed events could not be given back')
     }
   }
+}
+
+/** Resolves when the signal is aborted. */
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }

@@ -55,6 +55,7 @@ export class ServiceNode {
       ),
       aborts: new AbortBroadcast(),
       clock: process,
+      scheduler: process,
       random: () => chance.next(),
       log: logTo((message) => trace(name, message)),
       metrics: noMetrics,
