@@ -1,6 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts'
 import type { Destination } from './destinations.ts'
-import type { QueuedDelivery, ResponseClass, SubscriberQueue } from './subscriber-queue.ts'
+import type { ResponseClass } from './subscriber-pace.ts'
+import type { QueuedDelivery, SubscriberQueue } from './subscriber-queue.ts'
 import type { Timers } from './timers.ts'
 
 /** The most attempts in flight in one process. */
@@ -81,17 +82,21 @@ export class AttemptTurns {
   #startSome(queue: SubscriberQueue, now: number): boolean {
     const scarce = this.#placesTaken >= scarceFrom
     const share = this.#ready.size === 0 ? maxInFlight : attemptsPerTurn
-    let count = Math.min(queue.capacity(now, scarce), share, this.#freePlaces)
-    if (queue.unresponsive) count = Math.min(count, maxUnresponsive - this.#unresponsiveTaken)
-    let started = false
-    for (; count > 0; count -= 1) {
+    let started = 0
+    // An attempt may end while it starts, and others may start then: each one counts anew.
+    while (started < share && this.#mayStartOne(queue, now, scarce)) {
       const next = queue.startNext(now)
       if (!next) break
       this.#start(next, queue, queue.destination!)
-      started = true
+      started += 1
     }
     this.#parts.onTurn(queue)
-    return started
+    return started > 0
+  }
+
+  #mayStartOne(queue: SubscriberQueue, now: number, scarce: boolean): boolean {
+    if (this.#freePlaces <= 0 || queue.capacity(now, scarce) <= 0) return false
+    return !queue.pace.unresponsive || this.#unresponsiveTaken < maxUnresponsive
   }
 
   /** Whether the queue waits for a place. If not, the end of one of its attempts, or a timer, makes it ready again. */
@@ -109,7 +114,8 @@ export class AttemptTurns {
   }
 
   #start(queued: QueuedDelivery, queue: SubscriberQueue, destination: Destination): void {
-    const { unresponsive } = queue
+    const { unresponsive } = queue.pace
+    const isProbe = queue.pace.breaker.open
     this.#placesTaken += 1
     if (unresponsive) this.#unresponsiveTaken += 1
     let released = false
@@ -118,7 +124,7 @@ export class AttemptTurns {
       released = true
       this.#placesTaken -= 1
       if (unresponsive) this.#unresponsiveTaken -= 1
-      queue.finish(response, this.#parts.clock.now())
+      queue.finish(response, isProbe, this.#parts.clock.now())
       if (queue.waiting > 0) this.#ready.add(queue)
       this.startReady()
     }

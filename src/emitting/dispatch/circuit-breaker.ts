@@ -57,20 +57,20 @@ export class CircuitBreaker {
     this.#probing = false
   }
 
-  failed(now: number): void {
+  /** @param isProbe false for an attempt that started before the breaker opened */
+  failed(now: number, isProbe: boolean): void {
     if (this.#failures === 0) this.#failingSince = now
     this.#failures += 1
     if (this.open) {
-      // An attempt that started before the breaker opened is not a probe.
-      if (this.#probing) this.#holdFor(Math.min(longestPause, this.#pause * 2), now)
+      if (isProbe && this.#probing) this.#holdFor(Math.min(longestPause, this.#pause * 2), now)
     } else if (this.#failures >= failureThreshold && now - this.#failingSince >= failingThreshold) {
       this.#holdFor(firstPause, now)
     }
   }
 
   /** Records an attempt that this process aborted, which tells nothing about the subscriber. */
-  aborted(): void {
-    this.#probing = false
+  aborted(isProbe: boolean): void {
+    if (isProbe) this.#probing = false
   }
 
   #holdFor(pause: number, now: number): void {

@@ -14,7 +14,8 @@ import type { Completions, SideEffects } from './completions.ts'
 import type { Destination } from './destinations.ts'
 import type { OperationalEvents } from './operational-events.ts'
 import type { Prefetcher } from './prefetcher.ts'
-import { classifyResponse, type QueuedDelivery, type SubscriberQueue } from './subscriber-queue.ts'
+import { classifyResponse } from './subscriber-pace.ts'
+import type { QueuedDelivery, SubscriberQueue } from './subscriber-queue.ts'
 import type { Timers } from './timers.ts'
 
 export interface DeliveryAttemptsOptions {
@@ -46,7 +47,7 @@ interface Ended {
 
 const dead: AttemptOutcome = { kind: 'dead' }
 
-/** Polling finds a retry that is due later than this many milliseconds from now in time. */
+/** Milliseconds between two polls, which find later retries. An earlier retry needs its own timer. */
 const soon = 1_000
 
 /** Makes attempts and records their outcomes. No transaction is open during an attempt. */
@@ -113,8 +114,8 @@ export class DeliveryAttempts {
   }
 
   /**
-   * Makes one attempt and records its outcome. The place is released when the exchange ends, before the outcome is recorded. An
-   * outcome with side effects keeps it until then: recording those takes longer, and must not fall behind the exchanges.
+   * Makes one attempt and records its outcome. An attempt without side effects releases its place before its record is committed.
+   * One with side effects releases it afterwards: those records take longer, and slow new attempts to their own speed.
    */
   async #deliver(
     { delivery, payload }: QueuedDelivery,

@@ -17,7 +17,7 @@ export class ForeignQueues {
    * A subscriber without a queue here has new deliveries. Notifies the process that owns the queue and returns true; returns
    * false if the queue must be claimed first.
    */
-  notify(subscriberId: string, now: number): boolean {
+  tryNotify(subscriberId: string, now: number): boolean {
     const foundAt = this.#foundAt.get(subscriberId)
     if (foundAt === undefined || !isRecent(foundAt, now)) {
       this.#withNews.add(subscriberId)
@@ -28,7 +28,11 @@ export class ForeignQueues {
   }
 
   /** Call it after an attempt to claim these queues. Notifies the owners of those that have news. */
-  found(subscriberIds: readonly string[], isForeign: (subscriberId: string) => boolean, now: number): void {
+  recordClaims(
+    subscriberIds: readonly string[],
+    isForeign: (subscriberId: string) => boolean,
+    now: number,
+  ): void {
     for (const [id, foundAt] of this.#foundAt) if (!isRecent(foundAt, now)) this.#foundAt.delete(id)
     for (const id of subscriberIds) {
       const hasNews = this.#withNews.delete(id)

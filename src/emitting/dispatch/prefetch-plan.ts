@@ -1,8 +1,9 @@
 import { startPosition, type ReadRequest } from '../store.ts'
 import type { SubscriberQueue } from './subscriber-queue.ts'
 
-/** The most deliveries that wait in memory, in all queues and in one. */
+/** Deliveries that wait in memory in all queues, divided by their number. `minPerQueue` can exceed a share. */
 const maxWaiting = 4_000
+/** The most deliveries that wait in one buffer of a queue. */
 const maxPerQueue = 256
 /** A queue holds up to this multiple of its concurrency: enough to work on while more is read. */
 const concurrencyFactor = 8

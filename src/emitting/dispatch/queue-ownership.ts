@@ -3,11 +3,15 @@ import { RepeatedPass } from '../../runtime/repeated-pass.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { DeliveryStore } from '../store.ts'
 import { ForeignQueues } from './foreign-queues.ts'
+import { BoundedCache } from '../../paging/bounded-cache.ts'
 import { hadTurn, isUnneeded } from './queue-release.ts'
+import { SubscriberPace } from './subscriber-pace.ts'
 import { SubscriberQueue } from './subscriber-queue.ts'
 
 /** The most queues that one process owns. Beyond that, queues are released in turn. */
 const maxQueues = 512
+/** The most paces of released queues that are kept. */
+const maxPaces = 10_000
 /** The most pages of subscribers that one scan reads. */
 const pagesPerScan = 25
 /** Milliseconds between two scans while there is other work. */
@@ -52,6 +56,8 @@ export class QueueOwnership {
   /** Subscribers without a queue here that have due deliveries. The next scan claims them first. */
   readonly #markedDue = new Set<string>()
   readonly #foreign: ForeignQueues
+  /** Of subscribers whose queues were released, so that a queue that takes turns with others keeps its limits. */
+  readonly #paces = new BoundedCache<string, SubscriberPace>(maxPaces)
   readonly #scans: RepeatedPass
   #generation = 0
   #sessionAcquired = false
@@ -101,7 +107,7 @@ export class QueueOwnership {
 
   /** A subscriber without a queue here has new deliveries: claims the queue, or notifies the process that owns it. */
   claimOrNotify(subscriberId: string, now: number): void {
-    if (!this.#foreign.notify(subscriberId, now)) this.markDue(subscriberId)
+    if (!this.#foreign.tryNotify(subscriberId, now)) this.markDue(subscriberId)
   }
 
   /** A queue has nothing left in memory: it may make room for a subscriber that waits. */
@@ -155,9 +161,9 @@ export class QueueOwnership {
     const subscriberIds = [...this.#markedDue]
     this.#markedDue.clear()
     if (subscriberIds.length === 0) return
-    await this.#claim(subscriberIds)
+    const { tried } = await this.#claim(subscriberIds)
     const { queues, clock } = this.#parts
-    this.#foreign.found(subscriberIds, (id) => !queues.has(id), clock.now())
+    this.#foreign.recordClaims(tried, (id) => !queues.has(id), clock.now())
   }
 
   /** Visits all due subscribers once, starting where the last scan ended. */
@@ -168,9 +174,9 @@ export class QueueOwnership {
     for (let page = 0; page < pagesPerScan && !this.#stopped; page += 1) {
       const { ids, next } = await store.subscribersDue(clock.now(), this.#cursor)
       for (const id of ids) if (queues.has(id)) this.markDue(id)
-      const claimedAll = await this.#claim(ids.filter((id) => !queues.has(id)))
+      const { all } = await this.#claim(ids.filter((id) => !queues.has(id)))
       onProgress?.()
-      if (!claimedAll) return
+      if (!all) return
       this.#cursor = next ?? ''
       if (next === undefined && wrapped) return
       if (next === undefined) wrapped = true
@@ -178,33 +184,33 @@ export class QueueOwnership {
     }
   }
 
-  /** Returns false when this process has no place for all of them. */
-  async #claim(subscriberIds: readonly string[]): Promise<boolean> {
-    const { store, queues, clock, random, refill } = this.#parts
+  /** Claims queues. Returns those that it tried to claim, and whether these were all: this process may have no place for some. */
+  async #claim(subscriberIds: readonly string[]): Promise<{ tried: readonly string[]; all: boolean }> {
+    const { store, queues, clock, refill } = this.#parts
     const fitting = subscriberIds.slice(0, Math.max(0, maxQueues - queues.size))
     if (fitting.length > 0) {
       const epoch = this.#epoch
       const claimed = await store.claim(fitting)
       // The lease ended meanwhile: other processes may own these queues now.
-      if (epoch !== this.#epoch) return false
+      if (epoch !== this.#epoch) return { tried: [], all: false }
       for (const id of claimed) {
         if (queues.has(id)) continue
         this.#generation += 1
-        const queue = new SubscriberQueue(id, this.#generation, clock.now(), random)
+        const queue = new SubscriberQueue(id, this.#generation, clock.now(), this.#paceOf(id))
         queues.set(id, queue)
         refill(queue)
       }
     }
     this.#crowded = fitting.length < subscriberIds.length
     if (this.#crowded) this.#makeRoom()
-    return !this.#crowded
+    return { tried: fitting, all: !this.#crowded }
   }
 
   /** Releases idle queues if there are any; else drains the queues that had their turn. */
   #makeRoom(): void {
     const { clock, queues, discard } = this.#parts
     const now = clock.now()
-    for (const queue of queues.values()) if (this.#isIdle(queue) && queue.releasable) return this.scan()
+    for (const queue of queues.values()) if (this.#isIdle(queue) && queue.pace.healthy) return this.scan()
     for (const queue of queues.values())
       if (hadTurn(queue, now)) {
         queue.draining = true
@@ -220,12 +226,21 @@ export class QueueOwnership {
     for (const queue of queues.values()) {
       if (!this.#isIdle(queue) || !isUnneeded(queue, now, this.#crowded)) continue
       queues.delete(queue.id)
+      this.#paces.set(queue.id, queue.pace)
       released.push(queue.id)
     }
     if (released.length > 0) await store.release(released)
   }
 
+  /** The pace of the subscriber's last queue here, or a new one. */
+  #paceOf(id: string): SubscriberPace {
+    const { clock, random } = this.#parts
+    const pace = this.#paces.get(id) ?? new SubscriberPace(random)
+    pace.resumed(clock.now())
+    return pace
+  }
+
   #isIdle(queue: SubscriberQueue): boolean {
-    return queue.inMemory === 0 && queue.inFlight === 0 && !this.#parts.isRefilling(queue)
+    return queue.empty && !this.#parts.isRefilling(queue)
   }
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Destinations } from './destinations.ts'
 import { Payloads } from './payloads.ts'
@@ -134,9 +135,9 @@ export class QueueReader {
     const rowOf = new Map(rows.map((row) => [row.id, row]))
     await Promise.all(
       outdated.map(async (queue) => {
-        queue.destinationReadAt = now
         const orderedBefore = queue.destination?.ordered
         queue.destination = await this.#open(rowOf.get(queue.id))
+        queue.destinationReadAt = now
         // The subscriber changed again during the read: the destination must be read once more.
         queue.stale = queue.changeCount !== changeCounts.get(queue)
         const orderChanged = orderedBefore !== undefined && orderedBefore !== queue.destination?.ordered
@@ -151,6 +152,7 @@ export class QueueReader {
     try {
       return await this.#parts.destinations.open(row)
     } catch (error) {
+      if (error instanceof StorageUnavailable) throw error
       // One secret that cannot be decrypted, for example after the loss of a master key, must not stop the other subscribers.
       this.#parts.log.error(
         { err: error, subscriberId: row.id },

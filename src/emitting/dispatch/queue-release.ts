@@ -8,14 +8,18 @@ const turnLength = 1_000
 /** Whether an idle queue may be released. @param crowded whether other subscribers wait for a free place */
 export function isUnneeded(queue: SubscriberQueue, now: number, crowded: boolean): boolean {
   if (queue.draining) return true
-  // A new queue starts with one attempt: releasing this one early would break the rate limit.
-  if (!crowded && queue.mustWaitForRate(now)) return false
+  // Another process would start with one attempt: releasing this queue early would break the rate limit.
+  if (!crowded && queue.pace.mustWaitForRate(now)) return false
   const inactive = !queue.destination && !queue.stale
-  const unused = queue.releasable && (crowded || now - queue.lastUsedAt >= idleTimeout)
-  return inactive || unused
+  return inactive || isUnused(queue, now, crowded)
 }
 
 /** Whether the queue had its turn, and must make room if other subscribers wait. */
 export function hadTurn({ createdAt }: SubscriberQueue, now: number): boolean {
   return now - createdAt >= turnLength
+}
+
+/** Whether a queue has no work and a healthy subscriber, and was not used lately or is in the way of others. */
+function isUnused(queue: SubscriberQueue, now: number, crowded: boolean): boolean {
+  return queue.empty && queue.pace.healthy && (crowded || now - queue.lastUsedAt >= idleTimeout)
 }

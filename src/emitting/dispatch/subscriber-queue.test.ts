@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Destination } from './destinations.ts'
-import { SubscriberQueue, type ResponseClass } from './subscriber-queue.ts'
+import { SubscriberPace, type ResponseClass } from './subscriber-pace.ts'
+import { SubscriberQueue } from './subscriber-queue.ts'
 
 interface Bounds {
   concurrency?: number
@@ -10,7 +11,7 @@ interface Bounds {
 }
 
 function queueWith({ concurrency = 10, rate, ordered = false }: Bounds): SubscriberQueue {
-  const queue = new SubscriberQueue('a', 1, 0, () => 0.5)
+  const queue = new SubscriberQueue('a', 1, 0, new SubscriberPace(() => 0.5))
   queue.destination = { concurrency, rate, ordered } as Destination
   queue.stale = false
   return queue
@@ -37,7 +38,7 @@ function begin(queue: SubscriberQueue, now = 0): void {
 
 function fail(queue: SubscriberQueue, ending: ResponseClass, now: number): void {
   begin(queue, now)
-  queue.finish(ending, now)
+  queue.finish(ending, queue.pace.breaker.open, now)
 }
 
 test('concurrent attempts are limited by the concurrency', () => {
@@ -46,7 +47,7 @@ test('concurrent attempts are limited by the concurrency', () => {
   begin(queue)
   begin(queue)
   assert.equal(queue.capacity(0), 0)
-  queue.finish('answered', 0)
+  queue.finish('answered', false, 0)
   assert.equal(queue.capacity(0), 1)
 })
 
@@ -78,11 +79,11 @@ test('a rate below one per second still allows one delivery', () => {
 test('concurrency is reduced down to one while a subscriber does not respond', () => {
   const queue = queueWith({ concurrency: 8 })
   for (let n = 0; n < 8; n += 1) begin(queue)
-  for (let n = 0; n < 8; n += 1) queue.finish('no-response', 0)
+  for (let n = 0; n < 8; n += 1) queue.finish('no-response', false, 0)
   assert.equal(queue.capacity(0), 1)
   for (const expected of [2, 4, 8, 8]) {
     begin(queue)
-    queue.finish('answered', 0)
+    queue.finish('answered', false, 0)
     assert.equal(queue.capacity(0), expected)
   }
 })
@@ -113,10 +114,10 @@ test('a subscriber that is down is probed by one attempt at a time, with growing
   assert.equal(queue.capacity(35_000), 1)
   begin(queue, 35_000)
   assert.equal(queue.capacity(35_000), 0, 'one probe at a time')
-  queue.finish('no-response', 40_000)
+  queue.finish('no-response', true, 40_000)
   assert.equal(queue.waitTime(40_000), 10_000)
   fail(queue, 'answered', 50_000)
-  assert.equal(queue.breaker.open, false)
+  assert.equal(queue.pace.breaker.open, false)
   assert.ok(queue.capacity(50_000) > 0)
 })
 
@@ -134,12 +135,59 @@ test('an ordered queue is not probed; its first delivery is retried by the sched
 
 test('a spent token is refilled over time, also while there is no destination', () => {
   const queue = queueWith({ rate: 0.5 })
-  assert.equal(queue.mustWaitForRate(0), false)
+  assert.equal(queue.pace.mustWaitForRate(0), false)
   fail(queue, 'answered', 0)
   queue.destination = undefined
-  assert.equal(queue.mustWaitForRate(1_999), true)
-  assert.equal(queue.mustWaitForRate(2_000), false)
+  assert.equal(queue.pace.mustWaitForRate(1_999), true)
+  assert.equal(queue.pace.mustWaitForRate(2_000), false)
   const free = queueWith({})
   fail(free, 'answered', 0)
-  assert.equal(free.mustWaitForRate(0), false)
+  assert.equal(free.pace.mustWaitForRate(0), false)
+})
+
+test('an attempt from before the circuit breaker opened is no probe', () => {
+  const queue = queueWith({ concurrency: 8 })
+  begin(queue)
+  for (let n = 0; n < 20; n += 1) fail(queue, 'unavailable', n)
+  fail(queue, 'unavailable', 30_000)
+  begin(queue, 35_000)
+  queue.finish('no-response', false, 35_001)
+  assert.equal(queue.capacity(39_000), 0, 'the probe is still in flight')
+  queue.finish('no-response', true, 40_000)
+  assert.equal(queue.waitTime(40_000), 10_000, 'one probe has failed')
+})
+
+test('while the rate and the circuit breaker block an attempt, the longer wait counts', () => {
+  const queue = queueWith({ concurrency: 8, rate: 0.01 })
+  for (let n = 0; n < 20; n += 1) {
+    queue.firstAttempts.waiting.push(queued(false))
+    queue.startNext(n * 2_000)
+    queue.finish('unavailable', queue.pace.breaker.open, n * 2_000)
+  }
+  const opened = queue.waitTime(38_000)!
+  assert.ok(opened > 60_000, `${opened} ms: the probe may start earlier, but the rate does not allow it`)
+})
+
+test('while the end of an attempt in flight must come first, no timer is needed', () => {
+  const queue = queueWith({ concurrency: 1, rate: 1 })
+  begin(queue)
+  assert.equal(queue.capacity(0), 0)
+  assert.equal(queue.waitTime(0), undefined)
+})
+
+test('a queue that is released and claimed again keeps its limits', () => {
+  const pace = new SubscriberPace(() => 0.5)
+  for (const [at, capacity] of [
+    [0, 1],
+    [1_000, 0],
+    [99_000, 0],
+    [100_000, 1],
+  ] as const) {
+    const queue = new SubscriberQueue('a', 1, at, pace)
+    queue.destination = { concurrency: 10, rate: 0.01, ordered: false } as Destination
+    queue.stale = false
+    pace.resumed(at)
+    assert.equal(queue.capacity(at), capacity, `${at}`)
+    if (capacity > 0) fail(queue, 'answered', at)
+  }
 })

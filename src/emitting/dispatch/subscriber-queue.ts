@@ -1,13 +1,6 @@
-import type { Random } from '../../runtime/clock.ts'
-import { CircuitBreaker } from './circuit-breaker.ts'
 import type { Destination } from './destinations.ts'
-import {
-  startPosition,
-  type AttemptRecord,
-  type ClaimedDelivery,
-  type DuePosition,
-  type EventPayload,
-} from '../store.ts'
+import { startPosition, type ClaimedDelivery, type DuePosition, type EventPayload } from '../store.ts'
+import type { ResponseClass, SubscriberPace } from './subscriber-pace.ts'
 
 /** A delivery that waits in memory for its attempt. */
 export interface QueuedDelivery {
@@ -16,25 +9,8 @@ export interface QueuedDelivery {
   readonly payload: EventPayload | undefined
 }
 
-/** Greater than every concurrency: the window does not limit the subscriber. */
-const maxWindow = 1024
 /** First attempts that start before a retry, while both wait. */
 const firstAttemptsPerRetry = 3
-
-/** What an exchange shows about the availability of a subscriber. */
-export type ResponseClass =
-  /** It responded, perhaps with a refusal. */
-  | 'answered'
-  /** It responded that it cannot serve: 408, 429 or 5xx. */
-  | 'unavailable'
-  | 'no-response'
-  /** This process aborted the exchange. */
-  | 'aborted'
-
-export function classifyResponse({ status }: Pick<AttemptRecord, 'status'>): ResponseClass {
-  if (status === null) return 'no-response'
-  return status === 408 || status === 429 || status >= 500 ? 'unavailable' : 'answered'
-}
 
 /** Prefetched deliveries of one kind, first attempts or retries. */
 class PrefetchBuffer {
@@ -53,10 +29,9 @@ class PrefetchBuffer {
 }
 
 /**
- * The deliveries of one subscriber that wait and that are in flight. Limits how many attempts may start: by the subscriber's
- * concurrency and rate, by a window that shrinks while it does not respond, and by a circuit breaker while it is down. So a
- * slow subscriber takes no places from others. First attempts and retries wait in separate buffers, so that many retries do not
- * delay new events.
+ * The deliveries of one subscriber that wait and that are in flight. Its pace limits how many attempts may start, so that a slow
+ * subscriber takes no places from others. First attempts and retries wait in separate buffers, so that many retries do not delay
+ * new events.
  */
 export class SubscriberQueue {
   /** Of the subscriber. */
@@ -65,7 +40,7 @@ export class SubscriberQueue {
   readonly generation: number
   readonly firstAttempts = new PrefetchBuffer()
   readonly retries = new PrefetchBuffer()
-  readonly breaker: CircuitBreaker
+  readonly pace: SubscriberPace
   /** `undefined` before the first read, and while the subscriber is not active. */
   destination: Destination | undefined
   /** Whether the destination must be read again before an attempt starts. */
@@ -88,39 +63,22 @@ export class SubscriberQueue {
   timerPending = false
   /** Whether the queue accepts no more deliveries, so that another subscriber gets its place. */
   draining = false
-  /** How many attempts may be in flight: halved by each missing response, doubled by each received one. */
-  #window = maxWindow
   #firstAttemptsInARow = 0
-  /** Of the token bucket for the rate limit. */
-  #tokens: number | undefined
-  #refilledAt = 0
-  /** Tokens per second at the last refill. Outlives the destination of a subscriber that is paused. */
-  #rate: number | undefined
 
-  constructor(id: string, generation: number, now: number, random: Random) {
+  constructor(id: string, generation: number, now: number, pace: SubscriberPace) {
     this.id = id
     this.generation = generation
     this.createdAt = this.lastUsedAt = now
-    this.breaker = new CircuitBreaker(random)
+    this.pace = pace
   }
 
   get waiting(): number {
     return this.firstAttempts.waiting.length + this.retries.waiting.length
   }
 
-  /** Whether responses were missing lately. Then the queue gets only a part of the places that all queues share. */
-  get unresponsive(): boolean {
-    return this.#window < maxWindow
-  }
-
-  /** Whether the queue has no work, and no state that a new queue of the subscriber would lack. */
-  get releasable(): boolean {
-    return this.inMemory === 0 && this.inFlight === 0 && !this.unresponsive && this.breaker.healthy
-  }
-
-  /** Whether the rate limit allows no attempt now. A new queue would start with one. */
-  mustWaitForRate(now: number): boolean {
-    return this.#rate !== undefined && this.#refill(this.#rate, now) < 1
+  /** Whether the queue has no work. */
+  get empty(): boolean {
+    return this.inMemory === 0 && this.inFlight === 0
   }
 
   /**
@@ -130,23 +88,13 @@ export class SubscriberQueue {
   capacity(now: number, scarce = false): number {
     const { destination } = this
     if (!destination || this.stale) return 0
-    const concurrency = scarce ? 1 : destination.concurrency
-    let capacity = Math.min(concurrency, this.#window) - this.inFlight
-    // The first delivery of an ordered queue blocks the others: its schedule already works like the pauses of the breaker.
-    if (!destination.ordered) capacity = Math.min(capacity, this.breaker.capacity(now))
-    if (destination.rate === undefined) return capacity
-    return Math.min(capacity, Math.floor(this.#refill(destination.rate, now)))
+    const limits = scarce ? { ...destination, concurrency: 1 } : destination
+    return this.pace.capacity(limits, this.inFlight, now)
   }
 
-  /** Milliseconds until the rate limit or the circuit breaker allows an attempt; `undefined` if neither blocks one. */
+  /** @see SubscriberPace.waitTime */
   waitTime(now: number): number | undefined {
-    const { destination, breaker } = this
-    if (!destination) return undefined
-    const breakerWait = destination.ordered ? undefined : breaker.waitTime(now)
-    if (breakerWait !== undefined) return breakerWait
-    if (destination.rate === undefined) return undefined
-    const tokens = this.#refill(destination.rate, now)
-    return tokens >= 1 ? undefined : Math.ceil(((1 - tokens) / destination.rate) * 1000)
+    return this.destination && this.pace.waitTime(this.destination, this.inFlight, now)
   }
 
   /** Removes the next delivery and counts it as in flight; `undefined` if none waits. */
@@ -157,38 +105,20 @@ export class SubscriberQueue {
     this.#firstAttemptsInARow = buffer === this.retries ? 0 : this.#firstAttemptsInARow + 1
     this.inFlight += 1
     this.lastUsedAt = now
-    this.breaker.started()
-    if (this.destination?.rate !== undefined) this.#tokens = this.#refill(this.destination.rate, now) - 1
+    this.pace.started(this.destination?.rate, now)
     return next
   }
 
-  finish(response: ResponseClass, now: number): void {
+  /** @param isProbe whether the circuit breaker was open when the attempt started */
+  finish(response: ResponseClass, isProbe: boolean, now: number): void {
     this.inFlight -= 1
     this.lastUsedAt = now
-    if (response === 'aborted') return this.breaker.aborted()
-    if (response === 'answered') this.breaker.succeeded()
-    else this.breaker.failed(now)
-    this.#window =
-      response === 'no-response'
-        ? Math.max(1, Math.floor(Math.min(this.#window, this.inFlight + 1) / 2))
-        : Math.min(maxWindow, this.#window * 2)
+    this.pace.ended(response, this.inFlight, isProbe, now)
   }
 
   #nextBuffer(): PrefetchBuffer {
     const retryIsDue =
       this.firstAttempts.waiting.length === 0 || this.#firstAttemptsInARow >= firstAttemptsPerRetry
     return retryIsDue && this.retries.waiting.length > 0 ? this.retries : this.firstAttempts
-  }
-
-  /**
-   * A token bucket that gains `rate` tokens per second and holds those of one second. It starts with one token: the process that
-   * owned the queue before may have just spent all.
-   */
-  #refill(rate: number, now: number): number {
-    this.#rate = rate
-    const gained = (Math.max(0, now - this.#refilledAt) / 1000) * rate
-    this.#tokens = this.#tokens === undefined ? 1 : Math.min(Math.max(1, rate), this.#tokens + gained)
-    this.#refilledAt = now
-    return this.#tokens
   }
 }
