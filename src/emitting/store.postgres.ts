@@ -35,7 +35,7 @@ export function postgresDeliveryStore({
   onError,
 }: PostgresDeliveryStoreParts): DeliveryStore {
   const { pool, seeks, claiming } = database
-  const claimer = new Claimer({ open: openClaimSessions(dispatchers, claiming), clock, onError })
+  const claimer = new Claimer({ open: openClaimSessions(dispatchers, claiming, pool), clock, onError })
   const reader = kyselyOver('postgres', async ({ sql, parameters }: CompiledQuery) =>
     toResult(await translated(pool.query(bounded(answerWithin, sql, [...parameters])))),
   )

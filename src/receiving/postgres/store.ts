@@ -103,7 +103,7 @@ export interface PostgresEventQueueParts {
 export function postgresEventQueue(parts: PostgresEventQueueParts): EventQueue {
   const { database, clock, onError, onDuplicate } = parts
   const { pool, claiming } = database
-  const claimer = new Claimer({ open: openClaimSessions(claimers, claiming), clock, onError })
+  const claimer = new Claimer({ open: openClaimSessions(claimers, claiming, pool), clock, onError })
 
   const insertEvents = eventInserter(pool, clock, onDuplicate)
 

@@ -1,4 +1,7 @@
+import type { Pool } from 'pg'
+import { bounded } from '../driver/statement.ts'
 import type { Connector } from '../pool/connector.ts'
+import { poolTransaction } from '../pool/pool-transaction.ts'
 import { SharedSession } from './shared-session.ts'
 
 /** A table of claimers, and the statement that frees the claims of dead ones. */
@@ -21,7 +24,11 @@ export interface ClaimSession {
   enlist(id: number | undefined): Promise<{ id: number; held: boolean } | undefined>
   /** Claimers whose locks no session holds. An answer proves that this session was alive when the query was sent. */
   findMissing(): Promise<number[]>
-  /** Removes those whose locks no session holds now, and frees their claims and those of removed numbers. Returns how many claims. */
+  /**
+   * Removes those whose locks no session holds now, and frees their claims and those of removed numbers. Returns how many claims.
+   * With a backlog of millions it takes seconds, so it runs on a connection of the pool: on this session it would delay the proofs
+   * that the process lives.
+   */
   takeOver(ids: readonly number[]): Promise<number>
   /** Removes the number, and gives up its lock. */
   leave(id: number): Promise<void>
@@ -36,6 +43,8 @@ export type OpenClaimSession = (onBroken: (error?: unknown) => void) => ClaimSes
 /** Milliseconds to connect, and for a statement. */
 const connectWithin = 2_000
 const answerWithin = 4_000
+/** Milliseconds for a take-over, which reads all pending rows. */
+const takeOverWithin = 60_000
 
 /** The server notices an unreachable client after eight seconds. By then, the client has stopped its work. */
 const settings = `set tcp_keepalives_idle = 4; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 2;
@@ -51,6 +60,7 @@ export function sharedClaimingSession(connector: Connector): SharedSession {
 export function openClaimSessions(
   { table, lockSpace, takeOver }: ClaimerList,
   shared: SharedSession,
+  pool: Pool,
 ): OpenClaimSession {
   const isHeld = `exists (
     select from pg_locks where locktype = 'advisory' and classid = ${lockSpace} and objid = claimer.id and objsubid = 2
@@ -82,9 +92,12 @@ export function openClaimSessions(
         const { rows } = await session.query<{ id: number }>({ name: `missing_${table}`, text: findMissing })
         return rows.map(({ id }) => id)
       },
-      async takeOver(ids) {
-        return (await session.query({ text: takeOverDead, values: [ids] })).rowCount ?? 0
-      },
+      takeOver: (ids) =>
+        poolTransaction(pool, async (client) => {
+          await client.query(`set local statement_timeout = ${takeOverWithin}`)
+          const { rowCount } = await client.query(bounded(takeOverWithin, takeOverDead, [ids]))
+          return rowCount ?? 0
+        }),
       async unlock(id) {
         await session.query({ text: `select pg_advisory_unlock(${lockSpace}, $1)`, values: [id] })
       },

@@ -104,3 +104,55 @@ test('equal errors of attempts to reconnect are reported once', async () => {
   assert.deepEqual(told, ['gone', 'refused', 'gone', 'refused'])
   await claimer.close(false)
 })
+
+test('a take-over that takes long delays no proof that the process lives, and is tried again if it fails', async () => {
+  let checks = 0
+  let next: (() => void) | undefined
+  let now = 0
+  const takeOvers: PromiseWithResolvers<number>[] = []
+  let freed = 0
+  const claimer = new Claimer({
+    clock: {
+      now: () => now,
+      after(_, run) {
+        next = run
+        return () => undefined
+      },
+    },
+    elapsed: () => now,
+    onError: () => undefined,
+    open: () => {
+      const session: Partial<ClaimSession> = {
+        enlist: () => Promise.resolve({ id: 1, held: true }),
+        async findMissing() {
+          checks += 1
+          return [7]
+        },
+        takeOver() {
+          takeOvers.push(Promise.withResolvers<number>())
+          return takeOvers.at(-1)!.promise
+        },
+        end: () => Promise.resolve(),
+      }
+      return session as ClaimSession
+    },
+  })
+  const check = async (): Promise<void> => {
+    now += 500
+    next!()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  await claimer.start({ lost: () => assert.fail('lost'), freed: () => (freed += 1) })
+  for (let n = 0; n < 40; n += 1) await check()
+  assert.equal(checks, 40)
+  assert.equal(takeOvers.length, 1, 'one at a time')
+  assert.equal(claimer.isLeaseValid, true)
+  takeOvers[0]!.reject(new Error('out of time'))
+  await check()
+  await check()
+  assert.equal(takeOvers.length, 2)
+  takeOvers[1]!.resolve(3)
+  await check()
+  assert.equal(freed, 1)
+  await claimer.close(false)
+})

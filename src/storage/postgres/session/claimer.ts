@@ -43,6 +43,7 @@ export class Claimer {
   #id: number | undefined
   #isReady = false
   #isChecking = false
+  #isTakingOver = false
   #isClosed = false
   /** When the lock was last known to be held. */
   #provenAt = never
@@ -189,16 +190,31 @@ export class Claimer {
       const missing = new Set(await session.findMissing())
       if (this.#session !== session) return
       this.#proven(asked)
-      const dead = this.#dead.amongMissing(missing)
-      const taken = [...dead, ...this.#dead.toRepeat()]
-      if (taken.length > 0 && (await session.takeOver(taken))) this.#listener?.freed()
-      if (this.#session !== session) return
-      this.#dead.takenOver(dead)
+      void this.#takeOver(session, this.#dead.amongMissing(missing))
       this.#isChecking = false
       // If the answer took too long for a caller that waits, ask again at once.
       this.#after(this.#isAwaited ? 0 : checkEvery, () => void this.#check(session))
     } catch (error) {
       this.#broken(session, error)
+    }
+  }
+
+  /** Frees the claims of dead processes, beside the checks. Never rejects. */
+  async #takeOver(session: ClaimSession, dead: readonly number[]): Promise<void> {
+    if (this.#isTakingOver) return
+    const repeated = this.#dead.toRepeat()
+    if (dead.length + repeated.length === 0) return
+    this.#isTakingOver = true
+    try {
+      const freed = await session.takeOver([...dead, ...repeated])
+      this.#dead.takenOver(dead)
+      if (freed > 0) this.#listener?.freed()
+    } catch (error) {
+      // The next check tries again.
+      this.#dead.repeatNow(repeated)
+      this.#report(error)
+    } finally {
+      this.#isTakingOver = false
     }
   }
 

@@ -60,4 +60,9 @@ export class DeadClaimers {
     if (due.length > 0) this.#repeats = this.#repeats.filter(({ at }) => at > now)
     return due.flatMap(({ ids }) => ids)
   }
+
+  /** Records that a repetition failed: it is due at once. */
+  repeatNow(ids: readonly number[]): void {
+    if (ids.length > 0) this.#repeats.push({ ids, at: this.#time.elapsed() })
+  }
 }
