@@ -83,8 +83,7 @@ export class OffsetPager {
     const position = key ? [...key, skip] : [offset]
     const found = await this.#reader.read(plan, [...query.values, ...position])
     const hasNext = total === undefined ? found.length > limit : page * limit < total
-    const known = query.list.countAtMost === undefined ? counted : withRows(counted, offset, found.length)
-    return pageOf(request, known, found.slice(0, limit), hasNext)
+    return pageOf(request, withRows(counted, offset, found.length), found.slice(0, limit), hasNext)
   }
 }
 
@@ -97,7 +96,7 @@ function pageOf(
   return { style: 'offset', query, page, limit, total, estimated, rows, hasNext }
 }
 
-/** A total that stopped at its bound: these rows may show that there are more. */
+/** A total that stopped at its bound, or that the planner guessed: these rows may show that there are more. */
 function withRows({ total, estimated }: Total, offset: number, rows: number): Total {
   if (total === undefined || !estimated || rows === 0) return { total, estimated }
   return { total: Math.max(total, offset + rows), estimated }
