@@ -45,8 +45,8 @@ export async function fillTables(url: string, count: number): Promise<void> {
 export function farEnd(count: number): string {
   // The oldest second comes last, and within it the lowest ids.
   const number = Math.min(60 * 30, count - 1 - ((count - 1) % 60))
-  const { scope } = readQuery(posts, {})
-  const cursor = new Cursors(new Keyring([production.POSTERN_SECRET])).encode(scope, [
+  const { scopes } = readQuery(posts, {})
+  const cursor = new Cursors(new Keyring([production.POSTERN_SECRET])).encode(scopes.next, [
     timeOf(0),
     idOf(number),
   ])

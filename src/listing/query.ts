@@ -37,10 +37,14 @@ export interface Query {
   expand: readonly Expansion[]
   /** Equal for queries that differ only in values, which can share a statement. */
   shape: string
-  /** The scope of cursors to the next page. */
-  scope: CursorScope
-  /** The scope of cursors to the previous page; `undefined` for lists that only go forward. */
-  backward: CursorScope | undefined
+  scopes: CursorScopes
+}
+
+/** The scopes of cursors, by the page that they lead to. */
+export interface CursorScopes {
+  next: CursorScope
+  /** Absent in lists that only go forward. */
+  previous?: CursorScope
 }
 
 export function readQuery(list: ListDeclaration, parameters: Parameters, caller?: Caller): Query {
@@ -54,11 +58,6 @@ export function readQuery(list: ListDeclaration, parameters: Parameters, caller?
   const all = shown === shownFields(list.fields) && expand.length === 0
   const columns = all ? shown : neededColumns(shown, order, expand)
   const binding = [writeOrder(order), requested.fingerprint, list.access]
-  const scope: CursorScope = {
-    list: list.name,
-    keys: order.map(cursorKey),
-    query: list.where ? [...binding, rows.fingerprint] : binding,
-  }
   return {
     list,
     parameters,
@@ -71,9 +70,16 @@ export function readQuery(list: ListDeclaration, parameters: Parameters, caller?
     columns,
     expand,
     shape: shapeOf(list, filters, columns),
-    scope,
-    backward: list.choices ? { ...scope, query: ['backward', scope.query] } : undefined,
+    scopes: scopesOf(list, {
+      list: list.name,
+      keys: order.map(cursorKey),
+      query: list.where ? [...binding, rows.fingerprint] : binding,
+    }),
   }
+}
+
+function scopesOf({ choices }: ListDeclaration, next: CursorScope): CursorScopes {
+  return choices ? { next, previous: { ...next, query: ['backward', next.query] } } : { next }
 }
 
 function shapeOf(

@@ -30,7 +30,7 @@ export class CursorPager {
 
   /** @throws Problem `invalid-cursor` for a cursor that was not issued for this list, these filters and this order. */
   async read(query: Query): Promise<CursorPage> {
-    const { limit, scope, backward } = query
+    const { limit, scopes } = query
     const { plan, values, direction } = this.#readOf(query)
     const page = { style: 'cursor', query, limit } as const
     if (query.empty) return { ...page, rows: [], nextCursor: null, previousCursor: null }
@@ -44,13 +44,15 @@ export class CursorPager {
     return {
       ...page,
       rows,
-      nextCursor: hasNext ? this.#cursorAt(query, rows.at(-1), scope) : null,
-      previousCursor: backward && hasPrevious ? this.#cursorAt(query, rows[0], backward) : null,
+      nextCursor: hasNext ? this.#cursorAt(query, rows.at(-1), scopes.next) : null,
+      previousCursor: hasPrevious ? this.#cursorAt(query, rows[0], scopes.previous) : null,
     }
   }
 
-  #cursorAt(query: Query, row: Row | undefined, scope: CursorScope): string | null {
-    return row === undefined ? null : this.#cursors.encode(scope, keyOf(query, query.order, row))
+  #cursorAt(query: Query, row: Row | undefined, scope: CursorScope | undefined): string | null {
+    return row === undefined || scope === undefined
+      ? null
+      : this.#cursors.encode(scope, keyOf(query, query.order, row))
   }
 
   #readOf(query: Query): CursorRead {
@@ -60,12 +62,12 @@ export class CursorPager {
   }
 
   #decode(query: Query): CursorRead {
-    const { parameters, scope, backward, limit, values } = query
+    const { parameters, scopes, limit, values } = query
     const cursor = parameters['cursor']
     if (cursor === undefined)
       return { plan: this.#plans.after(query, undefined, limit + 1), values, direction: 'start' }
-    const scopes = backward ? [scope, backward] : [scope]
-    const { values: key, which } = this.#cursors.decodeOneOf(scopes, cursor)
+    const { next, previous } = scopes
+    const { values: key, which } = this.#cursors.decodeOneOf(previous ? [next, previous] : [next], cursor)
     const direction = which === 1 ? 'backward' : 'forward'
     const plan = this.#plans.after(query, key, limit + 1, direction === 'backward')
     return { plan, values: [...values, ...key], direction }
