@@ -40,11 +40,13 @@ export interface Query {
   scopes: CursorScopes
 }
 
-/** The scopes of cursors, by the page that they lead to. */
+/** The scopes of cursors, by the page that they lead to. Lists that only go forward have `next` alone. */
 export interface CursorScopes {
   next: CursorScope
-  /** Absent in lists that only go forward. */
   previous?: CursorScope
+  /** Empty pages have cursors to the ends of the list, which do not depend on the key that is in the cursor. */
+  first?: CursorScope
+  last?: CursorScope
 }
 
 export function readQuery(list: ListDeclaration, parameters: Parameters, caller?: Caller): Query {
@@ -79,7 +81,8 @@ export function readQuery(list: ListDeclaration, parameters: Parameters, caller?
 }
 
 function scopesOf({ choices }: ListDeclaration, next: CursorScope): CursorScopes {
-  return choices ? { next, previous: { ...next, query: ['backward', next.query] } } : { next }
+  const of = (page: string): CursorScope => ({ ...next, query: [page, next.query] })
+  return choices ? { next, previous: of('backward'), first: of('first'), last: of('last') } : { next }
 }
 
 function shapeOf(
