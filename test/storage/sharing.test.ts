@@ -147,6 +147,25 @@ onEachEngine('shared transactions', (engine) => {
     assert.deepEqual(await letters(), ['first', 'sealed first'])
   })
 
+  test('a scope that is rolled back as its turn begins leaves nothing', async () => {
+    // At each of the moments between the end of one turn and the first statement of the next.
+    for (let moment = 0; moment < 12; moment += 1) {
+      const first = begin()
+      await insert(first.tx, `first ${moment}`)
+      const undone = begin()
+      const undo = Promise.allSettled([insert(undone.tx, `undone ${moment}`)])
+      const next = run(`next ${moment}`)
+      const released = first.release(`${moment}`)
+      for (let turn = 0; turn < moment; turn += 1) await Promise.resolve()
+      await undone.rollback()
+      await Promise.allSettled([(await released).committed, next, undo])
+    }
+    assert.deepEqual(
+      (await letters()).filter((letter) => letter.startsWith('undone')),
+      [],
+    )
+  })
+
   test('statements that begin or end transactions are refused; savepoints are not', async () => {
     for (const statement of [
       'commit',

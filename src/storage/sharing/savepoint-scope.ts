@@ -148,6 +148,8 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
     if (this.#state === 'new' && this.#host.mayBatch(this, query))
       return this.#untilAnswered(this.#join(query).answer)
     await this.#ownTurn()
+    // It may have ended since its turn began. The statement would run in the savepoint of another scope.
+    this.#throwIfOver()
     const result = this.#transaction!.driver.run(query)
     return result instanceof Promise ? this.#untilAnswered(result) : result
   }
@@ -171,12 +173,11 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
     return participant
   }
 
-  /** Resolves when the scope is open. */
+  /** Resolves when the scope is open, or has ended. */
   async #ownTurn(): Promise<void> {
     this.#throwIfOver()
     if (this.#state === 'open') return
     await (this.#participant ? this.#participant.ownTurn() : (this.#turn ??= this.#queue()))
-    this.#throwIfOver()
   }
 
   async #queue(): Promise<void> {
