@@ -115,6 +115,45 @@ onEachEngine('scopes with a single statement', (engine) => {
     assert.equal(await letters(), 'a b one two')
   })
 
+  test('the release of a scope waits for statements that are not awaited', async () => {
+    const two = begin()
+    await insert(two.tx, 'one')
+    const second = insert(two.tx, 'two')
+    const neither = begin()
+    const statements = [insert(neither.tx, 'three'), insert(neither.tx, 'four')]
+    await Promise.all([run('a'), keep(two, 'two'), keep(neither, 'neither'), run('b')])
+    assert.equal(await letters(), 'a b four one three two')
+    await Promise.all([second, ...statements])
+  })
+
+  test('a statement that is sent while its scope is released runs before the commit', async () => {
+    const late = begin()
+    const first = insert(late.tx, 'first')
+    const kept = keep(late, 'late')
+    const second = insert(late.tx, 'second')
+    await Promise.all([run('a'), kept, run('b')])
+    assert.equal(await letters(), 'a b first second')
+    await Promise.all([first, second])
+  })
+
+  test('a failed statement that is not awaited fails its own scope only', async () => {
+    await run('taken')
+    const broken = begin()
+    const ends = (async () => {
+      await insert(broken.tx, 'one')
+      await insert(broken.tx, 'two')
+      const fails = assert.rejects(insert(broken.tx, 'taken'), /unique|UNIQUE/)
+      const kept = keep(broken, 'broken')
+      // SQLite undoes only the statement.
+      if (engine.name === 'postgres') await assert.rejects(kept, /a statement .* failed/)
+      else await kept
+      await fails
+      await broken.rollback()
+    })()
+    await Promise.all([run('a'), ends, run('b')])
+    assert.equal(await letters(), engine.name === 'postgres' ? 'a b taken' : 'a b one taken two')
+  })
+
   test('a scope that ends before its statement is answered does not affect the others', async () => {
     const gone = begin()
     const leaves = insert(gone.tx, 'gone')

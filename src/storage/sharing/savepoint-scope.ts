@@ -61,7 +61,9 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
   #queuedAt: number | undefined
   #beganAt: number | undefined
   #statements = 0
-  /** Statements without an answer. */
+  /** Statements that wait for a turn or run. */
+  #unsettled = 0
+  /** Statements that were sent and have no answer. */
   #running = 0
   #answered = false
   #onIdle: (() => void) | undefined
@@ -101,7 +103,8 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
   async release(note: Note): Promise<{ committed: Promise<void> }> {
     if (this.#state === 'new' && this.#host.mayBatch(this, undefined)) this.#join(undefined)
     if (!this.#participant) await this.#ownTurn()
-    if (this.#running > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve))
+    // Also for statements that are sent meanwhile.
+    while (this.#unsettled > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve))
     this.#throwIfOver()
     const transaction = this.#transaction
     const participant = this.#participant
@@ -145,13 +148,19 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
     refuseTransactionControl(query.sql)
     this.#throwIfOver()
     this.#statements += 1
-    if (this.#state === 'new' && this.#host.mayBatch(this, query))
-      return this.#untilAnswered(this.#join(query).answer)
-    await this.#ownTurn()
-    // It may have ended since its turn began. The statement would run in the savepoint of another scope.
-    this.#throwIfOver()
-    const result = this.#transaction!.driver.run(query)
-    return result instanceof Promise ? this.#untilAnswered(result) : result
+    this.#unsettled += 1
+    try {
+      if (this.#state === 'new' && this.#host.mayBatch(this, query))
+        return await this.#untilAnswered(this.#join(query).answer)
+      await this.#ownTurn()
+      // It may have ended since its turn began. The statement would run in the savepoint of another scope.
+      this.#throwIfOver()
+      const result = this.#transaction!.driver.run(query)
+      return result instanceof Promise ? await this.#untilAnswered(result) : result
+    } finally {
+      this.#unsettled -= 1
+      if (this.#unsettled === 0) this.#onIdle?.()
+    }
   }
 
   async #untilAnswered(result: Promise<QueryResult<unknown>>): Promise<QueryResult<unknown>> {
@@ -161,7 +170,6 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
     } finally {
       this.#answered = true
       this.#running -= 1
-      if (this.#running === 0) this.#onIdle?.()
     }
   }
 
