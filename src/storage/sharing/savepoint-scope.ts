@@ -211,11 +211,12 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
 
   #leave(): void {
     const isBusy = this.#running > 0
+    const reason = new TransactionOver(this.#ending!)
     if (this.#transaction && isBusy)
       // A statement without an answer cannot be rolled back alone: all scopes of the transaction run again.
-      this.#host.fail(this.#transaction, new TransactionOver('out of time'))
+      this.#host.fail(this.#transaction, reason)
     else if (this.#transaction) this.#undo(this.#transaction)
-    else if (this.#participant) this.#participant.leave(isBusy, new TransactionOver(this.#ending!))
+    else if (this.#participant) this.#participant.leave(isBusy, reason)
     else this.#host.leave(this)
   }
 
