@@ -8,11 +8,13 @@ import { SharedCommitFailed, type TransactionDriver } from './transaction-driver
 
 const inserted = { rows: [], numAffectedRows: 1n }
 
-/** A queue over transactions that do nothing. Time stands still. */
-function still() {
+/** A queue over transactions that only count their savepoints. Time stands still. */
+function counting() {
+  const savepoints: number[] = []
   const open = (): Promise<TransactionDriver> => {
+    const place = savepoints.push(0) - 1
     return Promise.resolve({
-      savepoint() {},
+      savepoint: () => void (savepoints[place]! += 1),
       // Statements that sleep are never answered.
       run: (query) => (query.sql.includes('sleep') ? new Promise(() => {}) : Promise.resolve(inserted)),
       runTogether: (queries) => Promise.resolve(queries.map(() => inserted)),
@@ -33,11 +35,26 @@ function still() {
   })
   const begin = (): SavepointScope<string> =>
     queue.begin({ alone: false, timeLimit: 100, turnLimit: 100, onTimeLimit() {}, share: 'test' })
-  return { begin }
+  const run = async (statements: number): Promise<void> => {
+    const scope = begin()
+    for (let index = 0; index < statements; index += 1) await sql`insert`.execute(scope.tx)
+    await (
+      await scope.release('')
+    ).committed
+  }
+  return { savepoints, begin, run }
 }
 
+test('batches that are broken up keep to the bound on savepoints', async () => {
+  const { savepoints, run } = counting()
+  for (let index = 0; index < 4; index += 1) await run(1)
+  await Promise.all(Array.from({ length: 128 }, (_, index) => run(index % 8 === 0 ? 2 : 1)))
+  assert.ok(Math.max(...savepoints) > 32, 'no batch was broken up')
+  assert.ok(Math.max(...savepoints) <= 60, `savepoints of each transaction: ${savepoints.join(', ')}`)
+})
+
 test('a scope that is rolled back during its statement tells the others of the commit why', async () => {
-  const { begin } = still()
+  const { begin } = counting()
   const first = begin()
   await sql`insert`.execute(first.tx)
   const { committed } = await first.release('')

@@ -168,11 +168,13 @@ export class SharedTransactionQueue<Note>
   /** Starts a batch of statements with `first` and the queued participants that fit it. */
   #startStatements(transaction: TransactionBatch<Note>, first: Participant<Note>): void {
     const participants = [first]
+    // If the batch is broken up, each of them needs a savepoint of its own.
+    const most = Math.min(mostTogether, mostSavepoints[this.engine] - transaction.savepoints)
     const { length } = this.#queue
     for (let index = 0; index < length; index += 1) {
       const waiting = this.#queue.shift()!
       const { participant } = waiting
-      if (!participant || participant.separate || first.separate || participants.length >= mostTogether)
+      if (!participant || participant.separate || first.separate || participants.length >= most)
         this.#queue.push(waiting)
       else participants.push(participant)
     }
