@@ -19,7 +19,7 @@ export class SingleStatements {
   }
 
   learn(share: string | undefined, single: boolean): void {
-    if (!single && this.#inARow.size >= mostShares) this.#inARow.clear()
+    if (this.#inARow.size >= mostShares && !this.#inARow.has(share)) this.#inARow.clear()
     this.#inARow.set(share, single ? (this.#inARow.get(share) ?? 0) + 1 : 0)
   }
 }
