@@ -154,6 +154,23 @@ onEachEngine('scopes with a single statement', (engine) => {
     assert.equal(await letters(), engine.name === 'postgres' ? 'a b taken' : 'a b one taken two')
   })
 
+  test('a statement that waits for a turn is rejected when its scope is rolled back', async () => {
+    const rejected = (statement: Promise<unknown>) => assert.rejects(statement, /was rolled back/)
+    const begun = begin()
+    await insert(begun.tx, 'one')
+    const second = rejected(insert(begun.tx, 'two'))
+    await begun.rollback()
+    await second
+    const slow = begin()
+    await insert(slow.tx, 'slow')
+    const queued = begin()
+    const both = Promise.all([insert(queued.tx, 'one'), insert(queued.tx, 'two')].map(rejected))
+    await queued.rollback()
+    await both
+    await keep(slow, 'slow')
+    assert.equal(await letters(), 'slow')
+  })
+
   test('a scope that ends before its statement is answered does not affect the others', async () => {
     const gone = begin()
     const leaves = insert(gone.tx, 'gone')
