@@ -59,7 +59,7 @@ export class Participant<Note> {
     this.#answering.reject(error)
   }
 
-  takeTurn(transaction: TransactionBatch<Note>): void {
+  giveTurn(transaction: TransactionBatch<Note>): void {
     this.#scope.tookTurn(transaction)
     this.#turn?.resolve()
   }

@@ -173,7 +173,7 @@ export class StatementBatch<Note> implements BatchTurn<Note> {
 
   async #giveTurn(participant: Participant<Note>): Promise<void> {
     const ended = new Promise<void>((resolve) => (this.#onTurnEnded = resolve))
-    participant.takeTurn(this.#transaction)
+    participant.giveTurn(this.#transaction)
     await ended
     this.#onTurnEnded = undefined
   }
