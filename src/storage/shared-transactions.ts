@@ -4,7 +4,7 @@ import type { Tx } from './database.ts'
 export interface ScopeOptions {
   /** Whether the scope gets a transaction of its own. */
   alone: boolean
-  /** Milliseconds from the first query until the scope is rolled back. */
+  /** Milliseconds from the start of the scope's turn until it is rolled back. */
   timeLimit: number
   /** A shorter limit for scopes that share a transaction, because others wait for their turns. */
   turnLimit: number
@@ -31,7 +31,7 @@ export interface SavepointScope<Note> {
   readonly isWaiting: boolean
   /** Milliseconds that it has waited for its turn. */
   readonly waited: number
-  /** Milliseconds since its first query. */
+  /** Milliseconds from the start of the scope's turn. */
   readonly took: number
   /** Runs work that uses `tx`, so that waiting for a lock that this scope holds is an error instead of a deadlock. */
   within<T>(work: () => T): T

@@ -21,7 +21,7 @@ const mostSavepoints: Readonly<Record<Engine, number>> = { sqlite: 240, postgres
 const longestBatch = 20
 /** Milliseconds of work before the event loop gets a turn. */
 const longestBurst = 2
-/** Statements that are sent together: the work of the first is committed only with that of the last. */
+/** The most statements in one batch. A larger batch delays the first scope's commit. */
 const mostTogether = 32
 /** Milliseconds that a scope waits for its turn before another transaction is opened. */
 const maxWait = 2
@@ -30,7 +30,7 @@ export interface SharedTransactionParts<Note> {
   engine: Engine
   open: OpenTransaction
   beforeCommit: BeforeCommit<Note>
-  /** Shared transactions that may be open at once. */
+  /** The most shared transactions at once that accept scopes or are being opened. */
   most: number
   /** Whether statements have a round trip, so that those of several scopes are sent together. */
   batches: boolean
