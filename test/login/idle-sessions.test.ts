@@ -33,7 +33,7 @@ class IdleSite {
           ADMIN_IDENTITIES: 'acme:root',
           SESSION_IDLE: idle,
         },
-        parts: { clock: { ...hurried, now: () => Date.now() + this.#shift } },
+        parts: { clock: { ...hurried, now: () => this.now() } },
       })
     })
     beforeEach(() => {
@@ -54,6 +54,17 @@ class IdleSite {
 
   pass(ms: number): void {
     this.#shift += ms
+  }
+
+  now(): number {
+    return Date.now() + this.#shift
+  }
+
+  /** When any session was last used, as the database has it. */
+  async lastUse(): Promise<number> {
+    const sessions = this.service.database.reader.selectFrom('sessions')
+    const row = await sessions.select((eb) => eb.fn.max<number>('last_seen_at').as('at')).executeTakeFirst()
+    return Number(row?.at)
   }
 
   call(browser: Browser, path: string, init: RequestInit): Promise<Response> {
@@ -109,11 +120,23 @@ onEachEngine('a session without use', (engine) => {
 onEachEngine('a session with the shortest idle time', (engine) => {
   const site = new IdleSite(engine, '60')
 
+  test('is stored as used, also if its user was seen in another session just before', async () => {
+    const browsers = [await site.signedIn(), await site.signedIn()]
+    site.pass(40_000)
+    for (const browser of browsers) {
+      const usedAt = site.now()
+      assert.ok(await whoAmI(site.service, browser))
+      await eventually(async () => (await site.lastUse()) >= usedAt, 'the use is stored')
+    }
+  })
+
   test('goes on while it is used', async () => {
     const browser = await site.signedIn()
     for (let count = 0; count < 5; count += 1) {
       site.pass(40_000)
+      const usedAt = site.now()
       assert.ok(await whoAmI(site.service, browser), `use ${count}`)
+      await eventually(async () => (await site.lastUse()) >= usedAt, 'the use is stored')
     }
     site.pass(61_000)
     assert.equal(await whoAmI(site.service, browser), undefined)

@@ -34,6 +34,7 @@ export class LastSeenWriter {
     session.lastSeenAt = now
     this.#sessions.set(session.id, now)
     this.updateUser(session.userId, now)
+    this.#writeSoon()
   }
 
   /** Notes a sign-in of a user, or the use of a token. */
@@ -41,6 +42,10 @@ export class LastSeenWriter {
     if ((this.#noted.get(userId) ?? 0) > now - this.#resolution) return
     this.#noted.set(userId, now)
     this.#users.set(userId, now)
+    this.#writeSoon()
+  }
+
+  #writeSoon(): void {
     if (!this.#writing) void this.#write()
   }
 
