@@ -1,5 +1,7 @@
+import { systemClock } from '../runtime/clock.ts'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { StorageUnavailable } from '../storage/unavailable.ts'
+import { withinTime } from '../storage/within-time.ts'
 import { Durations } from './history/durations.ts'
 import type { SeriesName } from './history/series.ts'
 
@@ -70,17 +72,10 @@ async function collectAsFarAsKnown<L extends string>(
 ): Promise<void> {
   const collected = collect(gauge)
   if (collected === undefined) return
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(
-    () => late.reject(new StorageUnavailable(new Error(`a metric took longer than ${collectWithin} ms`))),
-    collectWithin,
-  )
   try {
-    await Promise.race([collected, late.promise])
+    await withinTime(systemClock, collectWithin, collected, `a metric took longer than ${collectWithin} ms`)
   } catch (error) {
     if (!(error instanceof StorageUnavailable)) throw error
     gauge.reset()
-  } finally {
-    clearTimeout(timer)
   }
 }

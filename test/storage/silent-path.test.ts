@@ -8,6 +8,7 @@ import { openLink } from '../harness/link.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { startTestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from '../receiving/harness.ts'
+import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 
 const postgres = engines.find(({ name }) => name === 'postgres')
@@ -161,6 +162,37 @@ test(
     } finally {
       await service.close()
       await other.close()
+      link.close()
+      await direct.close()
+      await home.drop()
+    }
+  },
+)
+
+test(
+  'a session finds the path silent: the idle connections of the pool are not used any more',
+  { skip: !postgres },
+  async () => {
+    const home = await postgres!.createDatabase()
+    const link = await openLink(home.url)
+    const direct = (await openDatabase(home.url)) as PostgresDatabase
+    const service = await startTestService(postgres!, { databaseUrl: link.url })
+    try {
+      const { pool } = service.database as PostgresDatabase
+      const claims = async (): Promise<number> => {
+        const { rows } = await direct.pool.query<{ pid: number }>(
+          `select pid from pg_stat_activity where datname = current_database() and application_name = 'postern-claims'`,
+        )
+        return rows[0]?.pid ?? 0
+      }
+      const first = await eventually(claims, 'the session is there')
+      await Promise.all(Array.from({ length: 8 }, () => pool.query('select pg_sleep(0.3)')))
+      link.silence()
+      await eventually(async () => ![0, first].includes(await claims()), 'the session is remade')
+      await Promise.all(Array.from({ length: 8 }, () => service.database.ping()))
+      await eventually(async () => (await service.fetch('/readyz')).status === 200, 'it is ready')
+    } finally {
+      await service.close()
       link.close()
       await direct.close()
       await home.drop()

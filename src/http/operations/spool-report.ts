@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import type { Clock } from '../../runtime/clock.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
+import { withinTime } from '../../storage/within-time.ts'
 import type { SpoolStatus } from '../service-module.ts'
 
 /** The state of a spool in the answer of /readyz. */
@@ -18,12 +19,9 @@ const answerWithin = 1_000
 
 /** The state of a spool; `unavailable` if it does not answer within a second. */
 export async function spoolReport(spool: SpoolStatus, clock: Clock): Promise<Static<typeof SpoolReport>> {
-  const late = Promise.withResolvers<never>()
-  const cancel = clock.after(answerWithin, () =>
-    late.reject(new StorageUnavailable(new Error('the spool does not answer'))),
-  )
   try {
-    const { events, oldest, full } = await Promise.race([spool.state(), late.promise])
+    const asked = withinTime(clock, answerWithin, spool.state(), 'the spool does not answer')
+    const { events, oldest, full } = await asked
     const now = clock.now()
     return {
       status: full ? 'full' : 'ok',
@@ -33,7 +31,5 @@ export async function spoolReport(spool: SpoolStatus, clock: Clock): Promise<Sta
   } catch (error) {
     if (!(error instanceof StorageUnavailable)) throw error
     return { status: 'unavailable' }
-  } finally {
-    cancel()
   }
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
+import { withinTime } from '../../storage/within-time.ts'
 import type { Plan } from './plan.ts'
 
 /** Which handlers are paused, as this process knows it. */
@@ -14,6 +15,9 @@ export interface Pauses {
 
 /** Milliseconds for which a result is used: while nothing is paused, and while something is, which may be resumed at any time. */
 const freshFor = { none: 900, some: 90 }
+
+/** Milliseconds that the worker waits for the answer, as for its other statements, so that it detects a silent path. */
+const answerWithin = 5_000
 
 /**
  * The handlers that are paused, for all processes: a table, which each process reads about once a second. The worker does not ask for
@@ -49,8 +53,14 @@ export class PausedHandlers implements Pauses {
   }
 
   async #read(): Promise<void> {
-    const now = this.#parts.clock.now()
-    const rows = await this.#parts.database.reader.selectFrom('paused_handlers').select('handler').execute()
+    const { database, clock } = this.#parts
+    const now = clock.now()
+    const rows = await withinTime(
+      clock,
+      answerWithin,
+      database.reader.selectFrom('paused_handlers').select('handler').execute(),
+      `the paused handlers were not read within ${answerWithin} ms`,
+    )
     this.#ids = new Set(rows.map(({ handler }) => handler))
     this.#readAt = now
   }

@@ -2,6 +2,7 @@ import { sleep, type Clock } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
 import type { SpoolStatus } from '../../http/service-module.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
+import { withinTime } from '../../storage/within-time.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { InsertEvents } from '../endpoint/acceptor.ts'
 import type { IncomingEvent } from '../queue/incoming.ts'
@@ -91,18 +92,15 @@ export class Fallback implements SpoolStatus {
     await this.#drainer.stop()
   }
 
-  async #storeInTime(events: readonly IncomingEvent[]): Promise<void> {
+  /** After the time-out the outcome does not matter. */
+  #storeInTime(events: readonly IncomingEvent[]): Promise<void> {
     const { store, clock } = this.#parts
-    const late = Promise.withResolvers<never>()
-    const cancel = clock.after(commitTimeout, () =>
-      late.reject(new StorageUnavailable(new Error(`a commit took longer than ${commitTimeout} ms`))),
+    return withinTime(
+      clock,
+      commitTimeout,
+      store(events, commitTimeout),
+      `a commit took longer than ${commitTimeout} ms`,
     )
-    try {
-      // After the time-out the outcome does not matter; Promise.race handles a later rejection.
-      await Promise.race([store(events, commitTimeout), late.promise])
-    } finally {
-      cancel()
-    }
   }
 
   async #append(events: readonly IncomingEvent[]): Promise<void> {

@@ -67,7 +67,9 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     pool,
     seeks: connections.seeks,
     sessions: connections.sessions,
-    claiming: sharedClaimingSession(sessionConnector),
+    // If a network path becomes silent, this session notices it first. Each idle connection of the pools would cost a caller
+    // the limit of a statement.
+    claiming: sharedClaimingSession(sessionConnector, () => connections.connector.renew()),
     addCheck: connections.addCheck,
     checkPooling: connections.checkPoolers,
     replica,

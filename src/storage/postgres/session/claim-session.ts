@@ -50,10 +50,15 @@ const takeOverWithin = 60_000
 const settings = `set tcp_keepalives_idle = 4; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 2;
   set tcp_user_timeout = 8000`
 
-/** The session that holds the locks of all claimers of a process. */
-export function sharedClaimingSession(connector: Connector): SharedSession {
-  return new SharedSession(() =>
-    connector.newClient({ connectWithin, answerWithin, firstStatements: settings, name: 'postern-claims' }),
+/**
+ * The session that holds the locks of all claimers of a process.
+ * @param onBroken called when the session breaks
+ */
+export function sharedClaimingSession(connector: Connector, onBroken: () => void): SharedSession {
+  return new SharedSession(
+    () =>
+      connector.newClient({ connectWithin, answerWithin, firstStatements: settings, name: 'postern-claims' }),
+    onBroken,
   )
 }
 

@@ -19,11 +19,16 @@ export interface SessionUse {
 /** One session of a process for several users that each hold advisory locks on it. The first one connects it. */
 export class SharedSession {
   readonly #open: () => Client
+  readonly #onBroken: () => void
   #current: Session | undefined
 
-  /** @param open returns a client that is not connected yet */
-  constructor(open: () => Client) {
+  /**
+   * @param open returns a client that is not connected yet
+   * @param onBroken called once for each session that breaks while it is used
+   */
+  constructor(open: () => Client, onBroken: () => void) {
     this.#open = open
+    this.#onBroken = onBroken
   }
 
   /** @param onBroken called when the session breaks: then join again. It may be called several times, even after `leave`. */
@@ -62,7 +67,10 @@ export class SharedSession {
   }
 
   #broken(session: Session, error?: unknown): void {
-    if (this.#current === session) this.#current = undefined
+    if (this.#current === session) {
+      this.#current = undefined
+      this.#onBroken()
+    }
     for (const user of session.users) user(error)
   }
 }
