@@ -193,7 +193,7 @@ export const settings = {
     read: read.seconds(0.1, 60),
     default: '2',
     description:
-      'On SQLite, seconds from the first query of a handler until its transaction is rolled back: no other transaction can write meanwhile.',
+      'On SQLite, seconds for which the transaction of a handler may be open before it is rolled back: no other transaction can write meanwhile. It begins with the first query, or when the writes before it have ended.',
   }),
   bodyLimit: setting({
     env: 'WEBHOOK_BODY_LIMIT',

@@ -1,5 +1,5 @@
-import { systemClock } from '../runtime/clock.ts'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { systemClock } from '../runtime/clock.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import { withinTime } from '../storage/within-time.ts'
 import { Durations } from './history/durations.ts'
