@@ -156,3 +156,46 @@ test('a take-over that takes long delays no proof that the process lives, and is
   assert.equal(freed, 1)
   await claimer.close(false)
 })
+
+test('a take-over that hangs on a silent path does not delay that of the next session', async () => {
+  let next: (() => void) | undefined
+  let breakSession: (() => void) | undefined
+  let now = 0
+  let takeOvers = 0
+  const claimer = new Claimer({
+    clock: {
+      now: () => now,
+      after(_, run) {
+        next = run
+        return () => undefined
+      },
+    },
+    elapsed: () => now,
+    onError: () => undefined,
+    open: (onBroken) => {
+      breakSession = () => onBroken()
+      const session: Partial<ClaimSession> = {
+        enlist: () => Promise.resolve({ id: 1, held: true }),
+        findMissing: () => Promise.resolve([7]),
+        takeOver: () => {
+          takeOvers += 1
+          return new Promise(() => undefined)
+        },
+        end: () => Promise.resolve(),
+      }
+      return session as ClaimSession
+    },
+  })
+  const pass = async (): Promise<void> => {
+    now += 500
+    next!()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  await claimer.start({ lost: () => undefined, freed: () => undefined })
+  for (let n = 0; n < 20; n += 1) await pass()
+  assert.equal(takeOvers, 1)
+  breakSession!()
+  for (let n = 0; n < 20; n += 1) await pass()
+  assert.equal(takeOvers, 2)
+  await claimer.close(false)
+})

@@ -43,7 +43,8 @@ export class Claimer {
   #id: number | undefined
   #isReady = false
   #isChecking = false
-  #isTakingOver = false
+  /** The sessions in whose time a take-over began that has not ended. */
+  readonly #takingOver = new Set<ClaimSession>()
   #isClosed = false
   /** When the lock was last known to be held. */
   #provenAt = never
@@ -199,22 +200,25 @@ export class Claimer {
     }
   }
 
-  /** Frees the claims of dead processes, beside the checks. Never rejects. */
+  /**
+   * Frees the claims of dead processes, beside the checks: one take-over at a time for each session, because one that began on a path
+   * that became silent may take a minute to fail. Never rejects.
+   */
   async #takeOver(session: ClaimSession, dead: readonly number[]): Promise<void> {
-    if (this.#isTakingOver) return
-    const repeated = this.#dead.toRepeat()
-    if (dead.length + repeated.length === 0) return
-    this.#isTakingOver = true
+    if (this.#takingOver.has(session)) return
+    const repeats = this.#dead.dueRepeats()
+    if (dead.length + repeats.length === 0) return
+    this.#takingOver.add(session)
     try {
-      const freed = await session.takeOver([...dead, ...repeated])
+      const freed = await session.takeOver([...dead, ...repeats.flatMap(({ ids }) => ids)])
       this.#dead.takenOver(dead)
+      this.#dead.repeated(repeats)
       if (freed > 0) this.#listener?.freed()
     } catch (error) {
       // The next check tries again.
-      this.#dead.repeatNow(repeated)
       this.#report(error)
     } finally {
-      this.#isTakingOver = false
+      this.#takingOver.delete(session)
     }
   }
 

@@ -14,14 +14,19 @@ const takeOverAfter = 5_000
  */
 const repeatAfter = [2_000, 7_000, 30_000] as const
 
+/** A take-over that is to be repeated at this time of the steady clock. */
+interface Repeat {
+  readonly ids: readonly number[]
+  readonly at: number
+}
+
 /** Decides which claimers are dead, from checks for claimers without a lock. */
 export class DeadClaimers {
   readonly #time: TwoClocks
   /** By claimer: since when its lock has been missing, by the steady clock. */
   readonly #missing = new Map<number, number>()
   readonly #former = new Set<number>()
-  /** Take-overs to repeat, and when, by the steady clock. */
-  #repeats: { ids: readonly number[]; at: number }[] = []
+  #repeats: Repeat[] = []
   #checkedAt = never
 
   constructor(time: TwoClocks) {
@@ -53,16 +58,14 @@ export class DeadClaimers {
     for (const after of repeatAfter) this.#repeats.push({ ids: dead, at: now + after })
   }
 
-  /** Returns the claimers whose take-over is to be repeated now, each time once. */
-  toRepeat(): readonly number[] {
+  /** Returns the take-overs that are to be repeated now. They stay due until `repeated`. */
+  dueRepeats(): readonly Repeat[] {
     const now = this.#time.elapsed()
-    const due = this.#repeats.filter(({ at }) => at <= now)
-    if (due.length > 0) this.#repeats = this.#repeats.filter(({ at }) => at > now)
-    return due.flatMap(({ ids }) => ids)
+    return this.#repeats.filter(({ at }) => at <= now)
   }
 
-  /** Records that a repetition failed: it is due at once. */
-  repeatNow(ids: readonly number[]): void {
-    if (ids.length > 0) this.#repeats.push({ ids, at: this.#time.elapsed() })
+  /** Records that take-overs have been repeated. */
+  repeated(repeats: readonly Repeat[]): void {
+    this.#repeats = this.#repeats.filter((repeat) => !repeats.includes(repeat))
   }
 }
