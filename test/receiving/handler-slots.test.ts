@@ -88,3 +88,10 @@ test('a process above a lowered limit keeps the slots of running handlers', { sk
   assert.deepEqual(await one.ask('e', { keeps: 0, wants: 0, limit: 1 }), [0, 1])
   assert.deepEqual(await other.ask('e', { wants: 1, limit: 1 }), [1, 1])
 })
+
+test('a process keeps no slots that have ended, because others may have them', { skip }, async () => {
+  const [one, other] = [await newProcess(), await newProcess()]
+  assert.deepEqual(await one.ask('f', { wants: 3 }), [3, 3])
+  assert.deepEqual(await other.ask('f', { wants: 3, now: 1_000 }), [3, 3])
+  assert.deepEqual(await one.ask('f', { keeps: 2, wants: 3, now: 1_001 }), [0, 3])
+})

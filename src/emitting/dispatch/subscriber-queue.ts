@@ -29,8 +29,8 @@ class PrefetchBuffer {
 }
 
 /**
- * The deliveries of one subscriber that wait and that are in flight. Its pace limits how many attempts may start, so that a slow
- * subscriber takes no places from others. First attempts and retries wait in separate buffers, so that many retries do not delay
+ * The deliveries of one subscriber that wait and that are in flight. Its pace limits how many attempts may start: a slow subscriber
+ * must not use up the places that all subscribers share. First attempts and retries wait in separate buffers, so that many retries do not delay
  * new events.
  */
 export class SubscriberQueue {

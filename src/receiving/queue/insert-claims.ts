@@ -15,7 +15,7 @@ export interface InsertClaim extends InsertLeases {
   failed(): void
 }
 
-/** Chooses the events that the worker of this process would claim at once anyway; undefined if there are none. */
+/** Chooses the events of an insert that this process claims. Returns `undefined` if it claims none of them. */
 export type ClaimInserts = (events: readonly IncomingEvent[]) => InsertClaim | undefined
 
 /** Runs an insert with a claim. @returns the number of claimed events @throws what `insert` throws */

@@ -18,8 +18,9 @@ export const limits: SchemaPart = {
       handler text collate "C" not null, claimer integer not null, held integer not null, wanted integer not null,
       until bigint not null, primary key (handler, claimer)
     );
-    -- For each handler, the process 'me' keeps 'keeps' of the slots that it holds, and wants 'wants'; all processes may hold 'most'.
-    -- Slots that have ended, as with the claims of a process that was suspended, are not kept. Returns the slots that it now holds, and 'share': what it may use from now on, which is less while another process waits for slots.
+    -- For each handler, the process 'me' keeps 'keeps' of the slots that it holds, and wants 'wants'. All processes may hold
+    -- 'most'. Slots that have ended are not kept, such as those of a process that was suspended. Returns the slots that it now
+    -- holds, and 'share': what it may use from now on, which is less while another process waits for slots.
     create function share_handler_slots(
       me integer, handlers text[], most integer[], keeps integer[], wants integer[], untils bigint[], moment bigint
     ) returns table (handler text, held integer, share integer, freed boolean) language plpgsql as $$
