@@ -208,4 +208,42 @@ onEachEngine('completions', (engine) => {
     await Promise.all([first, second])
     assert.equal(beside.unrecorded, 0)
   })
+
+  test('a record with text that the database refuses is stored without it, and the others as they are', async () => {
+    const [bad, ...good] = await Promise.all(Array.from({ length: 20 }, newDelivery))
+    const wrong = dead(bad!.id)
+    // PostgreSQL has no such character in texts.
+    wrong.attempt.error = 'before\0after'
+    await Promise.all([wrong, ...good.map(({ id }) => dead(id))].map((one) => completions.add(one)))
+    for (const one of [bad!, ...good]) assert.deepEqual(await state(one), ['dead', 1, 1, null])
+    assert.equal(completions.unrecorded, 0)
+  })
+
+  test('a record that is always refused is repeated until the end, and the others do not wait for it', async () => {
+    const [bad, good] = await Promise.all([newDelivery(), newDelivery()])
+    let refused = 0
+    const refusing = new Completions({
+      store: {
+        ...store,
+        async complete(some) {
+          if (!some.some(({ delivery }) => delivery.id === bad.id)) return store.complete(some)
+          refused += 1
+          throw new Error('refused')
+        },
+      },
+      database,
+      clock: systemClock,
+      log: createLog('silent'),
+      publish: () => Promise.resolve(),
+    })
+    const waiting = refusing.add(dead(bad.id))
+    await refusing.add(dead(good.id))
+    assert.deepEqual(await state(good), ['dead', 1, 1, null])
+    assert.equal(refusing.unrecorded, 1)
+    refusing.abandon()
+    await waiting
+    assert.equal(refusing.unrecorded, 0)
+    assert.ok(refused >= 2)
+    assert.deepEqual(await state(bad), ['pending', 0, 0, null])
+  })
 })

@@ -12,6 +12,8 @@ const batchSizeWithEffects = 50
 const limits = { enough: 1, waiting: Infinity }
 /** Milliseconds until a failed write is tried again. */
 const retryPause = 500
+/** Milliseconds until a record is tried again that the database refuses even without its details. */
+const refusedPause = 10_000
 
 /** An event about a delivery or a subscriber, for the operational subscribers. */
 export interface OperationalEvent {
@@ -45,7 +47,7 @@ export interface CompletionsParts {
 
 /**
  * Records the ends of attempts by group commit. Completions with side effects have commits of their own, so that the others need not
- * wait for them. A commit that fails is repeated until `abandon`; then its deliveries are attempted once more.
+ * wait for them. While the database is unavailable, a commit is repeated until `abandon`; then its deliveries are attempted once more.
  */
 export class Completions {
   readonly #parts: CompletionsParts
@@ -83,7 +85,7 @@ export class Completions {
   /** Resolves when the completion is durable or abandoned. */
   async add(completion: Completion, effects?: SideEffects): Promise<void> {
     this.#unrecorded += 1
-    await (effects ? this.#addWithEffects(completion, effects) : this.#plain.add(completion))
+    await (effects ? this.#addWithEffects(completion, effects) : this.#addPlain(completion))
     this.#unrecorded -= 1
     this.#parts.onRecorded?.()
   }
@@ -100,10 +102,32 @@ export class Completions {
       // The attempt was made and must be recorded even if its side effects fail.
       const deliveryId = completion.delivery.id
       this.#parts.log.error({ err: error, deliveryId }, 'the side effects of an attempt failed')
-      await this.#plain.add(completion)
+      await this.#addPlain(completion)
     }
   }
 
+  /**
+   * Records an attempt, without its details if the database refuses them. It repeats a record that is refused even then, because the
+   * delivery would be attempted again without it. The other records do not wait for it.
+   */
+  async #addPlain(completion: Completion): Promise<void> {
+    const { clock, log } = this.#parts
+    let record = completion
+    do {
+      try {
+        await this.#plain.add(record)
+        return
+      } catch (error) {
+        this.#failingSince ??= clock.now()
+        log.error({ err: error, deliveryId: completion.delivery.id }, 'the record of an attempt was refused')
+        if (record !== completion)
+          await sleep(clock, refusedPause, this.#abandoned.signal).catch(() => undefined)
+        record = withoutDetails(completion)
+      }
+    } while (!this.#abandoned.signal.aborted)
+  }
+
+  /** @throws errors other than StorageUnavailable: one of the records may have caused them, and the group commit finds it */
   async #record(batch: readonly Completion[]): Promise<void[]> {
     await this.#repeat(batch.length, () => this.#parts.store.complete(batch))
     return Array<void>(batch.length)
@@ -112,10 +136,8 @@ export class Completions {
   /** @throws errors other than StorageUnavailable: the side effects of one completion may have caused them */
   async #recordWithEffects(batch: readonly WithEffects[]): Promise<void[]> {
     const { database } = this.#parts
-    const isRecorded = await this.#repeat(
-      batch.length,
-      () => database.transaction((tx) => this.#applyEffects(tx, batch), { priority: 'work' }),
-      (error) => error instanceof StorageUnavailable,
+    const isRecorded = await this.#repeat(batch.length, () =>
+      database.transaction((tx) => this.#applyEffects(tx, batch), { priority: 'work' }),
     )
     return batch.map(({ effects }) => {
       if (isRecorded) effects.onCommitted()
@@ -138,21 +160,17 @@ export class Completions {
   }
 
   /**
-   * Repeats a commit until it succeeds, or until `abandon`. Returns whether it succeeded.
-   * @throws errors that a repetition cannot fix
+   * Repeats a commit while the database is unavailable, until `abandon`. Returns whether it succeeded.
+   * @throws errors other than StorageUnavailable
    */
-  async #repeat(
-    deliveries: number,
-    commit: () => Promise<void>,
-    mayPass: (error: unknown) => boolean = () => true,
-  ): Promise<boolean> {
+  async #repeat(deliveries: number, commit: () => Promise<void>): Promise<boolean> {
     for (;;) {
       try {
         await commit()
         this.#failingSince = undefined
         return true
       } catch (error) {
-        if (!mayPass(error)) throw error
+        if (!(error instanceof StorageUnavailable)) throw error
         this.#failingSince ??= this.#parts.clock.now()
         const { aborted } = this.#abandoned.signal
         this.#parts.log.error(
@@ -164,5 +182,24 @@ export class Completions {
         await sleep(this.#parts.clock, retryPause, this.#abandoned.signal).catch(() => undefined)
       }
     }
+  }
+}
+
+/** The outcome of the attempt, without what the subscriber answered. */
+function withoutDetails({ attempt, ...completion }: Completion): Completion {
+  const { at, durationMs, status, failure } = attempt
+  return {
+    ...completion,
+    attempt: {
+      at,
+      durationMs,
+      status,
+      failure,
+      error: 'The details of this attempt could not be stored.',
+      phases: null,
+      requestHeaders: '{}',
+      responseHeaders: null,
+      responseBody: null,
+    },
   }
 }
