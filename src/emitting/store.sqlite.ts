@@ -6,8 +6,8 @@ import {
   isRetry,
   nextDue,
   subscribersPerScan,
-  claimedDelivery,
-  type ClaimedDelivery,
+  dueDelivery,
+  type DueDelivery,
   type Completion,
   type DeliveryStore,
   type DueSubscribers,
@@ -92,13 +92,13 @@ export function sqliteDeliveryStore(database: SqliteDatabase): DeliveryStore {
   }
 }
 
-function readDue(reader: SqliteConnection, request: ReadRequest, now: number): ClaimedDelivery[] {
+function readDue(reader: SqliteConnection, request: ReadRequest, now: number): DueDelivery[] {
   const { subscriberId } = request
-  const rows = (sql: string, ...parameters: number[]): ClaimedDelivery[] =>
+  const rows = (sql: string, ...parameters: number[]): DueDelivery[] =>
     reader
       .arrays<Columns>(sql, [subscriberId, ...parameters])
       .map(([id, event, attempts, attempts_before, due_at, nonce]) =>
-        claimedDelivery({ id, event, subscriber_id: subscriberId, attempts, attempts_before, due_at, nonce }),
+        dueDelivery({ id, event, subscriber_id: subscriberId, attempts, attempts_before, due_at, nonce }),
       )
   if (request.ordered) return rows(firstPending, now)
   const { behind, count } = request

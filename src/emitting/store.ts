@@ -25,7 +25,7 @@ export type ReadRequest =
   | { subscriberId: string; ordered: true }
 
 /** A delivery that this process may attempt while it owns the queue of the subscriber. */
-export interface ClaimedDelivery {
+export interface DueDelivery {
   id: number
   event: number
   subscriberId: string
@@ -56,7 +56,7 @@ export interface AttemptRecord {
 
 /** How an attempt ended. */
 export interface Completion {
-  delivery: Pick<ClaimedDelivery, 'id' | 'number' | 'nonce'>
+  delivery: Pick<DueDelivery, 'id' | 'number' | 'nonce'>
   status: 'pending' | 'delivered' | 'dead'
   dueAt: number
   finishedAt: number | null
@@ -85,7 +85,7 @@ export interface DeliveryStore {
   /** The active ones of these subscribers. */
   activeSubscribers(subscriberIds: readonly string[]): Promise<SubscribersTable[]>
   /** Due deliveries of queues that this process owns, the oldest first for each request. */
-  readDue(requests: readonly ReadRequest[], now: number): Promise<ClaimedDelivery[]>
+  readDue(requests: readonly ReadRequest[], now: number): Promise<DueDelivery[]>
   /**
    * The payloads of events, by their numbers.
    * @param longest bytes; longer payloads are left out
@@ -127,7 +127,7 @@ export interface DeliveryRow {
   nonce: number | null
 }
 
-export function claimedDelivery(row: DeliveryRow): ClaimedDelivery {
+export function dueDelivery(row: DeliveryRow): DueDelivery {
   const { id, event, subscriber_id: subscriberId, attempts, attempts_before, due_at: dueAt, nonce } = row
   return {
     id,
@@ -176,7 +176,7 @@ export interface EventPayload {
 
 /** A delivery that this process has just committed, with its payload. */
 export interface CommittedDelivery {
-  delivery: ClaimedDelivery
+  delivery: DueDelivery
   payload: EventPayload
   /** The generation before the delivery was inserted. A queue of a later generation may have read it from the table. */
   generation: number

@@ -6,7 +6,7 @@ import { openDeliveryStore } from '../../src/emitting/open-store.ts'
 import {
   startPosition,
   subscribersPerScan,
-  type ClaimedDelivery,
+  type DueDelivery,
   type Completion,
   type DeliveryStore,
 } from '../../src/emitting/store.ts'
@@ -83,12 +83,11 @@ onEachEngine('store', (engine) => {
     subscriberId: string,
     now: number,
     { count = 10, retries = false, behind = startPosition } = {},
-  ): Promise<ClaimedDelivery[]> =>
-    store.readDue([{ subscriberId, ordered: false, retries, behind, count }], now)
+  ): Promise<DueDelivery[]> => store.readDue([{ subscriberId, ordered: false, retries, behind, count }], now)
 
-  const ids = (claimed: readonly ClaimedDelivery[]): number[] => claimed.map(({ id }) => id)
+  const ids = (claimed: readonly DueDelivery[]): number[] => claimed.map(({ id }) => id)
 
-  const completion = (delivery: ClaimedDelivery, change: Partial<Completion> = {}): Completion => ({
+  const completion = (delivery: DueDelivery, change: Partial<Completion> = {}): Completion => ({
     delivery,
     status: 'delivered',
     dueAt: 50,

@@ -7,7 +7,7 @@ import { evaluateAttempt, type AttemptOutcome } from '../attempt/attempt-outcome
 import { withheld, withoutPayload, type Attempt, type AttemptResult } from '../attempt/attempt.ts'
 import { isFor } from '../events/audience.ts'
 import type { DeliveryMetrics } from '../metrics.ts'
-import type { ClaimedDelivery, DeliveryStore, EventPayload } from '../store.ts'
+import type { DueDelivery, DeliveryStore, EventPayload } from '../store.ts'
 import type { Health } from '../subscribers/health.ts'
 import type { ReleasePlace } from './attempt-turns.ts'
 import type { Completions, SideEffects } from './completions.ts'
@@ -38,7 +38,7 @@ interface DeliveryAttemptsParts extends DeliveryAttemptsOptions {
 
 /** An attempt that has ended. */
 interface Ended {
-  readonly delivery: ClaimedDelivery
+  readonly delivery: DueDelivery
   readonly outcome: AttemptOutcome
   readonly now: number
   readonly attempt: AttemptResult
@@ -171,7 +171,7 @@ export class DeliveryAttempts {
   }
 
   #afterRecorded(
-    { id: deliveryId, begun: attempts }: ClaimedDelivery,
+    { id: deliveryId, begun: attempts }: DueDelivery,
     { id: subscriberId }: Destination,
     outcome: AttemptOutcome,
     { error, failure }: AttemptResult,

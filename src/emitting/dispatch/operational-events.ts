@@ -10,7 +10,7 @@ import type { Destination } from './destinations.ts'
 import { consequenceOf, disablesAt, reasonOfFailing, type DisablingPolicy } from './disabling.ts'
 import type { Emitter } from '../events/emitter.ts'
 import { matchesType } from '../events/event-types.ts'
-import type { ClaimedDelivery, EventPayload } from '../store.ts'
+import type { DueDelivery, EventPayload } from '../store.ts'
 
 /** Failed attempts of one delivery after which its subscriber counts as failing: by default five minutes after the first. */
 export const failingAfter = 3
@@ -35,7 +35,7 @@ export interface OperationalEventsParts {
 }
 
 export interface FinishedAttempt {
-  delivery: ClaimedDelivery
+  delivery: DueDelivery
   destination: Destination
   event: EventPayload
   outcome: AttemptOutcome

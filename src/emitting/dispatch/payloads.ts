@@ -1,4 +1,4 @@
-import type { ClaimedDelivery, DeliveryStore, EventPayload } from '../store.ts'
+import type { DueDelivery, DeliveryStore, EventPayload } from '../store.ts'
 
 /** Bytes. Larger payloads are read just before the attempt, because thousands of deliveries may wait in memory. */
 export const longestCached = 8 * 1024
@@ -6,7 +6,7 @@ export const longestCached = 8 * 1024
 const most = 500
 
 /** The event of a delivery. */
-type EventOf = Pick<ClaimedDelivery, 'event' | 'nonce'>
+type EventOf = Pick<DueDelivery, 'event' | 'nonce'>
 
 /**
  * Reads payloads and caches the last small ones. The key is the nonce of the event: after a restore of the database, the same

@@ -3,11 +3,11 @@ import { test } from 'node:test'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import type { Destination, Destinations } from './destinations.ts'
 import type { SubscriberQueue } from './subscriber-queue.ts'
-import type { ClaimedDelivery, DeliveryStore, CommittedDelivery } from '../store.ts'
+import type { DueDelivery, DeliveryStore, CommittedDelivery } from '../store.ts'
 import { Prefetcher } from './prefetcher.ts'
 
 /** A prefetcher of one subscriber, `s`, that has `table` in the table. Each read waits until it is let go. */
-function supplied(due = ['s'], table: readonly ClaimedDelivery[] = []) {
+function supplied(due = ['s'], table: readonly DueDelivery[] = []) {
   const reads: string[] = []
   const answers: (() => void)[] = []
   let now = 0
@@ -15,7 +15,8 @@ function supplied(due = ['s'], table: readonly ClaimedDelivery[] = []) {
     reads.push(what)
     return new Promise((resolve) => answers.push(() => resolve(answer)))
   }
-  const row = { id: 's' } as SubscribersTable
+  const row = { id: 's', updated_at: 1 } as SubscribersTable
+  const errors: unknown[] = []
   const store: Partial<DeliveryStore> = {
     acquireSession: async () => undefined,
     subscribersDue: async () => {
@@ -29,16 +30,24 @@ function supplied(due = ['s'], table: readonly ClaimedDelivery[] = []) {
     readPayloads: async () => new Map(),
   }
   const destination = { concurrency: 10, ordered: false } as Destination
-  const destinations: Pick<Destinations, 'open'> = { open: async () => destination }
+  const destinations: Pick<Destinations, 'open'> = {
+    async open() {
+      if (others.unreadable) throw new Error('wrong key')
+      return destination
+    },
+  }
   let queue: SubscriberQueue | undefined
-  /** What other processes are told, whether one of them has the queue, and how often all subscribers were looked through. */
-  const others = { taken: false, told: [] as string[], scans: 0 }
+  /**
+   * What other processes are told, whether one of them has the queue, how often all subscribers were looked through, and whether the
+   * secrets cannot be decrypted.
+   */
+  const others = { taken: false, told: [] as string[], scans: 0, unreadable: false }
   const prefetcher = new Prefetcher({
     store: store as DeliveryStore,
     destinations,
     clock: { now: () => now, after: () => () => undefined },
     random: Math.random,
-    log: { error: assert.fail } as never,
+    log: { error: (error: unknown) => (others.unreadable ? errors.push(error) : assert.fail()) } as never,
     onFilled: (some) => (queue = some),
     notifyOwner: (id) => others.told.push(id),
     onLost: () => undefined,
@@ -66,6 +75,8 @@ function supplied(due = ['s'], table: readonly ClaimedDelivery[] = []) {
   return {
     prefetcher,
     reads,
+    errors,
+    row,
     others,
     offer: (id: number) => prefetcher.offer([fresh(id)]),
     /** How many attempts may begin. */
@@ -87,6 +98,20 @@ test('a new delivery of an idle subscriber waits only for the next read', async 
   await letGo()
   assert.equal(room(), 10)
   assert.deepEqual(reads, ['subscribers'])
+  await prefetcher.stop()
+})
+
+test('secrets that cannot be decrypted are logged once for each change of the subscriber', async () => {
+  const { prefetcher, errors, row, others, letGo } = supplied()
+  others.unreadable = true
+  prefetcher.scan()
+  await letGo()
+  for (const version of [1, 2]) {
+    row.updated_at = version
+    prefetcher.changed('s')
+    await letGo()
+    assert.equal(errors.length, version)
+  }
   await prefetcher.stop()
 })
 
@@ -168,7 +193,7 @@ test('after a restore of the database, buffered deliveries are dropped, and queu
 })
 
 test('after a restore during a read, the deliveries are read again', async () => {
-  const table: ClaimedDelivery[] = []
+  const table: DueDelivery[] = []
   const { prefetcher, reads, letGo, start } = supplied(['s'], table)
   await start()
   table.push({ id: 5, event: 5, nonce: 5, subscriberId: 's', number: 1, begun: 1, dueAt: 0 })

@@ -1,14 +1,19 @@
+import { BoundedCache } from '../../paging/bounded-cache.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import { RepeatedPass } from '../../runtime/repeated-pass.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
+import type { SubscribersTable } from '../../storage/tables.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Destinations } from './destinations.ts'
 import { Payloads } from './payloads.ts'
 import { prefetchLimit, queuesToRead, readRequests } from './prefetch-plan.ts'
-import { startPosition, type ClaimedDelivery, type DeliveryStore, type ReadRequest } from '../store.ts'
+import { startPosition, type DueDelivery, type DeliveryStore, type ReadRequest } from '../store.ts'
 import type { QueuedDelivery, SubscriberQueue } from './subscriber-queue.ts'
 
 /** Milliseconds until a destination is read again. This bounds how long an unreported change goes unnoticed. */
 export const destinationMaxAge = 1_000
+/** The most subscribers whose unreadable secrets are remembered as logged. */
+const maxReported = 10_000
 
 export interface QueueReaderParts {
   store: DeliveryStore
@@ -34,8 +39,11 @@ export class QueueReader {
   readonly #inMemory = new Map<number, SubscriberQueue>()
   /** Deliveries that ended during a read, whose snapshot may still show them as pending. */
   readonly #endedDuringRead: number[] = []
+  /** By subscriber, the version whose secrets could not be decrypted: each is read again every second, and logged once. */
+  readonly #reported = new BoundedCache<string, number>(maxReported)
   readonly payloads: Payloads
-  #reading: Promise<void> | undefined
+  readonly #reads = new RepeatedPass(() => this.#readAll())
+  #isReading = false
   #stopped = false
 
   constructor(parts: QueueReaderParts) {
@@ -55,12 +63,7 @@ export class QueueReader {
   requestRefill(queue: SubscriberQueue): void {
     if (this.#stopped) return
     this.#refillRequests.add(queue)
-    this.#reading ??= this.#readAll().finally(() => {
-      this.#reading = undefined
-      this.#forgetEnded()
-      const [next] = this.#refillRequests
-      if (next) this.requestRefill(next)
-    })
+    this.#reads.request()
   }
 
   cancelRequests(): void {
@@ -80,7 +83,7 @@ export class QueueReader {
 
   /** Called when the delivery is recorded, or this process gave it up: from now on only the table has its state. */
   forget(id: number): void {
-    if (this.#reading) this.#endedDuringRead.push(id)
+    if (this.#isReading) this.#endedDuringRead.push(id)
     else this.#forgetNow(id)
   }
 
@@ -93,17 +96,19 @@ export class QueueReader {
   /** Starts no further read. */
   stop(): void {
     this.#stopped = true
+    this.#reads.stop()
   }
 
   /** Resolves when the current read has ended. */
-  async idle(): Promise<void> {
-    await this.#reading
+  idle(): Promise<void> {
+    return this.#reads.ended()
   }
 
   async #readAll(): Promise<void> {
+    const { queues } = this.#parts
+    this.#isReading = true
     // Requests that come in this same turn of the event loop join this read.
     await Promise.resolve()
-    const { queues } = this.#parts
     try {
       while (this.#refillRequests.size > 0 && !this.#stopped) {
         const some = queuesToRead(this.#refillRequests, queues)
@@ -117,6 +122,8 @@ export class QueueReader {
       this.#parts.log.error({ err: error }, 'due deliveries could not be read')
       this.#refillRequests.clear()
     }
+    this.#isReading = false
+    this.#forgetEnded()
   }
 
   /** Reads the destinations again that are stale or too old. */
@@ -147,19 +154,25 @@ export class QueueReader {
     )
   }
 
-  async #open(row: Parameters<Destinations['open']>[0] | undefined) {
+  async #open(row: SubscribersTable | undefined) {
     if (!row) return undefined
     try {
       return await this.#parts.destinations.open(row)
     } catch (error) {
       if (error instanceof StorageUnavailable) throw error
       // One secret that cannot be decrypted, for example after the loss of a master key, must not stop the other subscribers.
-      this.#parts.log.error(
-        { err: error, subscriberId: row.id },
-        'the secrets of a subscriber could not be decrypted',
-      )
+      this.#reportUndecryptable(row, error)
       return undefined
     }
+  }
+
+  #reportUndecryptable({ id, updated_at: version }: SubscribersTable, error: unknown): void {
+    if (this.#reported.get(id) === version) return
+    this.#reported.set(id, version)
+    this.#parts.log.error(
+      { err: error, subscriberId: id },
+      'the secrets of a subscriber could not be decrypted',
+    )
   }
 
   async #readDeliveries(queues: readonly SubscriberQueue[]): Promise<void> {
@@ -183,8 +196,8 @@ export class QueueReader {
   #fill(
     queue: SubscriberQueue,
     request: ReadRequest,
-    rows: readonly ClaimedDelivery[],
-    payloadOf: (delivery: ClaimedDelivery) => QueuedDelivery['payload'],
+    rows: readonly DueDelivery[],
+    payloadOf: (delivery: DueDelivery) => QueuedDelivery['payload'],
   ): void {
     const found = rows.filter(({ number }) => request.ordered || request.retries === number > 1)
     const buffer = !request.ordered && request.retries ? queue.retries : queue.firstAttempts

@@ -1,10 +1,10 @@
 import type { Destination } from './destinations.ts'
-import { startPosition, type ClaimedDelivery, type DuePosition, type EventPayload } from '../store.ts'
+import { startPosition, type DueDelivery, type DuePosition, type EventPayload } from '../store.ts'
 import type { ResponseClass, SubscriberPace } from './subscriber-pace.ts'
 
 /** A delivery that waits in memory for its attempt. */
 export interface QueuedDelivery {
-  readonly delivery: ClaimedDelivery
+  readonly delivery: DueDelivery
   /** `undefined` for a large payload, which is read just before the attempt. */
   readonly payload: EventPayload | undefined
 }

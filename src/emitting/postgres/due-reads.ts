@@ -1,7 +1,7 @@
 import {
   inOrder,
   isRetry,
-  claimedDelivery,
+  dueDelivery,
   type DeliveryRow,
   type DeliveryStore,
   type EventPayload,
@@ -67,7 +67,7 @@ export function dueReadsIn(seek: Run): Pick<DeliveryStore, 'readDue'> {
           now,
         ),
       ])
-      return rows.flat().map(claimedDelivery)
+      return rows.flat().map(dueDelivery)
     },
   }
 }

@@ -1,4 +1,4 @@
-import type { ClaimedDelivery, Completion, DueSubscribers, ReadRequest } from '../../../src/emitting/store.ts'
+import type { DueDelivery, Completion, DueSubscribers, ReadRequest } from '../../../src/emitting/store.ts'
 
 export interface DeliveryRow {
   readonly id: number
@@ -96,7 +96,7 @@ export class Tables {
     for (const id of subscriberIds) if (this.lanes.get(id) === dispatcher) this.lanes.delete(id)
   }
 
-  read(wanted: readonly ReadRequest[], now: number): ClaimedDelivery[] {
+  read(wanted: readonly ReadRequest[], now: number): DueDelivery[] {
     return wanted
       .flatMap((want) => {
         const rows = this.#pending().filter(({ subscriberId }) => subscriberId === want.subscriberId)
