@@ -3,13 +3,22 @@ import { request as httpRequest, type IncomingMessage, type Server } from 'node:
 import { duplexPair, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 
-/** Headers about a connection (RFC 9110, section 7.6.1). */
-const hopByHop = new Set(['connection', 'keep-alive', 'transfer-encoding'])
+/** Headers about a connection (RFC 9110, section 7.6.1): those of the caller's say nothing about the one in memory. */
+const hopByHop = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
 const withoutBody = new Set([204, 304])
 
 /**
- * Answers a web standard request by a connection in memory to the server, which does not have to listen. The address of the client is
- * not known: it counts as loopback, and TRUSTED_PROXIES=127.0.0.1 lets `X-Forwarded-For` name it.
+ * Answers a web standard request by a connection in memory to the server, which does not have to listen. The connection serves this
+ * request only, and both sides close it after the answer. The address of the client is not known: it counts as loopback, and
+ * TRUSTED_PROXIES=127.0.0.1 lets `X-Forwarded-For` name it.
  */
 export async function answerFetch(server: Server, request: Request): Promise<Response> {
   const [near, far] = duplexPair()
@@ -19,7 +28,7 @@ export async function answerFetch(server: Server, request: Request): Promise<Res
     createConnection: () => near,
     method: request.method,
     path: pathname + search,
-    headers: { host, ...Object.fromEntries(request.headers) },
+    headers: { host, ...endToEnd(request) },
     signal: request.signal,
   })
   const answered = once(call, 'response') as Promise<[IncomingMessage]>
@@ -38,4 +47,13 @@ export async function answerFetch(server: Server, request: Request): Promise<Res
     status,
     headers,
   })
+}
+
+/** The request's own headers, with those of a connection that ends after one answer. */
+function endToEnd({ headers, body }: Request): Record<string, string> {
+  // The header may name further headers of its connection.
+  const named = new Set((headers.get('connection') ?? '').toLowerCase().split(/[\s,]+/))
+  const kept = [...headers].filter(([name]) => !hopByHop.has(name) && !named.has(name))
+  const framing = body && !headers.has('content-length') && { 'transfer-encoding': 'chunked' }
+  return { ...Object.fromEntries(kept), ...framing, connection: 'close' }
 }
