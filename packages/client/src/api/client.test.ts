@@ -143,17 +143,17 @@ describe('retries', () => {
     assert.equal(calls.length, 1)
   })
 
-  test('a POST is repeated only with an idempotency key, or when the caller says so', async () => {
+  test('a POST is repeated only when the caller says so', async () => {
     const body = { type: 'order.paid', data: {}, id: 'o1' }
     const bare = clientOf([busy])
     await assert.rejects(bare.client.post('/events', { body }), { code: 'overloaded' })
     assert.equal(bare.calls.length, 1)
-    const keyed = clientOf([busy, fine])
-    await keyed.client.post('/events', { body, idempotencyKey: 'k1' })
-    assert.deepEqual(
-      keyed.calls.map(({ headers }) => headers.get('idempotency-key')),
-      ['k1', 'k1'],
-    )
+    // Only the id in the body makes two calls one event: the service reads no header for this.
+    const keyed = clientOf([busy])
+    // @ts-expect-error: there is no such option.
+    await assert.rejects(keyed.client.post('/events', { body, idempotencyKey: 'k1' }), { code: 'overloaded' })
+    assert.equal(keyed.calls.length, 1)
+    assert.equal(keyed.calls[0]!.headers.get('idempotency-key'), null)
     const said = clientOf([busy, fine])
     await said.client.post('/events', { body, idempotent: true })
     assert.equal(said.calls.length, 2)

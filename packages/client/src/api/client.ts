@@ -71,8 +71,8 @@ export function createClient<C = Calls>(options: ClientOptions): Client<C> {
 }
 
 /** RFC 9110, section 9.2.2; a POST by the caller's word. */
-function mayRepeat(method: Method, { idempotent, idempotencyKey }: FreeOptions): boolean {
-  return idempotent ?? (idempotencyKey !== undefined || (method !== 'POST' && method !== 'PATCH'))
+function mayRepeat(method: Method, { idempotent }: FreeOptions): boolean {
+  return idempotent ?? (method !== 'POST' && method !== 'PATCH')
 }
 
 async function attempt(
@@ -83,11 +83,10 @@ async function attempt(
 ): Promise<unknown> {
   const { url, token, fetch, timeout = 10_000 } = options
   const credential = typeof token === 'function' ? await token() : token
-  const { params = {}, query = {}, body, signal, idempotencyKey } = call
+  const { params = {}, query = {}, body, signal } = call
   const headers: Record<string, string> = { accept: 'application/json' }
   if (credential !== undefined) headers['authorization'] = `Bearer ${credential}`
   if (body !== undefined) headers['content-type'] = 'application/json'
-  if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey
   const init: RequestInit = { method, headers }
   if (body !== undefined) init.body = JSON.stringify(body)
   if (signal !== undefined) init.signal = signal

@@ -11,9 +11,10 @@ export type CallOf<Calls, M extends Method, Path extends string> = `${M} ${Path}
 
 export interface CommonOptions {
   signal?: AbortSignal
-  /** Sent as Idempotency-Key; the call is then retried like one that reads. */
-  idempotencyKey?: string
-  /** Whether a POST or PATCH may be retried: for instance, events that have ids of their own. Default false. */
+  /**
+   * Whether the call may be retried. Default true for GET, PUT and DELETE, false for POST and PATCH. Set it for events whose body has
+   * an `id`: the service keeps one event of each id.
+   */
   idempotent?: boolean
 }
 
