@@ -10,7 +10,8 @@ export interface ErrorParts {
 
 /**
  * An error of the service, or of the way to it. `code` is stable: that of the problem (RFC 9457), of OAuth (`invalid_grant`), or
- * one of this library: `unreachable`, `timeout`, `unexpected-answer`, `invalid-token`, `keys-unavailable`, `invalid-signature`.
+ * one of this library: `unreachable`, `unavailable` (a 5xx of a gateway before the service), `timeout`, `unexpected-answer`,
+ * `invalid-token`, `keys-unavailable`, `invalid-signature`.
  */
 export class PosternError extends Error {
   override readonly name: string = 'PosternError'
@@ -97,7 +98,9 @@ export async function errorOfResponse(response: Response): Promise<PosternError>
     const value = body?.[name]
     return typeof value === 'string' ? value : undefined
   }
-  return errorOf(text('code') ?? text('error') ?? 'unexpected-answer', response.status, {
+  // A gateway answers with a page of its own while the service cannot be reached, and that passes.
+  const unnamed = response.status >= 500 ? 'unavailable' : 'unexpected-answer'
+  return errorOf(text('code') ?? text('error') ?? unnamed, response.status, {
     detail: text('detail') ?? text('error_description') ?? text('title'),
     requestId: text('requestId') ?? response.headers.get('x-request-id') ?? undefined,
     retryAfter: retryAfterOf(response.headers),

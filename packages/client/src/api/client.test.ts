@@ -137,6 +137,22 @@ describe('retries', () => {
     assert.equal(given.calls.length, 2)
   })
 
+  test('so they are after the page of a gateway that does not reach the service', async () => {
+    const gateway = (status: number) => () =>
+      new Response('<html>', { status, headers: { 'content-type': 'text/html', 'retry-after': '0' } })
+    const { client, calls } = clientOf([gateway(502), gateway(503), gateway(504), fine])
+    await client.get('/auth/providers')
+    assert.equal(calls.length, 4)
+    const given = clientOf([gateway(502), gateway(504)], { retries: 1 })
+    const expected = { name: 'UnavailableError', code: 'unavailable', status: 504, retryAfter: 0 }
+    await assert.rejects(given.client.get('/auth/providers'), expected)
+    const bare = clientOf([gateway(502)])
+    await assert.rejects(bare.client.post('/keys', { body: { name: 'k', scopes: ['operate'] } }), {
+      status: 502,
+    })
+    assert.equal(bare.calls.length, 1)
+  })
+
   test('other refusals are not', async () => {
     const { client, calls } = clientOf([() => problem(404, 'not-found')])
     await assert.rejects(client.get('/users'), { status: 404 })
