@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { Problem } from '../errors.ts'
 import { withForms } from '../http/requests/forms.ts'
+import { wantsPage } from '../http/requests/wants-page.ts'
 import { isForeignWrite } from '../http/access/access.ts'
 import type { App } from '../http/app.ts'
 import type { Principal } from '../http/access/principal.ts'
@@ -92,8 +93,4 @@ export function sessionOf(request: Pick<FastifyRequest, 'principal'>): { userId:
 export function signedIn({ principal }: Pick<FastifyRequest, 'principal'>): Principal & { userId: string } {
   if (!principal?.userId) throw new Problem('not-signed-in')
   return { ...principal, userId: principal.userId }
-}
-
-function wantsPage(request: FastifyRequest): boolean {
-  return request.headers.accept?.includes('text/html') === true
 }

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { wantsPage } from '../http/requests/wants-page.ts'
 
 /** The request that the proxy received, and asks about. */
 export interface ForwardedRequest {
@@ -78,7 +79,7 @@ export function normalHost(host: string): string {
 function navigates(headers: IncomingHttpHeaders): boolean {
   const destination = headers['sec-fetch-dest']
   if (destination !== undefined) return destination === 'document'
-  return headers.accept?.includes('text/html') === true
+  return wantsPage({ headers })
 }
 
 // oxlint-disable-next-line no-control-regex -- it matches control characters

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { problems, type Problem } from '../errors.ts'
-import { wantsPage, sendProblemPage, type ProblemWords } from '../http/pages/error-page.ts'
+import { sendProblemPage, type ProblemWords } from '../http/pages/error-page.ts'
+import { wantsPage } from '../http/requests/wants-page.ts'
 import { problemAnswer, toProblem } from '../http/responses/problem-details.ts'
 
 /**

@@ -72,6 +72,7 @@ onEachEngine('forward authentication', (engine) => {
       ['GET', { accept: 'text/event-stream' }],
       ['GET', { accept: 'text/html', 'sec-fetch-dest': 'iframe' }],
       ['GET', { accept: '*/*' }],
+      ['GET', { accept: 'application/json, text/html;q=0.5' }],
       ['POST', { accept: 'application/json' }],
       ['PUT', {}],
     ] as const) {

@@ -70,6 +70,7 @@ describe('error pages', () => {
       { accept: '*/*' },
       { accept: 'application/json' },
       { accept: 'application/problem+json, application/json' },
+      { accept: 'application/json, text/html;q=0.5' },
     ]
     for (const headers of programs) {
       const { response, text } = await open('/gate/nope', headers)

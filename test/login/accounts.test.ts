@@ -24,7 +24,8 @@ onEachEngine('accounts', (engine) => {
   test('signing out revokes the session on the server, so that a copied cookie is invalid', async () => {
     const browser = await site.signedIn('out')
     const copied = browser.cookies(site.service.baseUrl).get('postern_session')!
-    assert.equal((await site.call(browser, 'POST', '/auth/logout', site.sameOrigin)).status, 204)
+    const script = { ...site.sameOrigin, accept: 'application/json, text/html;q=0.5' }
+    assert.equal((await site.call(browser, 'POST', '/auth/logout', script)).status, 204)
     assert.equal(browser.cookies(site.service.baseUrl).get('postern_session'), undefined)
     const again = await site.service.fetch('/auth/session', {
       headers: { cookie: `postern_session=${copied}` },

@@ -401,7 +401,8 @@ onEachEngine('the sign-in flow', (engine) => {
     try {
       const browser = new Browser()
       await signIn(down, browser)
-      assert.equal((await down.fetch('/auth/down')).status, 503)
+      for (const accept of ['*/*', 'application/json, text/html;q=0.5'])
+        assert.equal((await down.fetch('/auth/down', { headers: { accept } })).status, 503)
       const page = await browser.go(new URL('/auth/down', down.baseUrl), { headers: { accept: 'text/html' } })
       assert.match(page.headers.get('location')!, /^\/login\?error=provider-unavailable&id=/)
       assert.ok(await whoAmI(down, browser))

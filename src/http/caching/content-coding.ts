@@ -5,6 +5,7 @@
 import { pipeline, type Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from 'node:zlib'
+import { weightsOf } from '../requests/weights.ts'
 
 export type Coding = 'br' | 'gzip' | 'identity'
 
@@ -16,13 +17,7 @@ const [compressBrotli, compressGzip] = [promisify(brotliCompress), promisify(gzi
 /** The best coding that an Accept-Encoding (RFC 9110, section 12.5.3) allows. */
 export function acceptedCoding(header: string | undefined): Coding {
   if (header === undefined) return 'identity'
-  const weights = new Map(
-    header.split(',', 20).map((part) => {
-      const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase())
-      const weight = parameters.find((text) => text.startsWith('q='))?.slice(2)
-      return [name, weight === undefined ? 1 : Number(weight)] as const
-    }),
-  )
+  const weights = weightsOf(header)
   const weightOf = (coding: Coding): number => weights.get(coding) ?? weights.get('*') ?? 0
   const [br, zip] = [weightOf('br'), weightOf('gzip')]
   if (!(br > 0) && !(zip > 0)) return 'identity'

@@ -3,11 +3,6 @@ import { problems, type Problem } from '../../errors.ts'
 import { escapeHtml, narrowPage, type Site } from './html.ts'
 import { signInPath } from './sign-in-path.ts'
 
-/** Whether an answer is for a person: browsers name HTML when they navigate. Scripts and programs accept everything or JSON. */
-export function wantsPage({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
-  return headers.accept?.includes('text/html') === true
-}
-
 /** What a page says about a problem. All texts are escaped when they are shown. */
 export interface ProblemWords {
   title: string

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem, problems, type ProblemCode } from '../../errors.ts'
-import { wantsPage, sendProblemPage } from '../pages/error-page.ts'
+import { sendProblemPage } from '../pages/error-page.ts'
+import { wantsPage } from '../requests/wants-page.ts'
 import { NewerDatabase } from '../../storage/migrate.ts'
 import { TransactionOver } from '../../storage/transaction-over.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
+import { wantsPage } from '../../http/requests/wants-page.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
 import { DiscoveryFailed } from '../provider-client/discovery.ts'
 import { failurePath, recordFailure, type FailedSignInsParts } from './failed-sign-ins.ts'
@@ -32,7 +33,7 @@ export function findProvider(providers: ReadonlyMap<string, ProviderClient>, nam
 /**
  * Starts a flow and gives the address at the provider. When the provider cannot be discovered, a browser is redirected to
  * /login and the result is `undefined`.
- * @throws Problem `provider-unavailable` for callers that do not accept HTML.
+ * @throws Problem `provider-unavailable` for callers that do not want a page.
  */
 export async function startFlow(
   parts: StartParts,
@@ -50,8 +51,7 @@ export async function startFlow(
     const failure = new SignInFailure(providerErrorCode(error), error)
     const linkingUserId = intent.purpose === 'link' ? intent.userId : undefined
     await recordFailure(parts, request, { providerClient, failure, linkingUserId })
-    if (request.headers.accept?.includes('text/html') !== true)
-      throw new Problem('provider-unavailable', { retryAfter: 10 })
+    if (!wantsPage(request)) throw new Problem('provider-unavailable', { retryAfter: 10 })
     void reply.redirect(
       failurePath(parts, request, { providerClient, failure, returnTo: intent.returnTo }),
       303,
