@@ -1,9 +1,12 @@
 // What a person sees where a program gets problem+json.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import Fastify from 'fastify'
 import { sql } from 'kysely'
 import { connect } from 'node:net'
 import { text as read } from 'node:stream/consumers'
+import { Problem } from '../../src/errors.ts'
+import { sendProblemPage } from '../../src/http/pages/error-page.ts'
 import { Browser } from '../harness/browser.ts'
 import { engines } from '../harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
@@ -135,9 +138,35 @@ describe('a deep link without a session', () => {
   })
 })
 
+test('the page of an outage leads back to what was asked for, and never to another site', async () => {
+  const app = Fastify()
+  app.decorate('basePath', '')
+  app.decorate('site', {
+    basePath: '',
+    name: 'Postern',
+    plainName: 'Postern',
+    logo: '/logo.svg',
+    colored: false,
+  })
+  app.setNotFoundHandler((_request, reply) => sendProblemPage(reply.code(503), new Problem('overloaded')))
+  try {
+    const baseUrl = await app.listen({ port: 0, host: '127.0.0.1' })
+    const linkOf = async (target: string): Promise<string | undefined> => {
+      const page = await rawRequest({ baseUrl }, target)
+      assert.match(page, /Not available at the moment/)
+      return /href="([^"]+)">Try again/.exec(page)?.[1]
+    }
+    assert.equal(await linkOf('/orders?page=2'), '/orders?page=2')
+    for (const target of ['//evil.example/', '/\\evil.example/', 'http://evil.example/'])
+      assert.equal(await linkOf(target), undefined, target)
+  } finally {
+    await app.close()
+  }
+})
+
 /** Sends a request target as it is, which `fetch` would normalize. */
-async function rawRequest(service: TestService, target: string): Promise<string> {
-  const { hostname, port, host } = new URL(service.baseUrl)
+async function rawRequest({ baseUrl }: { baseUrl: string }, target: string): Promise<string> {
+  const { hostname, port, host } = new URL(baseUrl)
   const socket = connect(Number(port), hostname)
   socket.write(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\nAccept: text/html\r\nConnection: close\r\n\r\n`)
   return read(socket)

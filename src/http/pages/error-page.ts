@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { problems, type Problem } from '../../errors.ts'
+import { wayBack } from '../requests/way-back.ts'
 import { escapeHtml, narrowPage, type Site } from './html.ts'
 import { signInPath } from './sign-in-path.ts'
 
@@ -70,8 +71,9 @@ function wordsFor(problem: Problem, request: FastifyRequest): ProblemWords {
   return { title, fault: extras.detail ?? general, advice: general, way: home }
 }
 
-function serverWords({ status }: Problem, { method, url, server }: FastifyRequest): ProblemWords {
-  const again = method === 'GET' ? ([`${server.basePath}${url}`, 'Try again'] as const) : undefined
+function serverWords({ status }: Problem, request: FastifyRequest): ProblemWords {
+  const back = wayBack(request)
+  const again = back === undefined ? undefined : ([back, 'Try again'] as const)
   return status === 503
     ? {
         title: 'Not available at the moment',
