@@ -156,6 +156,16 @@ onEachEngine('maintained counts', (engine) => {
     await compare([0, 1_500, 4_000])
   })
 
+  test('positions are exact after many rows came before the first bucket, which is then split', async () => {
+    await run(`insert into orders (id, placed_at)
+      with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 3700)
+      select 3000000 + n, 1000 + n from numbers`)
+    await writer.foldChanges()
+    await compare([0, 1_000, 2_000, 3_000, 4_000, 5_000])
+    await run('delete from orders where id > 3000000')
+    await compare([0, 1_000, 2_000])
+  })
+
   test('an emptied table has total 0 and can be filled again', async () => {
     await run(engine.name === 'postgres' ? 'truncate orders' : 'delete from orders')
     await compare([0, 2_000])

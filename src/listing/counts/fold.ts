@@ -43,12 +43,20 @@ export async function splitLargeBuckets(tx: Tx, order: CountedOrder): Promise<vo
   for (const { id } of large) await splitBucket(tx, order, id)
 }
 
-/** Inserts the further buckets of the rows of one bucket, which keeps its first rows. */
+/**
+ * Inserts the further buckets of the rows of one bucket, which keeps its first rows. Its key becomes that of its first row: the
+ * first bucket also counts the rows before its key, and the further ones may begin there.
+ */
 async function splitBucket(tx: Tx, order: CountedOrder, id: number): Promise<void> {
+  const { table, buckets, columns, keys, descending } = order
   const conditions = await rowsOfBucket(tx, order, id)
+  const where = conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''
+  const first = `select ${columns.map((column, index) => `${column} as ${keys[index]}`).join(', ')} from ${table}${where}
+    order by ${orderTerms(columns, descending)} limit 1`
   await runAll(tx, [
+    `update ${buckets} set size = ${bucketSize}, ${keys.map((key) => `${key} = f.${key}`).join(', ')}
+      from (${first}) as f where ${buckets}.id = ${id}`,
     insertBuckets(order, conditions, true),
-    `update ${order.buckets} set size = ${bucketSize} where id = ${id}`,
   ])
 }
 
