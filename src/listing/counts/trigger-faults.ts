@@ -23,14 +23,20 @@ function sqliteTriggers({ readConnection }: SqliteDatabase): Set<string> {
   return new Set(rows.map(({ sql }) => sqliteIdentity(sql)))
 }
 
-/** The body of the function, which PostgreSQL stores as it was written, or the name of a trigger. */
+/**
+ * The body of the function, which PostgreSQL stores as it was written, or the name of a trigger and its event, such as
+ * `after update`. PostgreSQL writes the rest of a trigger in its own form.
+ */
 function postgresIdentity(statement: string): string {
-  return /\$note\$(.+)\$note\$/s.exec(statement)?.[1] ?? /^create trigger "(.+?)" after /.exec(statement)![1]!
+  const body = /\$note\$(.+)\$note\$/s.exec(statement)?.[1]
+  if (body !== undefined) return body
+  const [, name, event] = /^create trigger "(.+?)" (after \w+(?: of)?) /.exec(statement)!
+  return `${name} ${event}`
 }
 
 async function postgresTriggers({ reader }: PostgresDatabase, order: CountedOrder): Promise<Set<string>> {
   const { rows } = await sql<{ identity: string }>`
-    select tgname::text as identity from pg_trigger
+    select tgname || ' ' || lower(substring(pg_get_triggerdef(oid) from ' (AFTER \\w+( OF)?) ')) as identity from pg_trigger
     where tgrelid = to_regclass(${order.table}) and tgenabled in ('O', 'A')
     union all select prosrc from pg_proc where oid = to_regproc(${order.named('note')}) and prosecdef`.execute(
     reader,
