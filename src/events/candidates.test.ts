@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { candidatesOf } from './candidates.ts'
 
-test('failed events of a source are received ones: no index of deliveries is read for them', () => {
-  assert.equal(candidatesOf('sqlite', { status: 'failed' }).length, 2)
-  assert.equal(candidatesOf('sqlite', { status: 'failed', source: 'shop' }).length, 1)
+test('failed and retrying events of a source are received ones: no index of deliveries is read for them', () => {
+  for (const status of ['failed', 'retrying'] as const) {
+    assert.equal(candidatesOf('sqlite', { status }).length, 2)
+    assert.equal(candidatesOf('sqlite', { status, source: 'shop' }).length, 1)
+  }
 })
 
 test('filters that no event fulfils have no candidates', () => {

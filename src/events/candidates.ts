@@ -3,6 +3,7 @@ import type { Engine } from '../storage/query-runner.ts'
 import type { EventQueueStatus } from '../storage/tables.ts'
 import { kindConditions } from './conditions.ts'
 import { statusDirections, type EventFilter } from './filter.ts'
+import { isRetried } from './store.ts'
 
 /** A source of event numbers in index order, for one kind of filter. */
 export interface Candidates {
@@ -16,24 +17,29 @@ export interface Candidates {
 
 /** All events. */
 export const wholeLog: Candidates = { from: sql`events e`, key: sql`e.id`, where: sql`true` }
-const retrying = (engine: Engine, narrowed: RawBuilder<SqlBool>[]): Candidates => ({
-  from: queueBy(engine, 'event_queue_retrying'),
+const retryingReceived = (engine: Engine, narrowed: RawBuilder<SqlBool>[]): Candidates => ({
+  from: byIndex(engine, 'event_queue', 'event_queue_retrying'),
   key: sql`event`,
   where: sql`status = 'pending' and failed_at is not null`,
   narrowed,
 })
+const retryingEmitted = (engine: Engine): Candidates => ({
+  from: byIndex(engine, 'deliveries', 'deliveries_retrying_of_event'),
+  key: sql`event`,
+  where: sql.raw(isRetried),
+})
 const blocked: Candidates = { from: sql`event_queue`, key: sql`event`, where: sql`status = 'blocked'` }
 const failedReceived = (engine: Engine, narrowed: RawBuilder<SqlBool>[]): Candidates => ({
-  from: queueBy(engine, 'event_queue_failed'),
+  from: byIndex(engine, 'event_queue', 'event_queue_failed'),
   key: sql`event`,
   where: sql`status = 'failed'`,
   narrowed,
 })
 const failedEmitted: Candidates = { from: sql`deliveries`, key: sql`event`, where: sql`status = 'dead'` }
 
-/** For a condition on the source, SQLite would take the index of all events of the source. */
-function queueBy(engine: Engine, index: string): RawBuilder<unknown> {
-  return engine === 'sqlite' ? sql`event_queue indexed by ${sql.ref(index)}` : sql`event_queue`
+/** SQLite would take an index of more rows: that of all events of a source, or of all deliveries. */
+function byIndex(engine: Engine, table: string, index: string): RawBuilder<unknown> {
+  return engine === 'sqlite' ? sql`${sql.table(table)} indexed by ${sql.ref(index)}` : sql.table(table)
 }
 
 const queueStatuses = ['pending', 'blocked', 'processed', 'failed'] as const
@@ -68,10 +74,10 @@ export function candidatesOf(engine: Engine, filter: EventFilter): Candidates[] 
   if (orderKey !== undefined) return queueStatuses.map((one) => withOrderKey(orderKey, one))
   if (status === 'blocked') return [blocked]
   const narrowed = kindConditions(filter, 'event_queue')
-  if (status === 'retrying') return [retrying(engine, narrowed)]
-  if (status !== 'failed') return [wholeLog]
-  return [
-    ...(direction === 'emitted' ? [] : [failedReceived(engine, narrowed)]),
-    ...(direction === 'received' ? [] : [failedEmitted]),
-  ]
+  if (status !== 'failed' && status !== 'retrying') return [wholeLog]
+  const [received, emitted] =
+    status === 'failed'
+      ? [failedReceived(engine, narrowed), failedEmitted]
+      : [retryingReceived(engine, narrowed), retryingEmitted(engine)]
+  return [...(direction === 'emitted' ? [] : [received]), ...(direction === 'received' ? [] : [emitted])]
 }

@@ -23,7 +23,7 @@ export interface EventFilter {
 /** All statuses, with the direction of the events that may have them. */
 export const statusDirections: Readonly<Record<EventStatus, 'received' | 'emitted' | undefined>> = {
   pending: undefined,
-  retrying: 'received',
+  retrying: undefined,
   blocked: 'received',
   processed: 'received',
   failed: undefined,

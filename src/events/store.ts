@@ -2,8 +2,8 @@ import type { EventQueueStatus } from '../storage/tables.ts'
 
 /**
  * The status of an event. Received: `pending`, `retrying` (failed at least once, waits for a retry), `blocked`, `processed` or
- * `failed`. Emitted: `failed` if a delivery is dead; else `pending` if one is pending; else `delivered`;
- * `unsubscribed` without deliveries.
+ * `failed`. Emitted: `failed` if a delivery is dead; else `retrying` if a pending one failed since its schedule began; else
+ * `pending` if one is pending; else `delivered`; `unsubscribed` without deliveries.
  */
 export type EventStatus = EventQueueStatus | 'retrying' | 'delivered' | 'unsubscribed'
 
@@ -29,13 +29,17 @@ export interface EventStore {
   horizon(): Promise<number>
 }
 
+/** SQL for a delivery that failed since it was created or replayed, and waits for a retry; the condition of an index. */
+export const isRetried = `status = 'pending' and attempts > attempts_before`
+
 /** SQL for the status, for both engines. Each lookup is one index seek. */
 export const statusExpression = `(case
   when e.direction = 'received' then (
     select case when q.status = 'pending' and q.failed_at is not null then 'retrying' else q.status end
     from event_queue q where q.event = e.id)
   when exists (select 1 from deliveries d where d.event = e.id and d.status = 'dead') then 'failed'
-  when exists (select 1 from deliveries d where d.event = e.id and d.status = 'pending') then 'pending'
+  when exists (select 1 from deliveries d where d.event = e.id and d.status = 'pending') then
+    case when exists (select 1 from deliveries d where d.event = e.id and ${isRetried}) then 'retrying' else 'pending' end
   when exists (select 1 from deliveries d where d.event = e.id and d.status = 'delivered') then 'delivered'
   else 'unsubscribed' end)`
 

@@ -196,6 +196,10 @@ describe('the pages of events', () => {
     works = false
     for (const id of ['again-1', 'again-2', 'again-3']) await post(id)
     for (const id of ['again-1', 'again-2', 'again-3']) await statusOf(id, 'retrying')
+    await open('/events?status=retrying&direction=emitted')
+    await page.getByRole('row').filter({ hasText: 'shop.told' }).getByText('retrying').first().waitFor()
+    // Handlers run for received events only.
+    assert.equal(await page.getByRole('button', { name: 'Run all that match' }).count(), 0)
     await open('/events?status=retrying')
     await page.getByRole('row').filter({ hasText: 'again-1' }).getByRole('checkbox').check()
     await page.getByRole('row').filter({ hasText: 'again-2' }).getByRole('checkbox').check()

@@ -54,20 +54,37 @@ onEachEngine('the event log, filtered', (engine) => {
     // Nothing listens there.
     await service.admin('/subscribers', {
       method: 'POST',
-      json: { url: 'http://127.0.0.1:9/', eventTypes: ['shop.told'] },
+      json: { url: 'http://127.0.0.1:9/', eventTypes: ['shop.told', 'shop.half'] },
+    })
+    await service.admin('/subscribers', {
+      method: 'POST',
+      json: {
+        url: 'http://127.0.0.1:9/',
+        eventTypes: ['shop.half', 'shop.late', 'shop.replayed'],
+        retrySchedule: [0, 3600],
+      },
     })
     for (const [id, type] of [
       ['told', 'shop.told'],
       ['unheard', 'shop.closed'],
+      ['half', 'shop.half'],
+      ['late', 'shop.late'],
+      ['replayed', 'shop.replayed'],
     ])
       await service.admin('/events', { method: 'POST', json: { id, type, data: 1 } })
-    await eventually(
-      async () =>
-        await database.reader
-          .selectFrom('deliveries')
-          .select('id')
-          .where('status', '=', 'dead')
-          .executeTakeFirst(),
+    await eventually(async () => {
+      const rows = await database.reader.selectFrom('deliveries').select(['status', 'attempts']).execute()
+      assert.equal(rows.length, 5)
+      return rows.every(({ attempts }) => attempts === 1)
+    })
+    await database.transaction((tx) =>
+      tx
+        .updateTable('deliveries as d')
+        .set({ attempts_before: 1 })
+        .where('d.event', '=', (eb) =>
+          eb.selectFrom('events').select('id').where('event_id', '=', 'replayed'),
+        )
+        .execute(),
     )
   })
   after(() => service.close())
@@ -80,26 +97,30 @@ onEachEngine('the event log, filtered', (engine) => {
   const idsOf = ({ data }: Page): string[] => data.map(({ eventId }) => eventId)
 
   const cases: [filter: Record<string, string>, ids: string[]][] = [
-    [{ status: 'retrying' }, ['again-1', 'again-2']],
+    [{ status: 'retrying' }, ['again-1', 'again-2', 'late']],
+    [{ status: 'retrying', direction: 'received' }, ['again-1', 'again-2']],
     [{ status: 'retrying', source: 'other' }, ['again-2']],
     [{ status: 'retrying', type: 'order.*', direction: 'received' }, ['again-1', 'again-2']],
-    [{ status: 'retrying', direction: 'emitted' }, []],
-    [{ status: 'failed' }, ['lost-1', 'told']],
+    [{ status: 'retrying', direction: 'emitted' }, ['late']],
+    [{ status: 'retrying', type: 'shop.*' }, ['late']],
+    [{ status: 'retrying', type: 'shop.told' }, []],
+    [{ status: 'retrying', eventId: 'late' }, ['late']],
+    [{ status: 'failed' }, ['lost-1', 'told', 'half']],
     [{ status: 'failed', direction: 'received' }, ['lost-1']],
-    [{ status: 'failed', direction: 'emitted' }, ['told']],
+    [{ status: 'failed', direction: 'emitted' }, ['told', 'half']],
     [{ status: 'failed', type: 'shop.told' }, ['told']],
     [{ status: 'failed', source: 'provider' }, ['lost-1']],
     [{ status: 'unsubscribed', source: 'provider' }, []],
     [{ status: 'processed' }, ['done-1', 'plain']],
-    [{ status: 'pending' }, []],
+    [{ status: 'pending' }, ['replayed']],
     [{ status: 'blocked' }, []],
     [{ status: 'unsubscribed' }, ['unheard']],
     [{ status: 'delivered' }, []],
-    [{ direction: 'emitted' }, ['told', 'unheard']],
+    [{ direction: 'emitted' }, ['told', 'unheard', 'half', 'late', 'replayed']],
     [{ type: 'order.*', source: 'provider' }, ['done-1', 'again-1', 'lost-1']],
     [{ type: 'Order.*' }, []],
     [{ type: '*', source: 'other' }, ['again-2']],
-    [{ since: '2020-01-01', direction: 'emitted' }, ['told', 'unheard']],
+    [{ since: '2020-01-01', direction: 'emitted' }, ['told', 'unheard', 'half', 'late', 'replayed']],
     [{ since: '2999-01-01' }, []],
     [{ until: '2020-01-01T00:00:00Z' }, []],
     [{ eventId: 'again-2' }, ['again-2']],
@@ -110,7 +131,10 @@ onEachEngine('the event log, filtered', (engine) => {
     [{ orderKey: 'k1', status: 'retrying' }, ['again-1']],
     [{ orderKey: 'k1', direction: 'emitted' }, []],
     [{ orderKey: 'k2' }, []],
-    [{ status: '', type: '', direction: 'emitted', colour: 'red' }, ['told', 'unheard']],
+    [
+      { status: '', type: '', direction: 'emitted', colour: 'red' },
+      ['told', 'unheard', 'half', 'late', 'replayed'],
+    ],
   ]
 
   test('filters by status, type, source, direction and time, in both orders and on all pages', async () => {
@@ -186,6 +210,13 @@ onEachEngine('a long event log, filtered', (engine) => {
         `insert into event_queue (event, source, event_id, type, status, due_at, processed_at, failed_at)
          select id, source, event_id, type, case id % 20000 when 0 then 'pending' when 1 then 'blocked' else 'processed' end, 9000000000000000, 1,
            case when id % 20000 = 0 then 1 end from events`,
+        `insert into events (event_id, direction, type, content_type, payload, created_at)
+         select 'sent ' || id, 'emitted', 'sent', 'application/json', payload, created_at from events where id <= 500 order by id`,
+        `insert into subscribers (id, url, event_types, status, ordered, signing, created_at, updated_at)
+         values ('s', 'http://localhost/', '*', 'active', 0, '', 1, 1)`,
+        `insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at)
+         select id, 's', 'pending', case id when 60200 then 2 when 60400 then 3 else 1 end, 1, 9000000000000000, 1
+         from events where direction = 'emitted' order by id`,
       ]
       for (const statement of statements) {
         if (database.engine === 'sqlite')
@@ -197,7 +228,7 @@ onEachEngine('a long event log, filtered', (engine) => {
       const retried = await read('status=retrying')
       assert.deepEqual(
         retried.data.map(({ id }) => id),
-        [20_000, 40_000, 60_000],
+        [20_000, 40_000, 60_000, 60_200, 60_400],
       )
       assert.equal(retried.nextCursor, null)
       const blocked = await read('status=blocked')

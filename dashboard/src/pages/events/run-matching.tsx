@@ -4,7 +4,7 @@ import { api } from '../../api/client.ts'
 import { Button, formatNumber, ProblemNotice, Progress, toast, useConfirm } from '../../ui/index.ts'
 import type { Chosen } from './filter.ts'
 
-/** Runs all events that match the filters, as a job of the service. */
+/** Runs all received events that match the filters, as a job of the service: handlers process only these. */
 export function RunMatching({ filter, chosen }: { filter: Record<string, string>; chosen: Chosen }) {
   const confirm = useConfirm()
   const [job, setJob] = useState<string>()
@@ -31,7 +31,8 @@ export function RunMatching({ filter, chosen }: { filter: Record<string, string>
     },
   })
   // An order key or an id selects what the job cannot.
-  if (chosen.eventId !== undefined || chosen.orderKey !== undefined) return null
+  if (chosen.eventId !== undefined || chosen.orderKey !== undefined || chosen.direction === 'emitted')
+    return null
   return (
     <div className="mb-3">
       {job === undefined ? (

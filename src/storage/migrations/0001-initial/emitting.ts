@@ -63,6 +63,8 @@ export const emitting: SchemaPart = {
     create index deliveries_of_event on deliveries (event, status);
     -- For the failed events of the log. Only a delivery that is given up writes to it.
     create index deliveries_dead_of_event on deliveries (event) where status = 'dead';
+    -- For the retried events of the log. Only a delivery that failed since its schedule began, and waits for a retry, is in it.
+    create index deliveries_retrying_of_event on deliveries (event) where status = 'pending' and attempts > attempts_before;
     -- For the dead letters of the last hour: a start emits the operational events that an ended process did not.
     create index deliveries_dead on deliveries (finished_at) where status = 'dead';
 
