@@ -61,7 +61,7 @@ export interface FilterOptions<Name extends string = string> {
   description?: string
   /** For `search` on PostgreSQL: the text search configuration, such as `english`. Default `simple`. */
   configuration?: string
-  /** For `search` on SQLite: the FTS5 table, which has the rowids of the list's table. Default: the table's name and `_search`. */
+  /** For `search` on SQLite: the FTS5 table. It has the rowids of the list's table, and a column with the name of the field's column. Default: the table's name and `_search`. */
   index?: string
 }
 

@@ -25,7 +25,8 @@ export function readSearch(text: string): { values: readonly string[] } | 'all' 
 
 /**
  * The condition of a full-text search. PostgreSQL applies the text search configuration, and can use an index over the same
- * expression. On SQLite the words are looked up in an FTS5 table, which has the rowids of the list's table.
+ * expression. On SQLite the words are looked up in the column of the same name of an FTS5 table, which has the rowids of
+ * the list's table.
  */
 export function searchCondition(
   column: string,
@@ -38,5 +39,5 @@ export function searchCondition(
     return `to_tsvector(${language}, ${column}) @@ plainto_tsquery(${language}, ${placeholder})`
   }
   const table = quoteTable(index ?? `${listed}_search`)
-  return `${quote('rowid')} in (select rowid from ${table} where ${table} match ${placeholder})`
+  return `${quote('rowid')} in (select rowid from ${table} where ${column} match ${placeholder})`
 }

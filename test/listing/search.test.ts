@@ -27,6 +27,46 @@ const notes = list({
   filters: { q: { kind: 'search', field: 'body' }, from: { kind: 'atLeast', field: 'id' } },
 })
 
+const letters = list({
+  path: '/letters',
+  table: 'letters',
+  access: 'public',
+  fields: { id: { type: 'integer' }, subject: { type: 'text' }, body: { type: 'text' } },
+  key: 'id',
+  filters: { subject: 'search', body: 'search' },
+})
+
+onEachEngine('searches of two fields', (engine) => {
+  const opened = listService(engine, [letters], async (database) => {
+    const run = (statement: string) => database.transaction((tx) => sql.raw(statement).execute(tx))
+    await run('create table letters (id integer primary key, subject text not null, body text not null)')
+    await run(`insert into letters values (1, 'gate', 'night'), (2, 'night', 'gate'), (3, 'gate', 'gate')`)
+    if (engine.name !== 'sqlite') return
+    const before = await checkList(database, readLists({ lists: [letters] })[0]!)
+    for (const fault of before.faults)
+      assert.match(fault, /using fts5\("subject", "body", content="letters"\)/)
+    const faults = async (columns: string): Promise<string> => {
+      await run(`create virtual table letters_search using fts5(${columns}, content=letters)`)
+      return (await checkList(database, readLists({ lists: [letters] })[0]!)).faults.join()
+    }
+    assert.equal(
+      await faults('subject'),
+      'the FTS5 table letters_search has no column body to search body in',
+    )
+    await run('drop table letters_search')
+    assert.equal(await faults('subject, body'), '')
+    await run(`insert into letters_search (letters_search) values ('rebuild')`)
+  })
+
+  test('each searches its own field', async () => {
+    const ids = async (query: string): Promise<unknown[]> =>
+      (await readList(opened.service, `/letters?${query}`)).data.map(({ id }) => id)
+    assert.deepEqual(await ids('subject=gate'), [1, 3])
+    assert.deepEqual(await ids('body=gate'), [2, 3])
+    assert.deepEqual(await ids('subject=gate&body=night'), [1])
+  })
+})
+
 onEachEngine('a search', (engine) => {
   const opened = listService(engine, [notes], async (database) => {
     const run = (statement: string) => database.transaction((tx) => sql.raw(statement).execute(tx))

@@ -29,11 +29,21 @@ async function validateSearchTables(
 ): Promise<string[]> {
   if (!rowids) return [`${list.table} is a view or has no rowid, which a search in an FTS5 table needs`]
   const faults: string[] = []
-  for (const { field, index = `${list.table}_search` } of filters) {
-    if (await inspectTable(database, index)) continue
-    const { column } = list.fields[field]!
+  const searchTableOf = ({ index = `${list.table}_search` }: Filter): string => index
+  const columnOf = ({ field }: Filter): string => list.fields[field]!.column
+  for (const filter of filters) {
+    const { field } = filter
+    const [index, column] = [searchTableOf(filter), columnOf(filter)]
+    const found = await inspectTable(database, index)
+    const hasColumn = [...(found?.columns.keys() ?? [])].some(
+      (name) => name.toLowerCase() === column.toLowerCase(),
+    )
+    if (hasColumn) continue
+    const columns = new Set(filters.filter((other) => searchTableOf(other) === index).map(columnOf))
     faults.push(
-      `there is no FTS5 table ${index} to search ${field} in: create virtual table ${quote(index)} using fts5(${quote(column)}, content=${quote(list.table)}); and triggers that update it (https://sqlite.org/fts5.html#external_content_tables)`,
+      found
+        ? `the FTS5 table ${index} has no column ${column} to search ${field} in`
+        : `there is no FTS5 table ${index} to search ${field} in: create virtual table ${quote(index)} using fts5(${[...columns].map(quote).join(', ')}, content=${quote(list.table)}); and triggers that update it (https://sqlite.org/fts5.html#external_content_tables)`,
     )
   }
   return faults
