@@ -41,6 +41,23 @@ test('texts of any script survive, and the cursor has only letters and digits', 
   )
 })
 
+test('a cursor that would be refused for its length is not issued, and the field is named', () => {
+  let issued = 0
+  for (let length = 5_900; length < 6_200; length += 1) {
+    const values = ['x'.repeat(length), 'p-1']
+    try {
+      assert.deepEqual(fresh().decode(scope, cursors.encode(scope, values)), values)
+      issued = length
+    } catch (error) {
+      assert.ok(error instanceof Problem && error.code === 'invalid-parameter' && error.status === 400)
+      assert.equal(error.extras.parameter, 'sort')
+      assert.match(error.message, /`createdAt`/)
+      assert.equal(length, Math.max(length, issued + 1), 'shorter values are accepted')
+    }
+  }
+  assert.ok(issued > 5_900 && issued < 6_199)
+})
+
 test('numbers survive exactly', () => {
   fc.assert(
     fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.maxSafeInteger(), (price, n) => {

@@ -23,7 +23,10 @@ const purpose = 'cursor'
 /** Bytes of the scope's hash, and of the truncated HMAC-SHA256 (RFC 2104, section 5: at least half of the hash). */
 const hashLength = 12
 const macLength = 18
-/** The longest accepted cursor, in characters: enough for keys of a few hundred characters in any script. */
+/**
+ * The longest cursor that is issued and accepted, in characters: enough for keys of about a thousand characters in any script. A
+ * request, whose address and headers may have 16 KiB, also carries the filters and a credential.
+ */
 const maxLength = 8_192
 /** Entries of a cache, and the longest text in one, in characters. A full cache uses a few megabytes. */
 const cacheSize = 1_000
@@ -58,7 +61,10 @@ export class Cursors {
     this.#keyring = keyring
   }
 
-  /** @param values one for each key of the scope, in their order. */
+  /**
+   * @param values one for each key of the scope, in their order.
+   * @throws Problem `invalid-parameter` that names the field whose value makes the cursor longer than `decode` accepts.
+   */
   encode(scope: CursorScope, values: readonly KeyValue[]): string {
     // Otherwise a mistake of the caller would sign a cursor that cannot be decoded.
     if (values.length !== scope.keys.length || values.includes(undefined as never))
@@ -75,6 +81,7 @@ export class Cursors {
     const text = `${keys},"$sig":"${version}.${scopeHash}.${mac}`
     const padding = '.'.repeat((3 - ((text.length + 2) % 3)) % 3)
     const cursor = Buffer.from(`${text}${padding}"}`, 'latin1').toString('base64')
+    if (cursor.length > maxLength) throw tooLong(scope, fields)
     if (cursor.length <= maxCachedLength) {
       this.#verified.set(cursor, { scopeHash, values })
       this.#issued.set(message, cursor)
@@ -176,6 +183,16 @@ function toAscii(json: string): string {
     /[^ -=@-}]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
+}
+
+/** @param fields the text of each key */
+function tooLong({ keys }: CursorScope, fields: readonly string[]): Problem {
+  const lengths = fields.map((text) => toAscii(text).length)
+  const { name } = keys[lengths.indexOf(Math.max(...lengths))]!
+  return new Problem('invalid-parameter', {
+    parameter: 'sort',
+    detail: `The field \`${name}\` of a row at which this page begins or ends is too long for a cursor. Choose another \`sort\`, or a \`limit\` with which the page has other ends.`,
+  })
 }
 
 function notIssuedHere(): Problem {
