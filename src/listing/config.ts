@@ -87,7 +87,7 @@ export interface ListOptions<Name extends string = string> {
   path: string
   /** A table or view; on PostgreSQL with its schema if it needs one: `shop.orders`. */
   table: string
-  /** Unique; cursors are bound to it. Default: the path. */
+  /** Unique, and none of `users`, `products` and `posts`; cursors are bound to it. Default: the path. */
   name?: string
   summary?: string
   fields: Readonly<Record<Name, FieldOptions>>

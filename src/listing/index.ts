@@ -51,14 +51,16 @@ export function createListing(parts: ListingParts): ServiceModule {
   return {
     async routes(app) {
       listRoute(app, users, common, usersRevision(listedAdmins))
+      const own = [users, products, posts]
       for (const list of [products, posts]) listRoute(app, list, common)
       const writes = writeRoutes(app, { database, clock })
       const catalogued: CataloguedList[] = []
       catalogueRoute(app, () => catalogued)
       const isTaken = (url: string): boolean => app.hasRoute({ method: 'GET', url })
-      const checked = await checkDeclared(database, declared, log, isTaken)
+      const isNamed = (name: string): boolean => own.some((list) => list.name === name)
+      const checked = await checkDeclared(database, declared, log, { isTaken, isNamed })
       for (const list of checked) listRoute(app, list, common)
-      for (const list of [users, products, posts, ...checked]) {
+      for (const list of [...own, ...checked]) {
         const written = writes.get(list.path)
         catalogued.push({ list, ...(written && { writes: written }) })
         if (!list.maintainCounts) continue
@@ -70,17 +72,24 @@ export function createListing(parts: ListingParts): ServiceModule {
   }
 }
 
-/** Completes the lists with facts about their tables. Missing indexes and counts are logged; the service starts without them. */
+/**
+ * Completes the lists with facts about their tables. Missing indexes and counts are logged; the service starts without them.
+ * @throws ConfigurationError for lists that do not fit the database, and for paths and names that the service has itself
+ */
 async function checkDeclared(
   database: Database,
   declared: readonly ListDeclaration[],
   log: Log,
-  isTaken: (path: string) => boolean,
+  { isTaken, isNamed }: Record<'isTaken' | 'isNamed', (text: string) => boolean>,
 ): Promise<ListDeclaration[]> {
   const checked: CheckedList[] = []
   for (const declaration of declared) checked.push(await checkList(database, declaration))
   const faults = checked.flatMap(({ list, faults }) => [
     ...(isTaken(list.path) ? [`listing.lists: ${list.path}: the service has a call with this path`] : []),
+    // The counts and the statements of a list are kept by its name.
+    ...(isNamed(list.name)
+      ? [`listing.lists: ${list.path}: the service has a list with the name ${list.name}; choose another`]
+      : []),
     ...faults.map((fault) => `listing.lists: ${list.path}: ${fault}`),
   ])
   for (const one of checked) logAdvice(one, log)

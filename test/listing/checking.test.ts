@@ -296,6 +296,7 @@ onEachEngine('lists against their tables', (engine) => {
       list({ ...orders, path: '/a', table: 'nowhere' }),
       list<string>({ ...orders, path: '/b', fields: { ...orders.fields, x: { type: 'text' } } }),
       ...['/products', '/users', '/healthz'].map((path) => list({ ...orders, path })),
+      ...['users', 'products', 'posts'].map((name) => list({ ...orders, path: `/my-${name}`, name })),
     ]
     await assert.rejects(
       startTestService(engine, { databaseUrl: home.url, config: { listing: { lists } } }),
@@ -305,6 +306,8 @@ onEachEngine('lists against their tables', (engine) => {
         assert.match(error.message, /\/b: orders has no column x/)
         for (const path of ['/products', '/users', '/healthz'])
           assert.ok(error.message.includes(`${path}: the service has a call with this path`))
+        for (const name of ['users', 'products', 'posts'])
+          assert.ok(error.message.includes(`/my-${name}: the service has a list with the name ${name}`))
         return true
       },
     )
