@@ -49,11 +49,12 @@ export async function answerFetch(server: Server, request: Request): Promise<Res
   })
 }
 
-/** The request's own headers, with those of a connection that ends after one answer. */
+/**
+ * The request's own headers, with those of a connection that ends after one answer. Headers that `connection` names are kept: a
+ * caller could name `x-forwarded-for`, which a proxy has set.
+ */
 function endToEnd({ headers, body }: Request): Record<string, string> {
-  // The header may name further headers of its connection.
-  const named = new Set((headers.get('connection') ?? '').toLowerCase().split(/[\s,]+/))
-  const kept = [...headers].filter(([name]) => !hopByHop.has(name) && !named.has(name))
+  const kept = [...headers].filter(([name]) => !hopByHop.has(name))
   const framing = body && !headers.has('content-length') && { 'transfer-encoding': 'chunked' }
   return { ...Object.fromEntries(kept), ...framing, connection: 'close' }
 }
