@@ -20,12 +20,15 @@ export async function emittingAttention(
     .select('failing_since')
     .where('failing_since', 'is not', null)
     .where('status', '=', 'active')
-    .orderBy('failing_since')
+    // The latest first: of more than are listed, the earlier ones were told before.
+    .orderBy('failing_since', 'desc')
     .execute()
   const disabled = await subscribers
     .select(['updated_at', 'disabled_reason'])
     .where('status', '=', 'disabled')
-    .orderBy('id')
+    // A person who disabled a subscriber knows it.
+    .where('disabled_reason', 'not in', [disabledByAdmin, disabledByOwner])
+    .orderBy('updated_at', 'desc')
     .execute()
   const ending = await reader
     .selectFrom('subscriber_secrets')
@@ -44,16 +47,13 @@ export async function emittingAttention(
       since: failing_since,
       about: { topic: 'subscriber', id },
     })),
-    // A person who disabled a subscriber knows it.
-    ...disabled
-      .filter(({ disabled_reason: reason }) => reason !== disabledByAdmin && reason !== disabledByOwner)
-      .map(({ id, updated_at, ...subscriber }): Attention => ({
-        kind: 'subscriber-disabled',
-        severity: 'error',
-        text: `${nameOf(subscriber)} was disabled because its deliveries failed. It gets nothing until it is enabled.`,
-        since: updated_at,
-        about: { topic: 'subscriber', id },
-      })),
+    ...disabled.map(({ id, updated_at, disabled_reason: reason, ...subscriber }): Attention => ({
+      kind: 'subscriber-disabled',
+      severity: 'error',
+      text: `${nameOf(subscriber)} was disabled, and gets nothing until it is enabled: ${reason}`,
+      since: updated_at,
+      about: { topic: 'subscriber', id },
+    })),
     ...ending.map(({ id, expires_at, ...subscriber }): Attention => ({
       kind: 'subscriber-secret-ends',
       severity: 'warning',

@@ -1,6 +1,8 @@
 // GET /attention and GET /checklist: what needs attention, with what it is about, and the first steps of an installation.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { emittingAttention } from '../../src/emitting/attention.ts'
+import { disabledByAdmin, disabledByOwner } from '../../src/emitting/subscribers/subscriber-rules.ts'
 import { endingSecrets } from '../../src/receiving/attention.ts'
 import { hmac } from '../../src/index.ts'
 import { severityOf } from '../../src/http/operations/attention-of-process.ts'
@@ -140,6 +142,42 @@ onEachEngine('what needs attention', (engine) => {
       const kinds = (await attention()).map(({ kind }) => kind)
       return kinds.join() === 'subscriber-disabled,subscriber-secret-ends'
     })
+  })
+
+  test('of many disabled subscribers, those that nobody disabled are named, the latest first', async () => {
+    const { database } = service
+    const now = Date.UTC(2026, 3, 4)
+    const model = await database.reader.selectFrom('subscribers').selectAll().executeTakeFirstOrThrow()
+    const disabled = (id: string, reason: string, at: number) => ({
+      ...model,
+      id,
+      status: 'disabled' as const,
+      disabled_reason: reason,
+      updated_at: at,
+    })
+    const byPeople = Array.from({ length: 25 }, (_, at) =>
+      disabled(`0-${at}`, at % 2 === 0 ? disabledByAdmin : disabledByOwner, now + 1_000 + at),
+    )
+    const byItself = Array.from({ length: 25 }, (_, at) =>
+      disabled(`1-${at}`, 'The subscriber answered 410 Gone.', now + at),
+    )
+    await database.transaction((tx) =>
+      tx
+        .insertInto('subscribers')
+        .values([...byPeople, ...byItself])
+        .execute(),
+    )
+    const found = (await emittingAttention(database, now)).filter(({ about }) => /^[01]-/.test(about.id))
+    const latest = byItself.toReversed().slice(0, found.length)
+    assert.ok(found.length >= 19, 'one other subscriber is disabled')
+    assert.deepEqual(
+      found.map(({ about, since }) => [about.id, since]),
+      latest.map(({ id, updated_at: at }) => [id, at]),
+    )
+    assert.equal(
+      found[0]?.text,
+      '127.0.0.1:9 (The shop) was disabled, and gets nothing until it is enabled: The subscriber answered 410 Gone.',
+    )
   })
 
   test('refusals that rise are compared with those of the day before', async () => {

@@ -27,7 +27,7 @@ export const emitting: SchemaPart = {
     create index subscribers_operational on subscribers (id) where operational = 1;
     -- For what needs attention: few fail or are disabled.
     create index subscribers_failing on subscribers (failing_since) where failing_since is not null;
-    create index subscribers_disabled on subscribers (id) where status = 'disabled';
+    create index subscribers_disabled on subscribers (updated_at) where status = 'disabled';
     -- For values that a start cannot open, as in provider_tokens.
     create index subscribers_headers_master_key on subscribers (substr(headers, 2, 4));
 
