@@ -1,3 +1,4 @@
+import { mostOfAKind } from '../http/attention.ts'
 import type { Condition } from './condition.ts'
 import type { Tx } from '../storage/database.ts'
 import type { AlertDestinationsTable, AlertStatesTable } from '../storage/tables.ts'
@@ -17,14 +18,10 @@ export async function evaluate(tx: Tx, conditions: readonly Condition[], now: nu
         .filter((state) => state.destination_id === destination.id)
         .map((state) => [state.condition, state]),
     )
-    const wanted = destination.enabled === 1 ? conditions.filter((one) => concerns(destination, one)) : []
-    const { opened, repeated, back, gone, resolved } = compare(destination, wanted, known, now)
-    await writeStates(tx, destination.id, { opened, repeated, back, gone, resolved, now })
-    for (const [what, lines] of [
-      ['opened', opened],
-      ['repeated', repeated],
-      ['resolved', destination.enabled === 1 ? resolved : []],
-    ] as const) {
+    const changes = compare(destination, conditions, known, now)
+    await writeStates(tx, destination.id, changes, now)
+    for (const what of ['opened', 'repeated', 'resolved'] as const) {
+      const lines = changes[what]
       if (lines.length === 0) continue
       const sending = newSending(destination.id, what, lines, now)
       await tx.insertInto('alert_sendings').values(sending).execute()
@@ -35,59 +32,85 @@ export async function evaluate(tx: Tx, conditions: readonly Condition[], now: nu
 }
 
 /** The identity of a condition. */
-const keyOf = ({ kind, about }: Condition): string => `${kind} ${about}`
+const keyOf = ({ kind, about }: Pick<Condition, 'kind' | 'about'>): string => `${kind} ${about}`
+const kindOf = ({ condition }: AlertStatesTable): string => condition.slice(0, condition.indexOf(' '))
 
-function concerns(destination: AlertDestinationsTable, { kind, severity }: Condition): boolean {
+function concerns(
+  destination: AlertDestinationsTable,
+  kind: string,
+  severity: Condition['severity'],
+): boolean {
+  if (destination.enabled === 0) return false
   if (destination.severity === 'error' && severity !== 'error') return false
   return destination.conditions === null || (JSON.parse(destination.conditions) as string[]).includes(kind)
 }
 
 interface Changes {
+  /** New, or worse than what was told. */
   opened: Condition[]
   repeated: Condition[]
   /** Present again before their end was told. */
-  back: Condition[]
+  back: string[]
   /** Not present any more, for too short a time to say so. */
   gone: AlertStatesTable[]
   resolved: AlertStatesTable[]
+  /** What the destination does not want to know any more. */
+  dropped: AlertStatesTable[]
 }
 
 function compare(
-  { repeat_ms: repeat }: AlertDestinationsTable,
-  wanted: readonly Condition[],
+  destination: AlertDestinationsTable,
+  conditions: readonly Condition[],
   known: ReadonlyMap<string, AlertStatesTable>,
   now: number,
 ): Changes {
-  const changes: Changes = { opened: [], repeated: [], back: [], gone: [], resolved: [] }
-  const present = new Set<string>()
-  for (const condition of wanted) {
-    const key = keyOf(condition)
+  const changes: Changes = { opened: [], repeated: [], back: [], gone: [], resolved: [], dropped: [] }
+  const present = new Map<string, Condition>()
+  for (const condition of conditions)
+    if (!present.has(keyOf(condition))) present.set(keyOf(condition), condition)
+  for (const [key, condition] of present) {
     const state = known.get(key)
-    if (present.has(key)) continue
-    present.add(key)
-    if (!state) changes.opened.push(condition)
-    else if (repeat !== null && now - state.told_at >= repeat) changes.repeated.push(condition)
-    else if (state.gone_since !== null) changes.back.push(condition)
+    if (!concerns(destination, condition.kind, condition.severity)) continue
+    if (!state || (state.severity === 'warning' && condition.severity === 'error'))
+      changes.opened.push(condition)
+    else if (destination.repeat_ms !== null && now - state.told_at >= destination.repeat_ms)
+      changes.repeated.push(condition)
+    else if (state.gone_since !== null) changes.back.push(key)
   }
+  const cutShort = fullKinds(conditions)
   for (const [key, state] of known) {
-    if (present.has(key)) continue
-    if (state.gone_since === null) changes.gone.push(state)
+    const condition = present.get(key)
+    if (condition && concerns(destination, condition.kind, condition.severity)) continue
+    if (!concerns(destination, kindOf(state), state.severity)) changes.dropped.push(state)
+    // An error that is only a warning now is not over.
+    else if (condition || cutShort.has(kindOf(state))) {
+      if (state.gone_since !== null) changes.back.push(key)
+    } else if (state.gone_since === null) changes.gone.push(state)
     else if (now - state.gone_since >= settlesIn) changes.resolved.push(state)
   }
   return changes
 }
 
+/** The kinds of which there may be more than the conditions: what is missing among them may still last. */
+function fullKinds(conditions: readonly Condition[]): Set<string> {
+  const counts = new Map<string, number>()
+  for (const { kind } of conditions) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  return new Set([...counts].filter(([, count]) => count >= mostOfAKind).map(([kind]) => kind))
+}
+
 async function writeStates(
   tx: Tx,
   destination: string,
-  { opened, repeated, back, gone, resolved, now }: Changes & { now: number },
+  { opened, repeated, back, gone, resolved, dropped }: Changes,
+  now: number,
 ): Promise<void> {
   for (const condition of opened) {
-    const { text, path, since } = condition
-    const row = { destination_id: destination, condition: keyOf(condition), text, path, since }
+    const { text, path, since, severity } = condition
+    const told = { text, path, since, severity, told_at: now, gone_since: null }
     await tx
       .insertInto('alert_states')
-      .values({ ...row, told_at: now, gone_since: null })
+      .values({ destination_id: destination, condition: keyOf(condition), ...told })
+      .onConflict((conflict) => conflict.columns(['destination_id', 'condition']).doUpdateSet(told))
       .execute()
   }
   const update = (condition: string, change: Partial<AlertStatesTable>) =>
@@ -97,18 +120,15 @@ async function writeStates(
       .where('destination_id', '=', destination)
       .where('condition', '=', condition)
       .execute()
-  for (const condition of repeated)
-    await update(keyOf(condition), { told_at: now, gone_since: null, text: condition.text })
-  for (const condition of back) await update(keyOf(condition), { gone_since: null })
+  for (const { text, severity, ...condition } of repeated)
+    await update(keyOf(condition), { told_at: now, gone_since: null, text, severity })
+  for (const key of back) await update(key, { gone_since: null })
   for (const { condition } of gone) await update(condition, { gone_since: now })
-  if (resolved.length > 0)
+  const over = [...resolved, ...dropped].map(({ condition }) => condition)
+  if (over.length > 0)
     await tx
       .deleteFrom('alert_states')
       .where('destination_id', '=', destination)
-      .where(
-        'condition',
-        'in',
-        resolved.map(({ condition }) => condition),
-      )
+      .where('condition', 'in', over)
       .execute()
 }

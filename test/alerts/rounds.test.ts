@@ -8,6 +8,7 @@ import { mostAttempts } from '../../src/alerts/sendings.ts'
 import { settlesIn } from '../../src/alerts/condition-states.ts'
 import { sealTarget } from '../../src/alerts/targets.ts'
 import { round, type AlertRounds } from '../../src/alerts/worker.ts'
+import { mostOfAKind } from '../../src/http/attention.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'
 import type { Condition } from '../../src/alerts/condition.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
@@ -145,6 +146,64 @@ onEachEngine('rounds of alerts', (engine) => {
     assert.deepEqual(told().toSorted(), ['all repeated 3', 'keys repeated 1', 'urgent repeated 1'])
   })
 
+  test('a destination that chooses other conditions gets no end of those that last', async () => {
+    await add('kinds')
+    await add('urgent')
+    conditions = [condition('orders'), condition('key:1', { kind: 'key-expires' })]
+    await pass()
+    assert.deepEqual(told().toSorted(), ['kinds opened 2', 'urgent opened 2'])
+    const change = (name: string, set: Partial<AlertDestinationsTable>) =>
+      databases[0]!.transaction((tx) =>
+        tx.updateTable('alert_destinations').set(set).where('id', '=', name).execute(),
+      )
+    await change('kinds', { conditions: '["key-expires"]' })
+    await change('urgent', { severity: 'error' })
+    await pass()
+    await pass(settlesIn)
+    assert.deepEqual(told(), [])
+    conditions = []
+    await pass()
+    await pass(settlesIn)
+    assert.deepEqual(told(), ['kinds resolved 1'])
+  })
+
+  test('a warning that becomes an error is told again, and an error that becomes a warning is not over', async () => {
+    await add('all')
+    await add('urgent', { severity: 'error' })
+    const disk = (severity: Condition['severity']) => [condition('disk', { kind: 'disk-fills', severity })]
+    conditions = disk('warning')
+    await pass()
+    assert.deepEqual(told(), ['all opened 1'])
+    conditions = disk('error')
+    await pass()
+    assert.deepEqual(told().toSorted(), ['all opened 1', 'urgent opened 1'])
+    for (const severity of ['warning', 'error', 'warning'] as const) {
+      conditions = disk(severity)
+      await pass()
+      await pass(settlesIn)
+    }
+    assert.deepEqual(told(), [])
+    conditions = []
+    await pass()
+    await pass(settlesIn)
+    assert.deepEqual(told().toSorted(), ['all resolved 1', 'urgent resolved 1'])
+  })
+
+  test('what a full list leaves out is not over', async () => {
+    await add('ops')
+    const all = Array.from({ length: mostOfAKind + 1 }, (_, at) => condition(`h${at}`))
+    conditions = all.slice(0, mostOfAKind)
+    await pass()
+    conditions = all.slice(1)
+    await pass()
+    await pass(settlesIn)
+    assert.deepEqual(told(), [`ops opened ${mostOfAKind}`, 'ops opened 1'])
+    conditions = all.slice(2)
+    await pass()
+    await pass(settlesIn)
+    assert.deepEqual(told(), ['ops resolved 2'])
+  })
+
   test('a message that cannot be sent is retried, at most five times', async () => {
     await add('ops', { repeat_ms: null })
     conditions = [condition('orders')]
@@ -154,6 +213,7 @@ onEachEngine('rounds of alerts', (engine) => {
       databases[0]!.reader
         .selectFrom('alert_sendings')
         .select(['status', 'attempts', 'error'])
+        .orderBy('created_at')
         .execute()
         .then((all) => all.map((row) => ({ ...row })))
     assert.deepEqual(await rows(), [{ status: 'pending', attempts: 1, error: 'no route' }])

@@ -23,6 +23,8 @@ export interface AlertStatesTable {
   destination_id: string
   /** Kind and subject. */
   condition: string
+  /** As the last message about it told it. */
+  severity: 'warning' | 'error'
   text: string
   path: string
   since: number | null

@@ -15,8 +15,8 @@ export const alerts: SchemaPart = {
     -- One row for each condition that a destination was told of. The end of the condition deletes it.
     create table alert_states (
       destination_id ${sortedText} not null references alert_destinations (id) on delete cascade,
-      condition ${sortedText} not null, text text not null, path text not null, since ${time},
-      told_at ${time} not null, gone_since ${time}, primary key (destination_id, condition)
+      condition ${sortedText} not null, severity text not null, text text not null, path text not null,
+      since ${time}, told_at ${time} not null, gone_since ${time}, primary key (destination_id, condition)
     ) ${strictByKey};
 
     -- One row for each message. The evaluation inserts it in the transaction that changes the states; the process that sends it
