@@ -27,12 +27,20 @@ export function storeEvents({ database, clock, log, metrics, spool }: ReceivingP
       activity.of('source', source, 'duplicate').add()
     },
   })
+  const spooled =
+    spool &&
+    metrics.counter(
+      'postern_spool_webhooks_total',
+      'Webhooks that came while the database was away: stored in the spool, or refused since it did not take them',
+      ['outcome'],
+    )
   const fallback =
     spool &&
     new Fallback({
       ...spool,
       store: (events, within) => store.insert(events, within),
       ping: () => database.ping(),
+      count: (outcome, events) => spooled?.inc({ outcome }, events),
       clock,
       log,
     })

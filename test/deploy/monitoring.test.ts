@@ -12,7 +12,12 @@ const rules = readFileSync(join(deploy, 'prometheus/postern-rules.yaml'), 'utf8'
 const board = readFileSync(join(deploy, 'grafana/postern.json'), 'utf8')
 
 /** The metrics of a process with a spool, which `GET /metrics` of others does not list. */
-const ofSpool = ['postern_spool_away', 'postern_spool_events', 'postern_spool_oldest_seconds']
+const ofSpool = [
+  'postern_spool_away',
+  'postern_spool_events',
+  'postern_spool_oldest_seconds',
+  'postern_spool_webhooks_total',
+]
 
 test('every metric of the rules and of the board exists, with its labels', async () => {
   const service = await startTestService(engines[0]!)

@@ -8,6 +8,12 @@ import { hmac } from '../../src/index.ts'
 import { severityOf } from '../../src/http/operations/attention-of-process.ts'
 import { Tallies } from '../../src/telemetry/history/rows.ts'
 import { HistoryStore } from '../../src/telemetry/history/store.ts'
+import { spooledWebhooks } from '../../src/telemetry/history/spooled.ts'
+import { Recorder } from '../../src/telemetry/history/recorder.ts'
+import { Metrics } from '../../src/telemetry/metrics.ts'
+import { createLog } from '../../src/telemetry/log.ts'
+import type { Clock } from '../../src/runtime/clock.ts'
+import { openDatabase } from '../../src/storage/open.ts'
 import { risingRefusals } from '../../src/telemetry/history/refusals.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
@@ -204,6 +210,54 @@ onEachEngine('what needs attention', (engine) => {
       found.map(({ about, since }) => [about, since]),
       [[{ topic: 'source', id: 'github' }, minute - 3 * 60_000]],
     )
+  })
+})
+
+onEachEngine('webhooks that came while the database was away', (engine) => {
+  const home = started(() => engine.createMigratedDatabase())
+  test('are told when it is back, for a quarter of an hour', async () => {
+    const database = await openDatabase(home.url)
+    try {
+      const minute = 60_000
+      let now = Date.UTC(2026, 3, 4, 10, 0, 30)
+      const clock: Clock = { now: () => now, after: () => () => undefined }
+      const store = new HistoryStore(database)
+      const processes = [1, 2].map(() => {
+        const metrics = new Metrics()
+        const webhooks = metrics.counter('postern_spool_webhooks_total', 'test', ['outcome'])
+        return { webhooks, recorder: new Recorder({ metrics, store, clock, log: createLog('silent') }) }
+      })
+      processes[0]!.webhooks.inc({ outcome: 'stored' }, 2)
+      for (const { recorder } of processes) await recorder.flush()
+      now += 5 * minute
+      for (const { recorder } of processes) await recorder.flush()
+      processes[0]!.webhooks.inc({ outcome: 'stored' }, 3)
+      processes[1]!.webhooks.inc({ outcome: 'stored' }, 4)
+      processes[1]!.webhooks.inc({ outcome: 'refused' })
+      for (const { recorder } of processes) await recorder.flush()
+      const told = async () =>
+        (await spooledWebhooks(store, now)).map(({ kind, text, since }) => [
+          kind,
+          text,
+          since && new Date(since).toISOString().slice(11, 16),
+        ])
+      const wanted = [
+        ['spooling', 'The database was away: 9 webhooks went to the spool until 10:06 UTC.', '10:00'],
+        [
+          'spool-full',
+          'The database was away, and the spool was full or did not answer: 1 webhook got 503 until 10:06 UTC.',
+          '10:05',
+        ],
+      ]
+      assert.deepEqual(await told(), wanted)
+      now += 14 * minute
+      assert.deepEqual(await told(), wanted)
+      now += minute
+      assert.deepEqual(await told(), [])
+    } finally {
+      await database.close()
+      await home.drop()
+    }
   })
 })
 

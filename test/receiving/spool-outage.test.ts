@@ -307,6 +307,9 @@ test(
       assert.equal((await postWebhook(service, { id: 'again', type: 'work' })).status, 200)
       link.mend()
       await drained(service)
+      const metrics = await (await service.admin('/metrics')).text()
+      assert.match(metrics, /^postern_spool_webhooks_total\{outcome="stored"\} 2$/m)
+      assert.match(metrics, /^postern_spool_webhooks_total\{outcome="refused"\} 1$/m)
       assert.ok(statSync(file).size < 65_536, 'the disk has its room back')
     } finally {
       await close()
@@ -350,6 +353,8 @@ test('on SQLite, too: the file of the database is missing for a while', { skip: 
     renameSync(`${file}.moved`, file)
     await drained(service)
     await settled(service.database)
+    const metrics = await (await service.admin('/metrics')).text()
+    assert.match(metrics, /^postern_spool_webhooks_total\{outcome="stored"\} 3$/m)
     assert.deepEqual(await readEffects(service.database), ['before', 'one', 'two'])
   } finally {
     await service.close()

@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import type { Configuration } from '../../config/environment.ts'
 import { Problem, problems, type ProblemCode } from '../../errors.ts'
 import { risingRefusals } from '../../telemetry/history/refusals.ts'
+import { spooledWebhooks } from '../../telemetry/history/spooled.ts'
 import type { MetricsHistory } from '../../telemetry/history/index.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { SettingsSource } from '../../config/shown-settings.ts'
@@ -48,6 +49,7 @@ export function operations(app: App, parts: OperationsParts): { attention: FindA
     () => stalledWork(parts),
     ...parts.attention,
     (now) => risingRefusals(parts.history.store, now),
+    (now) => spooledWebhooks(parts.history.store, now),
     () => fillingDisks(parts.database, parts.configuration.spool),
   ])
   documentRoute(app, parts.configuration)

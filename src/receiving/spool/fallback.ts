@@ -27,6 +27,8 @@ export interface FallbackParts {
   store: (events: readonly IncomingEvent[], within: number) => Promise<void>
   /** Checks that the database answers. @throws StorageUnavailable */
   ping: () => Promise<void>
+  /** Counts events that went to the spool, or that it did not take. */
+  count: (outcome: 'stored' | 'refused', events: number) => void
   /** Opens the spool of a process that ended and was not started again. */
   openAbandoned?: () => Promise<Spool | undefined>
   clock: Clock
@@ -106,7 +108,9 @@ export class Fallback implements SpoolStatus {
   async #append(events: readonly IncomingEvent[]): Promise<void> {
     try {
       await this.#parts.spool.append(events)
+      this.#parts.count('stored', events.length)
     } catch (error) {
+      this.#parts.count('refused', events.length)
       // The limit of bodies is above that of the spool: the sender must try again when the database is back.
       if (error instanceof EventTooLarge && events.length === 1) throw new StorageUnavailable(error)
       if (error instanceof Problem && error.code === 'overloaded') this.#logFull()

@@ -20,7 +20,14 @@ interface RecordedCounter {
 export type Labels = Partial<Record<string, string | number>>
 
 /** `oldest_due` has no counts: its durations are the ages of the oldest due work, one of each minute and process. */
-export const seriesNames = ['webhooks', 'handlers', 'deliveries', 'sign_ins', 'oldest_due'] as const
+export const seriesNames = [
+  'webhooks',
+  'spooled',
+  'handlers',
+  'deliveries',
+  'sign_ins',
+  'oldest_due',
+] as const
 export type SeriesName = (typeof seriesNames)[number]
 
 export const partSeries = (series: SeriesName, part: string): string => `${series}:${part}`
@@ -35,6 +42,11 @@ export const recordedCounters: readonly RecordedCounter[] = [
     partOf: ({ source }) => String(source),
   },
   { counter: 'postern_webhook_duplicates_total', series: 'webhooks', kindOf: () => 'duplicates' },
+  {
+    counter: 'postern_spool_webhooks_total',
+    series: 'spooled',
+    kindOf: ({ outcome }) => (outcome === 'stored' ? 'ok' : 'failed'),
+  },
   {
     counter: 'postern_handler_attempts_total',
     series: 'handlers',
