@@ -19,6 +19,8 @@ type Connecting = Pick<Socket, 'prependOnceListener'>
 export class ConnectionTrace {
   readonly phases: ConnectionPhases = {}
   step: ConnectionStep
+  /** Whether the name did not resolve here, and the proxy has not connected to it. */
+  unresolved = false
   #since = performance.now()
 
   constructor(named: boolean) {
@@ -27,6 +29,7 @@ export class ConnectionTrace {
 
   /** Records a connection that a proxy made, as one step. */
   connected(): void {
+    this.unresolved = false
     this.#end('tls')
   }
 

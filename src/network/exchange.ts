@@ -31,6 +31,8 @@ export interface Outcome {
   error: unknown
   /** The step in which it ended. */
   step: Step
+  /** Whether it ended while a proxy was to connect to a name that does not resolve here. */
+  unresolved: boolean
   phases: Phases
 }
 
@@ -202,6 +204,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       body: this.#size === 0 ? null : Buffer.concat(this.#chunks),
       error,
       step: this.#step(),
+      unresolved: this.connection?.unresolved ?? false,
       phases,
     })
     this.#chunks = []

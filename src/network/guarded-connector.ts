@@ -106,6 +106,7 @@ export function vetted(
       const refusal = refusalOf(egress, destination, addresses)
       if (refusal) return callback(refusal, null)
       if (!literal) trace.lookedUp()
+      trace.unresolved = addresses.length === 0
       connect(destination, (...result) => {
         if (!result[0]) trace.connected()
         attachTrace(result[0] ?? result[1], trace)

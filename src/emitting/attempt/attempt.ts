@@ -118,13 +118,15 @@ export function createAttempt({ agents, clock }: { agents: Agents; clock: Clock 
     const directive = readDirective(answer['webhook-delivery'])
     const found = failureOf(outcome, timeout, directive)
     const failure = owned && found ? withoutResolution(found, outcome) : found
+    // How long it took would tell which names are looked for elsewhere.
+    const isTimed = !owned || failure?.kind !== 'name-not-found'
     return {
       at,
-      durationMs: Math.max(0, Math.round(clock.now() - at)),
+      durationMs: isTimed ? Math.max(0, Math.round(clock.now() - at)) : 0,
       status: outcome.status,
       error: failure?.message ?? null,
       failure: failure?.kind ?? null,
-      phases: describePhases(outcome.phases),
+      phases: isTimed ? describePhases(outcome.phases) : null,
       requestHeaders,
       responseHeaders: outcome.headers && describeResponse(outcome.headers),
       responseBody: outcome.body,

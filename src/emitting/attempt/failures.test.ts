@@ -10,6 +10,7 @@ const ended = (error: unknown, step: Outcome['step'] = 'answer'): Outcome => ({
   body: null,
   error,
   step,
+  unresolved: false,
   phases: { reused: false, total: 10_003 },
 })
 const withCode = (code: string): Error => Object.assign(new Error('low-level words'), { code })

@@ -120,11 +120,13 @@ export function failureOfError({ error, step, phases }: Outcome): Failure {
 
 /**
  * Hides from an owner whether a name is unknown or resolves to a private address. Otherwise the delivery log would reveal the names
- * of the private network.
+ * of the private network. A proxy is asked for the unknown names only, so its failures are hidden as well; not those of TLS, for which
+ * it has connected.
  */
-export function withoutResolution(failure: Failure, { error }: Outcome): Failure {
+export function withoutResolution(failure: Failure, { error, unresolved }: Outcome): Failure {
   const { resolved } = innermost(error) as { resolved?: unknown }
-  if (resolved !== true && failure.kind !== 'name-not-found') return failure
+  const ofProxy = unresolved && !failure.kind.startsWith('tls-')
+  if (resolved !== true && failure.kind !== 'name-not-found' && !ofProxy) return failure
   return { kind: 'name-not-found', message: 'the host name does not resolve to a public address' }
 }
 

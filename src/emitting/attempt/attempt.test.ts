@@ -1,0 +1,88 @@
+// What an attempt tells of a name: the same for one that is unknown and one of the private network, also with a proxy.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import { connect, type AddressInfo, type Socket } from 'node:net'
+import { after, test } from 'node:test'
+import type { Resolve } from '../../network/guarded-connector.ts'
+import { createOutboundAgent } from '../../network/outbound-agent.ts'
+import { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
+import { systemClock, type Clock } from '../../runtime/clock.ts'
+import { createAttempt, targetOf, type AttemptResult } from './attempt.ts'
+
+/** The private network has one name; others do not resolve here. */
+const resolve: Resolve = (host, callback) =>
+  setImmediate(() =>
+    host === 'private.test'
+      ? callback(null, [{ address: '10.0.0.1', family: 4 }])
+      : callback(Object.assign(new Error('unknown'), { code: 'ENOTFOUND' }), []),
+  )
+
+/** A proxy. @param answer to each CONNECT; `tunnel` connects to this machine. */
+async function startProxy(answer: string): Promise<{ proxy: string; port: number }> {
+  const sockets = new Set<Socket>()
+  const server = createServer((_request, response) => response.end())
+  server.on('connect', (request: IncomingMessage, client: Socket) => {
+    sockets.add(client)
+    client.on('error', () => undefined)
+    if (answer !== 'tunnel') {
+      client.write(answer)
+      return
+    }
+    const upstream = connect(Number(request.url?.split(':').at(-1)), '127.0.0.1')
+    sockets.add(upstream)
+    upstream.on('error', () => client.destroy())
+    client.write('HTTP/1.1 200 OK\r\n\r\n')
+    client.pipe(upstream).pipe(client)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return { proxy: `http://127.0.0.1:${port}`, port }
+}
+
+async function attemptTo(url: string, proxy: string | undefined, owned: boolean): Promise<AttemptResult> {
+  let now = 0
+  const clock: Clock = { now: () => (now += 7), after: (ms, callback) => systemClock.after(ms, callback) }
+  const agent = createOutboundAgent({ allowPrivateNetwork: false, resolve, proxy })
+  after(() => agent.destroy())
+  const attempt = createAttempt({ agents: { owned: agent, ownerless: agent }, clock })
+  const event = { event_id: 'one', type: 'order.paid', payload: Buffer.from('{}') }
+  const request = { target: targetOf(url, {}), owned, event, keys: [], httpSignature: false, timeout: 300 }
+  return attempt(request as unknown as Parameters<typeof attempt>[0], new AbortBroadcast())
+}
+
+const shown = ({ requestHeaders: _request, ...result }: AttemptResult) => result
+
+test('an owner cannot tell an unknown name from one of the private network', async () => {
+  const proxies = {
+    none: undefined,
+    refusing: (await startProxy('HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n')).proxy,
+    silent: (await startProxy('')).proxy,
+    absent: 'http://127.0.0.1:1',
+  }
+  for (const [name, proxy] of Object.entries(proxies)) {
+    const known = await attemptTo('http://private.test:8080/', proxy, true)
+    const unknown = await attemptTo('http://unknown.test:8080/', proxy, true)
+    assert.equal(known.failure, 'name-not-found', name)
+    assert.deepEqual(shown(unknown), shown(known), name)
+  }
+  const ofAdmin = await attemptTo('http://unknown.test:8080/', proxies.refusing, false)
+  assert.equal(ofAdmin.failure, 'proxy-failed')
+  assert.match(ofAdmin.phases ?? '', /"total"/)
+})
+
+test('an owner reaches names that only the proxy resolves, and learns of failures behind it', async () => {
+  const { proxy, port } = await startProxy('tunnel')
+  const { status, failure } = await attemptTo(`http://shop.test:${port}/`, proxy, true)
+  assert.deepEqual([status, failure], [200, null])
+  const withoutTls = await attemptTo(`https://shop.test:${port}/`, proxy, true)
+  assert.equal(withoutTls.failure, 'tls-failed')
+  const { phases } = withoutTls
+  assert.match(phases ?? '', /"total"/)
+})
