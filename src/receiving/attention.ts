@@ -62,14 +62,15 @@ function describeHandler(id: string, { retrying, failed, since }: Failing): Atte
 /** Sources with a secret that ends soon, or that have none that verifies now. */
 export function endingSecrets(sources: ReadonlyMap<string, Scheme>, now: number): Attention[] {
   return [...sources].flatMap(([id, scheme]): Attention[] => {
-    const { last, next } = secretsEnd(scheme, now)
+    const { last, next, again } = secretsEnd(scheme, now)
+    const until = again === Infinity ? '' : ` until ${utc(again)}`
     const about = { topic: 'source', id } as const
     if (last <= now)
       return [
         {
           kind: 'source-secret-ended',
           severity: 'error',
-          text: `The source ${id} has no secret that is valid now: all its webhooks are refused.`,
+          text: `The source ${id} has no secret that is valid now: all its webhooks are refused${until}.`,
           since: Number.isFinite(last) ? last : null,
           about,
         },
@@ -79,7 +80,7 @@ export function endingSecrets(sources: ReadonlyMap<string, Scheme>, now: number)
         {
           kind: 'source-secret-ends',
           severity: 'error',
-          text: `The last secret of the source ${id} ends on ${utc(last)}: its webhooks are refused from then on.`,
+          text: `No secret of the source ${id} is valid from ${utc(last)} on: its webhooks are refused then${until}.`,
           since: null,
           about,
         },

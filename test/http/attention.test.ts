@@ -290,6 +290,41 @@ test('secrets of sources that end are named', () => {
   )
 })
 
+test('a gap between two secrets of a source is named before it begins and while it lasts', () => {
+  const start = Date.UTC(2026, 5, 1)
+  const timed = (from: number | undefined, until: number | undefined) => ({
+    secret: `a-secret-of-enough-length-${from}`,
+    ...(from !== undefined && { from: new Date(from) }),
+    ...(until !== undefined && { until: new Date(until) }),
+  })
+  const source = (...secret: ReturnType<typeof timed>[]) => hmac({ header: 'x-signature', secret })
+  const sources = new Map([
+    ['gap', source(timed(start + day, undefined), timed(undefined, start))],
+    ['meeting', source(timed(start, undefined), timed(undefined, start))],
+    ['future', source(timed(start + day, undefined))],
+  ])
+  const at = (now: number) =>
+    endingSecrets(sources, now).map(({ kind, severity, text, since, about }) => [
+      about.id,
+      kind,
+      severity,
+      text.split(': ').at(-1),
+      since,
+    ])
+  const ended = ['source-secret-ended', 'error']
+  const future = ['future', ...ended, 'all its webhooks are refused until 2026-06-02 00:00 UTC.', null]
+  assert.deepEqual(at(start - day), [
+    ['gap', 'source-secret-ends', 'error', 'its webhooks are refused then until 2026-06-02 00:00 UTC.', null],
+    ['meeting', 'source-secret-ends', 'warning', 'make sure that the sender signs with the other one.', null],
+    future,
+  ])
+  assert.deepEqual(at(start + day / 2), [
+    ['gap', ...ended, 'all its webhooks are refused until 2026-06-02 00:00 UTC.', start],
+    future,
+  ])
+  assert.deepEqual(at(start + day), [])
+})
+
 test('a volume fills when little is left of it', () => {
   const gibibyte = 1024 ** 3
   const cases: [free: number, size: number, severity: string | undefined][] = [

@@ -34,15 +34,30 @@ export function secretAt({ verify }: Scheme, now: number): string | undefined {
   return secretsOf.get(verify)?.find(({ from, until }) => from <= now && now < until)?.value
 }
 
-/**
- * When the last of a source's secrets ends, and when the next one does, in milliseconds since 1970; Infinity for one without an
- * end, or if the user replaced `verify`.
- */
-export function secretsEnd({ verify }: Scheme, now: number): { last: number; next: number } {
+/** Times in milliseconds since 1970. */
+interface SecretsEnd {
+  /** From when on no secret is valid. At most now if none is: then the end of the last one, or -Infinity if none was valid before. */
+  last: number
+  /** When the next of the secrets ends. */
+  next: number
+  /** When a secret becomes valid after `last`. */
+  again: number
+}
+
+/** When a source's secrets end; Infinity for what does not happen, or if the user replaced `verify`. */
+export function secretsEnd({ verify }: Scheme, now: number): SecretsEnd {
   const secrets = secretsOf.get(verify) ?? []
-  if (secrets.length === 0) return { last: Infinity, next: Infinity }
+  if (secrets.length === 0) return { last: Infinity, next: Infinity, again: Infinity }
+  let end = now
+  // A secret that begins before the others end continues them.
+  for (const { from, until } of secrets.toSorted((one, other) => (one.from < other.from ? -1 : 1)))
+    if (from <= end && until > end) end = until
   const ends = secrets.map(({ until }) => until)
-  return { last: Math.max(...ends), next: Math.min(Infinity, ...ends.filter((end) => end > now)) }
+  return {
+    last: end > now ? end : Math.max(-Infinity, ...ends.filter((one) => one <= now)),
+    next: Math.min(Infinity, ...ends.filter((one) => one > now)),
+    again: Math.min(Infinity, ...secrets.map(({ from }) => from).filter((from) => from > end)),
+  }
 }
 
 /** Creates a scheme. Only closures hold its secrets; no property does. */
