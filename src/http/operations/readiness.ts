@@ -53,6 +53,8 @@ export async function readReadiness(
   // The database is not asked: without an answer, that takes seconds.
   if (spool && report?.status === 'ok')
     return spool.away ? answer('spooling', 'unavailable', more) : answer('ready', 'ok', more)
+  // Webhooks go to the spool, which takes none, until a check finds that the database is back.
+  if (spool?.away) return answer('unavailable', 'unavailable', more)
   return (await isAnswering(parts)) ? answer('ready', 'ok', more) : answer('unavailable', 'unavailable', more)
 }
 

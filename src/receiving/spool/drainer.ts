@@ -10,6 +10,16 @@ const step = 2_000
 /** Milliseconds between two drains, and after a failure. */
 const [interval, pauseAfterError] = [5_000, 1_000]
 
+const notMoved = 'webhooks could not be moved from the spool into the database'
+
+/** The database, and not the spool, does not answer. */
+export class DatabaseAway extends Error {
+  constructor(cause: Error) {
+    super(cause.message, { cause })
+    this.name = 'DatabaseAway'
+  }
+}
+
 export interface DrainerParts {
   spool: Spool
   /** Stores events in the database, each at most once per (source, event id). */
@@ -51,17 +61,22 @@ export class Drainer {
   }
 
   /**
-   * Moves the oldest events; false when there are none.
-   * @throws StorageUnavailable when the spool or the database does not answer.
+   * Moves the oldest events, to see whether the database takes them. Failures of the spool are logged only: they say nothing about
+   * the database.
+   * @throws DatabaseAway
    */
-  async step(): Promise<boolean> {
-    const { spool } = this.#parts
-    const portion = await spool.read(step)
-    if (portion.events.length === 0) return false
-    await this.#move(spool, portion)
-    await portion.remove()
-    this.#moved += portion.events.length
-    return true
+  async step(): Promise<void> {
+    const { spool, log } = this.#parts
+    try {
+      const portion = await spool.read(step)
+      if (portion.events.length === 0) return
+      await this.#move(spool, portion)
+      this.#moved += portion.events.length
+      await portion.remove()
+    } catch (error) {
+      if (error instanceof DatabaseAway) throw error
+      log.warn({ err: error }, notMoved)
+    }
   }
 
   async #run(): Promise<void> {
@@ -75,7 +90,7 @@ export class Drainer {
         if (present() && !signal.aborted) await this.#drainAbandoned()
       } catch (error) {
         if (signal.aborted) return
-        log.warn({ err: error }, 'webhooks could not be moved from the spool into the database')
+        log.warn({ err: error }, notMoved)
         pause = pauseAfterError
       }
       await this.#sleep(clock, pause)
@@ -154,7 +169,8 @@ export class Drainer {
     try {
       await this.#parts.store(events)
     } catch (error) {
-      if (error instanceof StorageUnavailable || !isRefusedValue(error)) throw error
+      if (error instanceof StorageUnavailable) throw new DatabaseAway(error)
+      if (!isRefusedValue(error)) throw error
       if (events.length === 1) {
         await this.#setAside(spool, events[0]!, error)
         return
@@ -178,7 +194,8 @@ export class Drainer {
 /** @throws the error with which the portion failed. */
 async function releaseEvents(portion: Portion, error: unknown): Promise<never> {
   await portion.release().catch((second: unknown) => {
-    throw new AggregateError([error, second], 'spooled webhooks could be neither moved nor given back')
+    const both = new AggregateError([error, second], 'spooled webhooks could be neither moved nor given back')
+    throw error instanceof DatabaseAway ? new DatabaseAway(both) : both
   })
   throw error
 }

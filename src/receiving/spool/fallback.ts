@@ -37,7 +37,8 @@ export interface FallbackParts {
 
 /**
  * Stores received events in the database or, while it does not answer, in the spool. While the database is away, no request waits
- * for it: it is checked in the background, and counts as back when it has stored the first events of the spool.
+ * for it: it is checked in the background, and counts as back when it has stored the first events of the spool, or when it answers
+ * and the spool cannot be read.
  */
 export class Fallback implements SpoolStatus {
   readonly #parts: FallbackParts
@@ -152,7 +153,7 @@ export class Fallback implements SpoolStatus {
   async #isBack(): Promise<boolean> {
     try {
       await this.#parts.ping()
-      // A server that answers may still take no writes, as with a full disk.
+      // A server that answers may still take no writes, as with a full disk. A spool that fails must not keep webhooks from it.
       await this.#drainer.step()
       return true
     } catch (error) {

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ManualClock } from '#test/harness/manual-clock.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
+import { createLog } from '../../telemetry/log.ts'
+import type { IncomingEvent } from '../queue/incoming.ts'
+import { Fallback } from './fallback.ts'
+import type { Portion, Spool } from './spool.ts'
+
+const event = (eventId: string): IncomingEvent => ({
+  source: 'shop',
+  eventId,
+  type: 'order.paid',
+  contentType: 'application/json',
+  headers: '{}',
+  payload: new Uint8Array(1),
+  receivedAt: 0,
+  dueAt: 0,
+  status: 'pending',
+  orderKey: null,
+})
+
+const gone = (): Promise<never> => Promise.reject(new StorageUnavailable(new Error('gone')))
+const fine = (): Promise<void> => Promise.resolve()
+
+interface Faults {
+  read?: () => Promise<Portion>
+  remove?: () => Promise<void>
+  release?: () => Promise<void>
+}
+
+/** A fallback whose database has just failed. Its spool holds one event, with the given faults. */
+async function away({ read, remove = fine, release = fine }: Faults) {
+  const clock = new ManualClock()
+  const database = { store: gone as () => Promise<void>, stored: [] as string[] }
+  const portion: Portion = { events: [event('spooled')], remove, release }
+  const spool: Spool = {
+    append: fine,
+    read: read ?? (() => Promise.resolve(portion)),
+    setAside: gone,
+    state: gone,
+    close: fine,
+  }
+  const fallback = new Fallback({
+    spool,
+    store: async (events) => {
+      await database.store()
+      database.stored.push(...events.map(({ eventId }) => eventId))
+    },
+    ping: fine,
+    clock,
+    log: createLog('silent'),
+  })
+  await fallback.insert([event('first')])
+  assert.ok(fallback.away)
+  const probe = async (): Promise<void> => {
+    clock.pass(500)
+    await new Promise(setImmediate)
+  }
+  return { fallback, database, probe }
+}
+
+test('a spool that cannot be read does not keep webhooks from a database that answers', async () => {
+  const { fallback, database, probe } = await away({ read: gone })
+  database.store = fine
+  await probe()
+  assert.equal(fallback.away, false)
+  await fallback.insert([event('next')])
+  assert.deepEqual(database.stored, ['next'])
+  await fallback.stop()
+})
+
+test('a database that stored a portion is back, also if the spool cannot remove it', async () => {
+  const { fallback, database, probe } = await away({ remove: gone })
+  database.store = fine
+  await probe()
+  assert.equal(fallback.away, false)
+  assert.deepEqual(database.stored, ['spooled'])
+  await fallback.stop()
+})
+
+test('a database that answers and does not store is away, also if the spool does not take the portion back', async () => {
+  for (const release of [fine, gone]) {
+    const { fallback, database, probe } = await away({ release })
+    await probe()
+    assert.equal(fallback.away, true)
+    database.store = fine
+    await probe()
+    assert.equal(fallback.away, false)
+    await fallback.stop()
+  }
+})
