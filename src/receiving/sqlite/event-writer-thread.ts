@@ -27,8 +27,9 @@ let duplicates: string[] = []
  * which the key of the event queue ignores. Returns false if another process holds the write lock.
  */
 function moveAndInsert(later: readonly IncomingEvent[]): boolean {
-  if (!tryBegin(connection)) return false
+  // Before the transaction: a failed read must not leave the write lock held.
   const spooled = spool.oldest(step)
+  if (!tryBegin(connection)) return false
   let known: string[] = []
   try {
     finish(connection, () => {

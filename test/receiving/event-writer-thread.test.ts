@@ -1,0 +1,66 @@
+// The thread that stores received events on SQLite, beside its spool.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { packEvents } from '../../src/receiving/queue/event-rows.ts'
+import type { IncomingEvent } from '../../src/receiving/queue/incoming.ts'
+import type { EventTasks } from '../../src/receiving/sqlite/event-writer-thread.ts'
+import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
+import { ThreadClient } from '../../src/storage/sqlite/thread-client.ts'
+import { engines } from '../harness/engines.ts'
+
+const engine = engines.find(({ name }) => name === 'sqlite')
+const options = { skip: !engine && 'TEST_ENGINE leaves SQLite out' }
+
+const eventOf = (eventId: string, bytes = 10): IncomingEvent => ({
+  source: 'shop',
+  eventId,
+  type: 'order.paid',
+  contentType: 'application/json',
+  headers: '{}',
+  payload: new Uint8Array(bytes),
+  receivedAt: 1_700_000_000_000,
+  dueAt: 1_700_000_000_000,
+  status: 'pending',
+  orderKey: null,
+})
+
+/** The thread on a database of its own, and a connection beside it. */
+async function open() {
+  const home = await engine!.createMigratedDatabase()
+  const file = home.url.slice('sqlite:'.length)
+  const module = new URL('../../src/receiving/sqlite/event-writer-thread.ts', import.meta.url)
+  const thread = new ThreadClient<EventTasks>({ module, name: 'events', workerData: { file } })
+  const beside = new SqliteConnection(file)
+  return {
+    beside,
+    insert: (events: readonly IncomingEvent[], mayWrite = true) =>
+      thread.call('insert', { rows: packEvents(events), mayWrite }),
+    move: () => thread.call('move', undefined),
+    /** A connection to the file of the spool. */
+    openSpool: () => new SqliteConnection(`${file}-spool`),
+    ids: (): string[] =>
+      beside.all<{ id: string }>('select event_id as id from events order by id').map(({ id }) => id),
+    close: async (): Promise<void> => {
+      await thread.close()
+      beside.close()
+      await home.drop()
+    },
+  }
+}
+
+test('a spool that cannot be read leaves the write lock to others', options, async () => {
+  const { beside, insert, move, openSpool, close } = await open()
+  try {
+    await insert([eventOf('spooled')], false)
+    const spool = openSpool()
+    spool.exec('alter table spool rename to hidden')
+    await assert.rejects(move(), /no such table/)
+    beside.exec('begin immediate')
+    beside.exec('rollback')
+    spool.exec('alter table hidden rename to spool')
+    spool.close()
+    assert.deepEqual((await move()).spooled, 0)
+  } finally {
+    await close()
+  }
+})
