@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { packEvents } from '../../src/receiving/queue/event-rows.ts'
 import type { IncomingEvent } from '../../src/receiving/queue/incoming.ts'
+import { isRefusedValue } from '../../src/receiving/spool/refused-value.ts'
 import type { EventTasks } from '../../src/receiving/sqlite/event-writer-thread.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { ThreadClient } from '../../src/storage/sqlite/thread-client.ts'
@@ -60,6 +61,33 @@ test('a spool that cannot be read leaves the write lock to others', options, asy
     spool.exec('alter table hidden rename to spool')
     spool.close()
     assert.deepEqual((await move()).spooled, 0)
+  } finally {
+    await close()
+  }
+})
+
+test('only a refused event is set aside: others stay in the spool after an error', options, async () => {
+  const { beside, insert, move, ids, close } = await open()
+  try {
+    await insert([eventOf('1'), eventOf('2')], false)
+    beside.exec('alter table events rename to hidden')
+    await assert.rejects(move(), /no such table/)
+    await assert.rejects(insert([eventOf('3')]), /no such table/)
+    beside.exec('alter table hidden rename to events')
+    const { spooled, refusals } = await move()
+    assert.deepEqual([spooled, refusals], [0, []])
+    assert.deepEqual(ids(), ['1', '2'])
+  } finally {
+    await close()
+  }
+})
+
+test('the error of a refused event says so to its caller', options, async () => {
+  const { beside, insert, close } = await open()
+  try {
+    beside.exec(`create trigger refuse before insert on events when new.event_id = 'refused'
+      begin select raise(abort, 'not this one'); end`)
+    await assert.rejects(insert([eventOf('refused')]), isRefusedValue)
   } finally {
     await close()
   }

@@ -4,9 +4,9 @@ import { finish, tryBegin } from '../../storage/sqlite/begin.ts'
 import { SqliteConnection } from '../../storage/sqlite/connection.ts'
 import type { PackedRows } from '../../storage/sqlite/packed-rows.ts'
 import { serveTasks } from '../../storage/sqlite/thread-server.ts'
-import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { unpackEvents } from '../queue/event-rows.ts'
 import type { IncomingEvent } from '../queue/incoming.ts'
+import { isRefusedValue } from '../spool/refused-value.ts'
 import { insertEvents } from './insert-events.ts'
 import { SpoolFile, type Spooled } from './spool-file.ts'
 
@@ -37,21 +37,21 @@ function moveAndInsert(later: readonly IncomingEvent[]): boolean {
     })
     duplicates.push(...known)
   } catch (error) {
-    if (spooled.length === 0 || error instanceof StorageUnavailable) throw error
+    if (spooled.length === 0 || !isRefusedValue(error)) throw error
     return moveSingly(spooled) && moveAndInsert(later)
   }
   spool.forget(spooled)
   return true
 }
 
-/** Sets spooled events aside that the database refuses: they must not hold up the others. */
+/** Sets spooled events aside that the database refuses: they must not hold up the others. Other errors may pass: the events stay. */
 function moveSingly(spooled: readonly Spooled[]): boolean {
   for (const event of spooled) {
     if (!tryBegin(connection)) return false
     try {
       finish(connection, () => duplicates.push(...insertEvents(connection, [event])))
     } catch (error) {
-      if (error instanceof StorageUnavailable) throw error
+      if (!isRefusedValue(error)) throw error
       const reason = String(error)
       spool.setAside(event.seq, reason)
       refusals.push(`${event.source} ${event.eventId}: ${reason}`)

@@ -14,10 +14,17 @@ export interface ThreadParts {
 type Argument<Task> = Task extends (argument: infer A) => unknown ? A : never
 type Result<Task> = Task extends (...given: never[]) => infer R ? R : never
 
-/** The answer to a task. Errors do not keep their class between threads. */
-export type TaskAnswer =
-  | { result: unknown }
-  | { failed: { isUnavailable: boolean; message: string; stack: string | undefined } }
+/** The answer to a task. */
+export type TaskAnswer = { result: unknown } | { failed: TaskFailure }
+
+/** Errors do not keep their class and their own properties between threads. */
+interface TaskFailure {
+  isUnavailable: boolean
+  message: string
+  stack: string | undefined
+  /** SQLite's extended result code (https://sqlite.org/rescode.html), if the error has one. */
+  errcode: number | undefined
+}
 
 interface Waiting {
   resolve: (result: unknown) => void
@@ -45,7 +52,7 @@ export class ThreadClient<Tasks extends { close: () => void }> {
   /**
    * Carries out a task in the thread.
    * @param transfer buffers that move to the thread instead of being copied
-   * @throws StorageUnavailable, also when the thread dies: then it is unknown what it did; Error for what else a task throws
+   * @throws StorageUnavailable, also when the thread dies: then it is unknown what it did; Error, with the code of SQLite, for what else a task throws
    */
   call<Name extends keyof Tasks & string>(
     name: Name,
@@ -88,12 +95,9 @@ export class ThreadClient<Tasks extends { close: () => void }> {
   }
 }
 
-function toError({
-  isUnavailable,
-  message,
-  stack,
-}: Extract<TaskAnswer, { failed: unknown }>['failed']): Error {
+function toError({ isUnavailable, message, stack, errcode }: TaskFailure): Error {
   const error = new Error(message)
   if (stack !== undefined) error.stack = stack
+  if (errcode !== undefined) Object.assign(error, { errcode })
   return isUnavailable ? new StorageUnavailable(error) : error
 }

@@ -18,7 +18,9 @@ function answerOf(task: () => unknown): TaskAnswer {
   } catch (thrown) {
     const error = thrown instanceof Error ? thrown : new Error(String(thrown))
     const isUnavailable = error instanceof StorageUnavailable
-    const { message } = isUnavailable && error.cause instanceof Error ? error.cause : error
-    return { failed: { isUnavailable, message, stack: error.stack } }
+    const reason: Error & { errcode?: number } =
+      isUnavailable && error.cause instanceof Error ? error.cause : error
+    const { message, errcode } = reason
+    return { failed: { isUnavailable, message, stack: error.stack, errcode } }
   }
 }
