@@ -66,6 +66,31 @@ test('a spool that cannot be read leaves the write lock to others', options, asy
   }
 })
 
+test(
+  'an event waits behind all spooled ones, also if these are too large for one read',
+  options,
+  async () => {
+    const { insert, move, ids, close } = await open()
+    try {
+      const large = ['1', '2', '3'].map((id) => eventOf(id, 3 * 1024 * 1024))
+      await insert(large, false)
+      assert.deepEqual(await insert([eventOf('4')]), {
+        stored: true,
+        spooled: 2,
+        refusals: [],
+        duplicates: [],
+      })
+      assert.deepEqual(ids(), ['1', '2'])
+      await move()
+      assert.deepEqual(ids(), ['1', '2', '3', '4'])
+      assert.equal((await insert([eventOf('5')])).spooled, 0)
+      assert.deepEqual(ids(), ['1', '2', '3', '4', '5'])
+    } finally {
+      await close()
+    }
+  },
+)
+
 test('only a refused event is set aside: others stay in the spool after an error', options, async () => {
   const { beside, insert, move, ids, close } = await open()
   try {

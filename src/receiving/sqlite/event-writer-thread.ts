@@ -22,26 +22,32 @@ let refusals: string[] = []
 /** The sources of the events that were known already. */
 let duplicates: string[] = []
 
+/** What `moveAndInsert` did: nothing because another process holds the write lock, only the move, or all. */
+type Outcome = 'locked' | 'moved' | 'stored'
+
 /**
- * Moves the oldest spooled events into the database, before later ones. A crash before their deletion in the spool moves them again,
- * which the key of the event queue ignores. Returns false if another process holds the write lock.
+ * Moves the oldest spooled events into the database, and inserts later ones if these were all. A crash before their deletion in the
+ * spool moves them again, which the key of the event queue ignores.
  */
-function moveAndInsert(later: readonly IncomingEvent[]): boolean {
+function moveAndInsert(later: readonly IncomingEvent[]): Outcome {
   // Before the transaction: a failed read must not leave the write lock held.
   const spooled = spool.oldest(step)
-  if (!tryBegin(connection)) return false
+  // A read is limited by bytes, too. Later events must not overtake what it left.
+  const isAll = spooled.length === spool.count
+  if (!tryBegin(connection)) return 'locked'
   let known: string[] = []
   try {
     finish(connection, () => {
-      known = [...insertEvents(connection, spooled), ...insertEvents(connection, later)]
+      known = insertEvents(connection, spooled)
+      if (isAll) known.push(...insertEvents(connection, later))
     })
     duplicates.push(...known)
   } catch (error) {
     if (spooled.length === 0 || !isRefusedValue(error)) throw error
-    return moveSingly(spooled) && moveAndInsert(later)
+    return moveSingly(spooled) ? moveAndInsert(later) : 'locked'
   }
   spool.forget(spooled)
-  return true
+  return isAll ? 'stored' : 'moved'
 }
 
 /** Sets spooled events aside that the database refuses: they must not hold up the others. Other errors may pass: the events stay. */
@@ -75,12 +81,13 @@ const tasks = {
    */
   insert({ rows, mayWrite }: { rows: PackedRows; mayWrite: boolean }) {
     const events = unpackEvents(rows)
-    const stored = (mayWrite && spool.count <= step && moveAndInsert(events)) || spool.add(events)
+    const isStored = mayWrite && spool.count <= step && moveAndInsert(events) === 'stored'
+    const stored = isStored || spool.add(events)
     return answer({ stored })
   },
   /** Moves the oldest spooled events. `moved` is false if another process holds the write lock. */
   move() {
-    return answer({ moved: moveAndInsert([]) })
+    return answer({ moved: moveAndInsert([]) !== 'locked' })
   },
   /** Returns the number of spooled events. */
   count: () => spool.count,
