@@ -180,3 +180,30 @@ test('events that arrive while the last batch is stored are moved, too', async (
   })
   assert.deepEqual(spool.removed, ['1', '2'])
 })
+
+test('a check of the database during a drain begins with the oldest events, too', async () => {
+  const spool = new MemorySpool('1', '2', '3')
+  const stored: string[] = []
+  const first = Promise.withResolvers<void>()
+  let isPresent = true
+  const drainer = new Drainer({
+    spool,
+    store: async (events) => {
+      stored.push(...events.map(({ eventId }) => eventId))
+      if (stored.length === 1) await first.promise
+    },
+    present: () => isPresent,
+    clock: { ...systemClock, after: () => () => undefined },
+    log: silent,
+  })
+  drainer.start()
+  while (stored.length === 0) await new Promise(setImmediate)
+  isPresent = false
+  const check = drainer.step()
+  await new Promise(setImmediate)
+  first.reject(new StorageUnavailable(new Error('gone')))
+  await check
+  assert.deepEqual(stored, ['1', '1'])
+  assert.deepEqual(spool.waiting, ['2', '3'])
+  await drainer.stop()
+})

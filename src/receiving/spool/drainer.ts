@@ -1,9 +1,6 @@
 import { sleep, type Clock } from '../../runtime/clock.ts'
-import type { IncomingEvent } from '../queue/incoming.ts'
-import { StorageUnavailable } from '../../storage/unavailable.ts'
-import type { Log } from '../../telemetry/log.ts'
-import { isRefusedValue } from './refused-value.ts'
 import type { Portion, Spool } from './spool.ts'
+import { DatabaseAway, storePortion, type StoreParts } from './store-portion.ts'
 
 /** Events in one portion. */
 const step = 2_000
@@ -12,24 +9,13 @@ const [interval, pauseAfterError] = [5_000, 1_000]
 
 const notMoved = 'webhooks could not be moved from the spool into the database'
 
-/** The database, and not the spool, does not answer. */
-export class DatabaseAway extends Error {
-  constructor(cause: Error) {
-    super(cause.message, { cause })
-    this.name = 'DatabaseAway'
-  }
-}
-
-export interface DrainerParts {
+export interface DrainerParts extends StoreParts {
   spool: Spool
-  /** Stores events in the database, each at most once per (source, event id). */
-  store: (events: readonly IncomingEvent[]) => Promise<void>
   /** Whether the database is believed to answer. */
   present: () => boolean
   /** Opens the spool of a process that ended and was not started again. */
   openAbandoned?: () => Promise<Spool | undefined>
   clock: Clock
-  log: Log
 }
 
 /** Moves spooled events into the database, oldest first. A portion may be moved twice: the insert ignores known events. */
@@ -39,6 +25,8 @@ export class Drainer {
   #running: Promise<void> | undefined
   #wake: (() => void) | undefined
   #moved = 0
+  /** Ends with the work on the spool that is in progress. */
+  #turn: Promise<unknown> = Promise.resolve()
 
   constructor(parts: DrainerParts) {
     this.#parts = parts
@@ -61,22 +49,34 @@ export class Drainer {
   }
 
   /**
-   * Moves the oldest events, to see whether the database takes them. Failures of the spool are logged only: they say nothing about
-   * the database.
+   * Moves the oldest events, after a drain in progress, to see whether the database takes them. Failures of the spool are logged
+   * only: they say nothing about the database.
    * @throws DatabaseAway
    */
   async step(): Promise<void> {
-    const { spool, log } = this.#parts
+    const { signal } = this.#stopping
     try {
-      const portion = await spool.read(step)
-      if (portion.events.length === 0) return
-      await this.#move(spool, portion)
-      this.#moved += portion.events.length
-      await portion.remove()
+      await this.#inTurn(() => this.#moveOldest())
     } catch (error) {
       if (error instanceof DatabaseAway) throw error
-      log.warn({ err: error }, notMoved)
+      if (!signal.aborted) this.#parts.log.warn({ err: error }, notMoved)
     }
+  }
+
+  async #moveOldest(): Promise<void> {
+    const { spool } = this.#parts
+    const portion = await spool.read(step)
+    if (portion.events.length === 0) return
+    await storePortion(portion, spool, this.#parts)
+    this.#moved += portion.events.length
+    await portion.remove()
+  }
+
+  /** Lets one work at a time read the spool: another one would get later events, and might store them first. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const turn = this.#turn.then(work)
+    this.#turn = turn.catch(() => undefined)
+    return turn
   }
 
   async #run(): Promise<void> {
@@ -85,7 +85,8 @@ export class Drainer {
     while (!signal.aborted) {
       let pause = interval
       try {
-        await this.#drain(this.#parts.spool, (count) => (this.#moved += count))
+        // While the database is away, a stop must not wait for a check of it.
+        if (present()) await this.#inTurn(() => this.#drainOwn())
         this.#logEmpty()
         if (present() && !signal.aborted) await this.#drainAbandoned()
       } catch (error) {
@@ -95,6 +96,10 @@ export class Drainer {
       }
       await this.#sleep(clock, pause)
     }
+  }
+
+  #drainOwn(): Promise<void> {
+    return this.#drain(this.#parts.spool, (count) => (this.#moved += count))
   }
 
   #logEmpty(): void {
@@ -141,7 +146,7 @@ export class Drainer {
         }
         next = spool.read(step)
         next.catch(() => undefined)
-        await this.#move(spool, portion)
+        await storePortion(portion, spool, this.#parts)
         onMoved(portion.events.length)
         const earlier = removal
         removal = portion.remove()
@@ -154,48 +159,4 @@ export class Drainer {
       await removal.catch(() => undefined)
     }
   }
-
-  /** Stores a portion, or gives it back. */
-  async #move(spool: Spool, portion: Portion): Promise<void> {
-    try {
-      await this.#store(spool, portion.events)
-    } catch (error) {
-      await releaseEvents(portion, error)
-    }
-  }
-
-  /** Sets an event aside that the database refuses, so that it does not block the others. Halving finds it. */
-  async #store(spool: Spool, events: readonly IncomingEvent[]): Promise<void> {
-    try {
-      await this.#parts.store(events)
-    } catch (error) {
-      if (error instanceof StorageUnavailable) throw new DatabaseAway(error)
-      if (!isRefusedValue(error)) throw error
-      if (events.length === 1) {
-        await this.#setAside(spool, events[0]!, error)
-        return
-      }
-      const middle = Math.ceil(events.length / 2)
-      await this.#store(spool, events.slice(0, middle))
-      await this.#store(spool, events.slice(middle))
-    }
-  }
-
-  async #setAside(spool: Spool, event: IncomingEvent, error: unknown): Promise<void> {
-    const { source, eventId, type } = event
-    await spool.setAside(event, error instanceof Error ? error.message : String(error))
-    this.#parts.log.error(
-      { err: error, source, eventId, type },
-      'the database refuses an acknowledged webhook: it is set aside in the spool',
-    )
-  }
-}
-
-/** @throws the error with which the portion failed. */
-async function releaseEvents(portion: Portion, error: unknown): Promise<never> {
-  await portion.release().catch((second: unknown) => {
-    const both = new AggregateError([error, second], 'spooled webhooks could be neither moved nor given back')
-    throw error instanceof DatabaseAway ? new DatabaseAway(both) : both
-  })
-  throw error
 }
