@@ -2,7 +2,9 @@ import { existsSync } from 'node:fs'
 import { SqliteConnection } from '../../storage/sqlite/connection.ts'
 import type { NatsSpoolSettings } from '../../config/spool-url.ts'
 import { fileNames } from './file-spool.ts'
-import { answerWithin, connectToNats, contentsOf, isMissing, type StreamContents } from './nats-link.ts'
+import { isMissing } from './nats-errors.ts'
+import { answerWithin, connectToNats } from './nats-link.ts'
+import { contentsOf, type StreamContents } from './stream-contents.ts'
 
 /** The contents of a spool's file. */
 export interface FileContents {

@@ -7,9 +7,11 @@ import type { Log } from '../../telemetry/log.ts'
 import type { IncomingEvent } from '../queue/incoming.ts'
 import { encodeEvents } from '../queue/event-rows.ts'
 import { EntryAuthentication } from './entry-authentication.ts'
-import { contentsOf, isMissing, openNatsLink, subjectsOf, type NatsLink } from './nats-link.ts'
+import { isMissing } from './nats-errors.ts'
+import { openNatsLink, type NatsLink } from './nats-link.ts'
 import { readMessages, unreadableFor, type Read } from './read-messages.ts'
 import { EventTooLarge, noPortion, type Portion, type Spool, type SpoolState } from './spool.ts'
+import { contentsOf, subjectsOf } from './stream-contents.ts'
 import { acknowledge, aroundAnEvent, messagesOf, mostBytes, publish, translate } from './stream-messages.ts'
 
 /** Messages and approximate bytes of one read. */
