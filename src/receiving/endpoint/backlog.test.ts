@@ -58,3 +58,17 @@ test('when the event queue cannot be read, no event is refused, and the next rea
   await settle()
   assert.equal(backlog.ageOf('a', 52_000), 52_000)
 })
+
+test('reads that fail are tried once a second, not by each webhook', async () => {
+  const { backlog, errors } = backlogOver(() => {
+    throw new Error('gone')
+  })
+  for (let asked = 0; asked < 10; asked += 1) {
+    backlog.ageOf('a', 50_000 + asked)
+    await settle()
+  }
+  assert.equal(errors.length, 1)
+  backlog.ageOf('a', 51_000)
+  await settle()
+  assert.equal(errors.length, 2)
+})

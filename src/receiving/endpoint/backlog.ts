@@ -26,6 +26,8 @@ export class Backlog {
   readonly #parts: BacklogParts
   #dueSince: ReadonlyMap<string, number> = new Map()
   #readAt = -Infinity
+  /** When the latest read began, also if it failed. */
+  #triedAt = -Infinity
   #reading = false
 
   constructor(parts: BacklogParts) {
@@ -34,14 +36,14 @@ export class Backlog {
 
   /** Milliseconds; 0 if no event of the source waits, or if that is unknown. */
   ageOf(source: string, now: number): number {
-    const since = Math.abs(now - this.#readAt)
-    if (since >= interval && !this.#reading) void this.#refresh(now)
-    const due = since < validFor ? this.#dueSince.get(source) : undefined
+    if (Math.abs(now - this.#triedAt) >= interval && !this.#reading) void this.#refresh(now)
+    const due = Math.abs(now - this.#readAt) < validFor ? this.#dueSince.get(source) : undefined
     return due === undefined ? 0 : Math.max(0, now - due)
   }
 
   async #refresh(now: number): Promise<void> {
     this.#reading = true
+    this.#triedAt = now
     try {
       this.#dueSince = await this.#read(now)
       this.#readAt = now
