@@ -11,6 +11,8 @@ import type { ReceivingParts } from './parts.ts'
 export function storeEvents({ database, clock, log, metrics, spool }: ReceivingParts, activity: Activity) {
   const onError = (error: unknown): void =>
     log.warn({ err: error }, 'spooled events could not be moved to the database')
+  const onCommitError = (error: unknown): void =>
+    log.error({ err: error }, 'webhooks could not be stored: those that caused it got an error')
   const onClaimerError = (error: unknown): void =>
     log.warn({ err: error }, 'the session that holds the claims of events has broken')
   const duplicates = metrics.counter(
@@ -46,7 +48,7 @@ export function storeEvents({ database, clock, log, metrics, spool }: ReceivingP
     })
   if (fallback) measureSpool(fallback, metrics, clock, log)
   const insert: InsertEvents = fallback?.insert ?? ((events) => store.insert(events))
-  const acceptor = createAcceptor(insert, onError, { concurrency: store.commits })
+  const acceptor = createAcceptor(insert, onCommitError, { concurrency: store.commits })
   metrics.gauge('postern_inbox_waiting_events', 'Verified events that wait for their commit', [], (gauge) =>
     gauge.set(acceptor.waiting),
   )

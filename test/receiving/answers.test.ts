@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { request } from 'node:http'
 import { test } from 'node:test'
+import { sql } from 'kysely'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { defineConfig, hmac, twilio, type Scheme } from '../../src/index.ts'
 import type { Reply } from '../../src/receiving/schemes/scheme.ts'
@@ -242,6 +243,25 @@ onEachEngine('answers to webhooks', (engine) => {
       } finally {
         await service.close()
       }
+    }
+  })
+
+  test('a webhook that the database refuses gets 500, and the log says so as an error', async () => {
+    const lines: { level: number; msg: string }[] = []
+    const log = createLog('warn', { write: (line: string) => void lines.push(JSON.parse(line)) })
+    const service = await startTestService(engine, {
+      parts: { log, roles: { http: true, workers: false } },
+    })
+    try {
+      await service.database.transaction((tx) => sql`alter table events rename to hidden`.execute(tx))
+      assert.equal((await post(service, '/webhooks/provider', ...signed(event('1')))).status, 500)
+      const told = lines.filter(({ msg }) => /webhooks could not be stored|spooled events/.test(msg))
+      assert.deepEqual(
+        told.map(({ level, msg }) => [level, msg]),
+        [[50, 'webhooks could not be stored: those that caused it got an error']],
+      )
+    } finally {
+      await service.close()
     }
   })
 
