@@ -62,8 +62,10 @@ async function findDelivery(reader: Database['reader'], text: string): Promise<F
   if (!/^[1-9]\d{0,15}$/.test(text)) return []
   const row = await reader
     .selectFrom('deliveries')
-    .select(['id', 'subscriber_id', 'status'])
-    .where('id', '=', Number(text))
+    // A removed subscriber's deliveries are deleted by and by.
+    .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
+    .select(['deliveries.id', 'subscriber_id', 'deliveries.status'])
+    .where('deliveries.id', '=', Number(text))
     .executeTakeFirst()
   if (!row) return []
   const detail = `${row.status} · subscriber ${row.subscriber_id}`

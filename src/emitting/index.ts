@@ -34,6 +34,7 @@ import { Portal } from './portal.ts'
 import { openDeliveryStore } from './open-store.ts'
 import { emittingRoutes } from './routes.ts'
 import { authenticatePortal } from './routes/portal-sessions.ts'
+import { removalWorker } from './subscribers/removal.ts'
 import { SubscriberSecrets } from './subscribers/secrets.ts'
 import { Subscribers } from './subscribers/subscribers.ts'
 import { TestEvents } from './events/test-events.ts'
@@ -93,7 +94,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     emitBuiltIn: (...call) => emitter.emitBuiltIn(...call),
     subscribers,
     authenticatePortal: authenticatePortal(portal, portalCookie),
-    workers: [dispatcher, replayWorker(parts)],
+    workers: [dispatcher, replayWorker(parts), removalWorker(parts)],
     finders: [emittingFinder(database, catalogue)],
     attention: (now) => emittingAttention(database, now),
     routes: (app) =>

@@ -107,7 +107,7 @@ onEachEngine('completions', (engine) => {
           .execute()
         const error = fails.shift()
         if (error) throw error
-        return [{ type: subscriberId, data: {} }]
+        return [{ type: subscriberId, data: { subscriber: { id: subscriberId } } }]
       },
       onCommitted() {
         this.commits += 1

@@ -237,7 +237,9 @@ onEachEngine('store', (engine) => {
     const gone = await subscriberWith(10)
     const [kept] = await read(id, 10)
     const [lost] = await read(gone.id, 10)
-    await database.transaction((tx) => tx.deleteFrom('subscribers').where('id', '=', gone.id).execute())
+    await database.transaction((tx) =>
+      tx.deleteFrom('deliveries').where('subscriber_id', '=', gone.id).execute(),
+    )
     await store.complete([completion(lost!), completion(kept!)])
     assert.equal((await rowOf(deliveries[0]!)).status, 'delivered')
     const attempts = await database.reader
@@ -248,8 +250,14 @@ onEachEngine('store', (engine) => {
     assert.deepEqual(attempts, [])
   })
 
+  const removeAll = (): Promise<void> =>
+    database.transaction(async (tx) => {
+      await tx.deleteFrom('deliveries').execute()
+      await tx.deleteFrom('subscribers').execute()
+    })
+
   test('finds active subscribers with due deliveries by id, and the oldest due time', async () => {
-    await database.transaction((tx) => tx.deleteFrom('subscribers').execute())
+    await removeAll()
     const one = await subscriberWith(30, 20)
     const two = await subscriberWith(10)
     await subscriberWith(90)
@@ -272,7 +280,7 @@ onEachEngine('store', (engine) => {
   })
 
   test('of an ordered subscriber, only the first pending delivery counts as due', async () => {
-    await database.transaction((tx) => tx.deleteFrom('subscribers').execute())
+    await removeAll()
     const { id } = await subscriberWith(50, 10)
     await database.transaction((tx) =>
       tx.updateTable('subscribers').set({ ordered: 1 }).where('id', '=', id).execute(),
@@ -285,7 +293,7 @@ onEachEngine('store', (engine) => {
   })
 
   test('one poll takes a bounded number of steps for any number of subscribers, and the next one continues', async () => {
-    await database.transaction((tx) => tx.deleteFrom('subscribers').execute())
+    await removeAll()
     const made = []
     for (let n = 0; n < subscribersPerScan + 5; n += 1) made.push((await subscriberWith(10)).id)
     const sorted = made.toSorted()
@@ -301,7 +309,7 @@ onEachEngine('store', (engine) => {
     )
 
   test('one poll finds the active subscriber behind any number of paused ones', async () => {
-    await database.transaction((tx) => tx.deleteFrom('subscribers').execute())
+    await removeAll()
     const idle = await subscriberWith()
     const paused = []
     for (let n = 0; n < subscribersPerScan + 5; n += 1) paused.push((await subscriberWith(10)).id)
@@ -314,7 +322,7 @@ onEachEngine('store', (engine) => {
   })
 
   test('polls find active subscribers with due deliveries among others', async () => {
-    await database.transaction((tx) => tx.deleteFrom('subscribers').execute())
+    await removeAll()
     const expected: string[] = []
     for (let n = 0; n < 300; n += 1) {
       // In runs and alone: 0 active with something due, 1 with nothing due yet, 2 with nothing, 3 paused, 4 disabled.

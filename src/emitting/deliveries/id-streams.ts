@@ -111,6 +111,42 @@ function ofAll(
     where ${sql.join(conditions, sql` and `)} order by id desc limit ${count}`
 }
 
+/** The deliveries of one subscriber, of one status or of any. */
+export type SubscriberStream = IdStream & { readonly subscriberId: string }
+
+/** The highest id of a stream. */
+export async function highestId(
+  db: Queryable,
+  engine: Engine,
+  stream: SubscriberStream,
+): Promise<number | undefined> {
+  const [ids] = await streamReader(db, engine)([{ stream, before: Number.MAX_SAFE_INTEGER }], 0, 1)
+  return ids![0]
+}
+
+/**
+ * The next ids of a stream, ascending: at most `count` behind `after`, up to `upTo`.
+ * @param range `locked`: locks the rows until the end of the transaction
+ */
+export async function idsAfter(
+  db: Queryable,
+  engine: Engine,
+  { subscriberId, status }: SubscriberStream,
+  { after, upTo, count, locked = false }: { after: number; upTo: number; count: number; locked?: boolean },
+): Promise<number[]> {
+  const { name, key = 'id', where } = indexOf(status, true)!
+  const condition = where === undefined ? sql`` : sql`${sql.raw(where)} and `
+  const keys = sql.raw(`d.subscriber_id, d.${key}`)
+  const query =
+    engine === 'sqlite'
+      ? sql<{ id: number }>`select id from deliveries indexed by ${sql.raw(name)}
+          where ${condition} subscriber_id = ${subscriberId} and id > ${after} and id <= ${upTo} order by id limit ${count}`
+      : sql<{ id: number }>`select d.id from deliveries d where ${condition}
+          (${keys}) > (${subscriberId}, ${after}::bigint) and (${keys}) <= (${subscriberId}, ${upTo}::bigint)
+          order by ${keys} limit ${count} ${sql.raw(locked ? 'for update' : '')}`
+  return (await run<{ id: number }>(db, query)).map(({ id }) => id)
+}
+
 /** Comparing rows and ordering by all columns of an index leaves the planner no other index to choose. */
 function postgresIds(
   status: OpenStatus | undefined,

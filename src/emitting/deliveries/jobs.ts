@@ -2,6 +2,7 @@ import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import { AuditedStore } from '../../accounts/audit/audited-store.ts'
 import { readSubjectNames } from '../../accounts/audit/subject-names.ts'
 import { Problem } from '../../errors.ts'
+import { shownKinds, type ShownJob, type ShownKind } from '../../events/jobs/job.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import type { PageOfRows } from '../../paging/page.ts'
 import type { Tx } from '../../storage/database.ts'
@@ -11,18 +12,20 @@ import { subscriberTarget } from '../subscribers/subscriber-audit.ts'
 
 /** Which jobs to list. */
 export interface JobFilter {
-  kinds: readonly JobsTable['kind'][]
+  kinds: readonly ShownKind[]
   status?: JobsTable['status'] | undefined
 }
 
-/** Reads and cancels jobs. */
+/** Reads and cancels jobs that callers see. */
 export class Jobs extends AuditedStore {
   /** @throws Problem `not-found`, also outside the caller's reach */
-  async get(id: string, reach: Reach): Promise<JobsTable> {
+  async get(id: string, reach: Reach): Promise<ShownJob> {
     const row = await this.database.reader
       .selectFrom('jobs')
       .selectAll()
       .where('id', '=', id)
+      .where('kind', 'in', shownKinds)
+      .$narrowType<{ kind: ShownKind }>()
       .$if(reach !== 'all', (all) =>
         all.where('subscriber_id', 'in', (eb) =>
           eb
@@ -42,7 +45,7 @@ export class Jobs extends AuditedStore {
     { kinds, status }: JobFilter,
     limit: number,
     cursor: string | undefined,
-  ): Promise<PageOfRows<JobsTable>> {
+  ): Promise<PageOfRows<ShownJob>> {
     const query = [kinds, status ?? null]
     const scope: CursorScope = { list: 'jobs', keys: [{ name: 'id', type: 'text' }], query }
     const before = cursor === undefined ? undefined : String(cursors.decode(scope, cursor)[0])
@@ -50,6 +53,7 @@ export class Jobs extends AuditedStore {
       .selectFrom('jobs')
       .selectAll()
       .where('kind', 'in', [...kinds])
+      .$narrowType<{ kind: ShownKind }>()
       .$if(status !== undefined, (all) => all.where('status', '=', status!))
       .$if(before !== undefined, (all) => all.where('id', '<', before!))
       .orderBy('id', 'desc')
@@ -68,18 +72,20 @@ export class Jobs extends AuditedStore {
   }
 
   /** The newest twenty jobs of a subscriber. */
-  list(subscriberId: string): Promise<JobsTable[]> {
+  list(subscriberId: string): Promise<ShownJob[]> {
     return this.database.reader
       .selectFrom('jobs')
       .selectAll()
       .where('subscriber_id', '=', subscriberId)
+      .where('kind', 'in', shownKinds)
+      .$narrowType<{ kind: ShownKind }>()
       .orderBy('id', 'desc')
       .limit(20)
       .execute()
   }
 
   /** Cancels a job after its current step. A finished job does not change. @throws Problem `not-found` */
-  async cancel(id: string, reach: Reach, origin: AuditOrigin): Promise<JobsTable> {
+  async cancel(id: string, reach: Reach, origin: AuditOrigin): Promise<ShownJob> {
     await this.get(id, reach)
     const now = this.clock.now()
     await this.database.transaction((tx) => cancelJobs(tx, [id], { now, record: this.record, origin }))

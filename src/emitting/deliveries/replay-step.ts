@@ -91,5 +91,5 @@ export async function replayStep(tx: Tx, job: JobsTable, limit: number, now: num
     .execute()
   const ids = rows.map(({ id }) => id)
   await (filter.status === 'pending' ? endWait : reopen)(tx, ids, now)
-  return { count: ids.length, last: ids.at(-1) }
+  return { count: ids.length, last: ids.at(-1), done: ids.length < limit }
 }

@@ -1,9 +1,8 @@
 import type { AuditOrigin } from '../../accounts/audit/audit.ts'
 import { AuditedStore } from '../../accounts/audit/audited-store.ts'
 import { Problem } from '../../errors.ts'
-import { startJob } from '../../events/jobs/job.ts'
+import { startJob, type ShownJob } from '../../events/jobs/job.ts'
 import type { Tx } from '../../storage/database.ts'
-import type { JobsTable } from '../../storage/tables.ts'
 import { holderOf, takeAllowance } from './allowances.ts'
 import { isFor, reaches, type Reach } from '../events/audience.ts'
 import type { DeliveryFilter } from './delivery-filter.ts'
@@ -85,7 +84,7 @@ export class Replay extends AuditedStore {
     subscriberId: string,
     { filter, rate, caller }: BulkReplay,
     origin: AuditOrigin,
-  ): Promise<JobsTable> {
+  ): Promise<ShownJob> {
     const now = this.clock.now()
     const job = await this.database.transaction(async (tx) => {
       const running = await this.#running(tx, subscriberId)
@@ -119,13 +118,18 @@ export class Replay extends AuditedStore {
   }
 
   /** Returns the running jobs of the subscriber and of the others of its owner. Locks, so that two calls cannot both start a job. */
-  async #running(tx: Tx, subscriberId: string): Promise<JobsTable[]> {
+  async #running(tx: Tx, subscriberId: string): Promise<ShownJob[]> {
     const { engine } = this.database
     const ownerOf = tx.selectFrom('subscribers').select('owner').where('id', '=', subscriberId)
     const row = await (engine === 'postgres' ? ownerOf.forNoKeyUpdate() : ownerOf).executeTakeFirst()
     const owner = row?.owner ?? null
     if (owner !== null) await lockOwner(engine, tx, owner)
-    const running = tx.selectFrom('jobs').selectAll('jobs').where('jobs.status', '=', 'running')
+    const running = tx
+      .selectFrom('jobs')
+      .selectAll('jobs')
+      .where('jobs.status', '=', 'running')
+      .where('jobs.kind', '=', 'replay')
+      .$narrowType<{ kind: 'replay' }>()
     if (owner === null) return running.where('jobs.subscriber_id', '=', subscriberId).execute()
     return running
       .innerJoin('subscribers', 'subscribers.id', 'jobs.subscriber_id')

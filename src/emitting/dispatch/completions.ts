@@ -18,7 +18,7 @@ const refusedPause = 10_000
 /** An event about a delivery or a subscriber, for the operational subscribers. */
 export interface OperationalEvent {
   type: string
-  data: object
+  data: { readonly subscriber: { readonly id: string } }
 }
 
 /** What must be committed together with a completion. */

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
+import { isOneOf } from '../../storage/one-of.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import type { AttemptOutcome } from '../attempt/attempt-outcome.ts'
 import type { AttemptResult } from '../attempt/attempt.ts'
@@ -173,8 +174,8 @@ export class OperationalEvents {
   }
 
   /**
-   * Emits events to the operational subscribers that asked for them. An event without such a subscriber is not recorded. The
-   * number of statements does not depend on the number of events.
+   * Emits events to the operational subscribers that asked for them. An event without such a subscriber is not recorded, nor one
+   * about a subscriber that was removed during its attempt. The number of statements does not depend on the number of events.
    */
   async publish(tx: Tx, events: readonly OperationalEvent[]): Promise<void> {
     if (events.length === 0) return
@@ -185,10 +186,26 @@ export class OperationalEvents {
         .filter(({ eventTypes, conditions }) => matchesType(eventTypes, type) && holds(conditions, data))
         .map(({ id }) => id),
     }))
+    const wanted = addressed.filter(({ subscriberIds }) => subscriberIds.length > 0)
+    if (wanted.length === 0) return
+    const known = await this.#known(
+      tx,
+      wanted.map(({ event }) => event.data.subscriber.id),
+    )
     await this.#parts.emitter.emitEachTo(
       tx,
-      addressed.filter(({ subscriberIds }) => subscriberIds.length > 0),
+      wanted.filter(({ event }) => known.has(event.data.subscriber.id)),
     )
+  }
+
+  /** Those of the subscribers that exist. */
+  async #known(tx: Tx, ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const rows = await tx
+      .selectFrom('subscribers')
+      .select('id')
+      .where(isOneOf(this.#parts.database.engine, 'id', [...new Set(ids)]))
+      .execute()
+    return new Set(rows.map(({ id }) => id))
   }
 
   async #operationalSubscribers(tx: Tx) {

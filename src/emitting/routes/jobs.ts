@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import type { FastifyRequest } from 'fastify'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { isId } from '../../crypto/ids.ts'
-import { JobView, viewJob } from '../../events/jobs/job.ts'
+import { JobView, shownKinds, viewJob, type ShownJob, type ShownKind } from '../../events/jobs/job.ts'
 import { Problem } from '../../errors.ts'
 import { requireScope } from '../../http/access/access.ts'
 import { holdsScope } from '../../http/access/scopes.ts'
@@ -14,7 +14,6 @@ import { readChoice } from '../../paging/filter-parameters.ts'
 import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { limitParameter } from '../../paging/parameters.ts'
-import type { JobsTable } from '../../storage/tables.ts'
 import type { Jobs } from '../deliveries/jobs.ts'
 import type { Subscribers } from '../subscribers/subscribers.ts'
 import { type Area, subscriberOf } from './area.ts'
@@ -31,10 +30,7 @@ const ofOne = { tags, params: IdParams, response: { 200: JobView } }
 const ListView = listSchema(JobView)
 
 /** The name of a job's subject in scopes. */
-const workedOn = { replay: 'subscribers', reprocess: 'webhooks' } as const satisfies Record<
-  JobsTable['kind'],
-  string
->
+const workedOn = { replay: 'subscribers', reprocess: 'webhooks' } as const satisfies Record<ShownKind, string>
 type Verb = 'read' | 'write'
 
 export function jobRoutes(app: App, parts: JobRouteParts, area: Area): void {
@@ -45,7 +41,6 @@ export function jobRoutes(app: App, parts: JobRouteParts, area: Area): void {
 }
 
 const limits = { default: 20, max: 100 }
-const kinds = Object.keys(workedOn) as JobsTable['kind'][]
 const statuses = ['running', 'done', 'cancelled', 'failed'] as const
 
 const NamedJobView = closedObject({
@@ -60,13 +55,13 @@ function allRoute(app: App, { jobs, cursors }: JobRouteParts): void {
   app.get(
     '/jobs',
     {
-      config: { access: { scope: kinds.map((kind) => `${workedOn[kind]}:read` as const) } },
+      config: { access: { scope: shownKinds.map((kind) => `${workedOn[kind]}:read` as const) } },
       schema: {
         tags: ['operations'],
         summary: 'Jobs that replay deliveries or reprocess events, newest first',
         description: 'An API key sees the kinds of its scopes.',
         querystring: Type.Object({
-          kind: optionalText(kinds.join(', ')),
+          kind: optionalText(shownKinds.join(', ')),
           status: optionalText(statuses.join(', ')),
           limit: limitParameter(limits),
           cursor: optionalText('The nextCursor of the previous page'),
@@ -76,9 +71,9 @@ function allRoute(app: App, { jobs, cursors }: JobRouteParts): void {
     },
     async ({ query, principal }) => {
       const { role, scopes = [] } = principal!
-      const kind = query.kind ? readChoice(query.kind, 'kind', kinds) : undefined
+      const kind = query.kind ? readChoice(query.kind, 'kind', shownKinds) : undefined
       const status = query.status ? readChoice(query.status, 'status', statuses) : undefined
-      const chosen = kinds
+      const chosen = shownKinds
         .filter((one) => role === 'admin' || holdsScope(scopes, `${workedOn[one]}:read`))
         .filter((one) => kind === undefined || one === kind)
       if (chosen.length === 0) return { data: [], pageInfo: { hasNextPage: false, nextCursor: null } }
@@ -145,7 +140,7 @@ async function find(
   { reach, reachesAll }: Area,
   request: FastifyRequest<{ Params: { id: string } }>,
   verb: Verb,
-): Promise<JobsTable> {
+): Promise<ShownJob> {
   const job = await jobs.get(readJobId(request.params.id), reach(request))
   if (reachesAll) requireScope(request, `${workedOn[job.kind]}:${verb}`)
   return job

@@ -13,6 +13,7 @@ import { openHeaders } from '../dispatch/destinations.ts'
 import { listSubscribers, type SubscriberFilter, type SubscriberListParts } from './subscriber-list.ts'
 import { settingsColumns, type NewSubscriber, type SubscriberChange } from './subscriber-settings.ts'
 import { describeSubscriber, recordChange, subscriberTarget } from './subscriber-audit.ts'
+import { removeSubscriber } from './removal.ts'
 import { schemesOf, type ShownKeys, type SubscriberSecrets } from './secrets.ts'
 import {
   checkAssignment,
@@ -144,16 +145,16 @@ export class Subscribers {
     return result
   }
 
-  /** Removes it with its secrets and its delivery log. @throws Problem `not-found` */
+  /** Removes it with its secrets. A job deletes its deliveries, which nobody sees from now on. @throws Problem `not-found` */
   async remove(id: string, reach: Reach, origin: AuditOrigin): Promise<void> {
-    await this.#parts.database.transaction(async (tx) => {
+    const { database, clock } = this.#parts
+    await database.transaction(async (tx) => {
       const row = await this.#lock(tx, id, reach)
-      const deliveries = tx.selectFrom('deliveries').select('id').where('subscriber_id', '=', id)
-      await tx.deleteFrom('attempts').where('delivery', 'in', deliveries).execute()
-      await tx.deleteFrom('subscribers').where('id', '=', id).execute()
+      await removeSubscriber(database.engine, tx, id, clock.now())
       await this.#record(tx, 'subscriber.deleted', row, origin)
     })
     this.#changed(id)
+    database.signal('jobs')
   }
 
   /**

@@ -5,10 +5,15 @@ import type { JobsTable } from '../../storage/tables.ts'
 import { closedObject, DateTime, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
+/** The kinds of jobs that callers start and see. */
+export type ShownKind = Exclude<JobsTable['kind'], 'removal'>
+export type ShownJob = JobsTable & { kind: ShownKind }
+export const shownKinds = ['replay', 'reprocess'] as const satisfies readonly ShownKind[]
+
 /** A background job, which works on many rows in steps. */
 export const JobView = closedObject({
   id: Type.String(),
-  kind: Type.Enum(['replay', 'reprocess'], { description: 'Of deliveries; of failed received events' }),
+  kind: Type.Enum(shownKinds, { description: 'Of deliveries; of failed received events' }),
   subscriberId: nullable(Type.String()),
   status: Type.Enum(['running', 'done', 'cancelled', 'failed']),
   total: Type.Integer(),
@@ -20,7 +25,7 @@ export const JobView = closedObject({
 
 export const TotalView = closedObject({ total: Type.Integer() })
 
-export function viewJob(row: JobsTable): Static<typeof JobView> {
+export function viewJob(row: ShownJob): Static<typeof JobView> {
   return {
     id: row.id,
     kind: row.kind,
@@ -34,8 +39,8 @@ export function viewJob(row: JobsTable): Static<typeof JobView> {
   }
 }
 
-export interface NewJob {
-  kind: JobsTable['kind']
+export interface NewJob<Kind extends JobsTable['kind']> {
+  kind: Kind
   subscriberId?: string
   /** Selects the rows of the job; stored as JSON. */
   filter: object
@@ -46,12 +51,12 @@ export interface NewJob {
 }
 
 /** Inserts a job, which the `JobWorker` of its kind performs. */
-export async function startJob(
+export async function startJob<Kind extends JobsTable['kind']>(
   tx: Tx,
-  { kind, subscriberId, filter, total, rate = null }: NewJob,
+  { kind, subscriberId, filter, total, rate = null }: NewJob<Kind>,
   now: number,
-): Promise<JobsTable> {
-  const row: JobsTable = {
+): Promise<JobsTable & { kind: Kind }> {
+  const row: JobsTable & { kind: Kind } = {
     id: newId(now),
     kind,
     subscriber_id: subscriberId ?? null,

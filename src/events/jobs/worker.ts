@@ -12,10 +12,12 @@ const stepsPerSecond = 4
 
 /** The result of one step of a job. */
 export interface JobStep {
-  /** Rows of the step. Fewer than the limit: the job is done. */
+  /** Rows that the step changed, at most its limit. */
   readonly count: number
-  /** The number of the last row. */
+  /** The number of the last row that the step examined; `undefined` if it examined none. */
   readonly last: number | undefined
+  /** Whether no rows follow. */
+  readonly done: boolean
 }
 
 export interface JobWorkerParts {
@@ -24,7 +26,7 @@ export interface JobWorkerParts {
   /** Processes the next rows behind `job.position`, at most `limit`. */
   step: (tx: Tx, job: JobsTable, limit: number, now: number) => Promise<JobStep>
   /** The worker to wake after a step. */
-  signal: 'deliveries' | 'event_queue'
+  signal?: 'deliveries' | 'event_queue'
   /** Rows of one step. Default 500. */
   perStep?: number
   database: Database
@@ -74,7 +76,7 @@ export class JobWorker implements Worker {
   async step(): Promise<boolean> {
     const { database, signal } = this.#parts
     const count = await database.transaction((tx) => this.#step(tx), { priority: 'work' })
-    if (count) database.signal(signal)
+    if (count && signal) database.signal(signal)
     return count !== undefined
   }
 
@@ -145,14 +147,14 @@ export class JobWorker implements Worker {
     if (!job) return undefined
     const { rate } = job
     const size = rate === null ? perStep : Math.min(perStep, Math.max(1, Math.floor(rate / stepsPerSecond)))
-    const { count, last } = await step(tx, job, size, now)
+    const { count, last, done } = await step(tx, job, size, now)
     await tx
       .updateTable('jobs')
       .set({
         done: job.done + count,
         position: last ?? job.position,
-        status: count < size ? 'done' : 'running',
-        due_at: rate === null ? now : now + Math.ceil((size / rate) * 1000),
+        status: done ? 'done' : 'running',
+        due_at: rate === null ? now : now + Math.ceil((count / rate) * 1000),
         updated_at: now,
       })
       .where('id', '=', job.id)

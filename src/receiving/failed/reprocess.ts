@@ -1,6 +1,6 @@
 import type { AuditOrigin } from '../../accounts/audit/audit.ts'
 import { AuditedStore } from '../../accounts/audit/audited-store.ts'
-import { startJob } from '../../events/jobs/job.ts'
+import { startJob, type ShownJob } from '../../events/jobs/job.ts'
 import { JobWorker, type JobStep, type JobWorkerParts } from '../../events/jobs/worker.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
@@ -41,7 +41,7 @@ export class Reprocessing extends AuditedStore {
   }
 
   /** Creates a job. A worker carries it out in steps. */
-  async start(filter: FailedFilter, origin: AuditOrigin): Promise<JobsTable> {
+  async start(filter: FailedFilter, origin: AuditOrigin): Promise<ShownJob> {
     const job = await this.database.transaction(async (tx) => {
       const { total, upTo } = await measure(tx, this.database.engine, filter)
       const stored: ReprocessFilter = { ...filter, upTo }
@@ -108,7 +108,7 @@ export async function reprocessStep(
     if (filter.status === 'retrying' || filter.group !== undefined) await makeDueNow(tx, events, now)
     if (filter.status !== 'retrying') await giveAllAttempts(engine, tx, events, now)
   }
-  return { count: events.length, last: events.at(-1) }
+  return { count: events.length, last: events.at(-1), done: events.length < limit }
 }
 
 async function reprocessOne(

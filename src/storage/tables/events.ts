@@ -22,7 +22,8 @@ export interface EventsTable {
 
 export interface JobsTable {
   id: string
-  kind: 'replay' | 'reprocess'
+  /** Of deliveries, of failed received events, of the deliveries of a removed subscriber. */
+  kind: 'replay' | 'reprocess' | 'removal'
   subscriber_id: string | null
   /** JSON: selects the rows that the job works on. */
   filter: string

@@ -43,17 +43,18 @@ export const emitting: SchemaPart = {
     create index subscriber_secrets_secret_master_key on subscriber_secrets (substr(secret, 2, 4));
 
     -- One row for each event and subscriber that it goes to. The transaction that emits inserts it, and the dispatcher that
-    -- owns the subscriber's deliveries updates it. No foreign key to events: see events.ts.
+    -- owns the subscriber's deliveries updates it. No foreign key to events: see events.ts. None to subscribers: a job deletes
+    -- the deliveries of a removed one in steps. An insert locks the subscriber, so none comes after the removal.
     create table deliveries (
       id ${countedKey}, event ${bigint} not null, nonce ${bigint},
-      subscriber_id ${sortedText} not null references subscribers (id) on delete cascade,
+      subscriber_id ${sortedText} not null,
       status text not null, attempts integer not null default 0, attempts_before integer not null default 0,
       due_at ${time} not null, created_at ${time} not null, finished_at ${time}
     ) ${strict};
     -- For the dispatcher, which reads first attempts and retries separately, each from its last position on.
     create index deliveries_due on deliveries
       (subscriber_id, (case when attempts > 0 then 1 else 0 end), due_at, id) where status = 'pending';
-    -- For the delivery log of a subscriber, and for the cascade.
+    -- For the delivery log of a subscriber, and for its removal.
     create index deliveries_of_subscriber on deliveries (subscriber_id, id);
     -- For deliveries of one status across subscribers. Without the delivered ones, so that the usual delivery writes it once.
     create index deliveries_open on deliveries (status, id) where status <> 'delivered';

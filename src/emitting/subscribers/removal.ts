@@ -1,0 +1,56 @@
+import { startJob } from '../../events/jobs/job.ts'
+import { JobWorker, type JobStep, type JobWorkerParts } from '../../events/jobs/worker.ts'
+import type { Tx } from '../../storage/database.ts'
+import type { Engine } from '../../storage/query-runner.ts'
+import type { JobsTable } from '../../storage/tables.ts'
+import { highestId, idsAfter } from '../deliveries/id-streams.ts'
+
+/** Deliveries of one step, each with its attempts: few, because a step blocks all other writers of SQLite. */
+const perStep = 50
+
+interface RemovalFilter {
+  /** The last delivery of the removed subscriber. */
+  upTo: number
+}
+
+/**
+ * Removes a subscriber with its secrets, its statistics and the ownership of its queue, and leaves its deliveries to a job,
+ * because there can be millions. Without their subscriber, deliveries are neither sent nor shown.
+ * @param now milliseconds since 1970
+ */
+export async function removeSubscriber(engine: Engine, tx: Tx, id: string, now: number): Promise<void> {
+  // Waits for the transactions that insert deliveries for it, because they lock its row. No delivery comes later.
+  await tx.deleteFrom('subscribers').where('id', '=', id).execute()
+  const upTo = await highestId(tx, engine, { subscriberId: id })
+  if (upTo === undefined) return
+  const filter: RemovalFilter = { upTo }
+  // No call shows the progress of this job, so nothing counts its deliveries.
+  await startJob(tx, { kind: 'removal', subscriberId: id, filter, total: 1 }, now)
+}
+
+/** The worker that deletes the deliveries of removed subscribers. */
+export function removalWorker(parts: Pick<JobWorkerParts, 'database' | 'clock' | 'log'>): JobWorker {
+  return new JobWorker({
+    ...parts,
+    name: 'removals',
+    kind: 'removal',
+    step: (tx, job, limit) => removalStep(parts.database.engine, tx, job, limit),
+    perStep,
+  })
+}
+
+async function removalStep(engine: Engine, tx: Tx, job: JobsTable, limit: number): Promise<JobStep> {
+  const { upTo } = JSON.parse(job.filter) as RemovalFilter
+  const ids = await idsAfter(
+    tx,
+    engine,
+    { subscriberId: job.subscriber_id! },
+    // Locked, so that an attempt that ends now is recorded before, or finds no delivery.
+    { after: job.position, upTo, count: limit, locked: true },
+  )
+  if (ids.length > 0) {
+    await tx.deleteFrom('attempts').where('delivery', 'in', ids).execute()
+    await tx.deleteFrom('deliveries').where('id', 'in', ids).execute()
+  }
+  return { count: ids.length, last: ids.at(-1), done: ids.length < limit }
+}

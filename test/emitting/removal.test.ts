@@ -1,0 +1,112 @@
+// A removed subscriber is gone at once; a job deletes its deliveries in steps.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { removalWorker } from '../../src/emitting/subscribers/removal.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { createLog } from '../../src/telemetry/log.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import type { TestService } from '../harness/service.ts'
+import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
+
+async function ids({ database }: TestService, table: 'deliveries' | 'attempts'): Promise<number[]> {
+  const column = table === 'deliveries' ? 'id' : 'delivery'
+  const rows = await database.reader.selectFrom(table).select(`${column} as id`).orderBy(column).execute()
+  return rows.map(({ id }) => id)
+}
+
+/** Adds waiting deliveries with an attempt each. */
+async function addDeliveries({ database }: TestService, subscriberId: string, count: number): Promise<void> {
+  const rows = Array.from({ length: count }, () => ({
+    event: 1,
+    subscriber_id: subscriberId,
+    status: 'pending' as const,
+    attempts: 1,
+    attempts_before: 0,
+    due_at: systemClock.now() + 86_400_000,
+    created_at: systemClock.now(),
+  }))
+  await database.transaction(async (tx) => {
+    const added = await tx.insertInto('deliveries').values(rows).returning('id').execute()
+    const attempts = added.map(({ id: delivery }) => ({
+      delivery,
+      number: 1,
+      at: 0,
+      duration_ms: 1,
+      request_headers: '{}',
+    }))
+    await tx.insertInto('attempts').values(attempts).execute()
+  })
+}
+
+onEachEngine('removed subscribers', (engine) => {
+  test('the call leaves the deliveries to a job, which deletes a bounded number in each transaction', async () => {
+    const service = await startEmitting(engine, { parts: { roles: { http: true, workers: false } } })
+    const { database } = service
+    const owner = 'acme'
+    const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/', owner })
+    const { id: other } = await subscribe(service, { url: 'http://127.0.0.1:9/', owner })
+    await addDeliveries(service, id, 120)
+    const [gone] = await ids(service, 'deliveries')
+    await addDeliveries(service, other, 1)
+
+    await expectJson(service, 204, `/subscribers/${id}`, { method: 'DELETE' })
+    assert.equal((await ids(service, 'deliveries')).length, 121, 'none is deleted within the call')
+    await expectJson(service, 404, `/subscribers/${id}`)
+    await expectJson(service, 404, `/subscribers/${id}`, { method: 'DELETE' })
+    await expectJson(service, 404, `/deliveries/${gone}`)
+    await expectJson(service, 404, `/deliveries/${gone}/replay`, { method: 'POST' })
+    const shown = (await expectJson(service, 200, `/deliveries?subscriber=${id}`)) as { data: unknown[] }
+    assert.deepEqual(shown.data, [])
+    assert.deepEqual(await expectJson(service, 200, '/jobs'), {
+      data: [],
+      pageInfo: { hasNextPage: false, nextCursor: null },
+    })
+    const { id: job } = await database.reader.selectFrom('jobs').select('id').executeTakeFirstOrThrow()
+    await expectJson(service, 404, `/jobs/${job}`)
+    await expectJson(service, 404, `/jobs/${job}`, { method: 'DELETE' })
+
+    const left: number[] = []
+    // A new worker for each step, as after a restart.
+    for (;;) {
+      const worker = removalWorker({ database, clock: systemClock, log: createLog('fatal') })
+      if (!(await worker.step())) break
+      left.push((await ids(service, 'deliveries')).length)
+    }
+    assert.deepEqual(left, [71, 21, 1])
+    const kept = await database.reader.selectFrom('deliveries').select(['id', 'subscriber_id']).execute()
+    assert.deepEqual(
+      kept.map((row) => row.subscriber_id),
+      [other],
+    )
+    assert.deepEqual(await ids(service, 'attempts'), [kept[0]!.id])
+    await service.close()
+  })
+
+  test('what was waiting is not sent, and an attempt in progress leaves nothing and reports nothing', async () => {
+    const service = await startEmitting(engine)
+    const operational = await startReceiver()
+    await subscribe(service, { url: operational.url, operational: true })
+    const receiver = await startReceiver()
+    let answer = (): void => undefined
+    receiver.answer((response) => {
+      answer = () => void response.writeHead(500).end()
+    })
+    const { id } = await subscribe(service, { url: receiver.url, retrySchedule: [0], concurrency: 1 })
+    await emit(service, { type: 'a', data: 1 })
+    await emit(service, { type: 'a', data: 2 })
+    await receiver.waitFor(1)
+    await expectJson(service, 204, `/subscribers/${id}`, { method: 'DELETE' })
+    answer()
+    await until(async () => (await ids(service, 'deliveries')).length === 0, 'its deliveries are deleted')
+    const next = await startReceiver()
+    const { id: after } = await subscribe(service, { url: next.url })
+    await emit(service, { type: 'a', data: 3 })
+    await settled(service, after, 'delivered')
+    assert.equal((await deliveries(service, after)).length, 1)
+    assert.deepEqual(await ids(service, 'attempts'), await ids(service, 'deliveries'))
+    assert.equal(receiver.calls.length, 1)
+    assert.equal(operational.calls.length, 0)
+    await Promise.all([service.close(), receiver.close(), operational.close(), next.close()])
+  })
+})
