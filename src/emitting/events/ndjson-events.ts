@@ -72,16 +72,18 @@ export async function* emitNdjson(body: Readable, parts: NdjsonEventsParts): Asy
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       const complete = line.dropped ? [] : lines.push(chunk)
-      const more = Math.max(0, lines.held - line.held)
-      if (line.dropped || !budget.take(line, more)) {
-        yield write(refusal(lines.number + 1, 'overloaded', 'Too many large bodies are being read.'))
-        return
-      }
-      budget.progressed(line)
+      const goesOn = !line.dropped && budget.take(line, Math.max(0, lines.held - line.held))
+      if (goesOn) budget.progressed(line)
+      // Frees what is not accounted for, but the lines before it are answered.
+      else lines.discard()
       for (let from = 0; from < complete.length; from += mostLines) {
         const { answers, over } = await emitLines(complete.slice(from, from + mostLines), parts)
         yield write(...answers)
         if (over) return
+      }
+      if (!goesOn) {
+        yield write(refusal(lines.number + 1, 'overloaded', 'Too many large bodies are being read.'))
+        return
       }
       if (clock.now() >= until) {
         const detail = `A call may take ${longestCall / 1000} s: send this line and those behind it in another call.`
