@@ -7,6 +7,8 @@ import type { Log } from '../../telemetry/log.ts'
 /** Rows of one step by default. A step is one transaction. */
 const rowsPerStep = 500
 const pollEvery = 2_000
+/** Milliseconds to the next look at least: what is due now, another process works on. */
+const leastWait = 100
 /** Steps per second of a job with a rate, if that gives at least one row for each step. */
 const stepsPerSecond = 4
 
@@ -122,12 +124,13 @@ export class JobWorker implements Worker {
     }
   }
 
-  /** Schedules the next step of jobs with a rate. */
+  /** Schedules the next step: of jobs with a rate, and of those that another process worked on. */
   async #waitForTurn(): Promise<void> {
     const due = await this.#nextTurn()
     if (due === undefined || this.#stopped) return
     this.#cancelTurn?.()
-    this.#cancelTurn = this.#parts.clock.after(due - this.#parts.clock.now(), () => this.#wake())
+    const wait = Math.max(leastWait, due - this.#parts.clock.now())
+    this.#cancelTurn = this.#parts.clock.after(wait, () => this.#wake())
   }
 
   async #step(tx: Tx): Promise<number | undefined> {
