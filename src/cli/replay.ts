@@ -76,7 +76,9 @@ async function replayDeliveries(
     throw new CommandFailure(`there is no subscriber ${options.subscriber}`)
   const jobs = new Replay(database, systemClock, record)
   if (options.dryRun) {
-    const counts = await Promise.all(subscribers.map(({ id }) => jobs.count(id, filter)))
+    const counts = await Promise.all(
+      subscribers.map(({ id }) => jobs.count(id, { filter, caller: 'command-line' })),
+    )
     const total = counts.reduce((sum, count) => sum + count, 0)
     print({ total }, `${total} deliveries would be sent again\n`)
     return

@@ -124,8 +124,15 @@ export function createEmitting(parts: EmittingParts): Emitting {
 }
 
 function replayWorker({ database, clock, log }: EmittingParts): JobWorker {
-  const kind = { name: 'replays', kind: 'replay', step: replayStep, signal: 'deliveries' } as const
-  return new JobWorker({ ...kind, database, clock, log })
+  return new JobWorker({
+    name: 'replays',
+    kind: 'replay',
+    step: (tx, job, limit, now) => replayStep(database.engine, tx, job, { limit, now }),
+    signal: 'deliveries',
+    database,
+    clock,
+    log,
+  })
 }
 
 function createEmitter(

@@ -110,6 +110,19 @@ onEachEngine('limits', (engine) => {
     await database.drop()
   })
 
+  test('an owner can count what bulk replays would send thirty times at once, an admin more often', async () => {
+    const service = await startEmitting(engine, { parts: { ...http.parts, clock: stillClock().clock } })
+    const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/', owner: 'acme' })
+    const acme = await enterPortal(service, 'acme')
+    const path = `/subscribers/${id}/replay`
+    const statuses: number[] = []
+    for (let count = 0; count < 31; count += 1)
+      statuses.push((await acme.call('POST', path, { dryRun: true })).status)
+    assert.deepEqual(statuses, [...Array.from({ length: 30 }, () => 200), 429])
+    await expectJson(service, 200, path, { method: 'POST', json: { dryRun: true } })
+    await service.close()
+  })
+
   test('single replays of an owner are limited, those of admins are not', async () => {
     const { clock, pass } = stillClock()
     const service = await startEmitting(engine, { parts: { ...http.parts, clock } })

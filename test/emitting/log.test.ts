@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { replayStep } from '../../src/emitting/deliveries/replay-step.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import type { TestService } from '../harness/service.ts'
@@ -214,6 +215,77 @@ onEachEngine('delivery log', (engine) => {
     assert.equal(receiver.calls.length, before + 3)
     await Promise.all([working.close(), receiver.close()])
     await database.drop()
+  })
+
+  test('a step of a bulk replay examines a bounded number of deliveries, from the time of the filter on', async () => {
+    const service = await startEmitting(engine, { parts: { roles: { http: true, workers: false } } })
+    const { database } = service
+    const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/', eventTypes: ['none'] })
+    const usual = await emit(service, { type: 'usual', data: 1 })
+    const rare = await emit(service, { type: 'rare', data: 1 })
+    const late = 1_000_000
+    const row = (event: number, created_at: number) => ({
+      event,
+      subscriber_id: id,
+      status: 'dead' as const,
+      attempts: 1,
+      attempts_before: 0,
+      due_at: 0,
+      created_at,
+      finished_at: created_at,
+    })
+    const rows = [
+      ...Array.from({ length: 2_100 }, () => row(usual.id, 0)),
+      row(rare.id, late),
+      row(rare.id, late + 1),
+    ]
+    const added = await database.transaction(async (tx) => {
+      const ids: number[] = []
+      for (let from = 0; from < rows.length; from += 500)
+        for (const { id: one } of await tx
+          .insertInto('deliveries')
+          .values(rows.slice(from, from + 500))
+          .returning('id')
+          .execute())
+          ids.push(one)
+      return ids.toSorted((a, b) => a - b)
+    })
+    const begin = async (json: object) => {
+      const answer = (await expectJson(service, 202, `/subscribers/${id}/replay`, {
+        method: 'POST',
+        json,
+      })) as Job
+      const job = await database.reader
+        .selectFrom('jobs')
+        .selectAll()
+        .where('id', '=', answer.id)
+        .executeTakeFirstOrThrow()
+      return { ...job, total: answer.total }
+    }
+    const since = new Date(late).toISOString()
+    const narrow = await begin({ eventType: 'rare', since, until: new Date(late + 1).toISOString() })
+    assert.equal(narrow.total, 1)
+    assert.ok(narrow.position >= added[1_500]!, 'it does not begin with the first delivery')
+
+    const job = await begin({ eventType: 'rare' })
+    assert.deepEqual([job.total, job.position], [2, 0])
+    const steps = []
+    for (let position = 0, done = false; !done;) {
+      const step = await database.transaction((tx) =>
+        replayStep(database.engine, tx, { ...job, position }, { limit: 1, now: late }),
+      )
+      steps.push([step.count, step.last])
+      position = step.last ?? position
+      done = step.done
+    }
+    assert.deepEqual(steps, [
+      [0, added[999]],
+      [0, added[1_999]],
+      [1, added[2_100]],
+      [1, added[2_101]],
+      [0, undefined],
+    ])
+    await service.close()
   })
 
   test('a cancelled bulk replay stops, also in another process', async () => {

@@ -10,11 +10,15 @@ interface Allowance {
   of: string
 }
 
-/** Calls that send to an address that an owner has not proved to own. Without a limit they could flood somebody else. */
+/**
+ * Calls that send to an address that an owner has not proved to own, because they could flood somebody else; and counts, because one
+ * can read all deliveries of a subscriber.
+ */
 const allowances = {
   'test-event': { burst: 10, every: 6_000, of: 'test events' },
   replay: { burst: 60, every: 1_000, of: 'replays' },
   'bulk-replay': { burst: 10, every: 30_000, of: 'bulk replays' },
+  'replay-count': { burst: 30, every: 2_000, of: 'counts of deliveries' },
 } as const satisfies Record<string, Allowance>
 
 export type AllowanceKind = keyof typeof allowances

@@ -81,7 +81,7 @@ interface Bounds {
 }
 
 /** Ids outside of which the time of the search certainly does not lie; see `idAtTime`. */
-async function bounds(
+export async function bounds(
   db: Queryable,
   table: 'deliveries' | 'events',
   { since, until }: DeliverySearch,

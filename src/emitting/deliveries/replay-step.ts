@@ -1,9 +1,16 @@
-import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
+import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import type { JobStep } from '../../events/jobs/worker.ts'
-import type { Queryable, Tx } from '../../storage/database.ts'
-import type { JobsTable, Tables } from '../../storage/tables.ts'
+import type { Database, Tx } from '../../storage/database.ts'
+import { isOneOf } from '../../storage/one-of.ts'
+import type { Engine } from '../../storage/query-runner.ts'
+import type { JobsTable } from '../../storage/tables.ts'
 import { isForItsOwner } from '../events/audience.ts'
 import type { DeliveryFilter } from './delivery-filter.ts'
+import { bounds } from './delivery-sources.ts'
+import { idsAfter } from './id-streams.ts'
+
+/** Deliveries that one step examines at most: some milliseconds, in which others do not write on SQLite. */
+const examinedPerStep = 1_000
 
 /** The deliveries of a replay job. It does not include those that are created later. */
 export interface ReplayFilter extends DeliveryFilter {
@@ -11,41 +18,53 @@ export interface ReplayFilter extends DeliveryFilter {
   upTo: number
 }
 
+/** What a bulk replay would send. */
+export interface Measured {
+  /** The number of deliveries. */
+  total: number
+  /** The id behind which they begin, and the one before which they end. */
+  behind: number
+  before: number
+}
+
+/** Counts without a transaction, because it reads all deliveries of the subscriber that the time of the filter does not exclude. */
 export async function measure(
-  db: Queryable,
+  { readerAside: db }: Database,
   subscriberId: string,
   filter: DeliveryFilter,
   now: number,
-): Promise<{ total: number; upTo: number }> {
-  const row = await db
+): Promise<Measured> {
+  const { low, high } = await bounds(db, 'deliveries', filter)
+  const { total } = await db
     .selectFrom('deliveries')
-    .innerJoin('events', 'events.id', 'deliveries.event')
-    .select((eb) => [
-      eb.fn.countAll<number>().as('total'),
-      eb.fn.max<number | null>('deliveries.id').as('upTo'),
-    ])
-    .where((eb) => replayable(eb, subscriberId, filter, now))
+    .select((eb) => eb.fn.countAll<number>().as('total'))
+    .where('subscriber_id', '=', subscriberId)
+    .where('id', '>=', low)
+    .where('id', '<', high)
+    .where(isReplayable(filter, now))
     .executeTakeFirstOrThrow()
-  return { total: row.total, upTo: row.upTo ?? 0 }
+  return { total, behind: Math.max(0, low - 1), before: high }
 }
 
-/** Deliveries that the filter selects; without a status, dead ones. Pending ones only if they wait for a later attempt. */
-function replayable(
-  eb: ExpressionBuilder<Tables, 'deliveries' | 'events'>,
-  subscriberId: string,
+/**
+ * SQL for whether the filter selects a delivery of its subscriber; without a status, dead ones. Pending ones only if they wait for a
+ * later attempt.
+ */
+function isReplayable(
   { status = 'dead', eventType, since, until }: DeliveryFilter,
   now: number,
-): Expression<SqlBool> {
+): RawBuilder<SqlBool> {
+  // No join: a planner could begin with all events of the type.
+  const type = sql`(select type from events where events.id = deliveries.event)`
   const conditions = [
-    eb('deliveries.subscriber_id', '=', subscriberId),
-    eb('deliveries.status', '=', status),
+    sql`deliveries.status = ${sql.lit(status)}`,
+    eventType ? sql`${type} = ${eventType}` : sql`${type} is not null`,
     isForItsOwner,
   ]
-  if (status === 'pending') conditions.push(eb('deliveries.due_at', '>', now))
-  if (eventType) conditions.push(eb('events.type', '=', eventType))
-  if (since !== undefined) conditions.push(eb('deliveries.created_at', '>=', since))
-  if (until !== undefined) conditions.push(eb('deliveries.created_at', '<', until))
-  return eb.and(conditions)
+  if (status === 'pending') conditions.push(sql`deliveries.due_at > ${now}`)
+  if (since !== undefined) conditions.push(sql`deliveries.created_at >= ${since}`)
+  if (until !== undefined) conditions.push(sql`deliveries.created_at < ${until}`)
+  return sql<SqlBool>`${sql.join(conditions, sql` and `)}`
 }
 
 /** Makes finished deliveries due now and starts their schedules again. */
@@ -76,20 +95,33 @@ export async function endWait(tx: Tx, ids: readonly number[], now: number): Prom
     .execute()
 }
 
-/** Makes the next deliveries of a bulk replay due. */
-export async function replayStep(tx: Tx, job: JobsTable, limit: number, now: number): Promise<JobStep> {
+/** Makes the next deliveries of a bulk replay due: at most `limit`, of a bounded number that it examines. */
+export async function replayStep(
+  engine: Engine,
+  tx: Tx,
+  job: JobsTable,
+  { limit, now }: { limit: number; now: number },
+): Promise<JobStep> {
   const { upTo, ...filter } = JSON.parse(job.filter) as ReplayFilter
+  const { status = 'dead' } = filter
+  const examined = await idsAfter(
+    tx,
+    engine,
+    { subscriberId: job.subscriber_id!, ...(status !== 'delivered' && { status }) },
+    { after: job.position, upTo, count: examinedPerStep },
+  )
+  if (examined.length === 0) return { count: 0, last: undefined, done: true }
   const rows = await tx
     .selectFrom('deliveries')
-    .innerJoin('events', 'events.id', 'deliveries.event')
-    .select('deliveries.id')
-    .where((eb) => replayable(eb, job.subscriber_id!, filter, now))
-    .where('deliveries.id', '>', job.position)
-    .where('deliveries.id', '<=', upTo)
-    .orderBy('deliveries.id')
+    .select('id')
+    .where(isOneOf(engine, 'deliveries.id', examined))
+    .where(isReplayable(filter, now))
+    .orderBy('id')
     .limit(limit)
     .execute()
   const ids = rows.map(({ id }) => id)
-  await (filter.status === 'pending' ? endWait : reopen)(tx, ids, now)
-  return { count: ids.length, last: ids.at(-1), done: ids.length < limit }
+  await (status === 'pending' ? endWait : reopen)(tx, ids, now)
+  // Behind the last one, others that were examined may match.
+  if (ids.length === limit) return { count: limit, last: ids.at(-1), done: false }
+  return { count: ids.length, last: examined.at(-1), done: examined.length < examinedPerStep }
 }

@@ -3,9 +3,10 @@ import { AuditedStore } from '../../accounts/audit/audited-store.ts'
 import { Problem } from '../../errors.ts'
 import { startJob, type ShownJob } from '../../events/jobs/job.ts'
 import type { Tx } from '../../storage/database.ts'
-import { holderOf, takeAllowance } from './allowances.ts'
+import { holderOf, takeAllowance, type AllowanceKind } from './allowances.ts'
 import { isFor, reaches, type Reach } from '../events/audience.ts'
 import type { DeliveryFilter } from './delivery-filter.ts'
+import { highestId } from './id-streams.ts'
 import { lockOwner } from '../subscribers/owner-lock.ts'
 import { type ReplayFilter, measure, reopen, endWait } from './replay-step.ts'
 
@@ -52,12 +53,7 @@ export class Replay extends AuditedStore {
         throw new Problem('conflict', {
           detail: 'The subscriber is disabled: set its status to active first.',
         })
-      if (reach !== 'all')
-        await takeAllowance(this.database.engine, tx, {
-          kind: 'replay',
-          holder: holderOf({ id: '', ...reach }),
-          now,
-        })
+      if (reach !== 'all') await this.#take(tx, 'replay', row.subscriberId, reach)
       await endWait(tx, [id], now)
       await reopen(tx, [id], now)
       await this.record(tx, {
@@ -70,9 +66,14 @@ export class Replay extends AuditedStore {
     this.database.signal('deliveries')
   }
 
-  /** The number of deliveries that a bulk replay would send. */
-  async count(subscriberId: string, filter: DeliveryFilter): Promise<number> {
-    return (await measure(this.database.readerAside, subscriberId, filter, this.clock.now())).total
+  /** The number of deliveries that a bulk replay would send. @throws Problem `too-many-requests` for an owner */
+  async count(
+    subscriberId: string,
+    { filter, caller }: Pick<BulkReplay, 'filter' | 'caller'>,
+  ): Promise<number> {
+    if (typeof caller === 'object')
+      await this.database.transaction((tx) => this.#take(tx, 'replay-count', subscriberId, caller))
+    return (await measure(this.database, subscriberId, filter, this.clock.now())).total
   }
 
   /**
@@ -85,26 +86,27 @@ export class Replay extends AuditedStore {
     { filter, rate, caller }: BulkReplay,
     origin: AuditOrigin,
   ): Promise<ShownJob> {
+    const asked = { filter, caller }
     const now = this.clock.now()
+    // Counting takes long, so it comes between two transactions. The first one keeps calls that would be refused from it.
+    const running = await this.database.transaction(async (tx) => {
+      const same = await this.#findSame(tx, subscriberId, asked)
+      if (!same && typeof caller === 'object') await this.#take(tx, 'replay-count', subscriberId, caller)
+      return same
+    })
+    if (running) return running
+    const { total, behind, before } = await measure(this.database, subscriberId, filter, now)
     const job = await this.database.transaction(async (tx) => {
-      const running = await this.#running(tx, subscriberId)
-      const same = running.find(
-        (job) => job.subscriber_id === subscriberId && isSame(JSON.parse(job.filter) as ReplayFilter, filter),
-      )
+      const same = await this.#findSame(tx, subscriberId, asked)
       if (same) return same
-      if (caller !== 'command-line' && running.length >= mostRunning)
-        throw new Problem('conflict', {
-          detail: `At most ${mostRunning} bulk replays run at a time: wait for one to end, or cancel one.`,
-        })
-      if (typeof caller === 'object')
-        await takeAllowance(this.database.engine, tx, {
-          kind: 'bulk-replay',
-          holder: holderOf({ id: subscriberId, ...caller }),
-          now,
-        })
-      const { total, upTo } = await measure(tx, subscriberId, filter, now)
-      const stored: ReplayFilter = { ...filter, upTo }
-      const begun = await startJob(tx, { kind: 'replay', subscriberId, filter: stored, total, rate }, now)
+      if (typeof caller === 'object') await this.#take(tx, 'bulk-replay', subscriberId, caller)
+      const highest = (await highestId(tx, this.database.engine, { subscriberId })) ?? 0
+      const stored: ReplayFilter = { ...filter, upTo: Math.min(highest, before - 1) }
+      const begun = await startJob(
+        tx,
+        { kind: 'replay', subscriberId, filter: stored, total, rate, behind },
+        now,
+      )
       await this.record(tx, {
         action: 'replay.started',
         target: `job:${begun.id}`,
@@ -115,6 +117,28 @@ export class Replay extends AuditedStore {
     })
     this.database.signal('jobs')
     return job
+  }
+
+  /** The running job with the same filter. @throws Problem `conflict` if there is none and too many others run */
+  async #findSame(
+    tx: Tx,
+    subscriberId: string,
+    { filter, caller }: Pick<BulkReplay, 'filter' | 'caller'>,
+  ): Promise<ShownJob | undefined> {
+    const running = await this.#running(tx, subscriberId)
+    const same = running.find(
+      (job) => job.subscriber_id === subscriberId && isSame(JSON.parse(job.filter) as ReplayFilter, filter),
+    )
+    if (!same && caller !== 'command-line' && running.length >= mostRunning)
+      throw new Problem('conflict', {
+        detail: `At most ${mostRunning} bulk replays run at a time: wait for one to end, or cancel one.`,
+      })
+    return same
+  }
+
+  #take(tx: Tx, kind: AllowanceKind, id: string, caller: { owner: string }): Promise<void> {
+    const holder = holderOf({ id, ...caller })
+    return takeAllowance(this.database.engine, tx, { kind, holder, now: this.clock.now() })
   }
 
   /** Returns the running jobs of the subscriber and of the others of its owner. Locks, so that two calls cannot both start a job. */

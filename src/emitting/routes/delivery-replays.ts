@@ -66,14 +66,16 @@ export function bulkReplayRoute(app: App, { replay, subscribers }: DeliveryRoute
       const { body } = request
       const filter = readDeliveryFilter(body)
       const { id: subscriberId, status } = await subscriberOf(subscribers, area, request)
-      if (body.dryRun) return reply.code(200).send({ total: await replay.count(subscriberId, filter) })
+      const caller = area.reach(request)
+      if (body.dryRun)
+        return reply.code(200).send({ total: await replay.count(subscriberId, { filter, caller }) })
       if (status === 'disabled')
         throw new Problem('conflict', {
           detail: 'The subscriber is disabled: set its status to active first.',
         })
       const job = await replay.start(
         subscriberId,
-        { filter, rate: body.rate ?? null, caller: area.reach(request) },
+        { filter, rate: body.rate ?? null, caller },
         auditOrigin(request),
       )
       return reply.code(202).send(viewJob(job))

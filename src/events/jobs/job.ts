@@ -48,12 +48,14 @@ export interface NewJob<Kind extends JobsTable['kind']> {
   total: number
   /** Rows per second; null for no limit. */
   rate?: number | null
+  /** The number behind which its rows begin. Default 0. */
+  behind?: number
 }
 
 /** Inserts a job, which the `JobWorker` of its kind performs. */
 export async function startJob<Kind extends JobsTable['kind']>(
   tx: Tx,
-  { kind, subscriberId, filter, total, rate = null }: NewJob<Kind>,
+  { kind, subscriberId, filter, total, rate = null, behind = 0 }: NewJob<Kind>,
   now: number,
 ): Promise<JobsTable & { kind: Kind }> {
   const row: JobsTable & { kind: Kind } = {
@@ -64,7 +66,7 @@ export async function startJob<Kind extends JobsTable['kind']>(
     status: total === 0 ? 'done' : 'running',
     total,
     done: 0,
-    position: 0,
+    position: behind,
     rate,
     due_at: now,
     claim: null,
