@@ -342,7 +342,106 @@ onEachEngine('retention', (engine) => {
     }))
 })
 
+test('a sweep that fails does not keep the others from removing, and is logged once', async () => {
+  const lines: string[] = []
+  const rounds: (() => void)[] = []
+  const broken = async (): Promise<never> => {
+    throw new Error('broken on purpose')
+  }
+  const one: RetentionSteps['removeRejected'] = async () => ({ removed: { jobs: 1 }, next: undefined })
+  const worker = new RetentionWorker({
+    store: {
+      async alone(work) {
+        await work({
+          removeEvents: broken,
+          removeProcessedMarkers: broken,
+          removeIdempotencyKeys: one,
+          removeRejected: one,
+          removeJobs: one,
+        })
+        return true
+      },
+    },
+    clock: {
+      now: () => 1_000 * day,
+      after(delay, call) {
+        if (delay < 60_000) setImmediate(call)
+        else rounds.push(call)
+        return () => undefined
+      },
+    },
+    log: createLog('info', { write: (line: string) => void lines.push(line) }),
+    metrics: new Metrics(),
+    periods: usual,
+  })
+  worker.start()
+  rounds[0]!()
+  await eventually(() => rounds.length === 2, 'the first round has ended')
+  await worker.stop()
+  const logged = lines.map((line) => JSON.parse(line) as { msg: string; removed?: object; err?: object })
+  assert.deepEqual(
+    logged.map(({ msg }) => msg),
+    ['removed rows after their retention period', 'could not remove rows after their retention period'],
+  )
+  assert.deepEqual(logged[0]!.removed, { jobs: 3 })
+})
+
 const postgres = engines.find(({ name }) => name === 'postgres')
+
+test(
+  'a step is bounded in deliveries, and begins with the event at which the last one ended (postgres)',
+  { skip: !postgres },
+  () =>
+    withService(postgres!, async (service) => {
+      const { pool } = service.database as PostgresDatabase
+      const made = await service.admin('/subscribers', { method: 'POST', json: { url: service.baseUrl } })
+      const { id: subscriber } = (await made.json()) as { id: string }
+      await pool.query(`
+        insert into events (event_id, direction, type, content_type, payload, created_at)
+        select n::text, case when n = 2 then 'received' else 'emitted' end, 't', 'application/json', '{}', 0
+        from generate_series(1, 6) n`)
+      await pool.query(
+        `insert into deliveries (event, subscriber_id, status, attempts, due_at, created_at, finished_at)
+        select e.id, $1, 'delivered', 1, 0, 0, 0
+        from events e cross join lateral generate_series(1, case e.event_id when '3' then 12000 else 2000 end)
+        where e.event_id <> '2'`,
+        [subscriber],
+      )
+      await pool.query(`
+        insert into event_queue (event, source, event_id, type, status, attempts, due_at, processed_at)
+        select id, 'provider', event_id, type, 'processed', 1, 0, 0 from events where event_id = '2'`)
+      const removed: [deliveries: number, events: number][] = []
+      await openRetentionStore(service.database).alone(async (steps) => {
+        for (let after: number | undefined = 0; after !== undefined;) {
+          const step = await steps.removeEvents(after, 0)
+          removed.push([step.removed.deliveries ?? 0, step.removed.events ?? 0])
+          after = step.next
+        }
+      })
+      assert.ok(Math.max(...removed.map(([deliveries]) => deliveries)) <= 5_000, JSON.stringify(removed))
+      assert.deepEqual([await count(service, 'deliveries'), await count(service, 'events')], [0, 0])
+
+      // An event of which another transaction holds all deliveries does not keep the next one.
+      await pool.query(`
+        insert into events (event_id, direction, type, content_type, payload, created_at)
+        select 'again' || n, 'emitted', 't', 'application/json', '{}', 0 from generate_series(1, 2) n`)
+      await pool.query(
+        `insert into deliveries (event, subscriber_id, status, attempts, due_at, created_at, finished_at)
+        select e.id, $1, 'delivered', 1, 0, 0, 0 from events e cross join lateral generate_series(1, 6000)`,
+        [subscriber],
+      )
+      const one = { deliveries: 6_000, events: 1 }
+      const other = await pool.connect()
+      try {
+        await other.query('begin')
+        await other.query(`select from deliveries where event = (select min(id) from events) for update`)
+        assert.deepEqual(await roundAfter(service, 31), { ...one, event_queue: 1 })
+      } finally {
+        other.release(true)
+      }
+      assert.deepEqual(await roundAfter(service, 31), one)
+    }),
+)
 
 test('one process at a time removes (postgres)', { skip: !postgres }, () =>
   withService(postgres!, async (service) => {

@@ -28,6 +28,8 @@ const interval = 10 * 60_000
 /** The pause after a step is this multiple of the step's duration, but at least `leastPause` ms, so that others can write. */
 const pauseShare = 3
 const leastPause = 5
+/** Milliseconds after a sweep that failed, in which the server notices that its session was closed, and releases its lock. */
+const pauseAfterFailure = 1_000
 
 export function openRetentionStore(database: Database): RetentionStore {
   return database.engine === 'sqlite' ? sqliteRetention(database) : postgresRetention(database)
@@ -62,13 +64,21 @@ export class RetentionWorker implements Worker {
     await this.#running
   }
 
-  /** Removes all rows that are old enough. Returns the numbers by table, or `undefined` if another process does this now. */
+  /**
+   * Removes all rows that are old enough. Returns the numbers by table, or `undefined` if another process does this now.
+   * @throws the error of the first sweep that failed, after the others have run
+   */
   async round(): Promise<Map<RetainedTable, number> | undefined> {
+    const total = new Map<RetainedTable, number>()
+    return (await this.#sweepAll(total)) ? total : undefined
+  }
+
+  /** Adds the numbers to `total` also if it fails. Returns false if another process does this now. */
+  async #sweepAll(total: Map<RetainedTable, number>): Promise<boolean> {
     const { store, clock, periods } = this.#parts
     const now = clock.now()
     // Duplicates must be detected at least as long as the event itself is stored.
     const markers = now - Math.max(periods.markers, periods.payloads)
-    const total = new Map<RetainedTable, number>()
     const sweeps: readonly [until: number, keyof RetentionSteps][] = [
       [now - periods.payloads, 'removeEvents'],
       [markers, 'removeProcessedMarkers'],
@@ -76,11 +86,22 @@ export class RetentionWorker implements Worker {
       [now - periods.rejected, 'removeRejected'],
       [now - periods.payloads, 'removeJobs'],
     ]
-    const alone = await store.alone(async (steps) => {
-      for (const [until, step] of sweeps)
-        if (until > -Infinity) await this.#sweep((after) => steps[step](after, until), total)
-    })
-    return alone ? total : undefined
+    const failures: unknown[] = []
+    let alone = true
+    for (const [until, step] of sweeps) {
+      if (until === -Infinity || this.#stop.signal.aborted) continue
+      try {
+        // Each sweep has a session of its own, because a failure may have closed that of the sweep before.
+        const ran = await store.alone((steps) => this.#sweep((after) => steps[step](after, until), total))
+        alone &&= ran
+      } catch (error) {
+        failures.push(error)
+        // Stopped: the loop ends.
+        await sleep(clock, pauseAfterFailure, this.#stop.signal).catch(() => undefined)
+      }
+    }
+    if (failures.length > 0) throw failures[0]
+    return alone
   }
 
   async #sweep(step: (after: number) => Promise<Step>, total: Map<RetainedTable, number>): Promise<void> {
@@ -110,12 +131,13 @@ export class RetentionWorker implements Worker {
 
   async #loggedRound(): Promise<void> {
     const { log } = this.#parts
-    try {
-      const removed = await this.round()
-      if (removed?.size)
-        log.info({ removed: Object.fromEntries(removed) }, 'removed rows after their retention period')
-    } catch (error) {
-      log.warn({ err: error }, 'could not remove rows after their retention period')
-    }
+    const removed = new Map<RetainedTable, number>()
+    const failure = await this.#sweepAll(removed).then(
+      () => undefined,
+      (error: unknown) => ({ err: error }),
+    )
+    if (removed.size > 0)
+      log.info({ removed: Object.fromEntries(removed) }, 'removed rows after their retention period')
+    if (failure) log.warn(failure, 'could not remove rows after their retention period')
   }
 }
