@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, renameSync, rmSync } from 'node:fs'
+import { parseAddress } from '../storage/postgres/servers/address.ts'
 import { CommandFailure } from './command-failure.ts'
 
 /** Writes a dump in PostgreSQL's custom format. @throws CommandFailure if `pg_dump` is missing or fails */
@@ -31,14 +32,12 @@ export async function restorePostgres(url: string, file: string, signal: AbortSi
   await runTool('pg_restore', [...options, file], url, signal)
 }
 
-/** The password goes by the environment: other users of the machine see the arguments of a process. */
 async function runTool(program: string, args: string[], url: string, signal: AbortSignal): Promise<void> {
-  const password = /^\w+:\/\/[^:@/]*:(?<password>[^@/]*)@/.exec(url)?.groups?.['password']
-  const address = password === undefined ? url : url.replace(`:${password}@`, '@')
+  const { url: address, password } = parseAddress(url).forPrograms
   const child = spawn(program, [`--dbname=${address}`, ...args], {
     signal,
     stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...process.env, ...(password !== undefined && { PGPASSWORD: decodeURIComponent(password) }) },
+    env: { ...process.env, ...(password !== undefined && { PGPASSWORD: password }) },
   })
   let output = ''
   child.stderr.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-2_000)))

@@ -148,20 +148,43 @@ describe('backup and restore (postgres)', () => {
     }
   })
 
-  test('a dump is for its owner only', async () => {
-    const programs = join(root, 'programs')
-    mkdirSync(programs, { recursive: true })
+  /** A folder with a `pg_dump` that writes its password and its arguments into the dump. */
+  function programs(): string {
+    const folder = join(root, 'programs')
+    mkdirSync(folder, { recursive: true })
     const script =
-      '#!/bin/sh\numask 022\nfor a; do case $a in --file=*) echo dump > "${a#--file=}" ;; esac; done\n'
-    writeFileSync(join(programs, 'pg_dump'), script, { mode: 0o755 })
-    const file = join(root, 'private.dump')
+      '#!/bin/sh\numask 022\nfor a; do case $a in --file=*) ' +
+      'echo "$PGPASSWORD" "$@" > "${a#--file=}" ;; esac; done\n'
+    writeFileSync(join(folder, 'pg_dump'), script, { mode: 0o755 })
+    return folder
+  }
+  async function dumpedWith(databaseUrl: string, more: Record<string, string> = {}): Promise<string> {
+    const file = join(mkdtempSync(join(root, 'dumped-')), 'dump')
     const made = await postern(root, ['backup', file], {
-      ...settings('postgres://postern@127.0.0.1:1/postern'),
-      PATH: programs,
+      ...settings(databaseUrl),
+      PATH: programs(),
+      ...more,
     })
     assert.equal(made.code, 0, made.stderr)
-    assert.equal(readFileSync(file, 'utf8'), 'dump\n')
     assert.equal(statSync(file).mode & 0o777, 0o600)
+    return readFileSync(file, 'utf8')
+  }
+
+  test('a dump is for its owner only, and no argument holds the password', { skip: !engine }, async () => {
+    const home = await engine!.createDatabase()
+    try {
+      const [, user, place] = /^postgres:\/\/([^:@]*)[^@]*@(.*)$/.exec(home.url)!
+      for (const url of [
+        `postgres://${user}:hu@sh@${place}`,
+        `postgres://${user}@${place}?password=hu@sh`,
+        `postgres://${user}:hu%40sh@${place}`,
+      ]) {
+        const [password, address] = (await dumpedWith(url)).split(' ')
+        assert.deepEqual([password, address], ['hu@sh', `--dbname=postgres://${user}@${place}`])
+      }
+    } finally {
+      await home.drop()
+    }
   })
 
   test('a database with tables is refused before pg_restore runs', { skip: !engine }, async () => {

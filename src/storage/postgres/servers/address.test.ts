@@ -49,6 +49,21 @@ test('each host has a URL for the driver', () => {
   )
 })
 
+test('programs get the address without the password', () => {
+  for (const [url, shown, password] of [
+    ['postgres://u:hu%2Fsh@h/db', 'postgres://u@h/db', 'hu/sh'],
+    ['postgres://u@h/db?password=hush&sslmode=require', 'postgres://u@h/db?sslmode=require', 'hush'],
+    ['postgres://u:no@h/db?p%61ssword=hush', 'postgres://u@h/db', 'hush'],
+    ['postgres://u:hu@sh:@h/db', 'postgres://u@h/db', 'hu@sh:'],
+    ['postgres://u%40er:hush@h/some%20db', 'postgres://u%40er@h/some%20db', 'hush'],
+    ['postgres://h/db?options=-c%20x%3Dy', 'postgres://h/db?options=-c%20x%3Dy', undefined],
+    ['postgresql://u:@a,b:1/db', 'postgres://u@a,b:1/db', undefined],
+    ['postgres:///db?host=a,b', 'postgres:///db?host=a,b', undefined],
+    ['postgres://a,b/db?target_session_attrs=standby', undefined, undefined],
+  ] as const)
+    assert.deepEqual(parseAddress(url).forPrograms, { url: shown ?? url, password }, url)
+})
+
 test('an invalid address is refused without showing any of it', () => {
   const reserved = /percent-encode reserved characters in the user name and password/
   for (const [url, problem] of [

@@ -26,6 +26,16 @@ export interface PostgresAddress {
   readonly database: string
   /** A URL for the driver, with one of the hosts. */
   urlOf(host: Host): string
+  /** For programs that use libpq. */
+  readonly forPrograms: ProgramAddress
+}
+
+/** The address for a program. Other users of the machine see the arguments of a process, so the password is apart. */
+export interface ProgramAddress {
+  /** With all hosts and parameters. */
+  readonly url: string
+  /** For PGPASSWORD; `undefined` if the URL has none. */
+  readonly password: string | undefined
 }
 
 /** Maximum of `connect_timeout` in seconds, because work waits for the connection. */
@@ -51,9 +61,10 @@ export function parseAddress(url: string): PostgresAddress {
   const database = parameters.own.get('dbname') ?? decode(path, 'the name of the database')
   const seconds = Number(parameters.own.get('connect_timeout') ?? 0)
   const search = parameters.passedOn.toString()
+  const attributes = parameters.own.get('target_session_attrs') as SessionAttributes | undefined
   return {
     hosts,
-    attributes: parameters.own.get('target_session_attrs') as SessionAttributes | undefined,
+    attributes,
     shuffled: parameters.own.get('load_balance_hosts') === 'random',
     connectWithin: seconds === 0 ? undefined : Math.min(seconds, longestConnect) * 1_000,
     channelBinding: parameters.own.get('channel_binding') === 'require',
@@ -61,7 +72,30 @@ export function parseAddress(url: string): PostgresAddress {
     urlOf: (host) =>
       `postgres://${credentials === undefined ? '' : `${credentials}@`}${inUrl(host)}` +
       `/${encodeURIComponent(database)}${search === '' ? '' : `?${search}`}`,
+    get forPrograms() {
+      const [user, password] = readCredentials(credentials)
+      const place = `${user === undefined ? '' : `${encodeURIComponent(user)}@`}${authority}/${path}`
+      const listed = withoutPassword(query)
+      return {
+        url: `postgres://${place}${listed.length === 0 ? '' : `?${listed.join('&')}`}`,
+        // As in the driver, the parameter has precedence.
+        password: (parameters.passedOn.get('password') ?? password) || undefined,
+      }
+    },
   }
+}
+
+/** A raw `:` or `@` belongs to the password, as in the driver. */
+function readCredentials(credentials: string | undefined): [user?: string, password?: string] {
+  if (credentials === undefined) return []
+  const [user = '', ...password] = credentials.split(':')
+  const decoded = decode(user, 'the user name')
+  return password.length === 0 ? [decoded] : [decoded, decode(password.join(':'), 'the password')]
+}
+
+/** The other parameters as they were written: libpq does not read `+` as a space, which URLSearchParams would write. */
+function withoutPassword(query: string): string[] {
+  return query.split('&').filter((pair) => pair !== '' && !new URLSearchParams(pair).has('password'))
 }
 
 /** The address without user name, password and most parameters, for logs and messages. An invalid address is not shown. */
