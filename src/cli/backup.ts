@@ -1,11 +1,10 @@
 import { existsSync } from 'node:fs'
 import { secretsFile } from '../config/generated-secrets.ts'
 import { backUpSqlite, restoreSqlite } from '../storage/sqlite/backup.ts'
-import { openDatabase, type DatabasePlace } from '../storage/open.ts'
-import { readTableSizes } from '../storage/sizes.ts'
 import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
 import { CommandFailure } from './command-failure.ts'
 import { interruptible } from './database.ts'
+import { addressToDump, addressToFill } from './pg-servers.ts'
 import { dumpPostgres, restorePostgres } from './pg-tools.ts'
 import { print } from './output.ts'
 import { showProgress } from './progress.ts'
@@ -13,14 +12,15 @@ import { readSettings } from './settings.ts'
 
 /**
  * Copies the database to a new file, while the service may run. Everything that was acknowledged before the call is in it.
- * @throws CommandFailure if the file exists, or if PostgreSQL's programs are missing
+ * @throws CommandFailure if the file exists, or if PostgreSQL's programs are missing; UnsuitablePooler
  */
 export async function backup(file: string): Promise<void> {
-  const { databaseUrl } = readSettings()
+  const settings = readSettings()
+  const { databaseUrl } = settings
   if (existsSync(file)) throw new CommandFailure(`${file} exists: name a new file`)
   const source = sqliteFileOf(databaseUrl)
   await interruptible(async ({ signal }) => {
-    if (source === undefined) return dumpPostgres(databaseUrl, file, signal)
+    if (source === undefined) return dumpPostgres(await addressToDump(settings), file, signal)
     if (!existsSync(source)) throw new CommandFailure(`there is no database at ${source}`)
     const progress = showProgress(0, 'pages copied', false)
     try {
@@ -39,7 +39,7 @@ export async function backup(file: string): Promise<void> {
 
 /**
  * Writes a backup to the database that DATABASE_URL names. It must not exist, or must be empty.
- * @throws CommandFailure otherwise, or if the file is not a backup
+ * @throws CommandFailure otherwise, or if the file is not a backup; UnsuitablePooler
  */
 export async function restore(file: string): Promise<void> {
   const settings = readSettings()
@@ -47,8 +47,8 @@ export async function restore(file: string): Promise<void> {
   if (!existsSync(file)) throw new CommandFailure(`${file} is not there`)
   const target = sqliteFileOf(databaseUrl)
   if (target === undefined) {
-    await refuseUnlessEmpty(settings)
-    await interruptible(({ signal }) => restorePostgres(databaseUrl, file, signal))
+    const address = await addressToFill(settings)
+    await interruptible(({ signal }) => restorePostgres(address, file, signal))
   } else {
     for (const existing of [target, `${target}-spool`])
       if (existsSync(existing))
@@ -58,19 +58,4 @@ export async function restore(file: string): Promise<void> {
     restoreSqlite(file, target)
   }
   print({ restored: file }, 'restored; run `postern doctor`, then start the service\n')
-}
-
-/** `pg_restore` would name the first function that exists, and not what to do. */
-async function refuseUnlessEmpty(place: DatabasePlace): Promise<void> {
-  const database = await openDatabase(place)
-  try {
-    const [table] = await readTableSizes(database)
-    if (table === undefined) return
-    throw new CommandFailure(
-      `The database of DATABASE_URL is not empty: it has the table ${table.name}. Nothing was restored. ` +
-        'Create an empty one (`create database restored owner …`), and name it in DATABASE_URL.',
-    )
-  } finally {
-    await database.close()
-  }
 }

@@ -8,6 +8,7 @@ import { dumpable } from '../harness/dumpable-postgres.ts'
 import { asAdmin, engines } from '../harness/engines.ts'
 import { startOwnPostgres } from '../harness/postgres.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
+import { startTransactionPooler } from '../harness/transaction-pooler.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { postern } from './command.ts'
 
@@ -183,6 +184,35 @@ describe('backup and restore (postgres)', () => {
         assert.deepEqual([password, address], ['hu@sh', `--dbname=postgres://${user}@${place}`])
       }
     } finally {
+      await home.drop()
+    }
+  })
+
+  test('pg_dump never gets a session that the service shares', { skip: !engine }, async () => {
+    const home = await engine!.createDatabase()
+    const other = await engine!.createDatabase()
+    const pooler = await startTransactionPooler(home.url)
+    const toPooler = { ...settings(pooler.url), PATH: programs() }
+    try {
+      assert.match(
+        await dumpedWith(pooler.url, { DATABASE_SESSION_URL: home.url }),
+        new RegExp(` --dbname=${home.url} `),
+      )
+      for (const [sessionUrl, refusal] of [
+        ['', /^DATABASE_URL leads to a connection pooler .*DATABASE_SESSION_URL/],
+        [other.url, /^DATABASE_SESSION_URL leads to another database/],
+      ] as const) {
+        const env = { ...toPooler, DATABASE_SESSION_URL: sessionUrl }
+        const made = await postern(root, ['backup', join(root, 'pooled.dump')], env)
+        assert.deepEqual([made.code, existsSync(join(root, 'pooled.dump'))], [1, false])
+        assert.match(made.stderr, refusal)
+        const restored = await postern(root, ['restore', import.meta.filename], env)
+        assert.equal(restored.code, 1)
+        assert.match(restored.stderr, refusal)
+      }
+    } finally {
+      await pooler.close()
+      await other.drop()
       await home.drop()
     }
   })
