@@ -1,3 +1,4 @@
+import { parseAddress } from '../storage/postgres/servers/address.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
 import { openDatabase, type DatabasePlace } from '../storage/open.ts'
 import { readTableSizes } from '../storage/sizes.ts'
@@ -5,11 +6,22 @@ import { CommandFailure } from './command-failure.ts'
 
 /**
  * The address for `pg_dump`. It changes settings of its session, and a pooler would give that session to the service next.
- * @throws UnsuitablePooler if the address leads to a pooler that changes sessions
+ * @throws UnsuitablePooler if the address leads to a pooler that changes sessions; CommandFailure if its only server is a standby
+ * and the address does not ask for one
  */
 export async function addressToDump(place: DatabasePlace): Promise<string> {
-  await examine(place, async () => undefined)
-  return sessionAddress(place)
+  const address = sessionAddress(place)
+  await examine(place, async ({ sessions }) => {
+    if (parseAddress(address).attributes !== undefined) return
+    const { rows } = await sessions.query<{ standby: boolean }>('select pg_is_in_recovery() as standby')
+    if (!rows[0]!.standby) return
+    const setting = place.databaseSessionUrl === undefined ? 'DATABASE_URL' : 'DATABASE_SESSION_URL'
+    throw new CommandFailure(
+      `${setting} leads to a standby, which may lack what the service acknowledged last. Name the primary. ` +
+        'To back up the standby all the same, append target_session_attrs=standby to the parameters of the address.',
+    )
+  })
+  return address
 }
 
 /**

@@ -8,6 +8,7 @@ import { dumpable } from '../harness/dumpable-postgres.ts'
 import { asAdmin, engines } from '../harness/engines.ts'
 import { startOwnPostgres } from '../harness/postgres.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
+import { startStandby } from '../harness/standby.ts'
 import { startTransactionPooler } from '../harness/transaction-pooler.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { postern } from './command.ts'
@@ -214,6 +215,28 @@ describe('backup and restore (postgres)', () => {
       await pooler.close()
       await other.drop()
       await home.drop()
+    }
+  })
+
+  test('a standby is backed up only if the address asks for it', { skip: !engine }, async () => {
+    const primary = await startOwnPostgres()
+    const standby = await startStandby(primary.url)
+    const { host } = new URL(primary.url)
+    try {
+      const dump = join(root, 'standby.dump')
+      const made = await postern(root, ['backup', dump], { ...settings(standby.url), PATH: programs() })
+      assert.deepEqual([made.code, existsSync(dump)], [1, false])
+      assert.match(made.stderr, /^DATABASE_URL leads to a standby.*target_session_attrs=standby/)
+      await dumpedWith(`${standby.url}?target_session_attrs=standby`)
+      const both = standby.url.replace(new URL(standby.url).host, (first) => `${first},${host}`)
+      assert.match(await dumpedWith(both), /--dbname=\S+\?target_session_attrs=read-write /)
+      assert.match(
+        await dumpedWith(`${both}?target_session_attrs=primary`),
+        /--dbname=\S+\?target_session_attrs=primary /,
+      )
+    } finally {
+      await standby.stop()
+      await primary.stop()
     }
   })
 

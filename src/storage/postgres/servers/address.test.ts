@@ -49,7 +49,7 @@ test('each host has a URL for the driver', () => {
   )
 })
 
-test('programs get the address without the password', () => {
+test('programs get the address without the password, and a server that takes writes', () => {
   for (const [url, shown, password] of [
     ['postgres://u:hu%2Fsh@h/db', 'postgres://u@h/db', 'hu/sh'],
     ['postgres://u@h/db?password=hush&sslmode=require', 'postgres://u@h/db?sslmode=require', 'hush'],
@@ -57,8 +57,8 @@ test('programs get the address without the password', () => {
     ['postgres://u:hu@sh:@h/db', 'postgres://u@h/db', 'hu@sh:'],
     ['postgres://u%40er:hush@h/some%20db', 'postgres://u%40er@h/some%20db', 'hush'],
     ['postgres://h/db?options=-c%20x%3Dy', 'postgres://h/db?options=-c%20x%3Dy', undefined],
-    ['postgresql://u:@a,b:1/db', 'postgres://u@a,b:1/db', undefined],
-    ['postgres:///db?host=a,b', 'postgres:///db?host=a,b', undefined],
+    ['postgresql://u:@a,b:1/db', 'postgres://u@a,b:1/db?target_session_attrs=read-write', undefined],
+    ['postgres:///db?host=a,b', 'postgres:///db?host=a,b&target_session_attrs=read-write', undefined],
     ['postgres://a,b/db?target_session_attrs=standby', undefined, undefined],
   ] as const)
     assert.deepEqual(parseAddress(url).forPrograms, { url: shown ?? url, password }, url)

@@ -32,7 +32,7 @@ export interface PostgresAddress {
 
 /** The address for a program. Other users of the machine see the arguments of a process, so the password is apart. */
 export interface ProgramAddress {
-  /** With all hosts and parameters. */
+  /** With all hosts and parameters. Of several hosts it selects one that takes writes, unless the URL tells. */
   readonly url: string
   /** For PGPASSWORD; `undefined` if the URL has none. */
   readonly password: string | undefined
@@ -73,9 +73,10 @@ export function parseAddress(url: string): PostgresAddress {
       `postgres://${credentials === undefined ? '' : `${credentials}@`}${inUrl(host)}` +
       `/${encodeURIComponent(database)}${search === '' ? '' : `?${search}`}`,
     get forPrograms() {
+      const selects = hosts.length > 1 && attributes === undefined
       const [user, password] = readCredentials(credentials)
       const place = `${user === undefined ? '' : `${encodeURIComponent(user)}@`}${authority}/${path}`
-      const listed = withoutPassword(query)
+      const listed = [withoutPassword(query), selects ? 'target_session_attrs=read-write' : []].flat()
       return {
         url: `postgres://${place}${listed.length === 0 ? '' : `?${listed.join('&')}`}`,
         // As in the driver, the parameter has precedence.
