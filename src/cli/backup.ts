@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { secretsFile } from '../config/generated-secrets.ts'
-import { backUpSqlite, restoreSqlite } from '../storage/sqlite/backup.ts'
+import { backUpSqlite, filesInTheWay, restoreSqlite } from '../storage/sqlite/backup.ts'
 import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
 import { CommandFailure } from './command-failure.ts'
 import { interruptible } from './database.ts'
@@ -50,11 +50,12 @@ export async function restore(file: string): Promise<void> {
     const address = await addressToFill(settings)
     await interruptible(({ signal }) => restorePostgres(address, file, signal))
   } else {
-    for (const existing of [target, `${target}-spool`])
-      if (existsSync(existing))
-        throw new CommandFailure(
-          `${existing} exists: stop the service, and move the files of this database away`,
-        )
+    const existing = filesInTheWay(target)
+    if (existing.length > 0)
+      throw new CommandFailure(
+        `${existing.join(', ')} ${existing.length === 1 ? 'exists' : 'exist'}: ` +
+          'stop the service, and move the files of this database away',
+      )
     restoreSqlite(file, target)
   }
   print({ restored: file }, 'restored; run `postern doctor`, then start the service\n')

@@ -130,6 +130,15 @@ describe('backup and restore (sqlite)', () => {
     assert.ok(!existsSync(join(root, 'other/postern.db')))
     const existing = await postern(root, ['restore', file], settings(`sqlite:${file}`))
     assert.match(existing.stderr, /exists: stop the service, and move the files of this database away/)
+    // SQLite would apply these to the restored file.
+    const left = ['-wal', '-shm', '-journal', '-spool-wal', '-spool-journal', '-spool-shm'].map(
+      (end) => `${file}-left${end}`,
+    )
+    for (const one of left) writeFileSync(one, '')
+    const among = await postern(root, ['restore', file], settings(`sqlite:${file}-left`))
+    assert.equal(among.code, 1)
+    for (const one of left) assert.ok(among.stderr.includes(one), among.stderr)
+    assert.match(among.stderr, / exist: stop the service, and move the files of this database away/)
   })
 })
 

@@ -68,8 +68,21 @@ async function copySnapshot(
   }
 }
 
+/** Suffixes of the files that SQLite reads: it would apply a log of another database to the restored one. */
+const content = ['', '-wal', '-journal', '-spool', '-spool-wal', '-spool-journal']
+/** Suffixes of files that SQLite makes anew. Alone they are harmless. */
+const passing = ['-shm', '-spool-shm']
+
+/** The files of a database at `target` that a restore would overwrite or mix up with the backup; empty if there are none. */
+export function filesInTheWay(target: string): string[] {
+  const existing = (ends: readonly string[]): string[] =>
+    ends.map((end) => `${target}${end}`).filter((file) => existsSync(file))
+  const found = existing(content)
+  return found.length === 0 ? [] : [...found, ...existing(passing)]
+}
+
 /**
- * Writes a backup to `target`, which must not exist.
+ * Writes a backup to `target`, of which no file may exist: see `filesInTheWay`.
  * @throws Error if the file is not a backup or is damaged; then there is no target
  */
 export function restoreSqlite(file: string, target: string): void {
