@@ -1,24 +1,27 @@
-import { sql } from 'kysely'
 import type { Configuration } from '../config/environment.ts'
-import type { Database } from '../storage/database.ts'
-import { openDatabase } from '../storage/open.ts'
 import { causeInWords } from '../network/cause-in-words.ts'
 import { fault, ok, warning, type Finding } from './finding.ts'
 
-type Settings = Partial<Pick<Configuration, 'databaseReplicaUrl'>>
+type Settings = Partial<Pick<Configuration, 'databaseReplicaUrl' | 'databaseSessionUrl'>>
 
 const about = 'standby'
 
+const askState = `select pg_is_in_recovery() as standby,
+  (select has_table_privilege(oid, 'select') from pg_class where oid = to_regclass('replica_beats')) as readable`
+interface State {
+  standby: boolean
+  /** Null if there is no such table. */
+  readable: boolean | null
+}
+
 /** Whether lists can be read at DATABASE_REPLICA_URL. How far it is behind only a service that runs can tell. */
-export async function checkStandby({ databaseReplicaUrl }: Settings): Promise<Finding[]> {
+export async function checkStandby({ databaseReplicaUrl, databaseSessionUrl }: Settings): Promise<Finding[]> {
   if (databaseReplicaUrl === undefined) return []
-  let database: Database | undefined
   try {
-    database = await openDatabase({ databaseUrl: databaseReplicaUrl })
-    const { rows } = await sql<{ standby: boolean; readable: boolean | null }>`
-      select pg_is_in_recovery() as standby,
-        (select has_table_privilege(oid, 'select') from pg_class where oid = to_regclass('replica_beats')) as readable
-    `.execute(database.reader)
+    // The driver is loaded only if it is needed.
+    const { askStandby } = await import('../storage/postgres/standby-connector.ts')
+    const pooled = databaseSessionUrl !== undefined
+    const rows = await askStandby<State>(databaseReplicaUrl, { pooled }, askState)
     const { standby, readable } = rows[0]!
     if (readable === null)
       return [
@@ -37,14 +40,11 @@ export async function checkStandby({ databaseReplicaUrl }: Settings): Promise<Fi
           ),
     ]
   } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
     return [
       fault(
         about,
-        `DATABASE_REPLICA_URL cannot be used, so lists are read on the primary: ${causeInWords(cause)}`,
+        `DATABASE_REPLICA_URL cannot be used, so lists are read on the primary: ${causeInWords(error)}`,
       ),
     ]
-  } finally {
-    await database?.close()
   }
 }

@@ -108,6 +108,30 @@ describe('poolers', { skip: !postgres }, () => {
     assert.match(past.stdout, /^✔ sessions: connections keep their sessions$/m)
   })
 
+  test('postern doctor changes no setting of the sessions of a pooler before the standby', async () => {
+    const home = await postgres!.createMigratedDatabase()
+    const behind = await startTransactionPooler(home.url)
+    const client = new pg.Client({ connectionString: behind.url })
+    try {
+      const { stdout } = await postern(tmpdir(), ['doctor'], {
+        POSTERN_SECRET: 'a-master-secret-of-32-bytes-or-more',
+        DATABASE_URL: home.url,
+        DATABASE_SESSION_URL: home.url,
+        DATABASE_REPLICA_URL: behind.url,
+      })
+      assert.match(stdout, /^! standby: .*no standby/m)
+      await client.connect()
+      const { rows } = await client.query<{ bound: string }>(
+        "select current_setting('statement_timeout') as bound",
+      )
+      assert.deepEqual(rows, [{ bound: '0' }])
+    } finally {
+      await client.end()
+      await behind.close()
+      await home.drop()
+    }
+  })
+
   test('with a session URL, two services receive, handle, emit and deliver through it', async () => {
     await serveThrough((url) => startTransactionPooler(url, { sessions: 6 }))
   })

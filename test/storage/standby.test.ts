@@ -54,6 +54,11 @@ describe('on a standby', { skip: !postgres }, () => {
       const doctor = async (url: string): Promise<string> =>
         (await postern(folder, ['doctor'], { DATABASE_URL: primary.url, DATABASE_REPLICA_URL: url })).stdout
       assert.match(await doctor(standby.url), /✔ standby: lists are read on it/)
+      const { host } = new URL(standby.url)
+      assert.match(
+        await doctor(standby.url.replace(host, `${host},${host}`)),
+        /✔ standby: lists are read on it/,
+      )
       assert.match(await doctor(primary.url), /! standby: .*no standby/)
       const other = new URL(standby.url)
       other.pathname = '/template1'

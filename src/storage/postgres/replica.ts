@@ -4,8 +4,8 @@ import { millisecondsSince, type Moment } from '../moment.ts'
 import type { Connections } from './connections.ts'
 import { queryRows, type RowsStatement, type RowValue } from './driver/queries.ts'
 import { Heartbeats, type HeartbeatRow } from './heartbeats.ts'
-import { Connector } from './pool/connector.ts'
 import { openPool, type OpenPool } from './pool/open-pool.ts'
+import { standbyConnector } from './standby-connector.ts'
 
 /** Connections for lists at most. One more measures the replication lag. */
 const mostConnections = 7
@@ -33,7 +33,7 @@ export function openReplica(
 ): PostgresReplica | undefined {
   if (replicaUrl === undefined) return undefined
   const { pooled } = connector
-  const standby = new Connector(replicaUrl, { ofSeveral: 'prefer-standby', pooled })
+  const standby = standbyConnector(replicaUrl, pooled)
   const settings = 'set default_transaction_read_only = on'
   const open = (max: number) => openPool(standby, { onError, answerWithin, cancelled: true, max, settings })
   return new PostgresReplica({
