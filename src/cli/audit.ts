@@ -1,14 +1,12 @@
-import { once } from 'node:events'
 import { entryLine } from '../accounts/audit/audit-entry.ts'
 import { AuditReader, type AuditStart } from '../accounts/audit/audit-reader.ts'
 import { sleep, systemClock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
 import { readTimeParameter } from '../paging/time-parameter.ts'
-import { exitCodes, UsageFailure } from './command-failure.ts'
+import { CommandFailure, exitCodes, UsageFailure } from './command-failure.ts'
 import { relativeTime, timeForms } from './relative-time.ts'
 import { readSettings } from './settings.ts'
 import { interruptible, withDatabase } from './database.ts'
-import { tell } from './output.ts'
 
 export interface AuditExportOptions {
   since?: string
@@ -21,15 +19,17 @@ const pause = 1_000
 
 /**
  * Writes the audit log to standard output, one JSON object per line, oldest first; with `follow` it goes on with new entries
- * until Ctrl-C. Memory is bounded: the next entries are read when those before were taken.
+ * until Ctrl-C. Memory is bounded: the next entries are read when those before were written.
+ * @throws CommandFailure if they cannot be written
  */
 export async function exportAudit(options: AuditExportOptions): Promise<void> {
   const start = readStart(options)
   await interruptible(async (interrupt) => {
     const { signal } = interrupt
+    const failures: Error[] = []
     // A reader that has enough, as `head` does, closes the pipe: that is the end and no error.
     const failed = (error: NodeJS.ErrnoException): void => {
-      if (error.code !== 'EPIPE') tell(error.message)
+      if (error.code !== 'EPIPE') failures.push(error)
       interrupt.abort()
     }
     process.stdout.on('error', failed)
@@ -39,7 +39,7 @@ export async function exportAudit(options: AuditExportOptions): Promise<void> {
       const reader = new AuditReader(database)
       while (!signal.aborted) {
         for await (const rows of reader.pages({ ...start, after: last }, signal)) {
-          await write(rows.map(entryLine).join(''), signal)
+          if (!(await isWritten(rows.map(entryLine).join(''), signal))) break
           last = rows.at(-1)!.seq
           progress.add(rows.length, last)
         }
@@ -48,12 +48,24 @@ export async function exportAudit(options: AuditExportOptions): Promise<void> {
       }
     }).finally(() => progress.stop())
     process.stdout.off('error', failed)
+    if (failures[0])
+      throw new CommandFailure(`The entries could not be written to standard output: ${failures[0].message}`)
     if (signal.aborted && !options.follow) process.exitCode = exitCodes.interrupted.code
   })
 }
 
-async function write(text: string, signal: AbortSignal): Promise<void> {
-  if (!process.stdout.write(text)) await once(process.stdout, 'drain', { signal }).catch(stopped)
+/** Resolves with false if the signal came before all of the text was written. An error of the output aborts the signal. */
+function isWritten(text: string, signal: AbortSignal): Promise<boolean> {
+  if (signal.aborted) return Promise.resolve(false)
+  return new Promise((resolve) => {
+    const stop = (): void => resolve(false)
+    signal.addEventListener('abort', stop, { once: true })
+    process.stdout.write(text, (error) => {
+      if (error) return
+      signal.removeEventListener('abort', stop)
+      resolve(true)
+    })
+  })
 }
 
 /** A wait that Ctrl-C, or a closed pipe, has ended; the loop sees why. */

@@ -1,12 +1,16 @@
 // GET /audit/export and `postern audit export`: all entries in order, none twice, none missed.
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { after, test } from 'node:test'
+import { childEnvironment } from '#test/harness/child-environment.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
+import { mainFile } from '#test/harness/main-file.ts'
 import { adminKey, startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
 import { AuditReader } from '../../src/accounts/audit/audit-reader.ts'
@@ -15,6 +19,9 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { newId } from '../../src/crypto/ids.ts'
 import { postern, startPostern } from '../cli/command.ts'
 import { until } from '../emitting/harness.ts'
+
+/** A device of Linux on which each write fails as on a full disk. */
+const hasFull = existsSync('/dev/full')
 
 interface Line {
   seq: number
@@ -168,6 +175,29 @@ onEachEngine('the export of the audit log', (engine) => {
       assert.match(refused.stderr, new RegExp(`${option} takes`))
     }
   })
+
+  test(
+    'an output that cannot be written is a failure, and nothing of it counts',
+    { skip: !hasFull },
+    async () => {
+      await write({ n: 'full' })
+      for (const more of [[], ['--follow']]) {
+        const full = openSync('/dev/full', 'w')
+        const child = spawn(process.execPath, [mainFile, 'audit', 'export', ...more], {
+          cwd: folder,
+          env: { ...childEnvironment(), HOME: folder, ...env, DATABASE_URL: service.databaseUrl },
+          stdio: ['ignore', full, 'pipe'],
+        })
+        closeSync(full)
+        const [told, [code]] = await Promise.all([
+          new Response(Readable.toWeb(child.stderr!) as ReadableStream).text(),
+          once(child, 'exit'),
+        ])
+        assert.equal(code, 1, told)
+        assert.match(told, /^0 entries\nThe entries could not be written to standard output: ENOSPC/)
+      }
+    },
+  )
 
   test('the command with --follow runs until it is interrupted', async () => {
     const last = (await read()).at(-1)!.seq
