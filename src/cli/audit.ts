@@ -1,3 +1,4 @@
+import { fstatSync, writeFileSync } from 'node:fs'
 import { entryLine } from '../accounts/audit/audit-entry.ts'
 import { AuditReader, type AuditStart } from '../accounts/audit/audit-reader.ts'
 import { sleep, systemClock } from '../runtime/clock.ts'
@@ -56,16 +57,28 @@ export async function exportAudit(options: AuditExportOptions): Promise<void> {
 
 /** Resolves with false if the signal came before all of the text was written. An error of the output aborts the signal. */
 function isWritten(text: string, signal: AbortSignal): Promise<boolean> {
-  if (signal.aborted) return Promise.resolve(false)
   return new Promise((resolve) => {
+    if (signal.aborted) return resolve(false)
     const stop = (): void => resolve(false)
     signal.addEventListener('abort', stop, { once: true })
-    process.stdout.write(text, (error) => {
+    writeAll(text, (error) => {
       if (error) return
       signal.removeEventListener('abort', stop)
       resolve(true)
     })
   })
+}
+
+/** A full disk takes a part of a text without an error, and the stream of a file does not write the rest. */
+function writeAll(text: string, done: (error?: Error | null) => void): void {
+  const { stdout } = process
+  if (!fstatSync(stdout.fd).isFile()) return void stdout.write(text, done)
+  try {
+    writeFileSync(stdout.fd, text)
+  } catch (error) {
+    return void stdout.destroy(error as Error)
+  }
+  done()
 }
 
 /** A wait that Ctrl-C, or a closed pipe, has ended; the loop sees why. */
