@@ -11,6 +11,9 @@ export interface Condition {
   readonly groups?: ReadonlySet<string>
 }
 
+/** No condition holds. */
+const nobody: Rule = []
+
 interface PathRule {
   readonly path: string
   readonly withBelow: boolean
@@ -51,7 +54,9 @@ export class GuardedHost {
   /** The rules of which each must hold for a path: one, unless applications may read the path in several ways. */
   rulesFor(path: string): readonly Rule[] {
     if (this.#paths.length === 0) return [this.#rule]
-    return [...new Set(readingsOf(path).flatMap((reading) => this.#rulesForReading(reading)))]
+    const readings = readingsOf(path)
+    if (!readings) return [nobody]
+    return [...new Set(readings.flatMap((reading) => this.#rulesForReading(reading)))]
   }
 
   /** As `rulesFor`, for a path that all applications read in the same way; `undefined` for others. */

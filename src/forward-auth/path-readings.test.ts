@@ -29,12 +29,48 @@ test('what an application may make of a path is among its readings', () => {
     ['/admin;v=1/x', '/admin/x'],
     ['/../../admin', '/admin'],
     ['/admin/.', '/admin/'],
+    // Programs that keep empty segments, as RFC 3986 and the URL class do.
+    ['/a/../admin//../users', '/admin/users'],
+    ['/a/%2e%2e/admin%2f/../users', '/admin/users'],
+    ['//a.example/admin', '/admin'],
+    ['/\\a.example/admin', '/admin'],
+    // Tomcat removes parameters first, decodes then, and resolves at last.
+    ['/b/../a%64min;%2f../users', '/admin/users'],
+    ['/b/..;%2f/a%64min', '/admin'],
+    ['/b;\\..\\c/../admin', '/admin'],
+    ['/b%2fc/%2e%2e/admin', '/admin'],
+    ['/%25252561dmin', '/admin'],
   ] as const)
-    assert.ok(readingsOf(path).includes(reading), `${path}: ${readingsOf(path).join(' ')}`)
+    assert.ok(readingsOf(path)?.includes(reading), `${path}: ${readingsOf(path)?.join(' ')}`)
+})
+
+test('each order of each step counts', () => {
+  const seen = readingsOf('/x//%2e%2e;a%2f/..\\y%3b/%252e/z')
+  for (const reading of seen ?? [])
+    for (const next of readingsOf(reading) ?? []) assert.ok(seen!.includes(next), `${reading}: ${next}`)
+})
+
+test('letters beyond ASCII count as UTF-8 and as Latin-1, escaped or not', () => {
+  // Node reads each byte of a header as one character.
+  for (const path of ['/caf%C3%A9', '/caf\u00c3\u00a9', '/caf\u00c3%A9', '/caf%E9', '/caf\u00e9'])
+    assert.ok(readingsOf(path)?.includes('/caf\u00e9'), path)
+})
+
+test('a path in use has few readings, and one with too many has none', () => {
+  for (const path of [
+    '/a%20b/c',
+    '/a/../b',
+    '/.well-known/x',
+    '/a;v=1/b;w=2',
+    '/r/https%3A%2F%2Fa.example%2Fb',
+  ])
+    assert.ok(readingsOf(path)!.length < 10, `${path}: ${readingsOf(path)?.join(' ')}`)
+  assert.equal(readingsOf(`/%25${'25'.repeat(300)}`), undefined)
+  assert.equal(readingsOf(`/${'a;b%2f/../'.repeat(10_000)}`), undefined)
 })
 
 test('escapes that are no text are no other path', () => {
-  for (const reading of readingsOf('/%ff%fe/x')) assert.ok(!reading.startsWith('/x'))
+  for (const reading of readingsOf('/%ff%fe/x') ?? []) assert.ok(!reading.startsWith('/x'))
 })
 
 const host = new GuardedHost(
@@ -66,6 +102,15 @@ test('each rule of each reading must hold', () => {
   assert.deepEqual(names('/public/../admin/x'), ['admin', 'everyone'])
   assert.ok(names('/public%2f..%2fadmin').includes('admin'))
   assert.ok(names('/%61dmin').includes('admin'))
+})
+
+test('a path around a rule, or around an exception for everyone, does not escape it', () => {
+  for (const path of ['/a/../admin//../users', '/b/../a%64min;%2f../users', '/public/../admin//../public/x'])
+    assert.ok(names(path).includes('admin'), `${path}: ${names(path).join()}`)
+})
+
+test('nobody passes with a path that has too many readings', () => {
+  assert.deepEqual(host.rulesFor(`/public/%25${'25'.repeat(300)}`), [[]])
 })
 
 test('a path counts in both ways that applications treat case', () => {
