@@ -7,7 +7,7 @@ import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
-import { signIn, whoAmI } from '../login/harness.ts'
+import { appTokens, signIn, spa, whoAmI } from '../login/harness.ts'
 
 interface Key {
   id: string
@@ -28,7 +28,8 @@ onEachEngine('API keys by HTTP', (engine) => {
   const provider = started(startOAuthProvider)
   const service = started(async () => {
     const env = { ...provider.env('ACME'), ADMIN_IDENTITIES: 'acme:boss', RECENT_SIGN_IN: '600' }
-    return startTestService(engine, { env, parts: { clock } })
+    const config = { login: { clients: [{ ...spa, admin: true }] } }
+    return startTestService(engine, { env, config, parts: { clock } })
   })
 
   const signedIn = async (id: string): Promise<Browser> => {
@@ -96,6 +97,30 @@ onEachEngine('API keys by HTTP', (engine) => {
       .executeTakeFirst()
     assert.deepEqual({ ...entry }, { user_id: id, code: 'reauthentication-needed' })
     assert.equal((await boss.go(new URL('/keys', service.baseUrl))).status, 200, 'reading needs none')
+  })
+
+  test('an access token creates none, whoever was signed in recently in the same browser', async () => {
+    const [boss, user] = [await signedIn('boss'), await signedIn('user')]
+    provider.profile = { id: 'boss' }
+    const token = String((await appTokens(service))['access_token'])
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    assert.equal((await service.fetch('/keys', { headers })).status, 200)
+    for (const browser of [user, boss, new Browser()]) {
+      const body = JSON.stringify({ name: 'stolen', scopes: ['admin'] })
+      const answer = await browser.go(new URL('/keys', service.baseUrl), { method: 'POST', headers, body })
+      assert.equal(answer.status, 403)
+      const { code, detail } = (await answer.json()) as { code: string; detail: string }
+      assert.equal(code, 'forbidden')
+      assert.match(detail, /browser session/)
+    }
+    const entry = await service.database.reader
+      .selectFrom('audit_log')
+      .select(['user_id', 'code'])
+      .where('action', '=', 'key.create_failed')
+      .orderBy('id', 'desc')
+      .executeTakeFirst()
+    assert.deepEqual({ ...entry }, { user_id: (await whoAmI(service, boss))!.id, code: 'forbidden' })
+    assert.ok((await list()).data.every(({ name }) => name !== 'stolen'))
   })
 
   test('others are refused: users, keys without the scope, unknown scopes, times that have passed', async () => {

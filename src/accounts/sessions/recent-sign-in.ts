@@ -42,7 +42,8 @@ export class RecentSignIn {
   }
 
   /**
-   * Returns `undefined` if the sign-in is recent, otherwise a problem with the path for signing in again.
+   * Returns `undefined` if the caller is a browser session with a recent sign-in, otherwise a problem, if it helps with the path for
+   * signing in again. A cookie beside another credential proves nothing: it may be of another person.
    * @param action the action of the audit entry about a refusal.
    */
   async check(
@@ -50,15 +51,24 @@ export class RecentSignIn {
     action: 'identity.link_failed' | 'identity.unlink_failed' | 'key.create_failed',
     provider?: string,
   ): Promise<Problem | undefined> {
-    const { sessions, sessionCookie, audit } = this.#parts
-    const token = sessionCookie.read(request)
-    const session = token === undefined ? undefined : await sessions.find(token)
+    const { userId, kind } = request.principal ?? {}
+    const session = await this.#sessionOf(request)
     if (session && this.#isRecent(session)) return undefined
-    const code = 'reauthentication-needed'
-    const { userId } = request.principal ?? {}
+    const code = kind === 'session' ? 'reauthentication-needed' : 'forbidden'
     if (userId !== undefined && this.#limiter.take(userId, mostEntries).allowed)
-      await audit.note({ ...auditOrigin(request), action, userId, provider, code })
+      await this.#parts.audit.note({ ...auditOrigin(request), action, userId, provider, code })
+    if (code === 'forbidden')
+      return new Problem(code, { detail: 'This call needs a signed-in browser session.' })
     return new Problem(code, session && { detail: this.#instructionFor(session) })
+  }
+
+  /** The session that is the credential of the request. */
+  async #sessionOf({ principal, headers }: FastifyRequest): Promise<Session | undefined> {
+    if (principal?.kind !== 'session') return undefined
+    const { sessions, sessionCookie } = this.#parts
+    const token = sessionCookie.read({ headers })
+    const session = token === undefined ? undefined : await sessions.find(token)
+    return session?.id === principal.sessionId ? session : undefined
   }
 
   #isRecent({ authenticatedAt, authenticationProof }: Session): boolean {
