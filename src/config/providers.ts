@@ -131,7 +131,7 @@ export const companions: Readonly<Record<string, Companion>> = {
   GROUPS_CLAIM: {
     field: 'groupsClaim',
     description:
-      'The claim with the person’s groups, in the id_token, the userinfo or the profile: `groups`, or a path such as `realm_access.roles`. Default: `groups` with ADMIN_GROUPS or ALLOWED_GROUPS, otherwise groups are not read.',
+      'The claim with the person’s groups, in the id_token, the userinfo or the profile: `groups`, or a path such as `realm_access.roles`. Default: `groups` with ADMIN_GROUPS or ALLOWED_GROUPS, otherwise groups are not read. Of the groups of GitHub and GitLab, only those that these two name are stored, unless this is set to `groups`.',
   },
   ADMIN_GROUPS: {
     field: 'adminGroups',

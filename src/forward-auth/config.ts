@@ -5,6 +5,9 @@ export interface PeopleCondition {
   readonly emailDomains?: readonly string[]
   /** `provider:id`, as in ADMIN_IDENTITIES. */
   readonly identities?: readonly string[]
+  /** Providers of the sign-in. With `groups`: only the groups of these providers count. */
+  readonly providers?: readonly string[]
+  /** Groups that the provider of the sign-in named. */
   readonly groups?: readonly string[]
 }
 

@@ -56,13 +56,13 @@ export class Gate {
     if ('code' in asked) return this.#refused(call, asked)
     const token = this.#tokenOf(asked)
     const session = token === undefined ? undefined : this.#cached(token, asked.guarded)
-    const person = session && this.#parts.people.cached(session.userId)
+    const person = session && this.#parts.people.cached(session)
     return person ? this.#decide(call, asked, session, person) : this.#readAndDecide(call, asked, token)
   }
 
   async #readAndDecide(call: RawCall, asked: Asked, token: string | undefined): Promise<RawAnswer> {
     const session = token === undefined ? undefined : await this.#find(call, token, asked.guarded)
-    const person = session && (await this.#parts.people.find(session.userId))
+    const person = session && (await this.#parts.people.find(session))
     if (session && person) return this.#decide(call, asked, session, person)
     if (asked.guarded.rulesFor(asked.path).every((rule) => rule === 'everyone'))
       return this.#allow(asked, undefined)
@@ -150,7 +150,7 @@ export class Gate {
     count(guarded.host, 'allowed')
     if (!signedIn) return allowed(asked, undefined, '')
     const { person } = signedIn
-    const personUntil = people.cachedUntil(person.userId)
+    const personUntil = people.cachedUntil(person)
     const answer = (token: string, until: number): RawAnswer => {
       const sent = allowed(asked, person, token)
       if (era !== undefined && asked.cookie !== undefined && !asked.isEnvoy)

@@ -8,6 +8,7 @@ export interface Condition {
   readonly roles?: ReadonlySet<string>
   readonly emailDomains?: ReadonlySet<string>
   readonly identities?: ReadonlySet<string>
+  readonly providers?: ReadonlySet<string>
   readonly groups?: ReadonlySet<string>
 }
 

@@ -40,7 +40,7 @@ export class IdentityTokens {
   /** A token for one host, with at least 45 seconds left, and until when it may be sent. */
   tokenFor(host: GuardedHost, person: Person): Pick<Signed, 'token' | 'until'> {
     const now = this.#clock.now()
-    const key = `${person.userId} ${host.host}`
+    const key = `${person.userId} ${person.provider} ${host.host}`
     const signed = this.#signed.get(key)
     // A person that was read again may have changed.
     if (signed?.person === person && signed.until > now && signed.until <= now + reusedFor) return signed

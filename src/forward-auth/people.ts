@@ -6,12 +6,15 @@ import type { Database } from '../storage/database.ts'
 import { headersOf } from './identity-headers.ts'
 import type { Condition, Rule } from './hosts.ts'
 
-/** What rules and headers need to know about a user, besides the session. */
+/** What rules and headers need to know about a user who signed in with a provider, besides the session. */
 export interface Person {
   readonly userId: string
+  /** The provider of the sign-in. */
+  readonly provider: string
   /** Only if a provider verified it. */
   readonly email: string | undefined
   readonly name: string | undefined
+  /** Those that the provider of the sign-in named. */
   readonly groups: readonly string[]
   /** `provider:id`; empty if no rule asks for identities. */
   readonly identities: ReadonlySet<string>
@@ -22,6 +25,9 @@ export interface Person {
 /** Milliseconds for which a person is cached. The session and the role are read for each request, and the rest changes at a sign-in. */
 export const cacheTime = 30_000
 const capacity = 10_000
+
+/** Whose person it is: of a session, or of a person that was found. */
+type SignIn = Pick<Person, 'userId' | 'provider'>
 
 interface CachedPerson {
   readonly reading: Promise<Person | undefined>
@@ -51,43 +57,45 @@ export class People {
   }
 
   /** The person, if it is cached. */
-  cached(userId: string): Person | undefined {
-    return this.#current(userId)?.person
+  cached(signIn: SignIn): Person | undefined {
+    return this.#current(signIn)?.person
   }
 
   /** Until when `cached` returns the person, unless a revocation comes before; 0 if it is not cached. */
-  cachedUntil(userId: string): number {
-    return this.#current(userId)?.until ?? 0
+  cachedUntil(signIn: SignIn): number {
+    return this.#current(signIn)?.until ?? 0
   }
 
-  find(userId: string): Promise<Person | undefined> {
-    const current = this.#current(userId)
+  find(signIn: SignIn): Promise<Person | undefined> {
+    const current = this.#current(signIn)
     if (current) return current.reading
-    const cached: CachedPerson = { reading: this.#read(userId), until: this.#clock.now() + cacheTime }
-    this.#cache.set(userId, cached)
+    const cached: CachedPerson = { reading: this.#read(signIn), until: this.#clock.now() + cacheTime }
+    const key = keyOf(signIn)
+    this.#cache.set(key, cached)
     cached.reading.then(
       (person) => (cached.person = person),
       // The caller gets the error; the next one reads again.
-      () => this.#cache.set(userId, { ...cached, until: 0 }),
+      () => this.#cache.set(key, { ...cached, until: 0 }),
     )
     return cached.reading
   }
 
-  #current(userId: string): CachedPerson | undefined {
-    const cached = this.#cache.get(userId)
+  #current(signIn: SignIn): CachedPerson | undefined {
+    const cached = this.#cache.get(keyOf(signIn))
     const now = this.#clock.now()
     return cached && cached.until > now && cached.until <= now + cacheTime ? cached : undefined
   }
 
-  async #read(userId: string): Promise<Person | undefined> {
+  async #read({ userId, provider }: SignIn): Promise<Person | undefined> {
     const { reader } = this.#database
     const [profile, identities] = await Promise.all([
-      this.#users.profile(reader, userId),
+      this.#users.profile(reader, userId, provider),
       this.#withIdentities ? this.#users.identities(reader, userId) : [],
     ])
     if (!profile) return undefined
     const person = {
       userId,
+      provider,
       email: profile.emailVerified ? (profile.email ?? undefined) : undefined,
       name: profile.name ?? undefined,
       groups: profile.groups,
@@ -97,6 +105,10 @@ export class People {
   }
 }
 
+function keyOf({ userId, provider }: SignIn): string {
+  return `${userId} ${provider}`
+}
+
 /** Whether a rule lets a signed-in person pass. @param role the one that counts now */
 export function lets(rule: Rule, role: Session['role'], person: Person): boolean {
   if (typeof rule === 'string') return true
@@ -104,10 +116,11 @@ export function lets(rule: Rule, role: Session['role'], person: Person): boolean
 }
 
 function holds(condition: Condition, role: Session['role'], person: Person): boolean {
-  const { roles, emailDomains, identities, groups } = condition
+  const { roles, emailDomains, identities, providers, groups } = condition
   if (roles && !roles.has(role)) return false
   if (emailDomains && !emailDomains.has(domainOf(person.email))) return false
   if (identities && identities.isDisjointFrom(person.identities)) return false
+  if (providers && !providers.has(person.provider)) return false
   return !groups || person.groups.some((group) => groups.has(group))
 }
 

@@ -11,7 +11,10 @@ test('a complete configuration has no faults', () => {
   assert.deepEqual(
     faults({
       'app.example.com': {
-        allow: [{ roles: ['admin'] }, { emailDomains: ['example.com'], groups: ['staff'] }],
+        allow: [
+          { roles: ['admin'] },
+          { emailDomains: ['example.com'], groups: ['staff'], providers: ['acme'] },
+        ],
         paths: { '/': 'everyone', '/health': 'everyone', '/admin/*': { identities: ['google:1'] } },
         token: true,
       },
@@ -39,6 +42,7 @@ test('every mistake is named', () => {
     [{ 'app.example.com': { allow: { role: ['admin'] } } }, /role is unknown/],
     [{ 'app.example.com': { allow: { emailDomains: ['@example.com'] } } }, /is no domain/],
     [{ 'app.example.com': { allow: { identities: ['1174'] } } }, /is no identity/],
+    [{ 'app.example.com': { allow: { providers: ['Google'] } } }, /is no name of a provider/],
     [{ 'app.example.com': { allow: { groups: [] } } }, /must be a list of texts/],
     [{ 'app.example.com': { allow: 'signed-in', token: 'yes' } }, /token must be true or false/],
     [{ 'app.example.com': { allow: 'signed-in', path: {} } }, /path is unknown/],

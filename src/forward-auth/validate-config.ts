@@ -39,7 +39,7 @@ function faultsOfHost(host: string, value: unknown): string[] {
   return faults
 }
 
-const conditionFields = ['roles', 'emailDomains', 'identities', 'groups']
+const conditionFields = ['roles', 'emailDomains', 'identities', 'providers', 'groups']
 
 function faultsOfAllowed(name: string, allowed: unknown): string[] {
   if (allowed === 'everyone' || allowed === 'signed-in') return []
@@ -74,12 +74,14 @@ const forms: Record<string, RegExp> = {
   roles: /^(?:user|admin)$/,
   emailDomains: /^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/,
   identities: /^[a-z][a-z0-9_-]*:.+$/,
+  providers: /^[a-z][a-z0-9_-]*$/,
   groups: /\S/,
 }
 const wanted: Record<string, string> = {
   roles: 'is no role: they are user and admin',
   emailDomains: 'is no domain: write it in lowercase and without @, such as example.com',
   identities: 'is no identity: write provider:id, such as google:1174',
+  providers: 'is no name of a provider, such as google',
   groups: 'is empty',
 }
 

@@ -30,7 +30,8 @@ export interface ProviderConfig {
   provesAuthentication?: boolean | undefined
   /**
    * The claim with the person's groups: `groups`, or a path such as `realm_access.roles`. Default: `groups` with `roles`
-   * or `allowedGroups`, otherwise groups are not read.
+   * or `allowedGroups`, otherwise groups are not read. Of the groups of GitHub and GitLab, only those that these two name are stored,
+   * unless this is `groups`.
    */
   groupsClaim?: string | undefined
   /** The roles that the groups give: `{ admin: ['operators'] }`. Each sign-in evaluates them anew. */

@@ -188,7 +188,7 @@ function resolveBuiltIn({ issuer, ...given }: BuiltInProvider, updateProfile: bo
     nonce: true,
     tokenAuth: undefined,
     provesAuthentication: true,
-    groups: { claim: undefined, admin: [], exclusive: false },
+    groups: { claim: undefined, admin: [], stored: undefined, exclusive: false },
     admission: { emailDomains: [], groups: [] },
     updateProfile,
     endSession: false,

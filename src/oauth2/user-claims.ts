@@ -19,14 +19,18 @@ export class UserClaims {
   }
 
   /**
-   * The claims that the scopes give. A claim without a value is missing. `email_verified` is what the provider asserted.
+   * The claims that the scopes give. A claim without a value is missing. `email_verified` is what the provider asserted, and `groups` are
+   * those of the provider of the sign-in.
    * @param scope separated by spaces
    */
-  async of(userId: string, scope: string): Promise<Record<string, unknown>> {
+  async of(
+    { userId, provider }: { userId: string; provider: string },
+    scope: string,
+  ): Promise<Record<string, unknown>> {
     const scopes = new Set(scope.split(' '))
     const names = Object.entries(claimsByScope).flatMap(([name, claims]) => (scopes.has(name) ? claims : []))
     if (names.length === 0) return {}
-    const profile = await this.#users.profile(this.#reader, userId)
+    const profile = await this.#users.profile(this.#reader, userId, provider)
     if (!profile) return {}
     const values: Record<string, unknown> = {
       name: profile.name,

@@ -59,7 +59,8 @@ async function claimsOf(
   const claims = await accessTokens.verify(token, audience).catch((error: unknown) => {
     throw error instanceof Problem ? invalidToken() : error
   })
-  if (claims.sid === undefined || !(await accessTokens.isLive(claims))) throw invalidToken()
+  const live = await accessTokens.signInOf(claims)
+  if (!live) throw invalidToken()
   if (claims.scope?.split(' ').includes('openid') !== true) {
     const refusal = { code: 'insufficient-scope', target: `app:${claims.client_id}`, userId: claims.sub }
     await noteRefusal(request, { action: 'call.forbidden', ...refusal })
@@ -68,7 +69,10 @@ async function claimsOf(
       challenge: 'Bearer error="insufficient_scope", scope="openid"',
     })
   }
-  return { ...(await userClaims.of(claims.sub, claims.scope)), sub: claims.sub }
+  return {
+    ...(await userClaims.of({ userId: claims.sub, provider: live.provider }, claims.scope)),
+    sub: claims.sub,
+  }
 }
 
 /** RFC 6750, section 3.1. */

@@ -1,16 +1,18 @@
 // What GET /auth/forward answers to proxies.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createRemoteJWKSet, jwtVerify } from 'jose'
+import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { engines, onEachEngine } from '#test/harness/engines.ts'
 import { nextMinute } from '#test/harness/minute.ts'
-import { whoAmI } from '../login/harness.ts'
+import type { ForwardAuthConfig } from '../../src/forward-auth/config.ts'
+import { signIn, whoAmI } from '../login/harness.ts'
 import { asPage, GuardedSite, ProxiedBrowser, passedOf } from './harness.ts'
 
 const app = 'app.example.com'
 
 onEachEngine('forward authentication', (engine) => {
-  const site = new GuardedSite(engine, (own) => ({
+  const env = { ACME_GROUPS_CLAIM: 'groups', OTHER_GROUPS_CLAIM: 'groups' }
+  const config = (own: string): ForwardAuthConfig => ({
     hosts: {
       [own]: { allow: 'signed-in' },
       [app]: {
@@ -21,13 +23,17 @@ onEachEngine('forward authentication', (engine) => {
           '/assets/private/*': 'signed-in',
           '/admin/*': { roles: ['admin'] },
           '/staff/*': { emailDomains: ['staff.example'] },
+          '/sales/*': { groups: ['sales'] },
+          '/operators/*': { groups: ['operators'] },
+          '/acme-sales/*': { providers: ['acme'], groups: ['sales'] },
           '/ada': [{ identities: ['acme:ada'] }, { roles: ['admin'] }],
         },
         token: true,
       },
       'other.example.org': { allow: 'signed-in' },
     },
-  }))
+  })
+  const site = new GuardedSite(engine, config, env)
 
   test('a page without a session is redirected to the sign-in, with its address', async () => {
     const own = await site.ask(undefined, site.ownHost, '/app/x?y=1&z=2', { headers: asPage })
@@ -196,6 +202,38 @@ onEachEngine('forward authentication', (engine) => {
     const staff = await site.ask(bob, app, '/staff/x')
     assert.equal(staff.status, 204)
     assert.equal(staff.headers.get('remote-email'), 'bob@staff.example')
+  })
+
+  test('groups and providers are those of the sign-in, and not of another identity', async () => {
+    const named = (id: string, group: string): void =>
+      void (site.provider.profile = { id, displayName: 'gina', groups: [group] })
+    const seen = async (browser: ProxiedBrowser): Promise<unknown[]> => {
+      const { headers } = await passedOf((await browser.open(`http://${app}/`)).response)
+      const paths = ['/sales/x', '/operators/x', '/acme-sales/x']
+      const answers = await Promise.all(paths.map((path) => site.ask(browser, app, path)))
+      const claims = decodeJwt(headers['remote-token']!)
+      return [answers.map(({ status }) => status), headers['remote-groups'], claims['groups']]
+    }
+    named('gina', 'sales')
+    const first = new ProxiedBrowser(site.service)
+    await signIn(site.service, first)
+    assert.deepEqual(await seen(first), [[204, 403, 204], 'sales', ['sales']])
+    named('gina-other', 'operators')
+    const headers = { origin: site.service.baseUrl, 'sec-fetch-site': 'same-origin' }
+    const link = `${site.service.baseUrl}/auth/other/link`
+    const start = await first.go(link, { method: 'POST', headers })
+    await first.follow(start.headers.get('location')!)
+    site.shift += 31_000
+    assert.deepEqual(await seen(first), [[204, 403, 204], 'sales', ['sales']])
+    const second = new ProxiedBrowser(site.service)
+    await signIn(site.service, second, '/auth/other')
+    assert.equal((await whoAmI(site.service, second))!.id, (await whoAmI(site.service, first))!.id)
+    assert.deepEqual(await seen(second), [[403, 204, 403], 'operators', ['operators']])
+    named('gina-other', 'sales')
+    await signIn(site.service, second, '/auth/other')
+    site.shift += 31_000
+    assert.deepEqual(await seen(second), [[204, 403, 403], 'sales', ['sales']])
+    assert.deepEqual(await seen(first), [[204, 403, 204], 'sales', ['sales']])
   })
 
   test('an admin passes where the role is asked for, from the moment on that the role is given', async () => {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { decodeJwt } from 'jose'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { userProfileReader } from '../../src/accounts/users/user-profile.ts'
+import { clients, tokensOf } from '../oauth2/harness.ts'
 import { upToCallback, whoAmI, type Me } from './harness.ts'
 import { Site } from './site.ts'
 import { Upstream } from './upstream.ts'
@@ -17,8 +19,11 @@ onEachEngine('groups and roles of a provider', (engine) => {
       REALM: { GROUPS_CLAIM: 'realm_access.roles', ADMIN_GROUPS: 'admin' },
       SPACED: { GROUPS_CLAIM: 'https://example.com/groups', ADMIN_GROUPS: 'admin' },
       ONLY: {},
+      SALES: { GROUPS_CLAIM: 'groups' },
     },
-    config: { login: { providers: { only: { roles: { admin: ['operators'], exclusive: true } } } } },
+    config: {
+      login: { clients, providers: { only: { roles: { admin: ['operators'], exclusive: true } } } },
+    },
   })
   const profile = async (id: string) => (await userProfileReader([])(site.service.database.reader, id))!
   const signedIn = async (path?: string): Promise<Me> => (await site.signedIn(path)) as Me
@@ -74,6 +79,24 @@ onEachEngine('groups and roles of a provider', (engine) => {
     assert.equal(await site.role('/auth/other'), 'user')
     site.become('two', groups('operators'))
     assert.equal(await site.role(), 'admin')
+  })
+
+  test('an app gets the groups that the provider of the sign-in named', async () => {
+    site.become('of-acme', groups('staff'))
+    const browser = await site.browser()
+    site.become('of-sales', groups('sales'))
+    await site.link(browser, 'sales')
+    const other = await site.browser('/auth/sales')
+    for (const [signedInThere, name] of [
+      [browser, 'staff'],
+      [other, 'sales'],
+    ] as const) {
+      const tokens = await tokensOf(site.service, signedInThere, { scope: 'openid groups' })
+      assert.deepEqual(decodeJwt(String(tokens['id_token']))['groups'], [name])
+      const headers = { authorization: `Bearer ${String(tokens['access_token'])}` }
+      const answer = await site.service.fetch('/oauth2/userinfo', { headers })
+      assert.deepEqual(((await answer.json()) as { groups: unknown }).groups, [name])
+    }
   })
 
   test('linking an identity with the group changes the role, and so does unlinking it', async () => {

@@ -14,6 +14,7 @@ const quirks = started(() =>
   startQuirks([
     ['github', 'github'],
     ['staff', 'github', { ALLOWED_GROUPS: 'Acme, other/Operators', ADMIN_GROUPS: 'acme/admins' }],
+    ['everything', 'github', { GROUPS_CLAIM: 'groups', ALLOWED_GROUPS: 'acme' }],
     ['gitlab', 'gitlab', { ADMIN_GROUPS: 'Acme/Admins', ALLOWED_GROUPS: 'acme' }],
     [
       'tenants',
@@ -38,9 +39,9 @@ const teams = (...names: [string, string][]) =>
   paged(names.map(([login, slug]) => ({ slug, name: 'shown', organization: { login } })))
 
 /** What the person's groups are at GitHub. */
-function become(orgs: (request: Request) => Reply, its: (request: Request) => Reply): void {
-  quirks.change('staff', {
-    api: { ...quirks.provider('staff').shape.api, 'GET /user/orgs': orgs, 'GET /user/teams': its },
+function become(orgs: (request: Request) => Reply, its: (request: Request) => Reply, name = 'staff'): void {
+  quirks.change(name, {
+    api: { ...quirks.provider(name).shape.api, 'GET /user/orgs': orgs, 'GET /user/teams': its },
   })
 }
 
@@ -67,10 +68,16 @@ describe('GitHub', () => {
     become(organizations('ACME'), teams(['ACME', 'admins'], ['acme', 'Writers']))
     assert.deepEqual(await rights('staff'), {
       role: 'admin',
-      groups: ['acme', 'acme/admins', 'acme/writers'],
+      // Anybody can create an organization, so others are not stored.
+      groups: ['acme', 'acme/admins'],
     })
     become(organizations('other'), teams(['other', 'operators']))
     assert.equal((await rights('staff')).role, 'user')
+  })
+
+  test('all are stored where the setting says so', async () => {
+    become(organizations('ACME', 'mine'), teams(['mine', 'sales']), 'everything')
+    assert.deepEqual((await rights('everything')).groups, ['acme', 'mine', 'mine/sales'])
   })
 
   test('neither another organization nor a team of the same name admits', async () => {
@@ -126,7 +133,7 @@ describe('GitLab', () => {
     })
 
   test('groups are read from the userinfo', async () => {
-    become(['Acme', 'acme/Admins'])
+    become(['Acme', 'acme/Admins', 'evil'])
     assert.deepEqual(await rights('gitlab'), { role: 'admin', groups: ['acme', 'acme/admins'] })
     const asked = quirks.provider('gitlab').to('/oauth/authorize').at(-1)!.url.searchParams
     assert.equal(asked.get('scope'), 'read_user openid')

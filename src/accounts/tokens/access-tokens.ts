@@ -58,7 +58,7 @@ export interface AccessTokensParts {
 /** What an access token is issued for: a token family, or an app without a user. */
 export interface AccessTokenGrant extends Omit<
   Family,
-  'familyId' | 'userId' | 'authenticatedAt' | 'expiresAt'
+  'familyId' | 'userId' | 'provider' | 'authenticatedAt' | 'expiresAt'
 > {
   /** The user, or the client id of an app without one. */
   subject: string
@@ -210,14 +210,21 @@ export class AccessTokens {
 
   /** Whether the sign-in that a token belongs to is still live. A token without a user lives until it expires. */
   async isLive(claims: AccessTokenClaims): Promise<boolean> {
-    if (!(await this.#parts.findApp(claims.client_id))) return false
-    return this.#findLive(claims).then(
-      () => true,
-      (error: unknown) => {
-        if (error instanceof Problem) return false
-        throw error
-      },
-    )
+    return (await this.#liveOf(claims)) !== 'ended'
+  }
+
+  /** The live sign-in that a token belongs to; `undefined` if it has ended, and for a token without a user. */
+  async signInOf(claims: AccessTokenClaims): Promise<LiveFamily | undefined> {
+    const live = await this.#liveOf(claims)
+    return live === 'ended' ? undefined : live
+  }
+
+  async #liveOf(claims: AccessTokenClaims): Promise<LiveFamily | 'ended' | undefined> {
+    if (!(await this.#parts.findApp(claims.client_id))) return 'ended'
+    return this.#findLive(claims).catch((error: unknown) => {
+      if (error instanceof Problem) return 'ended'
+      throw error
+    })
   }
 }
 

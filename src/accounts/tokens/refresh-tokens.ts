@@ -202,6 +202,6 @@ export class RefreshTokens {
 
 function familyFrom(row: TokenFamiliesTable): Family {
   const { id: familyId, user_id: userId, client_id: clientId, acr, amr, scope, resource } = row
-  const { authenticated_at: authenticatedAt, expires_at: expiresAt } = row
-  return { familyId, userId, clientId, authenticatedAt, expiresAt, acr, amr, scope, resource }
+  const { provider, authenticated_at: authenticatedAt, expires_at: expiresAt } = row
+  return { familyId, userId, clientId, provider, authenticatedAt, expiresAt, acr, amr, scope, resource }
 }

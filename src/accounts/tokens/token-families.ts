@@ -17,6 +17,8 @@ export interface Family {
   familyId: string
   userId: string
   clientId: string
+  /** The provider of the sign-in. */
+  provider: string
   authenticatedAt: number
   /** When it ends, whatever it is used for. Milliseconds since 1970. */
   expiresAt: number

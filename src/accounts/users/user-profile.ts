@@ -13,7 +13,7 @@ export interface UserProfile {
   name: string | null
   /** Of the identity that `users.provider` names, else of the identity that was used last. */
   picture: string | null
-  /** Of all identities, sorted and without duplicates; at most `maxGroups`. */
+  /** Of all identities, or of those at the provider that was asked for; sorted, without duplicates, at most `maxGroups`. */
   groups: readonly string[]
   /** When one of the fields above last changed by a sign-in, in milliseconds. Changes of the role do not count. */
   updatedAt: number
@@ -42,10 +42,18 @@ type IdentityColumn =
   | 'groups'
   | 'updated_at'
 
-/** Reads the profile of a user; `undefined` when there is none. */
-export function userProfileReader(
-  admins: readonly AdminRule[],
-): (db: Queryable, userId: string) => Promise<UserProfile | undefined> {
+/**
+ * Reads the profile of a user; `undefined` when there is none.
+ * @param provider of a sign-in: only its groups are given. Two providers may use one name for two groups, and a provider at which the
+ * person does not sign in does not tell whether they are still a member.
+ */
+export type ReadProfile = (
+  db: Queryable,
+  userId: string,
+  provider?: string,
+) => Promise<UserProfile | undefined>
+
+export function userProfileReader(admins: readonly AdminRule[]): ReadProfile {
   const statement = buildOnce((db, { userId }: { userId: string }) =>
     db
       .selectFrom('users')
@@ -66,11 +74,12 @@ export function userProfileReader(
       .orderBy('identities.last_used_at', 'desc')
       .limit(maxIdentities),
   )
-  return async (db, userId) => profileOf((await db.executeQuery(statement(db, { userId }))).rows)
+  return async (db, userId, provider) =>
+    profileOf((await db.executeQuery(statement(db, { userId }))).rows, provider)
 }
 
 /** @param rows one for each identity, the one that was used last first */
-function profileOf(rows: readonly ProfileRow[]): UserProfile | undefined {
+function profileOf(rows: readonly ProfileRow[], provider: string | undefined): UserProfile | undefined {
   const [user] = rows
   if (!user) return undefined
   // A user without an identity has one row without them.
@@ -79,7 +88,8 @@ function profileOf(rows: readonly ProfileRow[]): UserProfile | undefined {
   const first = identities.find(
     (one) => one.provider === user.userProvider && one.provider_id === user.userProviderId,
   )
-  const groups = new Set(identities.flatMap((one) => storedGroups(one.groups)))
+  const named = identities.filter((one) => provider === undefined || one.provider === provider)
+  const groups = new Set(named.flatMap((one) => storedGroups(one.groups)))
   return {
     id,
     role,

@@ -3,7 +3,7 @@ import { newId } from '../../crypto/ids.ts'
 import type { Queryable, Revocations, Tx } from '../../storage/database.ts'
 import type { Role } from '../../storage/tables.ts'
 import { Identities, type FoundUser, type ProviderIdentity, type StoredIdentity } from './identities.ts'
-import { userProfileReader, type UserProfile } from './user-profile.ts'
+import { userProfileReader, type ReadProfile } from './user-profile.ts'
 import { isAdminIdentity, roleExpression, type AdminRule, type IdentityKey } from './roles.ts'
 
 export interface User {
@@ -20,7 +20,7 @@ export class Users {
   readonly #revocations: Revocations
   readonly #identities: Identities
   /** What the service knows about a user, for tokens, headers and pages; `undefined` when there is no such user. */
-  readonly profile: (db: Queryable, userId: string) => Promise<UserProfile | undefined>
+  readonly profile: ReadProfile
 
   constructor(clock: Clock, admins: readonly AdminRule[], revocations: Revocations) {
     this.#clock = clock

@@ -8,6 +8,8 @@ export interface GroupMapping {
   claim: string | undefined
   /** The groups whose members are admins. */
   admin: readonly string[]
+  /** The groups that are stored; `undefined` for all. */
+  stored: readonly string[] | undefined
   /** Whether a sign-in without such a group also ends a role that an admin assigned. */
   exclusive: boolean
 }
@@ -35,14 +37,15 @@ export async function readGroups(
   return new Set((Array.isArray(value) ? value : [value]).filter((one) => isGroup(one)))
 }
 
-/** The groups to store, and the first configured one that makes the person an admin. */
+/** The groups to store, at most `maxGroups`, and the first configured one that makes the person an admin. */
 export function mapGroups(
   named: ReadonlySet<string>,
-  { admin }: GroupMapping,
+  { admin, stored = [...named] }: GroupMapping,
 ): { groups: readonly string[]; adminGroup: string | null } {
   const mapped = admin.filter((group) => named.has(group))
+  const kept = stored.filter((group) => named.has(group))
   // Of too many, those with a role are stored.
-  return { groups: [...new Set([...mapped, ...named])].slice(0, maxGroups), adminGroup: mapped[0] ?? null }
+  return { groups: [...new Set([...mapped, ...kept])].slice(0, maxGroups), adminGroup: mapped[0] ?? null }
 }
 
 function isGroup(value: unknown): value is string {

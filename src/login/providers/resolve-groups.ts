@@ -46,12 +46,12 @@ export function resolveGroups(
   const isFromApi = fromApi !== undefined && claim === defaultClaim
   // The API gives them in lower case.
   const asNamed = (names: readonly string[]) => (isFromApi ? names.map((name) => name.toLowerCase()) : names)
+  const [admin, allowed] = [asNamed(named.admin), asNamed(named.allowed)]
+  // Anybody creates an organization at GitHub, with any name, and applications get what is stored.
+  const stored = isFromApi && settings.groupsClaim === undefined ? [...admin, ...allowed] : undefined
   return {
-    groups: { claim, admin: asNamed(named.admin), exclusive },
-    admission: {
-      emailDomains: domainFault === undefined ? emailDomains : [],
-      groups: asNamed(named.allowed),
-    },
+    groups: { claim, admin, stored, exclusive },
+    admission: { emailDomains: domainFault === undefined ? emailDomains : [], groups: allowed },
     groupScope: isFromApi ? fromApi.scope : '',
   }
 }

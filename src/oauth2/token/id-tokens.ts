@@ -42,12 +42,12 @@ export class IdTokens {
     more: { nonce: string | null; accessToken: string },
   ): Promise<string> {
     const { keys, clock, baseUrl, userClaims } = this.#parts
-    const { userId, familyId, authenticatedAt, acr, amr, scope } = family
+    const { userId, provider, familyId, authenticatedAt, acr, amr, scope } = family
     const algorithm = client.idTokenAlgorithm
     const now = Math.floor(clock.now() / 1000)
     return keys.sign(
       {
-        ...(await userClaims.of(userId, scope ?? '')),
+        ...(await userClaims.of({ userId, provider }, scope ?? '')),
         iss: baseUrl(),
         sub: userId,
         aud: client.id,
