@@ -99,6 +99,28 @@ onEachEngine('groups and roles of a provider', (engine) => {
     }
   })
 
+  test('losing the group ends the sessions of its provider, though another one makes the person an admin', async () => {
+    site.become('twice', groups('operators'))
+    const [browser, other] = [await site.browser(), await site.browser()]
+    const { id } = (await whoAmI(site.service, browser))!
+    site.become('twice-realm', { realm_access: { roles: ['admin'] } })
+    await site.link(browser, 'realm')
+    const atRealm = await site.browser('/auth/realm')
+    site.become('twice', groups('staff'))
+    const after = await site.browser()
+    assert.equal((await whoAmI(site.service, after))!.role, 'user')
+    for (const ended of [browser, other]) assert.equal(await whoAmI(site.service, ended), undefined)
+    assert.equal((await whoAmI(site.service, atRealm))!.role, 'admin')
+    site.become('twice', groups('operators'))
+    assert.equal(await site.role(), 'admin')
+    assert.equal(await whoAmI(site.service, after), undefined)
+    assert.equal((await whoAmI(site.service, atRealm))!.role, 'admin')
+    assert.deepEqual((await site.audit(id, 'user.role_changed')).slice(1), [
+      { from: 'admin', to: 'user', by: 'groups', sessions: 'acme' },
+      { from: 'user', to: 'admin', by: 'groups', group: 'operators', sessions: 'acme' },
+    ])
+  })
+
   test('linking an identity with the group changes the role, and so does unlinking it', async () => {
     site.become('linker', {})
     const browser = await site.browser('/auth/other')

@@ -5,7 +5,7 @@ import { hasAdmin, lockAdmins } from './last-admin.ts'
 import type { AdminRule } from './roles.ts'
 import type { Sessions, SessionToken } from '../sessions/sessions.ts'
 import type { FoundUser, ProviderIdentity } from './identities.ts'
-import { lockUser, type Users } from './users.ts'
+import { lockUser, type Roles, type Users } from './users.ts'
 
 export interface IdentityChange {
   userId: string
@@ -69,44 +69,58 @@ export class RoleChanges {
 
   /**
    * Runs `work`, which finds or creates the user of an identity and stores its groups. If the role changes, all sessions and
-   * tokens of the user end, and the change is audited. Call it before the sign-in creates its own.
+   * tokens of the user end, and the change is audited. If it changes in those of this provider only, because another identity makes the
+   * user an admin too, then these end: a process may have them in memory with the old role. Call it before the sign-in creates its own.
    */
   async atSignIn(
     tx: Tx,
     { identity, origin, exclusive }: GroupChange,
     work: () => Promise<FoundUser>,
   ): Promise<FoundUser> {
-    const { database, users, devices, admins, record } = this.#parts
-    const { provider, providerId } = identity
+    const { database, users, admins } = this.#parts
+    const { provider } = identity
     if (!exclusive && !admins.some((rule) => 'group' in rule && rule.provider === provider)) return work()
     if (exclusive) await lockAdmins(database, tx)
     const known = await users.ownerOf(tx, identity)
     if (known !== undefined) await lockUser(tx, known)
-    const before = known === undefined ? undefined : await users.find(tx, known)
+    const before = known === undefined ? undefined : await users.roles(tx, known, provider)
     const found = await work()
     // The identity came into being between the two: the other sign-in has recorded its role and begun its session.
     if (known === undefined && !found.created) return found
     const { userId } = found
     if (exclusive && identity.adminGroup === null) await this.#endAssignedRole(tx, userId)
-    const [from, to] = [before?.role ?? 'user', (await users.find(tx, userId))?.role ?? 'user']
-    if (from === to) return found
+    const after = await users.roles(tx, userId, provider)
+    await this.#endOlder(tx, userId, { identity, origin, before, after })
+    return found
+  }
+
+  /** Ends and audits what the change of a role by groups concerns. */
+  async #endOlder(
+    tx: Tx,
+    userId: string,
+    {
+      identity,
+      origin,
+      before,
+      after,
+    }: Omit<GroupChange, 'exclusive'> & Record<'before' | 'after', Roles | undefined>,
+  ): Promise<void> {
+    const { devices, record } = this.#parts
+    const { provider, providerId, adminGroup } = identity
+    const isOfAll = (before?.role ?? 'user') !== (after?.role ?? 'user')
+    const field = isOfAll ? 'role' : 'atProvider'
+    const [from, to] = [before?.[field] ?? 'user', after?.[field] ?? 'user']
+    if (from === to) return
     const detail = {
       from,
       to,
       by: 'groups',
-      ...(identity.adminGroup !== null && { group: identity.adminGroup }),
+      ...(adminGroup !== null && { group: adminGroup }),
+      ...(!isOfAll && { sessions: provider }),
     }
-    await record(tx, {
-      ...origin,
-      actor: 'service',
-      action: 'user.role_changed',
-      userId,
-      provider,
-      providerId,
-      detail,
-    })
-    await devices.revokeAll(tx, userId)
-    return found
+    const entry = { ...origin, actor: 'service', userId, provider, providerId, detail }
+    await record(tx, { ...entry, action: 'user.role_changed' })
+    await devices.revokeAll(tx, userId, undefined, isOfAll ? undefined : provider)
   }
 
   /** The role of the row, unless it is that of the last admin. */

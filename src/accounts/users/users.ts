@@ -13,6 +13,13 @@ export interface User {
   role: Role
 }
 
+/** The roles that a user has. */
+export interface Roles {
+  role: Role
+  /** In sessions that were signed in with one provider: a group of another one does not count there. */
+  atProvider: Role
+}
+
 /** Local users and the identities that link to them. */
 export class Users {
   readonly #clock: Clock
@@ -34,6 +41,16 @@ export class Users {
     return db
       .selectFrom('users')
       .select(['users.id', 'users.email', 'users.name', roleExpression(this.#admins).as('role')])
+      .where('users.id', '=', id)
+      .executeTakeFirst()
+  }
+
+  async roles(db: Queryable, id: string, provider: string): Promise<Roles | undefined> {
+    const counted = this.#admins.filter((rule) => 'providerId' in rule || rule.provider === provider)
+    return db
+      .selectFrom('users')
+      .select(roleExpression(this.#admins).as('role'))
+      .select(roleExpression(counted).as('atProvider'))
       .where('users.id', '=', id)
       .executeTakeFirst()
   }
