@@ -11,6 +11,7 @@ import { SigningKeys } from '../../src/accounts/tokens/signing-keys.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'
 import { openDatabase } from '../../src/storage/open.ts'
+import { eventually } from '../receiving/harness.ts'
 import { appTokens, signIn, spa, whoAmI } from '../login/harness.ts'
 
 // One SQLite file has one service; that the command line counts at once there is shown in test/cli/users.test.ts.
@@ -22,11 +23,19 @@ describe('two services on one PostgreSQL', { skip: !postgres }, () => {
   let database: TestDatabase
   let first: TestService
   let second: TestService
+  /** Milliseconds by which the clock of both is ahead. */
+  let ahead = 0
+  const clock = { ...systemClock, now: () => systemClock.now() + ahead }
   before(async () => {
     provider = await startOAuthProvider()
     database = await engine.createDatabase()
-    const env = { ...provider.env('ACME'), ...provider.env('OTHER'), ADMIN_IDENTITIES: 'other:boss' }
-    const options = { env, databaseUrl: database.url }
+    const env = {
+      ...provider.env('ACME'),
+      ...provider.env('OTHER'),
+      ADMIN_IDENTITIES: 'other:boss',
+      SESSION_IDLE: '3600',
+    }
+    const options = { env, databaseUrl: database.url, parts: { clock } }
     first = await startTestService(engine, options)
     second = await startTestService(engine, options)
   })
@@ -62,6 +71,26 @@ describe('two services on one PostgreSQL', { skip: !postgres }, () => {
       what,
     )
   }
+
+  test('a session that one process saw in use is live for the others, also for calls in the background', async () => {
+    const token = await signedIn('busy')
+    await warm(token)
+    ahead += 50 * 60_000
+    const usedAt = clock.now()
+    assert.equal((await ask(second, token)).status, 200)
+    await eventually(async () => {
+      const sessions = first.database.reader.selectFrom('sessions')
+      const { at } = await sessions
+        .select((eb) => eb.fn.max('last_seen_at').as('at'))
+        .executeTakeFirstOrThrow()
+      return at >= usedAt
+    }, 'the use is stored')
+    ahead += 11 * 60_000
+    const headers = { cookie: `postern_session=${token}`, 'postern-background': 'true' }
+    assert.equal((await first.fetch('/auth/session', { headers })).status, 200)
+    ahead += 50 * 60_000
+    assert.equal((await first.fetch('/auth/session', { headers })).status, 401)
+  })
 
   test('signing out', async () => {
     for (let round = 0; round < 10; round += 1) {

@@ -99,8 +99,13 @@ export class Sessions {
 
   /** As `find`, but the call does not count as use of the session. */
   async look(token: string): Promise<Session | undefined> {
-    const session = this.#lookup.cached(token) ?? (await this.#lookup.find(token))
-    return session && this.#isLive(session, this.#parts.clock.now()) ? session : undefined
+    const isLive = (session: Session | undefined) =>
+      session !== undefined && this.#isLive(session, this.#parts.clock.now())
+    const cached = this.#lookup.cached(token)
+    if (isLive(cached)) return cached
+    // Another process may have stored a later use.
+    const session = await this.#lookup.find(token)
+    return isLive(session) ? session : undefined
   }
 
   /** As `find`, by a token that `lookup` knows. */
