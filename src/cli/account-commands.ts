@@ -15,7 +15,10 @@ export function keyCommands(program: Command): void {
       'what the key permits, such as events:write or subscribers:*; several comma-separated or repeated',
       (scope: string, before: string[] | undefined) => [...(before ?? []), scope],
     )
-    .option('--role <role>', 'admin: everything, as --scope admin; user: only the scopes')
+    .option(
+      '--role <role>',
+      'admin: everything, as --scope admin; user: only the scopes, without any lists:read',
+    )
     .option('--expires <when>', '12h, 90d, 4w or a date')
     .addHelpText('after', `\nScopes:\n${describeScopes()}`)
     .action(async (name: string, options: CreateOptions) =>

@@ -33,6 +33,7 @@ export async function listKeys(): Promise<void> {
     const rows = (await keys.list()).map((key) => [
       key.id,
       key.name,
+      key.scopes.split(' ').includes('admin') ? 'admin' : 'user',
       key.scopes,
       `${key.prefix}…`,
       new Date(key.created_at),
@@ -40,7 +41,7 @@ export async function listKeys(): Promise<void> {
       day(key.last_used_at),
       key.revoked_at === null ? '' : 'revoked',
     ])
-    printTable(['id', 'name', 'scopes', 'begins', 'created', 'expires', 'last used', 'state'], rows)
+    printTable(['id', 'name', 'role', 'scopes', 'begins', 'created', 'expires', 'last used', 'state'], rows)
   })
 }
 
@@ -59,13 +60,14 @@ function withKeys(work: (keys: ApiKeys) => Promise<void>): Promise<void> {
 
 const advice = `Give it what it needs, such as \`--scope events:write\`, or everything with \`--role admin\`. Scopes: ${Object.keys(scopes).join(', ')}.`
 
-/** The scopes that the options ask for, each once. */
+/** The scopes that the options ask for, each once. The role user alone may read lists. */
 function readGrant({ role, scope = [] }: CreateOptions): Scope[] {
   if (role !== undefined && role !== 'user' && role !== 'admin')
     throw new UsageFailure(`--role takes user or admin, not ${role}`)
   const named = scope.flatMap((text) => text.split(/[\s,]+/)).filter((text) => text !== '')
   const granted = new Set<Scope>(role === 'admin' ? ['admin'] : [])
   for (const text of named) for (const one of readScope(text)) granted.add(one)
+  if (granted.size === 0 && role === 'user') granted.add('lists:read')
   if (granted.size === 0) throw new UsageFailure(`the key would have no scope. ${advice}`)
   return [...granted]
 }

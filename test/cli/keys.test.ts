@@ -50,6 +50,20 @@ onEachEngine('postern keys', (engine) => {
     assert.match(user, /with the scopes operate\./)
   })
 
+  test('the role user without a scope reads lists; the list of keys shows the roles', async () => {
+    const { stdout, stderr } = await run('keys', 'create', 'reader', '--role', 'user')
+    assert.match(stderr, /with the scopes lists:read\./)
+    const key = stdout.trim()
+    assert.equal(await status(key, '/lists'), 200)
+    assert.equal(await status(key, '/audit'), 403)
+    assert.equal((await run('keys', 'create', 'nothing')).code, 2)
+    await run('keys', 'create', 'chief', '--role', 'admin')
+    const { stdout: table } = await run('keys', 'list')
+    assert.match(table, /^id +name +role +scopes/m)
+    assert.match(table, /reader +user +lists:read/)
+    assert.match(table, /chief +admin +admin/)
+  })
+
   test('doctor names keys with all rights and no expiry, and no others', async () => {
     const made = async (...args: string[]): Promise<string> => {
       const { stderr } = await run('keys', 'create', 'for the doctor', ...args)
