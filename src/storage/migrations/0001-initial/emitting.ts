@@ -65,7 +65,9 @@ export const emitting: SchemaPart = {
     -- For the failed events of the log. Only a delivery that is given up writes to it.
     create index deliveries_dead_of_event on deliveries (event) where status = 'dead';
     -- For the retried events of the log. Only a delivery that failed since its schedule began, and waits for a retry, is in it.
-    create index deliveries_retrying_of_event on deliveries (event) where status = 'pending' and attempts > attempts_before;
+    -- Without the status, SQLite would take deliveries_of_event, and read each pending delivery of an event.
+    create index deliveries_retrying_of_event on deliveries (event, status)
+      where status = 'pending' and attempts > attempts_before;
     -- For the dead letters of the last hour: a start emits the operational events that an ended process did not.
     create index deliveries_dead on deliveries (finished_at) where status = 'dead';
 
