@@ -92,14 +92,14 @@ export class Emitter {
 
   /**
    * Emits an event to these subscribers, regardless of their event types. Returns the ids of the deliveries; none if the event
-   * was emitted before.
+   * was emitted before, or for a subscriber that was removed meanwhile.
    */
   async emitTo(
     tx: Tx,
     event: NewEvent,
     subscriberIds: readonly string[],
   ): Promise<Emitted & { deliveryIds: number[] }> {
-    const { engine, clock, generation } = this.#parts
+    const { engine, clock, fanOut, generation } = this.#parts
     const now = clock.now()
     const prepared = prepareEvent(event, now)
     const { eventId, nonce } = prepared
@@ -109,11 +109,7 @@ export class Emitter {
     if (!isNew || subscriberIds.length === 0) return { id, eventId, committed: [], deliveryIds: [] }
     const rows = subscriberIds.map((subscriberId) => newDelivery({ id, nonce }, subscriberId, now, now))
     const before = generation()
-    const inserted = await tx
-      .insertInto('deliveries')
-      .values(rows)
-      .returning(['id', 'event', 'subscriber_id', 'due_at', 'nonce'])
-      .execute()
+    const inserted = await fanOut.insertReturning(tx, rows)
     const committed = inserted.map((delivery) => committedDelivery(delivery, prepared, before))
     return { id, eventId, committed, deliveryIds: inserted.map((delivery) => delivery.id) }
   }

@@ -84,6 +84,11 @@ export class FanOut {
     return { inserted: result.then((returned) => (complete ? returned.rows : undefined)) }
   }
 
+  /** Inserts these deliveries, at most `maxReturned` of one `created_at`, and returns those whose subscriber still exists. */
+  async insertReturning(tx: Tx, rows: readonly NewDelivery[]): Promise<InsertedDelivery[]> {
+    return (await tx.executeQuery(this.#insert(rows))).rows as InsertedDelivery[]
+  }
+
   /** Inserts these deliveries, which have the same `created_at`. */
   async insert(tx: Tx, rows: readonly NewDelivery[]): Promise<void> {
     for (let from = 0; from < rows.length; from += rowsPerInsert)

@@ -37,8 +37,8 @@ export function insertAll(rows: readonly NewDelivery[]): CompiledQuery {
 }
 
 /**
- * Locks the rows of the subscribers and skips those that were removed meanwhile. A plain insert would violate the foreign key
- * and abort the caller's transaction.
+ * Locks the rows of the subscribers and skips those that were removed meanwhile: the job that removes their deliveries would not see
+ * one that is inserted later.
  */
 const insertJoined = `
   insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at, nonce)

@@ -63,7 +63,8 @@ export class TestEvents {
       const { deliveryIds, ...emitted } = await emitter.emitTo(tx, { type: testEventType, data, audience }, [
         subscriberId,
       ])
-      const deliveryId = deliveryIds[0]!
+      const [deliveryId] = deliveryIds
+      if (deliveryId === undefined) throw new Problem('not-found')
       await record(tx, {
         action: 'subscriber.tested',
         target: subscriberTarget(subscriberId),
