@@ -17,7 +17,7 @@ export function keyCommands(program: Command): void {
     )
     .option(
       '--role <role>',
-      'admin: everything, as --scope admin; user: only the scopes, without any lists:read',
+      'admin: everything, as --scope admin; user: only the scopes, or lists:read if none is given',
     )
     .option('--expires <when>', '12h, 90d, 4w or a date')
     .addHelpText('after', `\nScopes:\n${describeScopes()}`)

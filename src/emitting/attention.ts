@@ -6,6 +6,8 @@ import { disabledByAdmin, disabledByOwner } from './subscribers/subscriber-rules
 const hour = 3_600_000
 /** Milliseconds before the end of an older signing secret from which on it needs attention: a rotation overlaps for a day. */
 const notice = 3 * hour
+/** The disabled subscribers that are looked at, the latest first. */
+const mostExamined = 1_000
 
 /** Subscribers that fail, that were disabled because they failed, and those with an older secret that ends soon. */
 export async function emittingAttention(
@@ -23,12 +25,21 @@ export async function emittingAttention(
     // The latest first: of more than are listed, the earlier ones were told before.
     .orderBy('failing_since', 'desc')
     .execute()
-  const disabled = await subscribers
-    .select(['updated_at', 'disabled_reason'])
-    .where('status', '=', 'disabled')
+  const disabled = await reader
+    .selectFrom((from) =>
+      from
+        .selectFrom('subscribers')
+        .select(['id', 'url', 'description', 'owner', 'updated_at', 'disabled_reason'])
+        .where('status', '=', 'disabled')
+        .orderBy('updated_at', 'desc')
+        .limit(mostExamined)
+        .as('latest'),
+    )
+    .selectAll()
     // A person who disabled a subscriber knows it.
     .where('disabled_reason', 'not in', [disabledByAdmin, disabledByOwner])
     .orderBy('updated_at', 'desc')
+    .limit(mostOfAKind)
     .execute()
   const ending = await reader
     .selectFrom('subscriber_secrets')

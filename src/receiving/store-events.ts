@@ -3,6 +3,7 @@ import { createAcceptor, type InsertEvents } from './endpoint/acceptor.ts'
 import { openEventQueue } from './queue/event-queue.ts'
 import { Fallback } from './spool/fallback.ts'
 import { measureSpool } from './spool/metrics.ts'
+import { EventTooLarge } from './spool/spool.ts'
 import { AbortBroadcast } from '../runtime/abort-broadcast.ts'
 import type { EventQueue, ProcessedMarker } from './queue/store.ts'
 import type { ReceivingParts } from './parts.ts'
@@ -11,8 +12,11 @@ import type { ReceivingParts } from './parts.ts'
 export function storeEvents({ database, clock, log, metrics, spool }: ReceivingParts, activity: Activity) {
   const onError = (error: unknown): void =>
     log.warn({ err: error }, 'spooled events could not be moved to the database')
-  const onCommitError = (error: unknown): void =>
-    log.error({ err: error }, 'webhooks could not be stored: those that caused it got an error')
+  const onCommitError = (error: unknown): void => {
+    // Of a batch: the group commit stores the other events, and the sender of this one gets 503.
+    if (!(error instanceof EventTooLarge))
+      log.error({ err: error }, 'webhooks could not be stored: those that caused it got an error')
+  }
   const onClaimerError = (error: unknown): void =>
     log.warn({ err: error }, 'the session that holds the claims of events has broken')
   const duplicates = metrics.counter(

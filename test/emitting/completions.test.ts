@@ -228,7 +228,7 @@ onEachEngine('completions', (engine) => {
         async complete(some) {
           if (!some.some(({ delivery }) => delivery.id === bad.id)) return store.complete(some)
           refused += 1
-          throw new Error('refused')
+          throw Object.assign(new Error('refused'), { code: '22021' })
         },
       },
       database,

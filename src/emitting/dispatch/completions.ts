@@ -1,6 +1,7 @@
 import { sleep, type Clock, type Scheduler } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import { GroupCommit } from '../../storage/group-commit.ts'
+import { isRefusedValue } from '../../storage/refused-value.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Completion, DeliveryStore } from '../store.ts'
@@ -47,7 +48,7 @@ export interface CompletionsParts {
 
 /**
  * Records the ends of attempts by group commit. Completions with side effects have commits of their own, so that the others need not
- * wait for them. While the database is unavailable, a commit is repeated until `abandon`; then its deliveries are attempted once more.
+ * wait for them. A commit that fails is repeated until `abandon`; then its deliveries are attempted once more.
  */
 export class Completions {
   readonly #parts: CompletionsParts
@@ -118,7 +119,6 @@ export class Completions {
         await this.#plain.add(record)
         return
       } catch (error) {
-        this.#failingSince ??= clock.now()
         log.error({ err: error, deliveryId: completion.delivery.id }, 'the record of an attempt was refused')
         if (record !== completion)
           await sleep(clock, refusedPause, this.#abandoned.signal).catch(() => undefined)
@@ -127,17 +127,19 @@ export class Completions {
     } while (!this.#abandoned.signal.aborted)
   }
 
-  /** @throws errors other than StorageUnavailable: one of the records may have caused them, and the group commit finds it */
+  /** @throws an error about a value of one record, which the group commit finds */
   async #record(batch: readonly Completion[]): Promise<void[]> {
-    await this.#repeat(batch.length, () => this.#parts.store.complete(batch))
+    await this.#repeat(batch.length, () => this.#parts.store.complete(batch), isRefusedValue)
     return Array<void>(batch.length)
   }
 
   /** @throws errors other than StorageUnavailable: the side effects of one completion may have caused them */
   async #recordWithEffects(batch: readonly WithEffects[]): Promise<void[]> {
     const { database } = this.#parts
-    const isRecorded = await this.#repeat(batch.length, () =>
-      database.transaction((tx) => this.#applyEffects(tx, batch), { priority: 'work' }),
+    const isRecorded = await this.#repeat(
+      batch.length,
+      () => database.transaction((tx) => this.#applyEffects(tx, batch), { priority: 'work' }),
+      (error) => !(error instanceof StorageUnavailable),
     )
     return batch.map(({ effects }) => {
       if (isRecorded) effects.onCommitted()
@@ -160,17 +162,21 @@ export class Completions {
   }
 
   /**
-   * Repeats a commit while the database is unavailable, until `abandon`. Returns whether it succeeded.
-   * @throws errors other than StorageUnavailable
+   * Repeats a commit until it succeeds, or until `abandon`. Returns whether it succeeded.
+   * @throws errors that a repetition cannot fix
    */
-  async #repeat(deliveries: number, commit: () => Promise<void>): Promise<boolean> {
+  async #repeat(
+    deliveries: number,
+    commit: () => Promise<void>,
+    isFinal: (error: unknown) => boolean,
+  ): Promise<boolean> {
     for (;;) {
       try {
         await commit()
         this.#failingSince = undefined
         return true
       } catch (error) {
-        if (!(error instanceof StorageUnavailable)) throw error
+        if (isFinal(error)) throw error
         this.#failingSince ??= this.#parts.clock.now()
         const { aborted } = this.#abandoned.signal
         this.#parts.log.error(

@@ -148,7 +148,9 @@ export class DeliveryAttempts {
     const outcome = evaluateAttempt(result, destination.schedule, delivery.begun, random)
     this.#count(destination, outcome, result)
     const effects = operationalEvents.sideEffects({ delivery, destination, event, outcome, result })
-    const recorded = this.#record({ delivery, outcome, now: clock.now(), attempt: result, effects })
+    // Not the time of now: where the attempt does not tell how long it took, the delivery must not either.
+    const now = result.at + result.durationMs
+    const recorded = this.#record({ delivery, outcome, now, attempt: result, effects })
     const response = classifyResponse(result)
     if (!effects) release(response)
     await recorded

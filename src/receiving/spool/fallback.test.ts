@@ -91,3 +91,11 @@ test('a database that answers and does not store is away, also if the spool does
     await fallback.stop()
   }
 })
+
+test('a database that answers and refuses all events is away: a table or a right may be missing', async () => {
+  const { fallback, database, probe } = await away({})
+  database.store = () => Promise.reject(Object.assign(new Error('no such table'), { code: '42P01' }))
+  await probe()
+  assert.equal(fallback.away, true)
+  await fallback.stop()
+})

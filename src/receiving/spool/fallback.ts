@@ -111,9 +111,11 @@ export class Fallback implements SpoolStatus {
       await this.#parts.spool.append(events)
       this.#parts.count('stored', events.length)
     } catch (error) {
+      // The group commit halves the batch, and offers the others again.
+      if (error instanceof EventTooLarge && events.length > 1) throw error
       this.#parts.count('refused', events.length)
       // The limit of bodies is above that of the spool: the sender must try again when the database is back.
-      if (error instanceof EventTooLarge && events.length === 1) throw new StorageUnavailable(error)
+      if (error instanceof EventTooLarge) throw new StorageUnavailable(error)
       if (error instanceof Problem && error.code === 'overloaded') this.#logFull()
       throw error
     }

@@ -1,7 +1,6 @@
-import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { IncomingEvent } from '../queue/incoming.ts'
-import { isRefusedValue } from './refused-value.ts'
+import { isRefusedValue } from '../../storage/refused-value.ts'
 import type { Portion, Spool } from './spool.ts'
 
 export interface StoreParts {
@@ -10,17 +9,17 @@ export interface StoreParts {
   log: Log
 }
 
-/** The database, and not the spool, does not answer. */
+/** The database, and not the spool, does not answer, or takes no events. */
 export class DatabaseAway extends Error {
-  constructor(cause: Error) {
-    super(cause.message, { cause })
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause })
     this.name = 'DatabaseAway'
   }
 }
 
 /**
  * Stores a portion in the database, or gives it back to its spool.
- * @throws DatabaseAway; other errors of the database, and those of the spool
+ * @throws DatabaseAway, and errors of the spool
  */
 export async function storePortion(portion: Portion, spool: Spool, parts: StoreParts): Promise<void> {
   try {
@@ -35,8 +34,8 @@ async function storeEvents(events: readonly IncomingEvent[], spool: Spool, parts
   try {
     await parts.store(events)
   } catch (error) {
-    if (error instanceof StorageUnavailable) throw new DatabaseAway(error)
-    if (!isRefusedValue(error)) throw error
+    // Another error than of a value, such as a missing table or right, concerns all events.
+    if (!isRefusedValue(error)) throw new DatabaseAway(error)
     if (events.length === 1) {
       await setAside(events[0]!, spool, { error, log: parts.log })
       return

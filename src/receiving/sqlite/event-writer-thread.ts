@@ -6,7 +6,7 @@ import type { PackedRows } from '../../storage/sqlite/packed-rows.ts'
 import { serveTasks } from '../../storage/sqlite/thread-server.ts'
 import { unpackEvents } from '../queue/event-rows.ts'
 import type { IncomingEvent } from '../queue/incoming.ts'
-import { isRefusedValue } from '../spool/refused-value.ts'
+import { isRefusedValue } from '../../storage/refused-value.ts'
 import { insertEvents } from './insert-events.ts'
 import { SpoolFile, type Spooled } from './spool-file.ts'
 
