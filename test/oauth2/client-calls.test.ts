@@ -241,21 +241,54 @@ onEachEngine('calls of apps', (engine) => {
     assert.ok(entries.every(({ user_id: id }) => id !== null))
   })
 
-  test('a refresh gives no scope that the app lost meanwhile', async () => {
-    const json = { name: 'x', redirectUris: [callback], firstParty: true, scopes: ['openid', 'orders:read'] }
+  /** An app of the database, a sign-in with it, and a call with its id and secret. */
+  async function signInWithStored(settings: Json, asked: Record<string, string>) {
+    const json = { name: 'x', redirectUris: [callback], firstParty: true, ...settings }
     const made = await service.admin('/clients', { method: 'POST', json })
     const { id, secret: own } = (await made.json()) as { id: string; secret: string }
-    provider.profile = { id: 'dan' }
+    provider.profile = { id: 'dan', email: 'dan@example.com' }
     const pkce = newPkce()
-    const asked = { client_id: id, scope: 'openid orders:read' }
-    const { code } = await answerOf(service, new Browser(), asked, pkce)
+    const { code } = await answerOf(service, new Browser(), { client_id: id, ...asked }, pkce)
     const credentials = { client_id: id, client_secret: own }
     const exchanged = { code: code!, redirect_uri: callback, code_verifier: pkce.verifier }
-    const first = await token(service, { grant_type: 'authorization_code', ...credentials, ...exchanged })
-    assert.equal(first.body['scope'], 'openid orders:read')
-    await service.admin(`/clients/${id}`, { method: 'PATCH', json: { scopes: ['openid'] } })
-    const refresh = { grant_type: 'refresh_token', refresh_token: String(first.body['refresh_token']) }
-    assert.equal((await token(service, { ...refresh, ...credentials })).body['scope'], 'openid')
+    const { body } = await token(service, { grant_type: 'authorization_code', ...credentials, ...exchanged })
+    const refresh = { grant_type: 'refresh_token', refresh_token: String(body['refresh_token']) }
+    return {
+      body,
+      headers: basic(id, own),
+      change: (json: Json) => service.admin(`/clients/${id}`, { method: 'PATCH', json }),
+      refresh: () => token(service, { ...refresh, ...credentials }),
+    }
+  }
+
+  test('a scope that the app lost does not count any more: at a refresh, introspection and userinfo', async () => {
+    const scopes = ['openid', 'email', 'orders:read']
+    const app = await signInWithStored({ scopes }, { scope: scopes.join(' ') })
+    assert.equal(app.body['scope'], scopes.join(' '))
+    const introspected = async (kind: string): Promise<unknown> =>
+      (await ask('/oauth2/introspect', { token: String(app.body[kind]) }, app.headers))['scope']
+    const claims = async (): Promise<Json> =>
+      (await (await call(app.body['access_token'], '/oauth2/userinfo')).json()) as Json
+    assert.equal((await claims())['email'], 'dan@example.com')
+    await app.change({ scopes: ['openid'] })
+    assert.equal(await introspected('access_token'), 'openid')
+    assert.equal(await introspected('refresh_token'), 'openid')
+    assert.deepEqual(Object.keys(await claims()), ['sub'])
+    assert.equal((await app.refresh()).body['scope'], 'openid')
+    await app.change({ scopes: ['orders:read'] })
+    assert.equal((await call(app.body['access_token'], '/oauth2/userinfo')).status, 403)
+  })
+
+  test('a refresh gives no API that the app lost meanwhile', async () => {
+    const other = 'https://other.example.com'
+    const app = await signInWithStored({ audiences: [api, other] }, { resource: api })
+    await app.change({ audiences: [other] })
+    const refused = await app.refresh()
+    assert.deepEqual([refused.status, refused.body['error']], [400, 'invalid_target'])
+    await app.change({ audiences: [api] })
+    const { status, body } = await app.refresh()
+    assert.equal(status, 200, 'the refused call did not use the refresh token up')
+    assert.deepEqual(decodeJwt(String(body['access_token'])).aud, [api, `${service.baseUrl}/oauth2/userinfo`])
   })
 
   test('a public app revokes its tokens from a page, and may not ask about tokens', async () => {

@@ -133,6 +133,23 @@ onEachEngine('sign-in of a device', (engine) => {
     )
   })
 
+  test('a device gets no scope and no API that its app lost after the approval', async () => {
+    const api = 'https://api.example'
+    const settings = { name: 'x', deviceGrant: true, confidential: false, firstParty: true }
+    const json = { ...settings, scopes: ['openid', 'email'], audiences: [api] }
+    const made = await service.admin('/clients', { method: 'POST', json })
+    const { id } = (await made.json()) as { id: string }
+    const approved = async (resource: Record<string, string>) => {
+      const started = await startDevice(service, { client_id: id, scope: 'openid email', ...resource })
+      assert.equal((await decide(await signedIn('loses'), started.user_code)).status, 200)
+      return started
+    }
+    const [plain, forApi] = [await approved({}), await approved({ resource: api })]
+    await service.admin(`/clients/${id}`, { method: 'PATCH', json: { scopes: ['openid'], audiences: [] } })
+    assert.equal((await poll(service, id, plain)).body?.['scope'], 'openid')
+    assert.deepEqual(await poll(service, id, forApi), { status: 400, error: 'invalid_target' })
+  })
+
   test('tokens of a device outlive the browser, but not the end of all sessions or a block', async () => {
     const started = await startDevice(service, { client_id: 'cli', scope: 'openid' })
     const browser = await signedIn('outlives')

@@ -149,8 +149,7 @@ export class AccessTokens {
     const claims = await this.verify(token, [this.#parts.baseUrl()])
     const app = await this.#parts.findApp(claims.client_id)
     if (!app) throw invalid()
-    const allowed = new Set(app.scopes)
-    const scopes = claims.scope?.split(' ').filter((one): one is Scope => isScope(one) && allowed.has(one))
+    const scopes = claims.scope?.split(' ').filter(isScope)
     const live = await this.#findLive(claims)
     if (!live) return { kind: 'token', role: 'user', clientId: app.id, scopes: scopes ?? [] }
     return this.#principalOf(claims, live, { app, scopes })
@@ -181,7 +180,8 @@ export class AccessTokens {
   }
 
   /**
-   * The claims of a token for one of these audiences; without any, for whatever audience.
+   * The claims of a token for one of these audiences; without any, for whatever audience. `scope` leaves out what the app may
+   * not ask for any more.
    * @throws Problem `not-signed-in` when it is invalid, expired, or for others.
    */
   async verify(token: string, audience?: readonly string[]): Promise<AccessTokenClaims> {
@@ -191,7 +191,9 @@ export class AccessTokens {
       ...(audience && { audience: [...audience] }),
     })
     if (claims?.sub === undefined || typeof claims['client_id'] !== 'string') throw invalid()
-    return claims as AccessTokenClaims
+    const known = claims as AccessTokenClaims
+    const app = known.scope === undefined ? undefined : await this.#parts.findApp(known.client_id)
+    return app ? { ...known, scope: allowedScopes(known.scope!, app) } : known
   }
 
   /**
@@ -226,6 +228,14 @@ export class AccessTokens {
       throw error
     })
   }
+}
+
+/** Those of the scopes that the app may ask for now. Both are separated by spaces. */
+export function allowedScopes(scope: string, { scopes = [] }: Pick<AppRights, 'scopes'>): string {
+  return scope
+    .split(' ')
+    .filter((one) => scopes.includes(one))
+    .join(' ')
 }
 
 function invalid(): Problem {

@@ -1,7 +1,7 @@
 import { Problem } from '../../errors.ts'
 import { isStorableText } from '../../storage/text.ts'
 import { isChallenge } from '../clients/app-request.ts'
-import { allowsRedirect, isPublic, type Client } from '../clients/client.ts'
+import { allowsRedirect, apisOf, isPublic, type Client } from '../clients/client.ts'
 import { AuthorizationError } from './authorization-error.ts'
 import type { Parameters } from './authorization-requests.ts'
 
@@ -147,8 +147,8 @@ export function scopeOf(client: Client, wanted = ''): string {
 /** The APIs of a request. @throws AuthorizationError `invalid_target` */
 export function resourceOf(client: Client, wanted: readonly string[]): string | null {
   if (wanted.length === 0) return null
-  const known = new Set([...client.audiences, client.audience ?? []].flat())
-  if (!wanted.every((one) => known.has(one)))
+  const known = apisOf(client)
+  if (!wanted.every((one) => known.includes(one)))
     throw new AuthorizationError('invalid_target', 'this app may not ask for this resource')
   return [...new Set(wanted)].join(' ')
 }

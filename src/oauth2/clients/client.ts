@@ -39,6 +39,16 @@ export function isPublic({ confidential }: Client): boolean {
   return !confidential
 }
 
+/** The APIs of a client's tokens when it asks for none; empty for this service. */
+export function defaultApisOf({ audience }: Pick<Client, 'audience'>): string[] {
+  return [audience ?? []].flat()
+}
+
+/** The APIs that a client may ask for with `resource` (RFC 8707). */
+export function apisOf(client: Pick<Client, 'audience' | 'audiences'>): string[] {
+  return [...client.audiences, ...defaultApisOf(client)]
+}
+
 /**
  * Whether a redirect URI is registered: by exact comparison (RFC 9700, section 2.1), or with another port for an http
  * URI of a loopback address (RFC 8252, section 7.3).

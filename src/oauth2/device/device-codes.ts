@@ -124,8 +124,11 @@ export class DeviceCodes {
     return row !== undefined
   }
 
-  /** One poll of a device. The first one after the approval gets the tokens. */
-  async poll(deviceCode: string, client: Client): Promise<Poll> {
+  /**
+   * One poll of a device. The first one after the approval gets the tokens.
+   * @param accept throws to refuse the tokens; then the code stays approved
+   */
+  async poll(deviceCode: string, client: Client, accept?: (family: Family) => void): Promise<Poll> {
     const { database, clock } = this.#parts
     const hash = hashToken(deviceCode)
     return database.transaction(async (tx): Promise<Poll> => {
@@ -138,7 +141,11 @@ export class DeviceCodes {
       if (row?.client_id !== client.id || row.status === 'used') return { state: 'unknown', userId }
       if (row.expires_at <= clock.now()) return { state: 'expired' }
       if (row.status === 'denied') return { state: 'denied' }
-      if (row.status === 'approved') return this.#grant(tx, row, client)
+      if (row.status === 'approved') {
+        const granted = await this.#grant(tx, row, client)
+        if (granted.state === 'approved') accept?.(granted.family)
+        return granted
+      }
       return { state: await this.#notePoll(tx, row) }
     })
   }

@@ -1,5 +1,5 @@
 import { OAuthError } from '../oauth-error.ts'
-import type { Grant } from '../token/grants.ts'
+import { narrowed, type Grant } from '../token/grants.ts'
 import type { DeviceCodes, Poll } from './device-codes.ts'
 
 export const deviceGrantType = 'urn:ietf:params:oauth:grant-type:device_code'
@@ -21,11 +21,11 @@ export function deviceCodeGrant(deviceCodes: DeviceCodes): Grant {
       if (!client.deviceGrant)
         throw new OAuthError('unauthorized_client', 'this app may not use the device grant')
       if (!code) throw new OAuthError('invalid_request', 'device_code is missing')
-      const poll = await deviceCodes.poll(code, client)
+      const poll = await deviceCodes.poll(code, client, (family) => void narrowed(client, family, body))
       if (poll.state === 'unknown') return { invalidGrant: true, userId: poll.userId }
       if (poll.state === 'approved') {
         const { family, refreshToken } = poll
-        return { family, refreshToken, nonce: null, scope: family.scope, resource: family.resource }
+        return { family, refreshToken, nonce: null, ...narrowed(client, family, body) }
       }
       throw new OAuthError(...errors[poll.state]!)
     },

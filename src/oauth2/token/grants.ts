@@ -1,8 +1,9 @@
 import type { AuditOrigin } from '../../accounts/audit/audit.ts'
+import { allowedScopes } from '../../accounts/tokens/access-tokens.ts'
 import type { InvalidGrant, RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
 import type { Family } from '../../accounts/tokens/token-families.ts'
 import type { Client } from '../clients/client.ts'
-import { isPublic } from '../clients/client.ts'
+import { apisOf, defaultApisOf, isPublic } from '../clients/client.ts'
 import { RefusedClient } from '../clients/refused-client.ts'
 import { OAuthError } from '../oauth-error.ts'
 import type { AuthorizationCodes } from './authorization-codes.ts'
@@ -77,25 +78,27 @@ export function refreshTokenGrant(refreshTokens: RefreshTokens): Grant {
 /**
  * The scope and the APIs of one access token: those of the sign-in that the client may still ask for, or fewer if the request
  * names them (RFC 6749, section 6; RFC 8707, section 2.2).
- * @throws RefusedClient when nothing of what the request names was granted: everything instead would go to an API that must not
- * have it
+ * @throws RefusedClient when nothing remains of the APIs of the sign-in, or of what the request names: a token with everything
+ * instead would go to an API that must not have it
  */
-function narrowed(
+export function narrowed(
   client: Client,
   { scope, resource }: Family,
   body: TokenBody,
 ): Pick<Granted, 'scope' | 'resource'> {
   // A sign-in at GET /auth/{provider}, which has neither.
   if (scope === null) return { scope, resource }
-  const scopes = scope.split(' ').filter((one) => client.scopes.includes(one))
-  const apis = resource?.split(' ') ?? [client.audience ?? []].flat()
+  const scopes = allowedScopes(scope, client).split(' ')
+  const known = apisOf(client)
+  const apis = resource?.split(' ').filter((one) => known.includes(one)) ?? defaultApisOf(client)
   const refuse = (error: 'invalid_scope' | 'invalid_target', what: string): RefusedClient =>
     new RefusedClient(error, client.id, error, `the sign-in does not include this ${what}`)
   const wantedScopes = within(scopes, body['scope'])
   if (wantedScopes.length === 0 && body['scope']) throw refuse('invalid_scope', 'scope')
   const wantedApis = within(apis, body['resource'])
-  if (wantedApis.length === 0 && body['resource']) throw refuse('invalid_target', 'resource')
-  return { scope: wantedScopes.join(' '), resource: body['resource'] ? wantedApis.join(' ') : resource }
+  const namesApis = resource !== null || Boolean(body['resource'])
+  if (wantedApis.length === 0 && namesApis) throw refuse('invalid_target', 'resource')
+  return { scope: wantedScopes.join(' '), resource: namesApis ? wantedApis.join(' ') : null }
 }
 
 /** Those of `granted` that a request names, or all. An unknown value gives no right, so it is left out. */

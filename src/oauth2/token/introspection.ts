@@ -1,9 +1,10 @@
 import { Type, type Static } from 'typebox'
+import { allowedScopes } from '../../accounts/tokens/access-tokens.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { withForms } from '../../http/requests/forms.ts'
 import type { App } from '../../http/app.ts'
 import type { ClientAuthentication } from '../clients/client-authentication.ts'
-import { isPublic, type Client } from '../clients/client.ts'
+import { apisOf, isPublic, type Client } from '../clients/client.ts'
 import { RefusedClient } from '../clients/refused-client.ts'
 import { clientCall, OAuthError } from '../oauth-error.ts'
 import { acceptJsonWithoutDuplicates } from './json-without-duplicates.ts'
@@ -63,21 +64,23 @@ export async function introspectionRoute(app: App, parts: IntrospectionParts): P
           await noteRefusal(request, { action: 'client.refused', code: 'other-audience', target })
           return { active: false }
         }
-        return known.active ? describe(known, baseUrl()) : { active: false }
+        return known.active ? describe(client, known, baseUrl()) : { active: false }
       },
     )
   })
 }
 
 /** A client learns about tokens that were issued to it, or that name it or an API of its registration as their audience. */
-function mayKnow({ id, audience, audiences }: Client, known: KnownToken): boolean {
+function mayKnow(client: Client, known: KnownToken): boolean {
+  const { id } = client
   if (known.kind === 'refresh') return known.family.clientId === id
   const { client_id: clientId, aud } = known.claims
-  const own = new Set([id, ...audiences, audience ?? []].flat())
+  const own = new Set([id, ...apisOf(client)])
   return clientId === id || [aud ?? []].flat().some((one) => own.has(one))
 }
 
-function describe(known: KnownToken, issuer: string): Static<typeof Answer> {
+/** Of a refresh token, the scopes that its next use gives: `client` is its own. */
+function describe(client: Client, known: KnownToken, issuer: string): Static<typeof Answer> {
   if (known.kind === 'access') return { active: true, token_type: 'Bearer', ...known.claims }
   const { family, createdAt, expiresAt } = known
   return {
@@ -88,7 +91,7 @@ function describe(known: KnownToken, issuer: string): Static<typeof Answer> {
     sid: family.familyId,
     iat: Math.floor(createdAt / 1000),
     exp: Math.floor(expiresAt / 1000),
-    ...(family.scope !== null && { scope: family.scope }),
+    ...(family.scope !== null && { scope: allowedScopes(family.scope, client) }),
   }
 }
 
