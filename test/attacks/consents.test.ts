@@ -15,8 +15,20 @@ const others = { firstParty: false, redirectUris: [callback] }
 const clients = [
   { id: 'forum', name: 'Forum', ...others },
   { id: 'evil', name: 'Evil', ...others },
+  {
+    id: 'biller',
+    name: 'Biller',
+    ...others,
+    audience: 'https://bills.example',
+    audiences: ['https://notes.example'],
+  },
 ]
 type Fields = Record<string, string>
+
+function fieldsIn(html: string): Fields {
+  const found = html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)
+  return Object.fromEntries([...found].map(([, name, value]) => [name!, value!]))
+}
 
 onEachEngine('attacks on consents', (engine) => {
   const provider = started(startHonestProvider)
@@ -34,8 +46,7 @@ onEachEngine('attacks on consents', (engine) => {
     const page = await browser.go(authorizeUrl(service, { client_id: clientId, scope }, newPkce()))
     const html = await page.clone().text()
     assert.equal(page.status, 200, html)
-    const found = html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)
-    return { page, fields: Object.fromEntries([...found].map(([, name, value]) => [name!, value!])) }
+    return { page, fields: fieldsIn(html) }
   }
   const send = (browser: Browser, fields: Fields, headers: Fields = {}): Promise<Response> =>
     postForm(service, browser, '/oauth2/consent', { ...fields, decision: 'allow' }, headers)
@@ -121,6 +132,29 @@ onEachEngine('attacks on consents', (engine) => {
     )
     const answer = new URL((await browser.go(silent)).headers.get('location')!)
     assert.equal(answer.searchParams.get('error'), 'consent_required')
+  })
+
+  test('an app cannot get the API of its tokens without a question', async () => {
+    const browser = await signedIn('billed')
+    const start = (more: Fields = {}) => authorizeUrl(service, { client_id: 'biller', ...more }, newPkce())
+    const notes = await browser.go(start({ resource: 'https://notes.example' }))
+    const html = await notes.text()
+    assert.match(html, /It uses <code>https:\/\/notes\.example<\/code>\./)
+    assert.equal((await send(browser, fieldsIn(html))).status, 200)
+    const { page } = await ask(browser, 'biller')
+    assert.match(await page.text(), /It uses <code>https:\/\/bills\.example<\/code>\./)
+    const silent = new URL((await browser.go(start({ prompt: 'none' }))).headers.get('location')!)
+    assert.equal(silent.searchParams.get('error'), 'consent_required')
+  })
+
+  test('a form is not good for an API that its page did not show', async () => {
+    const browser = await signedIn('reconfigured')
+    const settings = { name: 'Changed', ...others, confidential: false, audience: 'https://a.example' }
+    const made = await service.admin('/clients', { method: 'POST', json: settings })
+    const { id } = (await made.json()) as { id: string }
+    const { fields } = await ask(browser, id)
+    await service.admin(`/clients/${id}`, { method: 'PATCH', json: { audience: 'https://b.example' } })
+    await assertRefused(browser, fields, id)
   })
 
   test('after a sign-out its page is refused', async () => {

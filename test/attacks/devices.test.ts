@@ -17,6 +17,7 @@ const redirectUris = ['https://app.example.com/callback']
 const clients = [
   { id: 'cli', name: 'Acme <b>CLI</b>', deviceGrant: true, audiences: ['https://api.example'] },
   { id: 'other', deviceGrant: true },
+  { id: 'tv', deviceGrant: true, firstParty: false, audience: 'https://tv.example' },
   { id: 'spa', redirectUris },
 ]
 
@@ -61,6 +62,9 @@ onEachEngine('attacks on the sign-in of devices', (engine) => {
     const started = await startDevice(service, asked)
     const page = await (await show(await signedIn('asked'), started.user_code)).text()
     assert.match(page, /It uses <code>https:\/\/api\.example<\/code>/)
+    const unnamed = await startDevice(service, { client_id: 'tv', scope: 'openid' })
+    const other = await (await show(await signedIn('asked'), unnamed.user_code)).text()
+    assert.match(other, /It uses <code>https:\/\/tv\.example<\/code>/)
   })
 
   test('another site cannot allow a device', async () => {

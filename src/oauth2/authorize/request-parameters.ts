@@ -1,7 +1,7 @@
 import { Problem } from '../../errors.ts'
 import { isStorableText } from '../../storage/text.ts'
 import { isChallenge } from '../clients/app-request.ts'
-import { allowsRedirect, apisOf, isPublic, type Client } from '../clients/client.ts'
+import { allowsRedirect, apisOf, defaultApisOf, isPublic, type Client } from '../clients/client.ts'
 import { AuthorizationError } from './authorization-error.ts'
 import type { Parameters } from './authorization-requests.ts'
 
@@ -18,7 +18,7 @@ export interface AuthorizationRequest {
   challenge: string | null
   /** Those of the client's scopes that it asks for, separated by spaces. */
   scope: string
-  /** The APIs that it asks for (RFC 8707), separated by spaces. */
+  /** The APIs of its tokens (RFC 8707), separated by spaces; see `resourceOf`. */
   resource: string | null
   prompt: ReadonlySet<(typeof prompts)[number]>
   /** Seconds since the authentication at most. */
@@ -144,9 +144,13 @@ export function scopeOf(client: Client, wanted = ''): string {
   return allowed.join(' ')
 }
 
-/** The APIs of a request. @throws AuthorizationError `invalid_target` */
+/**
+ * The APIs of a request. For an app of others that names none, those of its declaration: the page of consent shows them, and
+ * its tokens keep them when the declaration changes. Null for those that the declaration has at each issue.
+ * @throws AuthorizationError `invalid_target`
+ */
 export function resourceOf(client: Client, wanted: readonly string[]): string | null {
-  if (wanted.length === 0) return null
+  if (wanted.length === 0) return client.firstParty ? null : defaultApisOf(client).join(' ') || null
   const known = apisOf(client)
   if (!wanted.every((one) => known.includes(one)))
     throw new AuthorizationError('invalid_target', 'this app may not ask for this resource')

@@ -10,11 +10,13 @@ export interface ConsentRequest {
   requestUri: string
   /** Separated by spaces. */
   scope: string
+  /** The APIs, separated by spaces. */
+  resource: string | null
 }
 
 /**
  * Binds the form of a consent page to its session and its request: a form that was made for another session, or that listed
- * other scopes, is refused.
+ * other scopes or APIs, is refused.
  */
 export class ConsentForms {
   readonly #keyring: Keyring
@@ -35,6 +37,6 @@ export class ConsentForms {
 }
 
 /** JSON, so that the parts cannot run into each other. */
-function message({ sessionId, clientId, requestUri, scope }: ConsentRequest): string {
-  return JSON.stringify([sessionId, clientId, requestUri, scope])
+function message({ sessionId, clientId, requestUri, scope, resource }: ConsentRequest): string {
+  return JSON.stringify([sessionId, clientId, requestUri, scope, resource])
 }

@@ -4,7 +4,13 @@ import { Keyring } from '../../crypto/keyring.ts'
 import { ConsentForms } from './consent-forms.ts'
 import { consentPage } from './consent-page.ts'
 
-const request = { sessionId: 's1', clientId: 'forum', requestUri: 'urn:x', scope: 'openid email' }
+const request = {
+  sessionId: 's1',
+  clientId: 'forum',
+  requestUri: 'urn:x',
+  scope: 'openid email',
+  resource: null,
+}
 
 test('the page names the app, its host and each scope, and escapes what the app chose', () => {
   const page = consentPage({
@@ -33,7 +39,7 @@ test('the page names the app, its host and each scope, and escapes what the app 
   assert.doesNotMatch(page, /<script>|<b>|<i>/)
 })
 
-test('a form holds for its own session, request and scopes only', () => {
+test('a form holds for its own session, request, scopes and APIs only', () => {
   const forms = new ConsentForms(new Keyring(['a-master-secret-of-thirty-two-bytes']))
   const { proof = '' } = forms.fields(request)
   assert.ok(forms.verify(request, proof))
@@ -42,6 +48,7 @@ test('a form holds for its own session, request and scopes only', () => {
     { clientId: 'other' },
     { requestUri: 'urn:y' },
     { scope: 'openid email admin' },
+    { resource: 'https://api.example' },
   ]
   for (const other of others) assert.ok(!forms.verify({ ...request, ...other }, proof), JSON.stringify(other))
   for (const forged of ['', 'AAAA', proof.slice(0, 16)]) assert.ok(!forms.verify(request, forged), forged)

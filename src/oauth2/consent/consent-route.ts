@@ -93,7 +93,7 @@ async function load(
     const { parameters } = stored
     const wanted = stillAllowed(client, parameters)
     const about = { sessionId: session.id, clientId: client.id, requestUri: body.request_uri }
-    if (wanted && forms.verify({ ...about, scope: wanted.scope }, body.proof))
+    if (wanted && forms.verify({ ...about, scope: wanted.scope, resource: wanted.resource }, body.proof))
       return { asked: { client, wanted, parameters, stored, browser }, session }
   }
   const target = client && `app:${client.id}`

@@ -43,7 +43,7 @@ export class ConsentStep {
       scope,
       resource,
       signedInAs: user?.name ?? user?.email ?? session.userId,
-      fields: forms.fields({ sessionId: session.id, clientId: client.id, requestUri, scope }),
+      fields: forms.fields({ sessionId: session.id, clientId: client.id, requestUri, scope, resource }),
     })
   }
 }
