@@ -67,6 +67,12 @@ test('a public client cannot get tokens without a user, and short secrets are re
   assert.deepEqual(validateClients([{ id: 'job', clientCredentials: true, secret: 'x'.repeat(32) }]), [])
 })
 
+test('an empty list of secrets is refused: the app would be public', () => {
+  const redirectUris = ['https://app.example/callback']
+  for (const secret of [[], '', ['']])
+    assert.match(validateClients([{ id: 'web', redirectUris, secret }]).join(), /secret of web must have/)
+})
+
 test('only the port of a loopback address may differ from the registered redirect URI', () => {
   const client = clientOf({
     id: 'cli',

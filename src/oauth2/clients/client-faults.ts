@@ -52,7 +52,9 @@ function isVisible(text: string): boolean {
 function secretFaults(secret: ClientConfig['secret'], named: string): string[] {
   if (secret === undefined) return []
   const isText = typeof secret === 'string' || secret.every((one) => typeof one === 'string')
-  if (isText && secretsOf(secret).every((one) => one.length >= shortestSecret)) return []
+  const secrets = isText ? secretsOf(secret) : []
+  // An empty list would make the client public.
+  if (secrets.length > 0 && secrets.every((one) => one.length >= shortestSecret)) return []
   return [`secret of ${named} must have at least ${shortestSecret} characters`]
 }
 
