@@ -48,7 +48,7 @@ onEachEngine('attacks on the authentication of apps', (engine) => {
             { id: 'web', redirectUris: [callback], secret },
             { id: 'other', redirectUris: [callback], secret: otherSecret },
             // Several, because the audit log keeps ten refusals of an app and address in a minute.
-            ...['signer', 'judged', 'replayed', 'forged'].map((id) => ({
+            ...['signer', 'judged', 'replayed', 'forged', 'typed'].map((id) => ({
               id,
               clientCredentials: true,
               jwks,
@@ -208,6 +208,26 @@ onEachEngine('attacks on the authentication of apps', (engine) => {
         code: 'wrong-assertion',
         app: 'judged',
       })
+  })
+
+  test('assertions whose claims have the wrong type, and one that ends between two milliseconds', async () => {
+    for (const wrong of [{ sub: ['judged'] }, { sub: { id: 'judged' } }, { sub: 7 }, { sub: null }])
+      await refused(
+        async () => assertion(await sign(claims({ ...wrong, iss: 'typed' })), { client_id: 'typed' }),
+        {
+          ...unauthorized,
+          code: 'malformed-assertion',
+          app: 'typed',
+        },
+      )
+    await refused(async () => assertion(await sign(claims({ iss: ['typed'], sub: 'typed' }))), {
+      ...unauthorized,
+      code: 'wrong-assertion',
+      app: 'typed',
+    })
+    const text = await sign(claims({ exp: now() + 60.123456 }, 'typed'))
+    assert.equal((await assertion(text)).status, 200)
+    await refused(() => assertion(text), { ...unauthorized, code: 'replayed-assertion', app: 'typed' })
   })
 
   test('assertions with a forged signature', async () => {

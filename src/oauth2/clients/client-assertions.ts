@@ -39,7 +39,8 @@ export class ClientAssertions {
   async signerOf(assertion: string): Promise<string | undefined> {
     const { decodeJwt, errors } = await import('jose')
     try {
-      return decodeJwt(assertion).sub
+      const { sub }: { sub?: unknown } = decodeJwt(assertion)
+      return typeof sub === 'string' ? sub : undefined
     } catch (error) {
       if (error instanceof errors.JOSEError) return undefined
       throw error
@@ -65,7 +66,7 @@ export class ClientAssertions {
     if (exp! > now / 1000 + longestLifetime + tolerance)
       return wrong(`the assertion must expire within ${longestLifetime} seconds`)
     if (typeof jti !== 'string' || jti === '') return wrong('jti of the assertion must be a text')
-    const isNew = await this.#use(client.id, jti, (exp! + tolerance) * 1000)
+    const isNew = await this.#use(client.id, jti, Math.ceil((exp! + tolerance) * 1000))
     return isNew ? undefined : { code: 'replayed-assertion', why: 'the assertion was used before' }
   }
 
