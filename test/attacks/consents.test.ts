@@ -16,6 +16,11 @@ const clients = [
   { id: 'forum', name: 'Forum', ...others },
   { id: 'evil', name: 'Evil', ...others },
   {
+    id: 'native',
+    firstParty: false,
+    redirectUris: ['http://127.0.0.1/callback', 'com.example.native:/callback'],
+  },
+  {
     id: 'biller',
     name: 'Biller',
     ...others,
@@ -155,6 +160,20 @@ onEachEngine('attacks on consents', (engine) => {
     const { fields } = await ask(browser, id)
     await service.admin(`/clients/${id}`, { method: 'PATCH', json: { audience: 'https://b.example' } })
     await assertRefused(browser, fields, id)
+  })
+
+  test('a program that claims the id of an allowed native app is asked for again', async () => {
+    const browser = await signedIn('native')
+    for (const redirectUri of ['http://127.0.0.1/callback', 'com.example.native:/callback']) {
+      const start = (more: Fields = {}) => {
+        const asked = { client_id: 'native', redirect_uri: redirectUri, ...more }
+        return browser.go(authorizeUrl(service, asked, newPkce()))
+      }
+      assert.equal((await send(browser, fieldsIn(await (await start()).text()))).status, 200)
+      assert.equal((await start()).status, 200, 'a page')
+      const silent = new URL((await start({ prompt: 'none' })).headers.get('location')!)
+      assert.equal(silent.searchParams.get('error'), 'consent_required')
+    }
   })
 
   test('after a sign-out its page is refused', async () => {

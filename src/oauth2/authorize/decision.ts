@@ -7,7 +7,7 @@ import { Problem } from '../../errors.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
-import type { Client } from '../clients/client.ts'
+import { provesIdentity, type Client } from '../clients/client.ts'
 import type { ConsentStep } from '../consent/consent-step.ts'
 import type { AuthorizationCodes } from '../token/authorization-codes.ts'
 import type { IdTokens } from '../token/id-tokens.ts'
@@ -136,7 +136,9 @@ export class Decision {
 
   async #mayGoOn({ userId }: Session, { client, wanted }: Wanted): Promise<boolean> {
     if (wanted.prompt.has('consent')) return false
-    return client.firstParty || this.#parts.consent.covers(userId, client.id, wanted)
+    if (client.firstParty) return true
+    // Otherwise the person, who knows whether they started the app, is the only check.
+    return provesIdentity(client, wanted.redirectUri) && this.#parts.consent.covers(userId, client.id, wanted)
   }
 
   async #askConsent(request: FastifyRequest, session: Session, asked: Wanted): Promise<Authorization> {

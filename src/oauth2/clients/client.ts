@@ -59,6 +59,14 @@ export function allowsRedirect({ redirectUris }: Client, wanted: string): boolea
   return portless !== undefined && redirectUris.some((uri) => withoutLoopbackPort(uri) === portless)
 }
 
+/**
+ * Whether only the client can have sent a request for this redirect URI: it authenticates, or its answers go to its own host. Any
+ * program of the machine can listen at a loopback address or take a scheme, and use the id of a native app (RFC 8252, section 8.6).
+ */
+export function provesIdentity(client: Client, redirectUri: string): boolean {
+  return !isPublic(client) || redirectUri.startsWith('https:')
+}
+
 /** `http://127.0.0.1:PORT/path` or `http://[::1]:PORT/path` without the port; `undefined` for any other URI. */
 function withoutLoopbackPort(uri: string): string | undefined {
   const match = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::\d{1,5})?(\/[^\\@\s]*)?$/.exec(uri)
