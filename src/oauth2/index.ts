@@ -152,10 +152,10 @@ interface Swept {
 }
 
 /** Deletes what has expired. */
-function sweeper({ database, clock, log }: OAuth2Parts, swept: readonly Swept[]): Worker {
+function sweeper({ database, clock, log, accounts }: OAuth2Parts, swept: readonly Swept[]): Worker {
   return createSweeper('apps', clock, log, [
     ...swept.map((each) => (now: number) => each.sweep(now)),
-    (now) => deleteUnusedRegistrations(database, now),
+    (now) => deleteUnusedRegistrations(database, accounts.audit.record, now),
     (now) => database.transaction((tx) => deleteEndedSecrets(tx, now), { priority: 'work' }),
   ])
 }

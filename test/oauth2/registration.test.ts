@@ -13,6 +13,7 @@ import { deleteUnusedRegistrations } from '../../src/oauth2/clients/registered-c
 import { authorizeUrl, callback } from './harness.ts'
 
 type Json = Record<string, unknown>
+const record = createRecordAudit(systemClock)
 const request = { client_name: 'Notes', redirect_uris: [callback] }
 
 async function register(service: TestService, body: object, headers: object = {}): Promise<Response> {
@@ -145,9 +146,8 @@ onEachEngine('apps that register themselves', (engine) => {
   })
 
   test('only so many apps may register themselves', async () => {
-    await deleteUnusedRegistrations(service.database, Date.now() + 8 * 86_400_000)
+    await deleteUnusedRegistrations(service.database, record, Date.now() + 8 * 86_400_000)
     const { database } = service
-    const record = createRecordAudit(systemClock)
     const management = new ClientManagement({
       database,
       clock: systemClock,
@@ -170,10 +170,27 @@ onEachEngine('apps that register themselves', (engine) => {
   test('an app that nobody uses is deleted after a week', async () => {
     const { client_id: id } = (await (await register(service, request)).json()) as Json
     const shown = async (): Promise<number> => (await service.admin(`/clients/${String(id)}`)).status
-    await deleteUnusedRegistrations(service.database, Date.now() + 86_400_000)
+    await deleteUnusedRegistrations(service.database, record, Date.now() + 86_400_000)
     assert.equal(await shown(), 200)
-    await deleteUnusedRegistrations(service.database, Date.now() + 8 * 86_400_000)
+    await deleteUnusedRegistrations(service.database, record, Date.now() + 8 * 86_400_000)
     assert.equal(await shown(), 404)
+    const entry = await service.database.reader
+      .selectFrom('audit_log')
+      .select(['actor', 'detail'])
+      .where('action', '=', 'client.deleted')
+      .where('target', '=', `app:${String(id)}`)
+      .executeTakeFirst()
+    assert.equal(entry?.actor, 'schedule')
+    assert.deepEqual(JSON.parse(entry.detail!), { name: 'Notes', confidential: true, reason: 'unused' })
+  })
+
+  test('an app that an admin changed is kept: nobody may sign in with an app for client credentials', async () => {
+    const { client_id: id } = (await (await register(service, request)).json()) as Json
+    const path = `/clients/${String(id)}`
+    const json = { clientCredentials: true }
+    assert.equal((await service.admin(path, { method: 'PATCH', json })).status, 200)
+    await deleteUnusedRegistrations(service.database, record, Date.now() + 8 * 86_400_000)
+    assert.equal((await service.admin(path)).status, 200)
   })
 
   async function refused(body: object, error: string): Promise<void> {
