@@ -125,6 +125,28 @@ onEachEngine('the sign-ins of an app', (engine) => {
     await until(async () => (await waiting()).length === 0, 'nothing is left to send')
   })
 
+  test('a deleted app is still told what ended before', async () => {
+    const app = await create()
+    const { userId } = (await sessionOf(service, await signedIn('kim')))!
+    const notice = { family_id: 'ended-before', user_id: userId, client_id: app.id, created_at: 1 }
+    const later = { due_at: 9_000_000_000_000, claimed_until: null, uri: null, algorithm: null }
+    const { database } = service
+    const rows = { ...notice, ...later }
+    await database.transaction((tx) => tx.insertInto('backchannel_logouts').values(rows).execute())
+    await service.admin(`/clients/${app.id}`, { method: 'DELETE' })
+    const left = await database.transaction((tx) =>
+      tx
+        .deleteFrom('backchannel_logouts')
+        .where('family_id', '=', notice.family_id)
+        .returning(['uri', 'algorithm'])
+        .execute(),
+    )
+    assert.deepEqual(
+      left.map(({ uri, algorithm }) => [uri, algorithm]),
+      [[receiver.url, 'RS256']],
+    )
+  })
+
   test('of a deleted app end in steps, however many there are', async () => {
     const app = await create()
     const { userId } = (await sessionOf(service, await signedIn('fay')))!

@@ -8,7 +8,7 @@ import { originsOf, type Client } from './client.ts'
 import { refuseTooMany } from './registered-clients.ts'
 import type { ClientSettings } from './client-config.ts'
 import { nameFaults, settingsFaults } from './client-faults.ts'
-import { forgetClient } from './client-removal.ts'
+import { forgetClient, keepLogouts } from './client-removal.ts'
 import { addSecret, removeSecret, secretsOfClient, type ListedSecret } from './client-secrets.ts'
 import { announceClients, isClientId, newClientId, storedClient, type StoredClient } from './client-store.ts'
 
@@ -147,6 +147,7 @@ export class ClientManagement {
     const removed = await database.transaction(async (tx) => {
       const client = await this.#lock(tx, id, caller)
       await tx.deleteFrom('clients').where('id', '=', id).execute()
+      await keepLogouts(tx, client)
       await this.#announce(tx, entryOf('client.deleted', client), caller)
       return client
     })

@@ -5,6 +5,13 @@ import type { Client } from './client.ts'
 /** Rows that one transaction changes at most, so that other writers do not wait long. */
 const batch = 1_000
 
+/** Keeps the notices of a client that is deleted in the same transaction: those who signed out before are still signed out there. */
+export async function keepLogouts(tx: Tx, client: Client): Promise<void> {
+  const { id, backchannelLogoutUri: uri, idTokenAlgorithm: algorithm } = client
+  if (uri === undefined) return
+  await tx.updateTable('backchannel_logouts').set({ uri, algorithm }).where('client_id', '=', id).execute()
+}
+
 /**
  * Ends the sign-ins of a deleted client, tells it so (OpenID Connect Back-Channel Logout), and removes the consents of its users.
  * If the process ends meanwhile, the rest stays without effect, because the client does not exist.
