@@ -6,9 +6,11 @@ import { onEachEngine } from '#test/harness/engines.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
 import { appStart, exchange, newPkce, whoAmI } from '../login/harness.ts'
+import { signInApp } from '../oauth2/app-sessions.ts'
 import { assertProblem, signInAs } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
 
+const accountSecret = 'a-secret-of-the-account-page'
 const redirectUri = 'https://app.example.com/callback'
 interface Device {
   id: string
@@ -25,6 +27,7 @@ onEachEngine("an app's token and the sessions of its user", (engine) => {
       { id: 'spa', redirectUris },
       { id: 'mobile', redirectUris },
       { id: 'account-page', redirectUris, managesSessions: true },
+      { id: 'account', redirectUris, managesSessions: true, secret: accountSecret },
     ]
     return startTestService(engine, { env: provider.env('ACME'), config: { login: { clients } } })
   })
@@ -96,6 +99,17 @@ onEachEngine("an app's token and the sessions of its user", (engine) => {
 
   test('it cannot read the audit log of the account', async () => {
     await assertProblem(await call(await tokenOf('spa', 'log'), 'GET', '/auth/audit'), 403, 'forbidden')
+  })
+
+  test('an app with managesSessions does not end itself with the other sessions', async () => {
+    const [here, elsewhere] = [await signedIn('stays'), await signedIn('stays')]
+    const account = { id: 'account', secret: accountSecret }
+    const app = await signInApp(service, here.browser, account)
+    const other = await signInApp(service, elsewhere.browser, account)
+    assert.equal((await call(app.accessToken, 'DELETE', '/auth/sessions')).status, 204)
+    assert.deepEqual([await isGood(app.accessToken), await isGood(other.accessToken)], [true, false])
+    assert.ok(await whoAmI(service, here.browser), 'the browser of the sign-in goes on')
+    assert.equal(await whoAmI(service, elsewhere.browser), undefined)
   })
 
   test('an app with managesSessions lists and revokes all sessions', async () => {

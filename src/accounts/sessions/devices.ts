@@ -81,9 +81,16 @@ export class Devices {
     })
   }
 
-  /** Revokes all of a user's devices but one, or those that signed in with one provider. Returns their number. */
+  /**
+   * Revokes all of a user's devices but one, or those that signed in with one provider. Returns their number. The browser session
+   * of an excepted app stays too: its end would end the app.
+   */
   async revokeAll(tx: Tx, userId: string, exceptId?: string, provider?: string): Promise<number> {
-    const sessions = await this.#sessions.revokeAll(tx, userId, { exceptId, provider })
+    const ownSession = exceptId === undefined ? undefined : await this.#tokenFamilies.sessionOf(tx, exceptId)
+    const sessions = await this.#sessions.revokeAll(tx, userId, {
+      exceptId: ownSession ?? exceptId,
+      provider,
+    })
     return sessions + (await this.#tokenFamilies.revokeAll(tx, userId, { exceptId, provider }))
   }
 }

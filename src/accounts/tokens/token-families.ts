@@ -81,10 +81,10 @@ export class TokenFamilies {
     return (await family.executeTakeFirst())?.user_id
   }
 
-  /** Whether a family came from this browser session. It may have ended since. */
-  async isOfSession(db: Queryable, familyId: string, sessionId: string): Promise<boolean> {
+  /** The browser session that a family came from, which may have ended; `undefined` without one, and for an unknown family. */
+  async sessionOf(db: Queryable, familyId: string): Promise<string | undefined> {
     const family = db.selectFrom('token_families').select('session_id').where('id', '=', familyId)
-    return (await family.executeTakeFirst())?.session_id === sessionId
+    return (await family.executeTakeFirst())?.session_id ?? undefined
   }
 
   /** The user's live families, of one app when `clientId` is given, newest first, `limit` at most. */

@@ -37,7 +37,7 @@ export class SignOut {
   async mayEnd(session: Session, { hint }: EndSessionRequest): Promise<boolean> {
     if (!hint || hint.userId !== session.userId) return false
     const { database, tokenFamilies } = this.#parts
-    return tokenFamilies.isOfSession(database.reader, hint.familyId, session.id)
+    return (await tokenFamilies.sessionOf(database.reader, hint.familyId)) === session.id
   }
 
   /** Ends a session. Returns where the browser goes on; `undefined` for our own page. */
