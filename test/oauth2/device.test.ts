@@ -160,8 +160,11 @@ onEachEngine('sign-in of a device', (engine) => {
     const headers = { authorization: `Bearer ${String(body!['access_token'])}` }
     const isLive = async () => (await service.fetch('/auth/session', { headers })).status === 200
     assert.equal(await isLive(), true)
+    assert.ok(body!['refresh_token'], 'without offline_access too')
     const next = await startDevice(service, { client_id: 'cli', scope: 'openid' })
-    await decide(await signedIn('outlives'), next.user_code)
+    const again = await signedIn('outlives')
+    assert.match(await (await show(again, next.user_code)).text(), /stays signed in after you sign out here/)
+    await decide(again, next.user_code)
     await service.admin(`/users/${userId}/sessions`, { method: 'DELETE' })
     assert.equal(await isLive(), false)
     assert.equal(

@@ -50,6 +50,7 @@ ${rightsList(device)}
 <dt>Device</dt><dd>${escapeHtml(deviceName(device.user_agent))}</dd>
 <dt>Address</dt><dd>${escapeHtml(device.address ?? 'unknown')}${elsewhere}</dd></dl>
 </div>
+<p class="soft">The device stays signed in after you sign out here. You can end this later in your account.</p>
 <p class="message"><strong>Did somebody send you this link or this code?</strong> Then do not allow it: their device would be signed in as you. Nobody who helps you needs it.</p>
 <form method="post" action="${site.basePath}/device" class="choice">
 ${hiddenFields({ user_code: userCode })}
