@@ -21,7 +21,7 @@ const returnsWithin = 120_000
 
 /**
  * What the session lacks for a request; `undefined` when it is enough.
- * @param askedAt when the request arrived: a sign-in that began later was for this request
+ * @param askedAt when the request arrived: a sign-in that was completed later counts for this request
  */
 export function missingSignIn(
   session: Session | undefined,
