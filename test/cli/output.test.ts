@@ -46,6 +46,7 @@ describe('the output of commands', () => {
     assert.deepEqual(Object.keys(key), [
       'id',
       'name',
+      'role',
       'scopes',
       'begins',
       'created',
