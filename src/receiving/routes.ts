@@ -37,7 +37,10 @@ export async function declareRoutes(app: App, parts: ReceivingParts, made: Made)
     store,
     clock,
     prepare: () => paused.refresh(),
-    isHeld: ({ source, type }) => paused.holds(planOf(source, type)),
+    isHeld: ({ source, type }) => {
+      const plan = planOf(source, type)
+      return plan.handlers.length === 0 || paused.holds(plan)
+    },
     onError: (error) => log.warn({ err: error }, 'the age of the oldest received event could not be read'),
   })
   const onRateError = (error: unknown): void =>

@@ -42,6 +42,8 @@ onEachEngine('calls of the operator', (engine) => {
         // Nothing listens there.
         ACME_ISSUER: 'http://127.0.0.1:9',
       },
+      // Events without a handler would not count as waiting for one.
+      config: { receiving: { handlers: { b: () => {} } } },
       // Without workers, what is stored waits.
       parts: { roles: { http: true, workers: false } },
     }),

@@ -9,7 +9,7 @@ export interface Bound {
 
 /** How the events of one source and type are handled. */
 export interface Plan {
-  /** Empty if no handler matches: then the events are only marked. */
+  /** Empty if no handler matches: then no handler runs, and due events are marked after a while. */
   readonly handlers: readonly RegisteredHandler[]
   /** By source and most specific handler, so that a slow group does not delay the others. */
   readonly group: Bound & {

@@ -1,5 +1,6 @@
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
+import type { Log } from '../../telemetry/log.ts'
 import type { Pauses } from '../handlers/paused.ts'
 import type { PlanOf } from '../handlers/plan.ts'
 import type { ClaimedEvent, EventQueue, Kind, PendingKind, ClaimRequest } from '../queue/store.ts'
@@ -8,7 +9,7 @@ import { KindRotation, perRound } from './due-kinds.ts'
 import type { EventRunner } from './event-runner.ts'
 import type { HandlerSlots } from './handler-slots.ts'
 import { leaseMargin, pollInterval } from './timing.ts'
-import { markUnhandled } from './unhandled.ts'
+import { markUnhandled, unhandledWait, type Unhandled } from './unhandled.ts'
 import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from './wake-ups.ts'
 
@@ -27,6 +28,7 @@ export interface ClaimRoundsParts {
   runner: EventRunner
   unsettled: Unsettled
   wakeUps: WakeUps
+  log: Log
   onProgress: () => void
   /** Called when a round leaves due events. */
   onLeft: () => void
@@ -34,7 +36,7 @@ export interface ClaimRoundsParts {
 
 /** What a round has done. */
 export interface Round {
-  /** Events that were started, queued or marked as processed. */
+  /** Events that were started, queued or, without a handler, marked. */
   readonly begun: number
   /** Whether another round may start others. */
   readonly more: boolean
@@ -80,13 +82,13 @@ export class ClaimRounds {
     return { begun, more: full || marked > 0 || (left && begun > 0 && this.#roomFor(handled)) }
   }
 
-  /** Returns the due kinds that have a handler, and marks the events of the others as processed. */
+  /** Returns the due kinds that have a handler, and marks the events of the others that have waited long enough. */
   async #dueWithHandlers(
     kinds: readonly PendingKind[],
     now: number,
   ): Promise<{ marked: number; handled: PendingKind[] }> {
-    const { database, planOf, pauses, slots, onProgress } = this.#parts
-    let marked = 0
+    const { database, planOf, pauses, slots, log, onProgress } = this.#parts
+    const unhandled: Unhandled[] = []
     const handled: PendingKind[] = []
     for (const kind of kinds) {
       if (kind.dueAt > now) continue
@@ -94,12 +96,14 @@ export class ClaimRounds {
       if (pauses.holds(plan)) continue
       slots?.request(plan)
       if (plan.handlers.length > 0) handled.push(kind)
-      else {
-        marked += await markUnhandled(database, kind, now)
+      else if (kind.dueAt <= now - unhandledWait) {
+        unhandled.push(await markUnhandled(database, kind, now))
         onProgress()
       }
     }
-    return { marked, handled }
+    const changed = unhandled.filter(({ processed, failed }) => processed + failed > 0)
+    if (changed.length > 0) log.warn({ unhandled: changed }, 'due events without a handler were marked')
+    return { marked: sum(changed.map(({ processed, failed }) => processed + failed)), handled }
   }
 
   /** Divides the events that may be claimed among the kinds. */

@@ -4,6 +4,7 @@ import type { Pauses } from '../handlers/paused.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
 import type { EventQueue } from '../queue/store.ts'
 import { pagesOfKinds } from './due-kinds.ts'
+import { unhandledWait } from './unhandled.ts'
 
 /** The most queries for reading all kinds. */
 const mostPages = 100
@@ -59,7 +60,9 @@ async function oldestByGroup(
     for (const { source, type, dueAt } of kinds) {
       const plan = planOf(source, type)
       const group = plan.group.key
-      if (dueAt <= now && !isHeld(plan)) oldest.set(group, Math.min(dueAt, oldest.get(group) ?? dueAt))
+      // Without a handler here, another process may have one: only afterwards does this process have to act.
+      const since = plan.handlers.length > 0 ? dueAt : dueAt + unhandledWait
+      if (since <= now && !isHeld(plan)) oldest.set(group, Math.min(since, oldest.get(group) ?? since))
     }
     if (idle) {
       for (const { source, type } of await store.kindsAtWork(kinds, now))

@@ -1,22 +1,48 @@
 import type { Database } from '../../storage/database.ts'
+import type { EventQueueStatus } from '../../storage/tables.ts'
 import { advance } from '../queue/advance.ts'
 import { ownWork } from './held-events.ts'
 import { orderKeysOf } from '../queue/order-keys.ts'
 import type { Kind } from '../queue/store.ts'
 
+/**
+ * Milliseconds that due events wait for a process that has a handler for them. In a rolling deploy, the other processes may have
+ * one: those of the new release do, or those of the old one.
+ */
+export const unhandledWait = 15 * 60_000
+
 /** Events that one short transaction marks. */
 const step = 1_000
 
-/** Marks due events of a kind as processed, after its handler was removed from the configuration. Returns their number. */
+/** The events of a kind that were marked, by their new status. */
+export interface Unhandled extends Kind {
+  readonly processed: number
+  readonly failed: number
+}
+
+/**
+ * Marks events of a kind without a handler that have been due for `unhandledWait`, up to 1,000 of them: those that failed before as
+ * `failed`, so that they can be run again, the others as `processed`.
+ */
 export async function markUnhandled(
   database: Database,
   { source, type }: Kind,
   now: number,
-): Promise<number> {
+): Promise<Unhandled> {
   return database.transaction(async (tx) => {
     const marked = await tx
       .updateTable('event_queue')
-      .set({ status: 'processed', processed_at: now, claim: null, leased_until: null })
+      .set((eb) => ({
+        status: eb
+          .case()
+          .when('failed_at', 'is', null)
+          .then<EventQueueStatus>('processed')
+          .else<EventQueueStatus>('failed')
+          .end(),
+        processed_at: eb.case().when('failed_at', 'is', null).then(now).else(null).end(),
+        claim: null,
+        leased_until: null,
+      }))
       .where('event', 'in', (eb) =>
         eb
           .selectFrom('event_queue')
@@ -24,16 +50,17 @@ export async function markUnhandled(
           .where('status', '=', 'pending')
           .where('source', '=', source)
           .where('type', '=', type)
-          .where('due_at', '<=', now)
+          .where('due_at', '<=', now - unhandledWait)
           .where((of) => of.or([of('claim', 'is', null), of('leased_until', '<=', now)]))
           .orderBy('due_at')
           .limit(step),
       )
       .where('status', '=', 'pending')
       .where((of) => of.or([of('claim', 'is', null), of('leased_until', '<=', now)]))
-      .returning('order_key as orderKey')
+      .returning(['status', 'order_key as orderKey'])
       .execute()
     await advance(database.engine, tx, orderKeysOf(marked))
-    return marked.length
+    const failed = marked.filter(({ status }) => status === 'failed').length
+    return { source, type, processed: marked.length - failed, failed }
   }, ownWork)
 }

@@ -1,4 +1,5 @@
 import type { IncomingEvent } from '../../../src/receiving/queue/incoming.ts'
+import { unhandledWait } from '../../../src/receiving/worker/unhandled.ts'
 import { Chance } from '../../harness/chance.ts'
 import { BoundedRuns } from './bounded-runs.ts'
 import { Claimers } from './claimers.ts'
@@ -234,7 +235,8 @@ class Simulation {
       headers: '{}',
       receivedAt: now,
       status: 'pending',
-      dueAt: now,
+      // It has waited for a process with a handler for long enough.
+      dueAt: type === 'nobody' ? now - unhandledWait : now,
       orderKey,
     }
     try {

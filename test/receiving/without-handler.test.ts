@@ -1,0 +1,111 @@
+// Due events for which this process has no handler: another process may have one, so they wait before they are marked.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Database } from '../../src/storage/database.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { startTestService } from '../harness/service.ts'
+import { eventually, postWebhook, settled } from './harness.ts'
+
+const minute = 60_000
+
+onEachEngine('events without a handler in this process', (engine) => {
+  test('wait for one that has it, then are processed, or failed if they failed before', async () => {
+    let time = 1_700_000_000_000
+    const clock = { ...systemClock, now: () => time }
+    const home = await engine.createDatabase()
+    const handled: string[] = []
+    const start = (handlers: Record<string, () => void>) =>
+      startTestService(engine, {
+        databaseUrl: home.url,
+        env: { INBOX_MAX_AGE: '60' },
+        config: { receiving: { handlers } },
+        parts: { clock },
+      })
+    let service = await start({ known: () => void handled.push('known') })
+    try {
+      await insert(service.database, [
+        { id: 'old', due: time - 15 * minute },
+        { id: 'old-failed', due: time - 15 * minute, failedAt: time - 20 * minute },
+        { id: 'fresh', due: time - 14 * minute },
+        { id: 'fresh-failed', due: time - 14 * minute, failedAt: time - 20 * minute },
+      ])
+      service.database.signal('event_queue')
+      await eventually(async () => (await statuses(service.database))['old'] !== 'pending')
+      assert.deepEqual(await statuses(service.database), {
+        old: 'processed',
+        'old-failed': 'failed',
+        fresh: 'pending',
+        'fresh-failed': 'pending',
+      })
+      const ready = await service.fetch('/readyz')
+      assert.equal(ready.status, 200, await ready.clone().text())
+      // The age of the backlog is read in the background: one of the later webhooks would be refused.
+      for (const id of ['1', '2', '3', '4', '5']) {
+        time += 1_100
+        assert.equal((await postWebhook(service, { id, type: 'known' })).status, 200)
+      }
+      await eventually(() => handled.length === 5)
+      await service.close()
+      service = await start({ gone: () => void handled.push('gone') })
+      await settled(service.database)
+      assert.deepEqual(handled.slice(5), ['gone', 'gone'])
+    } finally {
+      await service.close()
+      await home.drop()
+    }
+  })
+})
+
+async function statuses({ reader }: Database): Promise<Record<string, string>> {
+  const rows = await reader
+    .selectFrom('event_queue')
+    .select(['event_id', 'status'])
+    .where('type', '=', 'gone')
+    .orderBy('event')
+    .execute()
+  return Object.fromEntries(rows.map((row) => [row.event_id, row.status]))
+}
+
+interface Row {
+  id: string
+  due: number
+  failedAt?: number
+}
+
+function insert(database: Database, events: readonly Row[]): Promise<void> {
+  return database.transaction(async (tx) => {
+    for (const { id, due, failedAt = null } of events) {
+      const { id: event } = await tx
+        .insertInto('events')
+        .values({
+          event_id: id,
+          direction: 'received',
+          source: 'provider',
+          type: 'gone',
+          content_type: 'application/json',
+          payload: Buffer.from('{}'),
+          headers: null,
+          created_at: 0,
+        })
+        .returning('id')
+        .executeTakeFirstOrThrow()
+      await tx
+        .insertInto('event_queue')
+        .values({
+          event,
+          source: 'provider',
+          event_id: id,
+          type: 'gone',
+          status: 'pending',
+          attempts: failedAt === null ? 0 : 1,
+          attempts_before: 0,
+          due_at: due,
+          failed_at: failedAt,
+          claim: null,
+          processed_at: null,
+        })
+        .execute()
+    }
+  })
+}
