@@ -1,9 +1,10 @@
 // Failed events: listed, counted, and processed again in bulk.
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
-import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
+import { byService, createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { hmac } from '../../src/index.ts'
 import { Reprocessing, reprocessWorker } from '../../src/receiving/failed/reprocess.ts'
+import type { Database } from '../../src/storage/database.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { onEachEngine } from '../harness/engines.ts'
@@ -238,4 +239,82 @@ onEachEngine('reprocessing in bulk', (engine) => {
       await home.drop()
     }
   })
+
+  test('a step examines a bounded number of events', async () => {
+    const service = await startTestService(engine, { parts: { roles: { http: true, workers: false } } })
+    const { database } = service
+    try {
+      const others = Array.from({ length: 1_100 }, () => 'usual')
+      const types = ['rare', ...others, 'rare']
+      for (const group of [undefined, 'a group']) {
+        const added = await insertFailed(database, types, group)
+        const made = new Reprocessing(database, systemClock, createRecordAudit(systemClock))
+        const begun = await made.start({ type: 'rare', ...(group !== undefined && { group }) }, byService)
+        assert.deepEqual([begun.total, begun.position], [2, added[0]! - 1])
+        const worker = reprocessWorker({ database, clock: systemClock, log: createLog('fatal') })
+        const steps = []
+        while (await worker.step()) {
+          const { status, done, position } = await database.reader
+            .selectFrom('jobs')
+            .selectAll()
+            .where('id', '=', begun.id)
+            .executeTakeFirstOrThrow()
+          steps.push([status, done, position])
+        }
+        assert.deepEqual(steps, [
+          ['running', 1, added[999]],
+          ['done', 2, added[1_101]],
+        ])
+      }
+    } finally {
+      await service.close()
+    }
+  })
 })
+
+/** Inserts an event of each type that has failed; with a group, every second one is retried. Returns their numbers. */
+function insertFailed(
+  database: Database,
+  types: readonly string[],
+  group: string | undefined,
+): Promise<number[]> {
+  return database.transaction(async (tx) => {
+    const numbers: number[] = []
+    for (const [index, type] of types.entries()) {
+      const event_id = `${group} ${index}`
+      const { id } = await tx
+        .insertInto('events')
+        .values({
+          event_id,
+          direction: 'received',
+          source: 'provider',
+          type,
+          content_type: 'application/json',
+          payload: Buffer.from('{}'),
+          headers: null,
+          created_at: 0,
+        })
+        .returning('id')
+        .executeTakeFirstOrThrow()
+      await tx
+        .insertInto('event_queue')
+        .values({
+          event: id,
+          source: 'provider',
+          event_id,
+          type,
+          status: group !== undefined && index % 2 === 1 ? 'pending' : 'failed',
+          attempts: 1,
+          attempts_before: 0,
+          due_at: 0,
+          failed_at: 0,
+          claim: null,
+          processed_at: null,
+          failure_group: group ?? null,
+        })
+        .execute()
+      numbers.push(id)
+    }
+    return numbers
+  })
+}

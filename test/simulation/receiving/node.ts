@@ -1,7 +1,7 @@
 import type { Database, Signal } from '../../../src/storage/database.ts'
 import type { Log } from '../../../src/telemetry/log.ts'
 import type { Metrics } from '../../../src/telemetry/metrics.ts'
-import { reprocessStep } from '../../../src/receiving/failed/reprocess.ts'
+import { reprocessStep } from '../../../src/receiving/failed/reprocess-step.ts'
 import { withoutGroups } from '../../../src/receiving/failure-groups/tally.ts'
 import type { IncomingEvent } from '../../../src/receiving/queue/incoming.ts'
 import { AbortBroadcast } from '../../../src/runtime/abort-broadcast.ts'
@@ -120,10 +120,9 @@ export class ServiceNode {
           if (!(error instanceof StorageUnavailable) && !(error instanceof TransactionOver)) throw error
         })
       if (!step) continue
-      const { count, last } = step
       this.database.signal('event_queue')
-      if (count < perStep || last === undefined) return
-      position = last
+      if (step.done) return
+      position = step.last ?? position
     }
   }
 }

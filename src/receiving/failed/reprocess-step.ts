@@ -1,0 +1,113 @@
+import type { JobStep } from '../../events/jobs/worker.ts'
+import type { Database, Queryable, Tx } from '../../storage/database.ts'
+import type { Engine } from '../../storage/query-runner.ts'
+import type { EventQueueStatus, JobsTable } from '../../storage/tables.ts'
+import { advance } from '../queue/advance.ts'
+import { orderKeysOf } from '../queue/order-keys.ts'
+import { failedIdsAfter } from './failed-ids.ts'
+import type { FailedFilter } from './filter.ts'
+import { makeDueNow } from './run-now.ts'
+import { failedEvents } from './store.ts'
+
+/** Events that one step examines at most: some milliseconds, in which others do not write on SQLite. */
+const examinedPerStep = 1_000
+
+/** The events of a job: those that had failed, or were being retried, when it began. */
+export interface ReprocessFilter extends FailedFilter {
+  /** The newest event of the job. */
+  upTo: number
+}
+
+/** What a job would reprocess. */
+export interface Measured {
+  /** The number of events. */
+  total: number
+  /** The number behind which they begin, and the newest one; 0 without any. */
+  behind: number
+  upTo: number
+}
+
+/** Counts without a transaction, because it reads all failed events. */
+export async function measure(
+  { readerAside, engine }: Pick<Database, 'readerAside' | 'engine'>,
+  filter: FailedFilter,
+): Promise<Measured> {
+  const { total, first, last } = await failedEvents(readerAside, engine, filter)
+    .select((eb) => [
+      eb.fn.countAll<number>().as('total'),
+      eb.fn.min<number | null>('event_queue.event').as('first'),
+      eb.fn.max<number | null>('event_queue.event').as('last'),
+    ])
+    .executeTakeFirstOrThrow()
+  return { total, behind: Math.max(0, (first ?? 0) - 1), upTo: last ?? 0 }
+}
+
+/** Makes the next events of a job due: at most `limit`, of a bounded number that it examines. */
+export async function reprocessStep(
+  engine: Engine,
+  tx: Tx,
+  job: Pick<JobsTable, 'filter' | 'position'>,
+  { limit, now }: { limit: number; now: number },
+): Promise<JobStep> {
+  const { upTo, ...filter } = JSON.parse(job.filter) as ReprocessFilter
+  const range = { after: job.position, upTo, count: examinedPerStep }
+  const examined = await failedIdsAfter(tx, engine, filter, range)
+  if (examined.length === 0) return { count: 0, last: undefined, done: true }
+  const events = await matching(tx, engine, filter, { examined, limit })
+  if (events.length > 0) {
+    // Each statement changes only the events of its own status; a group has both.
+    if (filter.status === 'retrying' || filter.group !== undefined) await makeDueNow(tx, events, now)
+    if (filter.status !== 'retrying') await giveAllAttempts(engine, tx, events, now)
+  }
+  // Behind the last one, others that were examined may match.
+  if (events.length === limit) return { count: limit, last: events.at(-1), done: false }
+  return { count: events.length, last: examined.at(-1), done: examined.length < examinedPerStep }
+}
+
+/** The first of the examined events that match, with their rows locked. */
+async function matching(
+  tx: Queryable,
+  engine: Engine,
+  filter: FailedFilter,
+  { examined, limit }: { examined: readonly number[]; limit: number },
+): Promise<number[]> {
+  const rows = await failedEvents(tx, engine, filter)
+    .select('event_queue.event')
+    .where('event_queue.event', 'in', examined)
+    .orderBy('event_queue.event')
+    .limit(limit)
+    .$if(engine === 'postgres', (query) => query.forUpdate('event_queue'))
+    .execute()
+  return rows.map(({ event }) => event)
+}
+
+/** Resets the attempts of failed events. */
+export async function giveAllAttempts(
+  engine: Engine,
+  tx: Tx,
+  events: readonly number[],
+  now: number,
+): Promise<void> {
+  const again = await tx
+    .updateTable('event_queue')
+    .set((eb) => ({
+      // An event with an order key waits for the pending one of its key; `advance` below starts it if there is none.
+      status: eb
+        .case()
+        .when('order_key', 'is', null)
+        .then<EventQueueStatus>('pending')
+        .else<EventQueueStatus>('blocked')
+        .end(),
+      // A failed event is only claimed by a dry run. The claim stays until the dry run ends or its lease expires.
+      due_at: now,
+      failed_at: null,
+      attempts_before: eb.ref('attempts'),
+    }))
+    .where('event', 'in', events)
+    .where('status', '=', 'failed')
+    // Checked again under the lock: the body may have been deleted before the lock was granted.
+    .where((eb) => eb.exists(eb.selectFrom('events').select('id').whereRef('id', '=', 'event_queue.event')))
+    .returning(['event', 'order_key as orderKey'])
+    .execute()
+  await advance(engine, tx, orderKeysOf(again))
+}
