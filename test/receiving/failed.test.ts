@@ -270,6 +270,32 @@ onEachEngine('reprocessing in bulk', (engine) => {
       await service.close()
     }
   })
+
+  test('events that fail while a job runs are not part of it', async () => {
+    const clock = { ...systemClock, now: () => 1_000 }
+    const service = await startTestService(engine, {
+      parts: { clock, roles: { http: true, workers: false } },
+    })
+    const { database } = service
+    try {
+      const added = await insertFailed(database, ['a', 'b', 'c'], undefined)
+      const begun = await new Reprocessing(database, clock, createRecordAudit(clock)).start({}, byService)
+      assert.equal(begun.total, 3)
+      // It was run by hand meanwhile, and failed again.
+      await database.transaction((tx) =>
+        tx.updateTable('event_queue').set({ failed_at: 1_001 }).where('event', '=', added[1]!).execute(),
+      )
+      const worker = reprocessWorker({ database, clock, log: createLog('fatal') })
+      while (await worker.step()) continue
+      const rows = await database.reader.selectFrom('event_queue').select('status').orderBy('event').execute()
+      assert.deepEqual(
+        rows.map(({ status }) => status),
+        ['pending', 'failed', 'pending'],
+      )
+    } finally {
+      await service.close()
+    }
+  })
 })
 
 /** Inserts an event of each type that has failed; with a group, every second one is retried. Returns their numbers. */

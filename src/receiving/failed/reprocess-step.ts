@@ -16,6 +16,8 @@ const examinedPerStep = 1_000
 export interface ReprocessFilter extends FailedFilter {
   /** The newest event of the job. */
   upTo: number
+  /** When the job began. An event whose last attempt started later has failed since, and is not part of it. */
+  begunAt: number
 }
 
 /** What a job would reprocess. */
@@ -49,11 +51,11 @@ export async function reprocessStep(
   job: Pick<JobsTable, 'filter' | 'position'>,
   { limit, now }: { limit: number; now: number },
 ): Promise<JobStep> {
-  const { upTo, ...filter } = JSON.parse(job.filter) as ReprocessFilter
+  const { upTo, begunAt, ...filter } = JSON.parse(job.filter) as ReprocessFilter
   const range = { after: job.position, upTo, count: examinedPerStep }
   const examined = await failedIdsAfter(tx, engine, filter, range)
   if (examined.length === 0) return { count: 0, last: undefined, done: true }
-  const events = await matching(tx, engine, filter, { examined, limit })
+  const events = await matching(tx, engine, filter, { examined, begunAt, limit })
   if (events.length > 0) {
     // Each statement changes only the events of its own status; a group has both.
     if (filter.status === 'retrying' || filter.group !== undefined) await makeDueNow(tx, events, now)
@@ -69,11 +71,12 @@ async function matching(
   tx: Queryable,
   engine: Engine,
   filter: FailedFilter,
-  { examined, limit }: { examined: readonly number[]; limit: number },
+  { examined, begunAt, limit }: { examined: readonly number[]; begunAt: number; limit: number },
 ): Promise<number[]> {
   const rows = await failedEvents(tx, engine, filter)
     .select('event_queue.event')
     .where('event_queue.event', 'in', examined)
+    .where('event_queue.failed_at', '<=', begunAt)
     .orderBy('event_queue.event')
     .limit(limit)
     .$if(engine === 'postgres', (query) => query.forUpdate('event_queue'))

@@ -34,11 +34,12 @@ export class Reprocessing extends AuditedStore {
 
   /** Creates a job. A worker carries it out in steps. */
   async start(filter: FailedFilter, origin: AuditOrigin): Promise<ShownJob> {
+    const now = this.clock.now()
     // Counting takes long, so it comes before the transaction.
     const { total, behind, upTo } = await measure(this.database, filter)
     const job = await this.database.transaction(async (tx) => {
-      const stored: ReprocessFilter = { ...filter, upTo }
-      const begun = await startJob(tx, { kind: 'reprocess', filter: stored, total, behind }, this.clock.now())
+      const stored: ReprocessFilter = { ...filter, upTo, begunAt: now }
+      const begun = await startJob(tx, { kind: 'reprocess', filter: stored, total, behind }, now)
       await this.record(tx, {
         action: 'reprocess.started',
         target: `job:${begun.id}`,

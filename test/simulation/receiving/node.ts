@@ -104,7 +104,7 @@ export class ServiceNode {
 
   /** All that have failed get their attempts again, in steps that are repeated as those of a job are. */
   async reprocess(): Promise<void> {
-    const filter = JSON.stringify({ upTo: Number.MAX_SAFE_INTEGER })
+    const filter = JSON.stringify({ upTo: Number.MAX_SAFE_INTEGER, begunAt: Number.MAX_SAFE_INTEGER })
     for (let position = 0; ;) {
       const step = await this.database
         .transaction((tx) =>
