@@ -196,6 +196,26 @@ onEachEngine('the history of metrics', (engine) => {
     assert.equal(first!.buckets![80], 18)
   })
 
+  test('hours stay as they are while their minutes are deleted', async () => {
+    const { store } = newProcess(databases[0]!, new StoppedClock())
+    const tallies = new Tallies()
+    for (let at = 0; at < 60; at += 1) tallies.of('webhooks', start + at * minute).ok = 1
+    await store.addMinutes(tallies, () => undefined)
+    await rollUp(store, start + 2 * hour)
+    // Nothing came since, so the hour is still the last one.
+    for (const later of [25, 35, 45]) await rollUp(store, start + retention[60] + later * minute)
+    for (const [step, count] of [
+      [steps.hour, 1],
+      [steps.tenMinutes, 6],
+    ] as const) {
+      const rows = await store.rows(step, ['webhooks'], { from: start, until: start + hour })
+      assert.deepEqual(
+        rows.map(({ ok }) => ok),
+        Array.from({ length: count }, () => 60 / count),
+      )
+    }
+  })
+
   test('minutes are deleted after two days and hours after 35', async () => {
     const { store } = newProcess(databases[0]!, new StoppedClock())
     for (const days of [0, 1, 3, 20, 36]) {

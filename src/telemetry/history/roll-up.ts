@@ -37,7 +37,7 @@ export async function rollUp(store: HistoryStore, now: number): Promise<void> {
     if (first === undefined) break
     const last = await store.edge(step, 'desc')
     const width = step * 1000
-    const from = Math.max(first, (last ?? -Infinity) - again)
+    const from = last === undefined ? first : Math.max(first, firstAgain(width, last, now))
     // An hour of minutes at a time. The span of now has not ended.
     const until = startOf(width, now)
     for (let at = startOf(width, from); at < until; at += hour)
@@ -45,6 +45,13 @@ export async function rollUp(store: HistoryStore, now: number): Promise<void> {
   }
   for (const step of Object.values(steps))
     while (await store.deleteBefore(step, now - retention[step])) continue
+}
+
+/** When the first span begins that is rolled up once more, or for the first time. @param last the last span that was written */
+function firstAgain(width: number, last: number, now: number): number {
+  // Some minutes of a span before that may be deleted. Those of spans that were not written yet are not: they are deleted afterwards.
+  const complete = startOf(width, now - retention[steps.minute] - 1) + width
+  return Math.max(last - again, Math.min(last + width, complete))
 }
 
 function startOf(width: number, time: number): number {
