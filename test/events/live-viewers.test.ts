@@ -9,16 +9,21 @@ import { createLog } from '../../src/telemetry/log.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
 import { ManualClock } from '../harness/manual-clock.ts'
+import { eventually } from '../receiving/harness.ts'
 
 onEachEngine('viewers', (engine) => {
   let clock: ManualClock
   let hub: LiveHub
   const viewers: Viewer[] = []
 
-  const join = async (credential: string, isAllowed: () => Promise<boolean>): Promise<Viewer> => {
+  const join = async (
+    credential: string,
+    isAllowed: () => Promise<boolean>,
+    lastEvent?: number,
+  ): Promise<Viewer> => {
     const viewer = new Viewer({ person: credential, credential, isAllowed })
     viewers.push(viewer)
-    await hub.add(viewer, undefined)
+    await hub.add(viewer, lastEvent)
     return viewer
   }
   const checksEnd = async (): Promise<void> => {
@@ -63,4 +68,82 @@ onEachEngine('viewers', (engine) => {
     for (const { stream } of tabs) assert.ok(stream.readableLength > hello)
     assert.equal(Buffer.concat(await ended.stream.toArray()).length, hello)
   })
+
+  test('what is cut off anywhere resumes behind the last event that came', async () => {
+    const first = await insertPending('first')
+    const viewer = await join('reader', async () => true)
+    const greeting = viewer.stream.readableLength
+    const second = await insertPending('second')
+    await database.transaction((tx) =>
+      tx
+        .updateTable('event_queue')
+        .set({ status: 'processed', processed_at: 1 })
+        .where('event', '=', first)
+        .execute(),
+    )
+    clock.pass(1_000)
+    await eventually(() => viewer.stream.readableLength > greeting)
+    const messages = readMessages(viewer)
+    assert.deepEqual(messages, [
+      ['hello', first, undefined],
+      ['event', second, second],
+      ['event', second, first],
+    ])
+
+    // The greeting must not count as the events that follow it.
+    const again = await join('again', async () => true, first)
+    assert.deepEqual(readMessages(again), [
+      ['hello', undefined, undefined],
+      ['event', second, second],
+      ['changed', undefined, undefined],
+    ])
+  })
+
+  function insertPending(event_id: string): Promise<number> {
+    return database.transaction(async (tx) => {
+      const received = { event_id, source: 'shop', type: 'order' }
+      const { id: event } = await tx
+        .insertInto('events')
+        .values({
+          ...received,
+          direction: 'received',
+          content_type: 'application/json',
+          payload: Buffer.from('{}'),
+          headers: null,
+          created_at: 0,
+        })
+        .returning('id')
+        .executeTakeFirstOrThrow()
+      await tx
+        .insertInto('event_queue')
+        .values({
+          ...received,
+          event,
+          status: 'pending',
+          attempts: 0,
+          attempts_before: 0,
+          due_at: 0,
+          claim: null,
+          processed_at: null,
+        })
+        .execute()
+      return event
+    })
+  }
 })
+
+/** The messages that wait for a viewer. */
+function readMessages({
+  stream,
+}: Viewer): [name: string, id: number | undefined, event: number | undefined][] {
+  const text = String(stream.read(stream.readableLength) as Buffer)
+  return text
+    .split('\n\n')
+    .filter(Boolean)
+    .map((message) => {
+      const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(message)?.[1]
+      const id = field('id')
+      const { id: event } = JSON.parse(field('data')!) as { id?: number }
+      return [field('event')!, id === undefined ? undefined : Number(id), event]
+    })
+}

@@ -69,7 +69,7 @@ export class LiveHub {
       viewer.stream.destroy()
       throw error
     }
-    viewer.send(helloMessage(this.#feed.position, retryAfter))
+    viewer.send(helloMessage(this.#feed.position, { retryAfter, resumes: lastEvent !== undefined }))
     if (lastEvent !== undefined) this.#resume(viewer, lastEvent)
   }
 
@@ -132,8 +132,9 @@ export class LiveHub {
   async #publish({ added, changed, gap }: News, about: ReadonlySet<Topic>): Promise<void> {
     const { position } = this.#feed
     const messages = gap ? [gapMessage(position)] : []
-    for (const row of changed) messages.push(eventMessage(row, position))
+    // First, because the changes have the id of the last one: a viewer that is cut off between them resumes behind that.
     for (const row of added) messages.push(eventMessage(row, row.id))
+    for (const row of changed) messages.push(eventMessage(row, position))
     if (about.size > 0) messages.push(changedMessage(about))
     if (messages.length === 0) return
     await this.#send(Buffer.concat(messages))
