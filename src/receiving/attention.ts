@@ -24,17 +24,20 @@ export async function failingHandlers(
 ): Promise<Attention[]> {
   const rows = await reader
     .selectFrom('event_queue')
-    .select(['source', 'type', 'status', 'failed_at'])
+    .leftJoin('failure_groups', 'failure_groups.id', 'event_queue.failure_group')
+    .select(['source', 'type', 'status', 'failed_at', 'handler as failedHandler'])
     .where('failed_at', '>', now - day)
     .where('status', 'in', ['pending', 'failed'])
     .orderBy('failed_at', 'desc')
     .limit(mostExamined)
     .execute()
   const byHandler = new Map<string, Failing>()
-  for (const { source, type, status, failed_at: at } of rows) {
-    const [handler] = planOf(source, type).handlers
+  for (const { source, type, status, failed_at: at, failedHandler } of rows) {
+    const { handlers } = planOf(source, type)
+    // The group may be deleted, or its handler may be gone from the configuration.
+    const handler = handlers.find((one) => one.id === failedHandler) ?? handlers[0]
     if (!handler || at === null) continue
-    const id = handler.key === 'forwardTo' ? `forwardTo:${source}` : handler.key
+    const { id } = handler
     const failing = byHandler.get(id) ?? { retrying: 0, failed: 0, since: at }
     failing[status === 'failed' ? 'failed' : 'retrying'] += 1
     failing.since = Math.min(failing.since, at)

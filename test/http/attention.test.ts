@@ -49,6 +49,8 @@ onEachEngine('what needs attention', (engine) => {
             'order.*': (event) => {
               if (event.type === 'order.broken') throw new Error('not today')
             },
+            // It runs first, and does not fail.
+            'order.broken': () => {},
           },
         },
       },
