@@ -111,6 +111,27 @@ onEachEngine('GET /events/search', (engine) => {
     assert.deepEqual(idsOf(await search({ path: 'token', value: 'verification-abc' })), [])
   })
 
+  test('a text with spaces is found in a form, which writes them otherwise', async () => {
+    await service.database.transaction((tx) =>
+      tx
+        .insertInto('events')
+        .values({
+          event_id: 'form-1',
+          direction: 'received',
+          source: 'chat',
+          type: 'form',
+          content_type: 'application/x-www-form-urlencoded',
+          created_at: 0,
+          headers: null,
+          payload: Buffer.from('name=John+Smith&street=Long%20Lane'),
+        })
+        .execute(),
+    )
+    assert.deepEqual(idsOf(await search({ text: 'John Smith' })), ['form-1'])
+    assert.deepEqual(idsOf(await search({ text: 'Long Lane' })), ['form-1'])
+    assert.deepEqual(idsOf(await search({ text: 'Smith John' })), [])
+  })
+
   test('it needs something to search for', async () => {
     for (const query of ['', '?value=1', '?path=a..b&value=1', '?type=a']) {
       const response = await service.admin(`/events/search${query}`)

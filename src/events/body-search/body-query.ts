@@ -43,9 +43,9 @@ export function readBodyQuery({ path, value, text }: Record<string, string | und
   return query
 }
 
-/** Texts that JSON and forms spell in one way only: letters, digits and a few others; within a text, spaces too. */
+/** Texts that JSON and forms spell in one way only: letters, digits and a few others. Forms write a space as `+` or `%20`. */
 const plain = /[A-Za-z0-9_-]+/g
-export const plainText = /^[A-Za-z0-9_ -]*$/
+export const plainText = /^[A-Za-z0-9_-]*$/
 /** The longest are taken. */
 const mostNeedles = 8
 
@@ -56,7 +56,7 @@ const mostNeedles = 8
 export function needlesOf({ path = [], value, text }: BodyQuery): Buffer[] {
   const runsOf = (part = ''): readonly string[] => part.match(plain) ?? []
   const runs = [
-    ...(text !== undefined && plainText.test(text) ? [text] : runsOf(text)),
+    ...runsOf(text),
     ...(value !== undefined && isSpelledOtherwise(value) ? [] : runsOf(value)),
     ...runsOf(path.findLast((name) => !/^\d+$/.test(name))),
   ]
