@@ -42,6 +42,8 @@ export const router = createRouter({
   basepath: `${boot.basePath}/dashboard`,
   defaultPreload: 'intent',
   scrollRestoration: true,
+  // Forms, answers and secrets of one thing must not stay on the page of another.
+  defaultRemountDeps: ({ params }) => params,
 })
 
 declare module '@tanstack/react-router' {

@@ -297,6 +297,23 @@ describe('outbound pages of the dashboard', () => {
     await page.getByText('Nothing belongs to this customer yet').waitFor()
   })
 
+  test('a link for one customer is not on the page of another', async () => {
+    const { id: other } = await subscribe(service, { url: 'http://127.0.0.1:9/', owner: 'globex' })
+    await open('/customers')
+    await link('acme').click()
+    await button('Make a link').click()
+    await page.locator('code', { hasText: '/portal#' }).waitFor()
+    await page.keyboard.press('Control+k')
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.type('globex')
+    await page.getByRole('option', { name: 'Customers globex' }).click()
+    await page.waitForURL('**/customers/globex')
+    await page.locator('h1', { hasText: 'globex' }).waitFor()
+    assert.equal(await page.locator('code', { hasText: '/portal#' }).count(), 0)
+    await service.admin('/portal-links?owner=acme', { method: 'DELETE' })
+    await service.admin(`/subscribers/${other}`, { method: 'DELETE' })
+  })
+
   test('each page on a telephone and on a desk, in both themes', async () => {
     const [one] = await deliveries(service, id)
     const paths = {

@@ -77,11 +77,12 @@ export function CustomerPage() {
       )}
       {data && <About owner={data} />}
       <PortalAccess
+        key={`access ${owner}`}
         owner={owner}
         linkExpiresAt={data?.linkExpiresAt ?? null}
         sessionExpiresAt={data?.sessionExpiresAt ?? null}
       />
-      <PortalBrand owner={owner} />
+      <PortalBrand key={`brand ${owner}`} owner={owner} />
       {!isNew && <Subscribers owner={owner} />}
       {!isNew && <Deliveries owner={owner} />}
     </Page>
