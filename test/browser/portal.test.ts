@@ -87,6 +87,37 @@ describe('the portal in a browser', () => {
     await page.getByRole('button', { name: 'Cancel' }).click()
   })
 
+  test('what cannot be read of a form is refused at its field, and nothing is changed', async () => {
+    const stored = { rateLimit: 2, headers: { 'x-team': 'billing' } }
+    const { data } = (await expectJson(service, 200, '/subscribers?owner=acme')) as { data: { id: string }[] }
+    const path = `/subscribers/${data[0]!.id}`
+    const settings = async (): Promise<unknown> => {
+      const { rateLimit, headers } = (await expectJson(service, 200, path)) as typeof stored
+      return { rateLimit, headers }
+    }
+    await expectJson(service, 200, path, { method: 'PATCH', json: stored })
+    await page.reload()
+    await page.getByRole('button', { name: 'Change', exact: true }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('More settings').click()
+    const limit = dialog.getByLabel('Attempts per second')
+    await limit.fill('')
+    await limit.pressSequentially('1e')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    assert.equal(await dialog.locator('input:invalid').count(), 1)
+    await limit.fill('0.5')
+    await dialog.getByLabel('Headers').fill('X-Team billing')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.getByText('The header “X-Team billing” must have the form Name: value.').waitFor()
+    assert.equal(await dialog.getByLabel('Headers').getAttribute('aria-invalid'), 'true')
+    assert.deepEqual(await settings(), stored)
+    await dialog.getByLabel('Headers').fill('x-team: shipping')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    assert.deepEqual(await settings(), { rateLimit: 0.5, headers: { 'x-team': 'shipping' } })
+    await expectJson(service, 200, path, { method: 'PATCH', json: { rateLimit: null, headers: {} } })
+  })
+
   test('a dead delivery is seen with payload and attempts, and sent again', async () => {
     await emit(service, { type: 'order.shipped', data: { order: 42 }, audience: 'acme' })
     const row = page.getByRole('table', { name: 'Deliveries' }).locator('tbody tr', { hasText: 'dead' })

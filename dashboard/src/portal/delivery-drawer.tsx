@@ -4,6 +4,7 @@ import { Button } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/code.tsx'
 import { CopyValue } from '../ui/copy.tsx'
 import { Dialog } from '../ui/dialog.tsx'
+import { writeHeaders } from '../ui/header-lines.ts'
 import { JsonView } from '../ui/json.tsx'
 import { Loading, ProblemNotice } from '../ui/notices.tsx'
 import { Fact, Facts } from '../ui/page.tsx'
@@ -80,8 +81,8 @@ function AttemptCard(attempt: DeliveryDetail['attempts'][number]) {
       </div>
       {error !== null && <p className="mt-1 break-words">{error}</p>}
       {advice !== null && <p className="mt-1 text-sm text-soft">{advice}</p>}
-      <Part title="Request headers" text={headersText(requestHeaders)} />
-      {responseHeaders && <Part title="Response headers" text={headersText(responseHeaders)} />}
+      <Part title="Request headers" text={writeHeaders(requestHeaders)} />
+      {responseHeaders && <Part title="Response headers" text={writeHeaders(responseHeaders)} />}
       {responseBody && <Part title="Response body" text={responseBody} />}
     </article>
   )
@@ -95,8 +96,3 @@ function Part({ title, text }: { title: string; text: string }) {
     </details>
   )
 }
-
-const headersText = (headers: Readonly<Record<string, string>>): string =>
-  Object.entries(headers)
-    .map(([name, value]) => `${name}: ${value}`)
-    .join('\n')

@@ -5,6 +5,7 @@ import { bindFields } from '../ui/bind-fields.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog, DialogActions } from '../ui/dialog.tsx'
 import { CheckField, SelectField, TextArea, TextField } from '../ui/fields.tsx'
+import { readHeaders, writeHeaders } from '../ui/header-lines.ts'
 import { ProblemNotice } from '../ui/notices.tsx'
 import { api, type SubscriberDetail } from './client.ts'
 import { EventTypesField } from './event-types-field.tsx'
@@ -26,7 +27,6 @@ const signings = [
 ]
 
 function valuesOf(endpoint: SubscriberDetail | undefined): Values {
-  const headers = Object.entries(endpoint?.headers ?? {})
   return {
     url: endpoint?.url ?? '',
     description: endpoint?.description ?? '',
@@ -34,16 +34,16 @@ function valuesOf(endpoint: SubscriberDetail | undefined): Values {
     ordered: endpoint?.ordered ?? false,
     signing: endpoint?.signing ?? 'v1',
     rateLimit: String(endpoint?.rateLimit ?? ''),
-    headers: headers.map(([name, value]) => `${name}: ${value}`).join('\n'),
+    headers: writeHeaders(endpoint?.headers ?? {}),
   }
 }
 
-/** The body of the call; a new endpoint sends what is set, a change all fields. */
+/**
+ * The body of the call; a new endpoint sends what is set, a change all fields.
+ * @throws Error for a line that is no header
+ */
 function bodyOf({ url, description, eventTypes, ordered, signing, rateLimit, headers }: Values) {
-  const pairs = headers
-    .split('\n')
-    .filter((line) => line.includes(':'))
-    .map((line) => [line.slice(0, line.indexOf(':')).trim(), line.slice(line.indexOf(':') + 1).trim()])
+  const read = readHeaders(headers)
   return {
     url: url.trim(),
     description: description === '' ? null : description,
@@ -51,7 +51,7 @@ function bodyOf({ url, description, eventTypes, ordered, signing, rateLimit, hea
     ordered,
     signing,
     rateLimit: rateLimit === '' ? null : Number(rateLimit),
-    headers: pairs.length === 0 ? null : (Object.fromEntries(pairs) as Record<string, string>),
+    headers: Object.keys(read).length === 0 ? null : read,
   }
 }
 
@@ -68,14 +68,14 @@ export function EndpointForm({
   const queries = useQueryClient()
   const [values, setValues] = useState(() => valuesOf(endpoint))
   const set = (change: Partial<Values>): void => setValues({ ...values, ...change })
+  /** What is wrong with the headers as they were when the form was sent. */
+  const [unreadable, setUnreadable] = useState<string>()
   const { text, check } = bindFields(values, set)
   const save = useMutation({
-    mutationFn: () => {
-      const body = bodyOf(values)
-      return endpoint
+    mutationFn: (body: ReturnType<typeof bodyOf>) =>
+      endpoint
         ? api.patch('/portal/subscribers/{id}', { params: { id: endpoint.id }, body })
-        : api.post('/portal/subscribers', { body })
-    },
+        : api.post('/portal/subscribers', { body }),
     onSuccess: async (saved) => {
       onSaved(saved)
       await queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' })
@@ -87,7 +87,13 @@ export function EndpointForm({
   const none = values.eventTypes.length === 0
   const submit = (event: FormEvent): void => {
     event.preventDefault()
-    if (!none) save.mutate()
+    if (none) return
+    try {
+      save.mutate(bodyOf(values))
+      setUnreadable(undefined)
+    } catch (error) {
+      setUnreadable((error as Error).message)
+    }
   }
   return (
     <Dialog open wide onClose={onClose} title={endpoint ? 'Change the endpoint' : 'Add an endpoint'}>
@@ -124,7 +130,10 @@ export function EndpointForm({
             />
             <TextField
               label="Attempts per second (optional)"
-              inputMode="decimal"
+              type="number"
+              min="0.01"
+              max="10000"
+              step="any"
               error={at('rateLimit')}
               {...text('rateLimit')}
             />
@@ -132,7 +141,7 @@ export function EndpointForm({
               label="Headers (optional)"
               rows={3}
               hint="One per line, as Name: value. Credentials are shown as [redacted]."
-              error={at('headers')}
+              error={unreadable ?? at('headers')}
               {...text('headers')}
             />
           </div>

@@ -12,7 +12,8 @@ import {
   TextField,
   toast,
 } from '../../ui/index.ts'
-import { linesOf, secondsOf, textOf } from './lines.ts'
+import { linesOf } from '../../ui/lines.ts'
+import { secondsOf, textOf } from './form-values.ts'
 
 type Change = BodyOf<'PATCH /clients/{id}'>
 

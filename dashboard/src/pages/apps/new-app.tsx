@@ -13,7 +13,8 @@ import {
   TextArea,
   TextField,
 } from '../../ui/index.ts'
-import { linesOf, textOf } from './lines.ts'
+import { linesOf } from '../../ui/lines.ts'
+import { textOf } from './form-values.ts'
 import { ShownSecret } from './shown-secret.tsx'
 
 type Created = AnswerOf<'POST /clients'>

@@ -1,3 +1,5 @@
+import { readHeaders, writeHeaders } from '../../ui/header-lines.ts'
+import { linesOf } from '../../ui/lines.ts'
 import { readTypes } from './event-type-field.tsx'
 import type { Condition, Subscriber, SubscriberChange } from './types.ts'
 
@@ -39,9 +41,7 @@ export function formOf(subscriber: Omit<Subscriber, 'keys' | 'publicKeys'>): Set
     concurrency: numberText(concurrency),
     rateLimit: numberText(rateLimit),
     retrySchedule: retrySchedule?.join(', ') ?? '',
-    headers: Object.entries(headers)
-      .map(([name, value]) => `${name}: ${value}`)
-      .join('\n'),
+    headers: writeHeaders(headers),
     ordered,
     signing,
     httpSignature,
@@ -62,7 +62,7 @@ export function changeOf(before: SettingsForm, after: SettingsForm): SubscriberC
     concurrency: () => ({ concurrency: readNumber(after.concurrency) }),
     rateLimit: () => ({ rateLimit: readNumber(after.rateLimit) }),
     retrySchedule: () => ({ retrySchedule: readSchedule(after.retrySchedule) }),
-    headers: () => ({ headers: Object.fromEntries(linesOf(after.headers).map(readHeader)) }),
+    headers: () => ({ headers: readHeaders(after.headers) }),
     ordered: () => ({ ordered: after.ordered }),
     signing: () => ({ signing: after.signing }),
     httpSignature: () => ({ httpSignature: after.httpSignature }),
@@ -73,12 +73,6 @@ export function changeOf(before: SettingsForm, after: SettingsForm): SubscriberC
   return change
 }
 
-const linesOf = (text: string): string[] =>
-  text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter(Boolean)
-
 const readNumber = (text: string): number | null => (text.trim() === '' ? null : Number(text))
 
 function readSchedule(text: string): number[] | null {
@@ -88,12 +82,6 @@ function readSchedule(text: string): number[] | null {
   if (seconds.some((one) => !Number.isFinite(one)))
     throw new Error('The retry schedule must have numbers only, separated by commas.')
   return seconds
-}
-
-function readHeader(line: string): [string, string] {
-  const at = line.indexOf(':')
-  if (at < 1) throw new Error(`The header “${line}” must have the form Name: value.`)
-  return [line.slice(0, at).trim(), line.slice(at + 1).trim()]
 }
 
 function writeCondition({ path, op, value }: Condition): string {

@@ -1,10 +1,3 @@
-/** The lines of a text, without empty ones. */
-export const linesOf = (text: string): string[] =>
-  text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '')
-
 /** A number of seconds of a field; null for an empty one, which selects the default. */
 export const secondsOf = (text: string): number | null => (text.trim() === '' ? null : Number(text))
 
