@@ -117,6 +117,19 @@ describe('the portal in a frame', () => {
     await page.close()
   })
 
+  test('keeps its session when the keyboard skips to the content', async () => {
+    const page = await visit(allowed.origin)
+    const frame = page.frameLocator('iframe')
+    await frame.getByRole('button', { name: /of-acme/ }).waitFor()
+    await frame.getByRole('link', { name: 'Skip to content' }).focus()
+    await page.keyboard.press('Enter')
+    await frame.locator('#content:focus').waitFor()
+    await frame.getByRole('button', { name: /of-acme/ }).click()
+    await frame.getByRole('tab', { name: 'Overview' }).waitFor()
+    assert.equal(await page.evaluate('links'), 1)
+    await page.close()
+  })
+
   test('asks for another link when its session is over', async () => {
     const page = await visit(allowed.origin)
     const frame = page.frameLocator('iframe').first()

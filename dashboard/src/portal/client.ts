@@ -21,11 +21,16 @@ export type EventType = RowOf<'GET /event-types'>
 export type Delivery = RowOf<'GET /portal/subscribers/{id}/deliveries'>
 export type DeliveryDetail = AnswerOf<'GET /portal/deliveries/{id}'>
 
+/** The token of the link in the address, as its fragment. Other fragments name a part of the page. */
+export function linkInAddress(): string | undefined {
+  const fragment = location.hash.slice(1)
+  return /^[\w-]{43}$/.test(fragment) ? fragment : undefined
+}
+
 /** Takes the token of the link out of the address, before anything else can read it there. */
 export function takeLink(): string | undefined {
-  const token = location.hash.slice(1)
-  if (!/^[\w-]{43}$/.test(token)) return undefined
-  history.replaceState(null, '', location.pathname + location.search)
+  const token = linkInAddress()
+  if (token !== undefined) history.replaceState(null, '', location.pathname + location.search)
   return token
 }
 

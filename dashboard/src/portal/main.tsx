@@ -5,13 +5,13 @@ import { applyTheme } from '../layout/theme.ts'
 import '../style.css'
 import { ConfirmProvider } from '../ui/confirm.tsx'
 import { Toasts } from '../ui/toast.tsx'
-import { takeLink } from './client.ts'
+import { linkInAddress, takeLink } from './client.ts'
 import { tellHeight } from './embedding.ts'
 import { Portal } from './portal.tsx'
 
 const link = takeLink()
 // Another link for this page changes the fragment only, which loads nothing by itself.
-addEventListener('hashchange', () => location.reload())
+addEventListener('hashchange', () => linkInAddress() !== undefined && location.reload())
 // Its own cache: a session that ends leads to a message here, and not to the sign-in page.
 const queries = new QueryClient({ defaultOptions: { queries: { staleTime: 2_000, retry: false } } })
 applyTheme()
