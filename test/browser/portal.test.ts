@@ -204,6 +204,22 @@ describe('the portal in a browser', () => {
     await page.getByRole('button', { name: /of-globex/ }).waitFor()
   })
 
+  test('the end of the session is noticed on the page of an endpoint, also by "Leave"', async () => {
+    const end = () => service.admin('/portal-links?owner=globex', { method: 'DELETE' })
+    await page.getByRole('button', { name: /of-globex/ }).click()
+    await page.getByRole('tab', { name: 'Overview' }).click()
+    assert.equal((await end()).status, 204)
+    await page.getByText('This page opens by a link').waitFor()
+    assert.equal(await page.getByRole('tab').count(), 0)
+    await page.goto(await makeLink(service, 'globex'))
+    await page.getByRole('button', { name: /of-globex/ }).click()
+    await page.getByRole('tab', { name: 'Overview' }).waitFor()
+    assert.equal((await end()).status, 204)
+    await page.getByRole('button', { name: 'Leave' }).click()
+    await page.getByText('This page opens by a link').waitFor()
+    await page.goto(await makeLink(service, 'globex'))
+  })
+
   test('an endpoint is removed after a question', async () => {
     await page.getByRole('button', { name: /of-globex/ }).click()
     await page.getByRole('button', { name: 'Remove' }).click()

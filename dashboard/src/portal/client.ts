@@ -47,8 +47,8 @@ export async function enter(
     if (link !== undefined) return await open(link)
     return embedded ? undefined : await api.get('/portal/session')
   } catch (error) {
+    if (isOver(error)) return undefined
     if (!(error instanceof PosternError)) throw error
-    if (error.status === 401) return undefined
     if (error.code !== 'other-portal-session' || link === undefined) throw error
     return (await askToReplace(error.message)) ? open(link, true) : api.get('/portal/session')
   }
@@ -62,7 +62,15 @@ async function open(token: string, replace = false): Promise<Session> {
   return session
 }
 
+/** Ends the session. One that is over already is left as well. */
 export async function leave(): Promise<void> {
-  await api.delete('/portal/session')
+  try {
+    await api.delete('/portal/session')
+  } catch (error) {
+    if (!isOver(error)) throw error
+  }
   accessToken = undefined
 }
+
+/** Whether a call was refused because there is no session any more. */
+export const isOver = (error: unknown): boolean => error instanceof PosternError && error.status === 401

@@ -1,4 +1,4 @@
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { QueryClientProvider } from '@tanstack/react-query'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { applyTheme } from '../layout/theme.ts'
@@ -8,12 +8,11 @@ import { Toasts } from '../ui/toast.tsx'
 import { linkInAddress, takeLink } from './client.ts'
 import { tellHeight } from './embedding.ts'
 import { Portal } from './portal.tsx'
+import { queries } from './queries.ts'
 
 const link = takeLink()
 // Another link for this page changes the fragment only, which loads nothing by itself.
 addEventListener('hashchange', () => linkInAddress() !== undefined && location.reload())
-// Its own cache: a session that ends leads to a message here, and not to the sign-in page.
-const queries = new QueryClient({ defaultOptions: { queries: { staleTime: 2_000, retry: false } } })
 applyTheme()
 createRoot(document.getElementById('root')!).render(
   <StrictMode>

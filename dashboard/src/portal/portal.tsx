@@ -1,5 +1,4 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useQuery } from '@tanstack/react-query'
 import { BrandMark, useBrand } from './brand.tsx'
 import { Button } from '../ui/button.tsx'
 import { useConfirm } from '../ui/confirm.tsx'
@@ -8,6 +7,7 @@ import { embedded, enter, leave, type Session } from './client.ts'
 import { EndpointPage } from './endpoint-page.tsx'
 import { EndpointsPage } from './endpoints-page.tsx'
 import { usePlace } from './place.ts'
+import { closePages } from './queries.ts'
 import { WithoutLink } from './without-link.tsx'
 
 /** The first entry only: under React's strict mode effects and queries may run twice, and a link works once. */
@@ -16,8 +16,6 @@ let entering: Promise<Session | null> | undefined
 /** The pages on which an owner manages their endpoints. */
 export function Portal({ link }: { link: string | undefined }) {
   const confirm = useConfirm()
-  const queries = useQueryClient()
-  const [left, setLeft] = useState(false)
   const session = useQuery({
     queryKey: ['session'],
     staleTime: Infinity,
@@ -36,10 +34,9 @@ export function Portal({ link }: { link: string | undefined }) {
   })
   const out = async (): Promise<void> => {
     await leave()
-    setLeft(true)
-    queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' })
+    closePages()
   }
-  const owner = left ? undefined : session.data?.owner
+  const owner = session.data?.owner
   const brand = useBrand(session.error ? null : session.data)
   return (
     <>
