@@ -130,6 +130,16 @@ describe('the portal in a frame', () => {
     await page.close()
   })
 
+  test('may write to the clipboard', async () => {
+    const page = await visit(allowed.origin)
+    const frame = page.frameLocator('iframe')
+    await frame.getByRole('button', { name: /of-acme/ }).click()
+    await frame.getByRole('tab', { name: 'Verification code' }).click()
+    await frame.getByRole('button', { name: /^Copy / }).click()
+    await frame.getByRole('status').getByText('Copied').waitFor()
+    await page.close()
+  })
+
   test('asks for another link when its session is over', async () => {
     const page = await visit(allowed.origin)
     const frame = page.frameLocator('iframe').first()

@@ -191,6 +191,19 @@ describe('the portal in a browser', () => {
     await pictures('portal')
   })
 
+  test('a refusal of the clipboard is said', async () => {
+    await page.getByRole('button', { name: 'our shop' }).click()
+    await page.getByRole('tab', { name: 'Verification code' }).click()
+    await page.getByLabel('Language').waitFor()
+    await page.evaluate(
+      `navigator.clipboard.writeText = () => Promise.reject(new Error('not here')); document.execCommand = () => false`,
+    )
+    await page.getByRole('button', { name: /^Copy / }).click()
+    await page.getByRole('status').getByText('Could not copy; select the text').waitFor()
+    await page.reload()
+    await page.getByRole('button', { name: 'All endpoints' }).click()
+  })
+
   test('a link of another owner asks before it takes the place of the session', async () => {
     const link = await makeLink(service, 'globex')
     await page.goto(link)

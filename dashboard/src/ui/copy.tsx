@@ -12,13 +12,18 @@ export function CopyButton({
   label?: string
   children?: string
 }) {
-  const [copied, setCopied] = useState(false)
+  const [outcome, setOutcome] = useState<'copied' | 'refused'>()
+  const copied = outcome === 'copied'
   useEffect(() => {
     if (!copied) return
-    const timer = setTimeout(() => setCopied(false), 2_000)
+    const timer = setTimeout(() => setOutcome(undefined), 2_000)
     return () => clearTimeout(timer)
   }, [copied])
-  const copy = (): void => void write(typeof text === 'function' ? text() : text).then(() => setCopied(true))
+  const copy = (): void =>
+    void write(typeof text === 'function' ? text() : text).then(
+      () => setOutcome('copied'),
+      () => setOutcome('refused'),
+    )
   const icon = copied ? <Check size={16} aria-hidden /> : <Copy size={16} aria-hidden />
   return (
     <>
@@ -31,22 +36,31 @@ export function CopyButton({
           {copied ? 'Copied' : children}
         </Button>
       )}
-      <span role="status" className="sr-only">
-        {copied ? 'Copied' : ''}
+      <span role="status" className={outcome === 'refused' ? 'text-sm text-danger' : 'sr-only'}>
+        {copied && 'Copied'}
+        {outcome === 'refused' && refusal(text)}
       </span>
     </>
   )
 }
 
-/** Browsers give the clipboard to secure pages only; elsewhere an old way works. */
+/** A text that is made for the clipboard is nowhere on the page. */
+const refusal = (text: string | (() => string)): string =>
+  typeof text === 'string' ? 'Could not copy; select the text' : 'Could not copy'
+
+/**
+ * Browsers give the clipboard to secure pages only; elsewhere an old way works.
+ * @throws when the browser refuses, as in a frame without the permission
+ */
 async function write(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text)
   const area = document.createElement('textarea')
   area.value = text
   document.body.append(area)
   area.select()
-  document.execCommand('copy')
+  const copied = document.execCommand('copy')
   area.remove()
+  if (!copied) throw new Error('the browser does not copy')
 }
 
 /** A value in one line with a button to copy it. */

@@ -2,6 +2,7 @@
 interface Frame {
   src: string
   title: string
+  allow: string
   style: Record<string, string>
   contentWindow: unknown
   addEventListener(type: 'load', listener: () => void): void
@@ -49,6 +50,8 @@ export function embedPortal(
   const frame = window.document.createElement('iframe')
   Object.assign(frame.style, { width: '100%', border: '0', display: 'block', height: `${minHeight}px` })
   frame.title = title
+  // Otherwise the buttons that copy do nothing in Chromium.
+  frame.allow = 'clipboard-write'
   let origin: string | undefined
   let answered = false
   let waiting: ReturnType<typeof setTimeout> | undefined
