@@ -314,6 +314,43 @@ describe('outbound pages of the dashboard', () => {
     await service.admin(`/subscribers/${other}`, { method: 'DELETE' })
   })
 
+  test('changes that arrive do not end a "Show more" that is under way', async () => {
+    await open('/deliveries')
+    await page.getByRole('row').nth(5).waitFor()
+    const released = Promise.withResolvers<void>()
+    const withCursor = ({ pathname, searchParams }: URL): boolean =>
+      pathname.endsWith('/deliveries') && searchParams.has('cursor')
+    const held = page.waitForRequest((request) => withCursor(new URL(request.url())))
+    await page.route(
+      withCursor,
+      async (route) => {
+        await released.promise
+        await route.continue()
+      },
+      { times: 1 },
+    )
+    await button('Show more').click()
+    const request = await held
+    await page.evaluate(`new Promise((connected) => {
+      const live = new EventSource('${service.baseUrl}/live')
+      live.addEventListener('hello', connected)
+      globalThis.heard = new Promise((resolve) =>
+        live.addEventListener('changed', ({ data }) => {
+          if (!data.includes('deliveries')) return
+          live.close()
+          // The page collects changes for a moment before it reads.
+          setTimeout(resolve, 1_000)
+        }),
+      )
+    })`)
+    const [one] = await deliveries(service, id)
+    assert.ok((await service.admin(`/deliveries/${one!.id}/replay`, { method: 'POST' })).ok)
+    await page.evaluate('heard')
+    assert.equal(request.failure(), null)
+    released.resolve()
+    await until(async () => (await page.getByRole('row').count()) > 55, 'the next page follows')
+  })
+
   test('each page on a telephone and on a desk, in both themes', async () => {
     const [one] = await deliveries(service, id)
     const paths = {

@@ -1,6 +1,7 @@
 import { useEffect, useSyncExternalStore } from 'react'
 import type { RowOf } from './answers.ts'
 import { addressOf } from './client.ts'
+import type { Query } from '@tanstack/react-query'
 import { queryClient } from './queries.ts'
 
 /** How the page hears of changes. `lost`: the connection broke and is being opened again. */
@@ -95,18 +96,30 @@ function onChanged(topics: readonly string[]): void {
 function readChanged(): void {
   const about = new Set(changed)
   changed.clear()
-  void queryClient.invalidateQueries({
-    predicate: ({ queryKey: [first, second] }) =>
+  void readAgain(
+    ({ queryKey: [first, second] }) =>
       typeof first === 'string' &&
       (about.has(first) || (first === 'event' && about.has(`event ${String(second)}`))),
-  })
+  )
+}
+
+/**
+ * Reads again what is shown of the queries that `predicate` names. Reads that are under way go on, "Show more" among them; they may
+ * have missed the change, so those queries are read once more when they have ended.
+ */
+async function readAgain(predicate: (query: Query) => boolean): Promise<void> {
+  const running = new Set(queryClient.getQueryCache().findAll({ predicate, fetchStatus: 'fetching' }))
+  const options = { cancelRefetch: false }
+  await queryClient.invalidateQueries({ predicate }, options)
+  if (running.size > 0)
+    await queryClient.invalidateQueries({ predicate: (query) => running.has(query) }, options)
 }
 
 function readAllAgain(): void {
   for (const listener of gapListeners) listener()
   // The list of events says that there are newer ones, and does not read all of its pages again.
   const others = new Set<unknown>(['session', 'events'])
-  void queryClient.invalidateQueries({ predicate: ({ queryKey }) => !others.has(queryKey[0]) })
+  void readAgain(({ queryKey }) => !others.has(queryKey[0]))
 }
 
 function onVisibility(): void {

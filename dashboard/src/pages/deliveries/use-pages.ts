@@ -6,8 +6,8 @@ interface Page<Row> {
 }
 
 /**
- * The rows of a list with cursors, page after page. While the filters change, the former rows stay. The first page is read again
- * every few seconds; rows keep their place by their keys.
+ * The rows of a list with cursors, page after page. While the filters change, the former rows stay. All pages that are shown
+ * are read again every few seconds; rows keep their place by their keys.
  */
 export function usePages<Row>(
   key: readonly unknown[],
