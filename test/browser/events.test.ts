@@ -192,6 +192,37 @@ describe('the pages of events', () => {
     await assertAccessible(page)
   })
 
+  test('a search with other filters replaces one that runs, and can be stopped', async () => {
+    const released = Promise.withResolvers<void>()
+    const isSearch = ({ pathname }: URL): boolean => pathname.endsWith('/events/search')
+    await page.route(isSearch, () => released.promise)
+    await open('/events')
+    await page.getByRole('button', { name: 'More filters' }).click()
+    await page.getByLabel('Field of the body').fill('data.customer')
+    const search = (value: string) => {
+      const sent = page.waitForRequest((request) => {
+        const url = new URL(request.url())
+        return isSearch(url) && url.search.includes(value)
+      })
+      return Promise.all([
+        sent,
+        page
+          .getByLabel('Value of the field')
+          .fill(value)
+          .then(() => page.keyboard.press('Enter')),
+      ])
+    }
+    await search('cus_1')
+    const [second] = await search('cus_77')
+    await page.evaluate('new Promise((resolve) => setTimeout(resolve))')
+    assert.equal(await page.getByText('The search was stopped.').count(), 0)
+    await page.getByRole('button', { name: 'Stop', exact: true }).click()
+    await page.getByText('The search was stopped.').waitFor()
+    await eventually(() => second.failure(), 'the search is given up')
+    released.resolve()
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
+  })
+
   test('the selected events are run, and a whole filter as a job', async () => {
     works = false
     for (const id of ['again-1', 'again-2', 'again-3']) await post(id)

@@ -40,7 +40,10 @@ export function useBodySearch({ query, key }: { query: Record<string, string>; k
   }, [key, cursor])
   return {
     ...search,
-    stop: () => abort?.abort(),
+    stop: () => {
+      abort?.abort()
+      setSearch((before) => (before.state === 'running' ? { ...before, state: 'stopped' } : before))
+    },
     goOn: () => setFrom({ key, cursor: search.cursor }),
   }
 }
@@ -53,16 +56,18 @@ async function run(query: Record<string, string>, signal: AbortSignal, change: C
       signal,
     })
     if (!response.ok || !response.body) throw await errorOfResponse(response)
-    for await (const lines of linesOf(response.body)) change((before) => lines.reduce(withLine, before))
+    for await (const lines of linesOf(response.body)) {
+      if (signal.aborted) return
+      change((before) => lines.reduce(withLine, before))
+    }
   } catch (error) {
-    if (signal.aborted)
-      change((before) => (before.state === 'running' ? { ...before, state: 'stopped' } : before))
-    else
-      change((before) => ({
-        ...before,
-        state: 'failed',
-        error: error instanceof PosternError ? error : undefined,
-      }))
+    // Another search may have taken its place, whose state this one must not change.
+    if (signal.aborted) return
+    change((before) => ({
+      ...before,
+      state: 'failed',
+      error: error instanceof PosternError ? error : undefined,
+    }))
   }
 }
 
