@@ -7,6 +7,7 @@ import { startReceiver } from '../harness/receiver.ts'
 import { started } from '../harness/started.ts'
 import { assertAccessible } from './accessibility.ts'
 import { answerDialog, launchBrowser, openPage, picture } from './browser.ts'
+import { failReads } from './failed-reads.ts'
 
 /** What an owner does with the link that they were given. */
 describe('the portal in a browser', () => {
@@ -189,6 +190,15 @@ describe('the portal in a browser', () => {
     await page.getByText('An order left the warehouse.').waitFor()
     await assertAccessible(page)
     await pictures('portal')
+  })
+
+  test('a form stays when a read in the background fails', async () => {
+    await page.getByRole('button', { name: 'Add an endpoint' }).click()
+    await page.getByLabel('Address').fill('https://half-written.example')
+    await failReads(page, '/portal/subscribers')
+    assert.equal(await page.getByLabel('Address').inputValue(), 'https://half-written.example')
+    await page.unrouteAll()
+    await page.getByRole('button', { name: 'Cancel' }).click()
   })
 
   test('a refusal of the clipboard is said', async () => {

@@ -1,14 +1,13 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Status } from '../ui/badge.tsx'
 import { SelectField } from '../ui/fields.tsx'
-import { Empty } from '../ui/notices.tsx'
+import { Empty, ProblemNotice } from '../ui/notices.tsx'
 import { Section } from '../ui/page.tsx'
 import { DataTable, type Column } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
 import { api, type Delivery } from './client.ts'
 import { DeliveryDrawer } from './delivery-drawer.tsx'
 import { goTo, usePlace, type Place } from './place.ts'
-import { PortalProblem } from './without-link.tsx'
 
 const statuses = [{ value: '', label: 'all' }, 'pending', 'delivered', 'dead']
 
@@ -60,35 +59,40 @@ export function Deliveries({ endpoint }: { endpoint: string }) {
     getNextPageParam: ({ pageInfo }) => pageInfo.nextCursor ?? undefined,
     refetchInterval: 3_000,
   })
-  if (error && !data) return <PortalProblem error={error} />
+  if (error && !data) return <ProblemNotice error={error} />
   return (
-    <Section flush>
-      <div className="w-44 p-3">
-        <SelectField
-          label="Status"
-          options={statuses}
-          value={status ?? ''}
-          onChange={({ target }) => goTo({ endpoint, tab: 'deliveries', status: target.value || undefined })}
+    <>
+      {error && <ProblemNotice error={error} />}
+      <Section flush>
+        <div className="w-44 p-3">
+          <SelectField
+            label="Status"
+            options={statuses}
+            value={status ?? ''}
+            onChange={({ target }) =>
+              goTo({ endpoint, tab: 'deliveries', status: target.value || undefined })
+            }
+          />
+        </div>
+        <DataTable
+          label="Deliveries"
+          columns={columnsOf(place)}
+          rows={data?.pages.flatMap((page) => page.data) ?? []}
+          rowKey={({ id }) => String(id)}
+          isCurrent={({ id }) => String(id) === delivery}
+          loading={isPending}
+          onMore={hasNextPage ? () => void fetchNextPage() : undefined}
+          loadingMore={isFetchingNextPage}
+          empty={
+            <Empty title={status === undefined ? 'Nothing was sent yet' : 'No delivery has this status'}>
+              {status === undefined && 'Send a test event to see what arrives.'}
+            </Empty>
+          }
         />
-      </div>
-      <DataTable
-        label="Deliveries"
-        columns={columnsOf(place)}
-        rows={data?.pages.flatMap((page) => page.data) ?? []}
-        rowKey={({ id }) => String(id)}
-        isCurrent={({ id }) => String(id) === delivery}
-        loading={isPending}
-        onMore={hasNextPage ? () => void fetchNextPage() : undefined}
-        loadingMore={isFetchingNextPage}
-        empty={
-          <Empty title={status === undefined ? 'Nothing was sent yet' : 'No delivery has this status'}>
-            {status === undefined && 'Send a test event to see what arrives.'}
-          </Empty>
-        }
-      />
-      {delivery !== undefined && (
-        <DeliveryDrawer id={delivery} onClose={() => goTo({ ...place, delivery: undefined })} />
-      )}
-    </Section>
+        {delivery !== undefined && (
+          <DeliveryDrawer id={delivery} onClose={() => goTo({ ...place, delivery: undefined })} />
+        )}
+      </Section>
+    </>
   )
 }

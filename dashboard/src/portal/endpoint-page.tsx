@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { Status } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { useConfirm } from '../ui/confirm.tsx'
-import { Loading, Notice, ProblemNotice } from '../ui/notices.tsx'
+import { Notice, ProblemNotice, ReadState } from '../ui/notices.tsx'
 import { Tabs } from '../ui/tabs.tsx'
 import { Time } from '../ui/time.tsx'
 import { toast } from '../ui/toast.tsx'
@@ -16,32 +16,32 @@ import { goTo, usePlace } from './place.ts'
 import { Replays } from './replays.tsx'
 import { Secrets } from './secrets.tsx'
 import { Verification } from './verification.tsx'
-import { PortalProblem } from './without-link.tsx'
 
 /** One endpoint: how it is, its deliveries, settings, secrets, and the code that verifies them. */
 export function EndpointPage({ id }: { id: string }) {
   const { tab = 'deliveries' } = usePlace()
-  const { data, error } = useQuery({
+  const query = useQuery({
     queryKey: ['endpoint', id],
     queryFn: ({ signal }) => api.get('/portal/subscribers/{id}', { params: { id }, signal }),
     refetchInterval: 5_000,
   })
+  const { data } = query
   const back = (
     <Button small kind="quiet" icon={<ArrowLeft size={16} aria-hidden />} onClick={() => goTo({})}>
       All endpoints
     </Button>
   )
-  if (error && !data)
+  if (!data)
     return (
       <>
         {back}
-        <PortalProblem error={error} />
+        <ReadState {...query} />
       </>
     )
-  if (!data) return <Loading />
   return (
     <>
       {back}
+      <ReadState {...query} />
       <Head endpoint={data} />
       <Tabs
         label="Endpoint"

@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { Badge, Status } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { JsonView } from '../ui/json.tsx'
-import { Empty } from '../ui/notices.tsx'
+import { Empty, ProblemNotice } from '../ui/notices.tsx'
 import { Section } from '../ui/page.tsx'
 import { DataTable, type Column } from '../ui/table.tsx'
 import { formatPercent } from '../ui/time.tsx'
@@ -12,7 +12,6 @@ import { api, type EventType, type Subscriber } from './client.ts'
 import { EndpointForm } from './endpoint-form.tsx'
 import { useEventTypes } from './event-types.ts'
 import { goTo } from './place.ts'
-import { PortalProblem } from './without-link.tsx'
 import { NewSecret } from './secrets.tsx'
 
 const columns: readonly Column<Subscriber>[] = [
@@ -63,7 +62,7 @@ export function EndpointsPage() {
     getNextPageParam: ({ pageInfo }) => pageInfo.nextCursor ?? undefined,
     refetchInterval: 10_000,
   })
-  if (error) return <PortalProblem error={error} />
+  if (error && !data) return <ProblemNotice error={error} />
   const add = (
     <Button kind="primary" icon={<Plus size={16} aria-hidden />} onClick={() => setAdding(true)}>
       Add an endpoint
@@ -78,6 +77,7 @@ export function EndpointsPage() {
         </div>
         {add}
       </div>
+      {error && <ProblemNotice error={error} />}
       <Section flush>
         <DataTable
           label="Endpoints"

@@ -4,7 +4,7 @@ import { Status } from '../ui/badge.tsx'
 import { bindFields } from '../ui/bind-fields.ts'
 import { Button } from '../ui/button.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
-import { Empty, Loading, ProblemNotice, Progress } from '../ui/notices.tsx'
+import { Empty, ProblemNotice, Progress, ReadState } from '../ui/notices.tsx'
 import { Section } from '../ui/page.tsx'
 import { formatNumber, Time } from '../ui/time.tsx'
 import { api } from './client.ts'
@@ -86,7 +86,7 @@ export function Replays({ endpoint }: { endpoint: string }) {
 
 function Jobs({ endpoint }: { endpoint: string }) {
   const queries = useQueryClient()
-  const { data, error } = useQuery({
+  const query = useQuery({
     queryKey: ['replays', endpoint],
     queryFn: async ({ signal }) =>
       (await api.get('/portal/subscribers/{id}/jobs', { params: { id: endpoint }, signal })).data,
@@ -96,8 +96,8 @@ function Jobs({ endpoint }: { endpoint: string }) {
     mutationFn: (id: string) => api.delete('/portal/jobs/{id}', { params: { id } }),
     onSuccess: () => queries.invalidateQueries({ queryKey: ['replays', endpoint] }),
   })
-  if (error && !data) return <ProblemNotice error={error} />
-  if (!data) return <Loading />
+  if (!query.data) return <ReadState {...query} />
+  const { data } = query
   if (data.length === 0) return <Empty title="No replays yet" />
   return (
     <Section title="Replays">

@@ -2,22 +2,21 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { CodeBlock } from '../ui/code.tsx'
 import { SelectField } from '../ui/fields.tsx'
-import { Loading } from '../ui/notices.tsx'
+import { ReadState } from '../ui/notices.tsx'
 import { Section } from '../ui/page.tsx'
 import { api } from './client.ts'
-import { PortalProblem } from './without-link.tsx'
 
 /** A complete receiver in the person's language. */
 export function Verification({ endpoint }: { endpoint: string }) {
   const [language, setLanguage] = useState('typescript')
-  const { data, error } = useQuery({
+  const query = useQuery({
     queryKey: ['verification', endpoint],
     queryFn: ({ signal }) =>
       api.get('/portal/subscribers/{id}/verification', { params: { id: endpoint }, signal }),
     staleTime: 300_000,
   })
-  if (error) return <PortalProblem error={error} />
-  if (!data) return <Loading />
+  if (!query.data) return <ReadState {...query} />
+  const { data } = query
   const shown = data.languages.find(({ id }) => id === language) ?? data.languages[0]
   return (
     <Section

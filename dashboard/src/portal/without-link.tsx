@@ -1,6 +1,5 @@
-import { PosternError } from 'postern-client/api'
 import { Button } from '../ui/button.tsx'
-import { Empty, ProblemNotice } from '../ui/notices.tsx'
+import { Empty } from '../ui/notices.tsx'
 import { askForLink, canAskForLink } from './embedding.ts'
 
 /** A page that no link opened, or whose session is over. */
@@ -30,10 +29,4 @@ export function WithoutLink() {
       </Empty>
     </>
   )
-}
-
-/** A problem of a call; for a session that is over, what to do. */
-export function PortalProblem({ error }: { error: unknown }) {
-  if (error instanceof PosternError && error.status === 401) return <WithoutLink />
-  return <ProblemNotice error={error} />
 }

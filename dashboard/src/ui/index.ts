@@ -14,7 +14,7 @@ export {
 } from './time.tsx'
 export { CopyButton, CopyValue } from './copy.tsx'
 export { Page, Section, Facts, Fact } from './page.tsx'
-export { Notice, ProblemNotice, Empty, Loading, Progress } from './notices.tsx'
+export { Notice, ProblemNotice, Empty, Loading, ReadState, Progress } from './notices.tsx'
 export { CodeBlock } from './code.tsx'
 export { JsonView } from './json.tsx'
 export { TextField, TextArea, SelectField, CheckField, Field, SearchField } from './fields.tsx'

@@ -81,6 +81,21 @@ export function Loading({ label = 'Loading' }: { label?: string }) {
   )
 }
 
+/**
+ * What a page or a part of it says about a read: that it goes on or that it failed. Nothing when it succeeded. It stands above the
+ * content, never in the place of what was read before: one failed read in the background must not take a form or a secret away.
+ */
+export function ReadState({ data, error, refetch }: Read) {
+  if (error) return <ProblemNotice error={error} retry={() => void refetch()} />
+  return data === undefined ? <Loading /> : null
+}
+
+interface Read {
+  data: unknown
+  error: unknown
+  refetch: () => Promise<unknown>
+}
+
 /** The progress of a long action, with a button to stop it. Without `total` only the count is known. */
 export function Progress({
   label,

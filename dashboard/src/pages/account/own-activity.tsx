@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { api } from '../../api/client.ts'
-import { ProblemNotice, Section } from '../../ui/index.ts'
+import { ReadState, Section } from '../../ui/index.ts'
 import { ActivityTable } from './activity-table.tsx'
 
 /** What happened to the account, newest first. */
@@ -12,15 +12,18 @@ export function OwnActivity() {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ pageInfo }) => pageInfo.nextCursor ?? undefined,
   })
-  if (entries.error) return <ProblemNotice error={entries.error} />
+  if (!entries.data) return <ReadState {...entries} />
   return (
-    <Section flush title="What happened to this account">
-      <ActivityTable
-        entries={entries.data?.pages.flatMap(({ data }) => data) ?? []}
-        loading={entries.isPending}
-        onMore={entries.hasNextPage ? () => void entries.fetchNextPage() : undefined}
-        loadingMore={entries.isFetchingNextPage}
-      />
-    </Section>
+    <>
+      <ReadState {...entries} />
+      <Section flush title="What happened to this account">
+        <ActivityTable
+          entries={entries.data.pages.flatMap(({ data }) => data)}
+          loading={entries.isPending}
+          onMore={entries.hasNextPage ? () => void entries.fetchNextPage() : undefined}
+          loadingMore={entries.isFetchingNextPage}
+        />
+      </Section>
+    </>
   )
 }

@@ -2,18 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { addressOf, api, isProblem } from '../../api/client.ts'
 import { NotFoundPage } from '../../layout/faults.tsx'
-import {
-  Badge,
-  CopyValue,
-  Fact,
-  Facts,
-  Loading,
-  Notice,
-  Page,
-  ProblemNotice,
-  Section,
-  Tabs,
-} from '../../ui/index.ts'
+import { Badge, CopyValue, Fact, Facts, Notice, Page, ReadState, Section, Tabs } from '../../ui/index.ts'
 import { AppSecrets } from './app-secrets.tsx'
 import { AppSettings } from './app-settings.tsx'
 import { AppSignIns } from './app-sign-ins.tsx'
@@ -31,8 +20,7 @@ export function AppPage() {
     queryFn: ({ signal }) => api.get('/clients/{id}', { params: { id }, signal }),
   })
   if (isProblem(query.error, 404)) return <NotFoundPage />
-  if (query.error) return <ProblemNotice error={query.error} retry={() => void query.refetch()} />
-  if (!query.data) return <Loading />
+  if (!query.data) return <ReadState {...query} />
   const app = query.data
   const secrets = app.confidential && !app.declared && app.jwks === null
   return (
@@ -46,6 +34,7 @@ export function AppPage() {
       }
       actions={!app.declared && <DeleteApp app={app} />}
     >
+      <ReadState {...query} />
       {app.declared && (
         <Notice>
           This app is declared in the configuration module. Change it there; this page only shows it.

@@ -2,7 +2,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import { Download, Plus } from 'lucide-react'
 import { useState } from 'react'
 import { addressOf } from '../../api/client.ts'
-import { Button, CheckField, Loading, Page, ProblemNotice } from '../../ui/index.ts'
+import { Button, CheckField, Page, ReadState } from '../../ui/index.ts'
 import { NotFoundPage } from '../../layout/faults.tsx'
 import { Filters } from './filters.tsx'
 import { rowQuery, type ListSearch } from './list-search.ts'
@@ -20,14 +20,14 @@ export function ListPage() {
 }
 
 function ListOf({ path: wanted }: { path: string }) {
-  const { data, error, refetch } = useLists()
-  if (error)
+  const query = useLists()
+  const { data } = query
+  if (!data)
     return (
       <Page title="Data">
-        <ProblemNotice error={error} retry={() => void refetch()} />
+        <ReadState {...query} />
       </Page>
     )
-  if (!data) return <Loading />
   const list = data.find(({ path }) => path === wanted)
   return list ? <OneList key={list.path} list={list} /> : <NotFoundPage />
 }

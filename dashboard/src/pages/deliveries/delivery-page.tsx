@@ -9,10 +9,10 @@ import {
   CopyValue,
   Facts,
   Fact,
-  Loading,
   Notice,
   Page,
   ProblemNotice,
+  ReadState,
   Section,
   Time,
   formatDuration,
@@ -42,16 +42,10 @@ export function DeliveryPage() {
     setAwaited(attempt)
     void navigate({ search: (before) => ({ ...before, attempt: undefined }), replace: true })
   }
-  if (query.error && !delivery)
-    return (
-      <Page title="Delivery">
-        <ProblemNotice error={query.error} retry={() => void query.refetch()} />
-      </Page>
-    )
   if (!delivery)
     return (
       <Page title="Delivery">
-        <Loading />
+        <ReadState {...query} />
       </Page>
     )
   return (
@@ -61,6 +55,7 @@ export function DeliveryPage() {
       description={`Delivery ${delivery.id}`}
       actions={<Actions delivery={delivery} onSent={() => follow(delivery.attemptCount + 1)} />}
     >
+      <ReadState {...query} />
       <About delivery={delivery} />
       <Attempts delivery={delivery} awaited={awaited} />
     </Page>

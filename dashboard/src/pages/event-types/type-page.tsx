@@ -1,6 +1,6 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { addressOf } from '../../api/client.ts'
-import { Badge, CodeBlock, Loading, Page, ProblemNotice, Section } from '../../ui/index.ts'
+import { Badge, CodeBlock, Page, ReadState, Section } from '../../ui/index.ts'
 import { useEventTypes } from '../subscribers/event-type-field.tsx'
 import { EmitForm } from './emit-form.tsx'
 
@@ -11,11 +11,12 @@ const write = (value: unknown): string => JSON.stringify(value, null, 2)
 /** One event type: its schema, its samples, and a form that emits an event. */
 export function TypePage() {
   const { type } = route.useParams()
-  const { data, error, refetch } = useEventTypes()
+  const query = useEventTypes()
+  const { data } = query
   if (!data)
     return (
       <Page title={type}>
-        {error ? <ProblemNotice error={error} retry={() => void refetch()} /> : <Loading />}
+        <ReadState {...query} />
       </Page>
     )
   const found = data.data.find((one) => one.type === type)
@@ -26,6 +27,7 @@ export function TypePage() {
       beside={found?.builtIn ? <Badge>emitted by Postern</Badge> : found ? null : <Badge>not declared</Badge>}
       description={found?.description ?? undefined}
     >
+      <ReadState {...query} />
       {!found?.builtIn && <EmitForm key={type} type={type} sample={write(sample)} />}
       {found?.samples.map((one, index) => (
         <Section

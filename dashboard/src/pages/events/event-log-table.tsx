@@ -34,9 +34,10 @@ export function EventLogTable({ filter, chosen, peek, onPeek }: TableParts) {
   const { rows, isPending, isLooking, error, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = log
   const columns = useMemo(() => eventColumns(onPeek), [onPeek])
   const chosenRows = rows.filter((row) => selected.has(String(row.id)))
-  if (error) return <ProblemNotice error={error} retry={() => void refetch()} />
+  if (error && rows.length === 0) return <ProblemNotice error={error} retry={() => void refetch()} />
   return (
     <div ref={frame}>
+      {error && <ProblemNotice error={error} retry={() => void refetch()} />}
       <NewEvents
         count={log.waiting}
         missed={log.missed}

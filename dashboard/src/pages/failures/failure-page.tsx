@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import type { AnswerOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
@@ -9,9 +10,9 @@ import {
   Fact,
   Facts,
   formatNumber,
-  Loading,
   Page,
   ProblemNotice,
+  ReadState,
   Section,
   Status,
   Time,
@@ -39,22 +40,16 @@ export function FailurePage() {
     queryFn: ({ signal }) => api.get('/failures/{id}', { params: { id }, signal }),
     refetchInterval: 3_000,
   })
-  if (query.error)
-    return (
-      <Page title="Failure">
-        <ProblemNotice error={query.error} retry={() => void query.refetch()} />
-      </Page>
-    )
   if (!query.data)
     return (
       <Page title="Failure">
-        <Loading />
+        <ReadState {...query} />
       </Page>
     )
-  return <Failure group={query.data} />
+  return <Failure group={query.data} reading={<ReadState {...query} />} />
 }
 
-function Failure({ group }: { group: GroupDetail }) {
+function Failure({ group, reading }: { group: GroupDetail; reading: ReactNode }) {
   const rerun = useRerun(group)
   return (
     <Page
@@ -67,6 +62,7 @@ function Failure({ group }: { group: GroupDetail }) {
         </>
       }
     >
+      {reading}
       {rerun.report}
       <Section>
         <Facts>

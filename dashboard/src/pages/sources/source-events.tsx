@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
-import { DataTable, Empty, ProblemNotice, Section, Status, Time, type Column } from '../../ui/index.ts'
+import { DataTable, Empty, ReadState, Section, Status, Time, type Column } from '../../ui/index.ts'
 import { EventLink } from '../failures/event-link.tsx'
 
 type Event = RowOf<'GET /events'>
@@ -20,17 +20,20 @@ export function SourceEvents({ source }: { source: string }) {
     queryFn: ({ signal }) => api.get('/events', { query: { source, limit: 20, order: 'desc' }, signal }),
     refetchInterval: 5_000,
   })
-  if (events.error) return <ProblemNotice error={events.error} retry={() => void events.refetch()} />
+  if (!events.data) return <ReadState {...events} />
   return (
-    <Section title="Newest events" flush>
-      <DataTable
-        label="Newest events"
-        columns={columns}
-        rows={events.data?.data ?? []}
-        rowKey={({ id }) => String(id)}
-        loading={events.isPending}
-        empty={<Empty title="No event has arrived">Send a signed sample to see one.</Empty>}
-      />
-    </Section>
+    <>
+      <ReadState {...events} />
+      <Section title="Newest events" flush>
+        <DataTable
+          label="Newest events"
+          columns={columns}
+          rows={events.data.data}
+          rowKey={({ id }) => String(id)}
+          loading={events.isPending}
+          empty={<Empty title="No event has arrived">Send a signed sample to see one.</Empty>}
+        />
+      </Section>
+    </>
   )
 }

@@ -9,9 +9,8 @@ import {
   Facts,
   formatNumber,
   formatPercent,
-  Loading,
   Page,
-  ProblemNotice,
+  ReadState,
   Section,
   Tabs,
 } from '../../ui/index.ts'
@@ -31,16 +30,10 @@ export function SourcePage() {
     queryFn: ({ signal }) => api.get('/sources/{name}', { params: { name }, signal }),
     refetchInterval: 5_000,
   })
-  if (query.error)
-    return (
-      <Page title={name}>
-        <ProblemNotice error={query.error} retry={() => void query.refetch()} />
-      </Page>
-    )
   if (!query.data)
     return (
       <Page title={name}>
-        <Loading />
+        <ReadState {...query} />
       </Page>
     )
   const source = query.data
@@ -56,6 +49,7 @@ export function SourcePage() {
   ]
   return (
     <Page title={name} description={`${source.label}, verified by the scheme ${source.scheme}`}>
+      <ReadState {...query} />
       <Section>
         <Facts>
           <Fact name="URL to register">

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { api } from '../../api/client.ts'
-import { CodeBlock, Loading, Notice, ProblemNotice, Section, Tabs } from '../../ui/index.ts'
+import { CodeBlock, Notice, ReadState, Section, Tabs } from '../../ui/index.ts'
 import type { Subscriber } from './types.ts'
 
 const route = getRouteApi('/subscribers/$id')
@@ -10,13 +10,13 @@ const route = getRouteApi('/subscribers/$id')
 export function CodeTab({ subscriber: { id, url } }: { subscriber: Subscriber }) {
   const { language } = route.useSearch()
   const navigate = route.useNavigate()
-  const { data, error, refetch } = useQuery({
+  const query = useQuery({
     queryKey: ['subscribers', 'verification', id, url],
     queryFn: ({ signal }) => api.get('/subscribers/{id}/verification', { params: { id }, signal }),
     staleTime: Infinity,
   })
-  if (error) return <ProblemNotice error={error} retry={() => void refetch()} />
-  if (!data) return <Loading />
+  if (!query.data) return <ReadState {...query} />
+  const { data } = query
   return (
     <Section
       title="Code that verifies signatures"

@@ -3,10 +3,10 @@ import { Link, getRouteApi } from '@tanstack/react-router'
 import { api } from '../../api/client.ts'
 import {
   Button,
-  Loading,
   Notice,
   Page,
   ProblemNotice,
+  ReadState,
   Status,
   Tabs,
   Time,
@@ -38,7 +38,7 @@ export function SubscriberPage() {
   if (!subscriber)
     return (
       <Page title="Subscriber">
-        {query.error ? <ProblemNotice error={query.error} retry={() => void query.refetch()} /> : <Loading />}
+        <ReadState {...query} />
       </Page>
     )
   return (
@@ -48,6 +48,7 @@ export function SubscriberPage() {
       description={subscriber.description ?? undefined}
       actions={<Actions subscriber={subscriber} />}
     >
+      <ReadState {...query} />
       <Warning subscriber={subscriber} />
       <Tabs
         label="Subscriber"

@@ -5,10 +5,9 @@ import {
   Fact,
   Facts,
   formatNumber,
-  Loading,
   Notice,
   Page,
-  ProblemNotice,
+  ReadState,
   Section,
   Status,
   Time,
@@ -37,15 +36,16 @@ export function OverviewPage() {
 const engines = { sqlite: 'SQLite', postgres: 'PostgreSQL' } as const
 
 function Version() {
-  const { data, error, refetch } = useQuery({
+  const query = useQuery({
     queryKey: ['version'],
     queryFn: ({ signal }) => api.get('/version', { signal }),
   })
-  if (error) return <ProblemNotice error={error} retry={() => void refetch()} />
-  if (!data) return <Loading />
+  const { data } = query
+  if (!data) return <ReadState {...query} />
   const { version, node, engine, engineVersion, schema, startedAt, processes } = data
   return (
     <Section title="Version">
+      <ReadState {...query} />
       {schema.pending.length > 0 && (
         <Notice tone="warn">
           Migrations to be applied: {schema.pending.join(', ')}. Restart, or run <code>postern migrate</code>.
@@ -74,12 +74,17 @@ function Version() {
 }
 
 function Queues() {
-  const { data, error, refetch } = useQuery({
+  const query = useQuery({
     queryKey: ['queues'],
     queryFn: ({ signal }) => api.get('/queues', { signal }),
     refetchInterval: 5_000,
   })
-  if (error) return <ProblemNotice error={error} retry={() => void refetch()} />
-  if (!data) return <Loading />
-  return <QueueFacts queues={data} />
+  const { data } = query
+  if (!data) return <ReadState {...query} />
+  return (
+    <>
+      <ReadState {...query} />
+      <QueueFacts queues={data} />
+    </>
+  )
 }

@@ -3,19 +3,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import type { UserDetail } from '../../api/answers.ts'
 import { api, isProblem } from '../../api/client.ts'
 import { NotFoundPage } from '../../layout/faults.tsx'
-import {
-  Ago,
-  Badge,
-  CopyValue,
-  Fact,
-  Facts,
-  Loading,
-  Page,
-  ProblemNotice,
-  Section,
-  Tabs,
-  Time,
-} from '../../ui/index.ts'
+import { Ago, Badge, CopyValue, Fact, Facts, Page, ReadState, Section, Tabs, Time } from '../../ui/index.ts'
 import { UserActions } from './user-actions.tsx'
 import { UserActivity, UserApps, UserDevices, UserIdentities } from './user-tabs.tsx'
 
@@ -31,8 +19,7 @@ export function UserPage() {
     queryFn: ({ signal }) => api.get('/users/{id}', { params: { id }, signal }),
   })
   if (isProblem(query.error, 404)) return <NotFoundPage />
-  if (query.error) return <ProblemNotice error={query.error} retry={() => void query.refetch()} />
-  if (!query.data) return <Loading />
+  if (!query.data) return <ReadState {...query} />
   const user = query.data
   const { counts } = user
   return (
@@ -46,6 +33,7 @@ export function UserPage() {
       }
       actions={<UserActions user={user} />}
     >
+      <ReadState {...query} />
       <Section>
         <UserFacts user={user} />
       </Section>

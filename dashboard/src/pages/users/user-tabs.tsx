@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { UserDetail } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
-import { ProblemNotice, Section, toast, useConfirm } from '../../ui/index.ts'
+import { ProblemNotice, ReadState, Section, toast, useConfirm } from '../../ui/index.ts'
 import { ActivityTable } from '../account/activity-table.tsx'
 import { AppsTable } from '../account/apps-table.tsx'
 import { DevicesTable, nameOfDevice, type Device } from '../account/devices-table.tsx'
@@ -50,11 +50,14 @@ export function UserIdentities({ id }: { id: string }) {
     queryKey: ['users', 'identities', id],
     queryFn: ({ signal }) => api.get('/users/{id}/identities', { params: { id }, signal }),
   })
-  if (identities.error) return <ProblemNotice error={identities.error} />
+  if (!identities.data) return <ReadState {...identities} />
   return (
-    <Section flush>
-      <IdentitiesTable identities={identities.data?.data ?? []} loading={identities.isPending} />
-    </Section>
+    <>
+      <ReadState {...identities} />
+      <Section flush>
+        <IdentitiesTable identities={identities.data.data} loading={identities.isPending} />
+      </Section>
+    </>
   )
 }
 
@@ -63,11 +66,14 @@ export function UserApps({ id }: { id: string }) {
     queryKey: ['users', 'apps', id],
     queryFn: ({ signal }) => api.get('/users/{id}/apps', { params: { id }, signal }),
   })
-  if (apps.error) return <ProblemNotice error={apps.error} />
+  if (!apps.data) return <ReadState {...apps} />
   return (
-    <Section flush>
-      <AppsTable apps={apps.data?.data ?? []} loading={apps.isPending} linked />
-    </Section>
+    <>
+      <ReadState {...apps} />
+      <Section flush>
+        <AppsTable apps={apps.data.data} loading={apps.isPending} linked />
+      </Section>
+    </>
   )
 }
 
@@ -79,15 +85,18 @@ export function UserActivity({ id }: { id: string }) {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ pageInfo }) => pageInfo.nextCursor ?? undefined,
   })
-  if (entries.error) return <ProblemNotice error={entries.error} />
+  if (!entries.data) return <ReadState {...entries} />
   return (
-    <Section flush>
-      <ActivityTable
-        entries={entries.data?.pages.flatMap(({ data }) => data) ?? []}
-        loading={entries.isPending}
-        onMore={entries.hasNextPage ? () => void entries.fetchNextPage() : undefined}
-        loadingMore={entries.isFetchingNextPage}
-      />
-    </Section>
+    <>
+      <ReadState {...entries} />
+      <Section flush>
+        <ActivityTable
+          entries={entries.data.pages.flatMap(({ data }) => data)}
+          loading={entries.isPending}
+          onMore={entries.hasNextPage ? () => void entries.fetchNextPage() : undefined}
+          loadingMore={entries.isFetchingNextPage}
+        />
+      </Section>
+    </>
   )
 }

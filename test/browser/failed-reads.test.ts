@@ -1,0 +1,62 @@
+// A page polls, or reads again when its tab is looked at. One such read that fails must not take away what a person has on the page.
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { engines } from '../harness/engines.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
+import { spa } from '../login/harness.ts'
+import { eventually, postWebhook } from '../receiving/harness.ts'
+import { launchBrowser, signIn } from './browser.ts'
+import { failReads } from './failed-reads.ts'
+
+describe('a read in the background that fails', () => {
+  const service = started(() =>
+    startTestService(engines[0]!, {
+      env: { HANDLER_RETRY_SCHEDULE: '0' },
+      config: {
+        login: { clients: [spa] },
+        receiving: {
+          handlers: {
+            'order.*': () => {
+              throw new Error('the warehouse is closed')
+            },
+          },
+        },
+      },
+    }),
+  )
+  const browser = started(launchBrowser)
+  const page = started(() => browser.newPage({ viewport: { width: 1440, height: 900 } }))
+  before(() => signIn(page, service, 'Ada Lovelace'))
+
+  const firstId = (path: string): Promise<string> =>
+    eventually(async () => {
+      const { data } = (await (await service.admin(path)).json()) as { data: { id: string | number }[] }
+      return data[0] && String(data[0].id)
+    })
+
+  /** Opens a page of the dashboard, lets reads of `call` fail, and expects the content and the problem together. */
+  async function staysUsable(path: string, call: string, content: string): Promise<void> {
+    await page.goto(`${service.baseUrl}/dashboard${path}`)
+    await page.getByText(content).first().waitFor()
+    await failReads(page, call)
+    assert.ok(await page.getByText(content).first().isVisible(), `${path} shows what was read before`)
+    await page.unrouteAll()
+  }
+
+  test('leaves an app as it is', () => staysUsable(`/apps/${spa.id}`, `/clients/${spa.id}`, 'Client id'))
+
+  test('leaves a user as it is', async () => {
+    const id = await firstId('/users')
+    await staysUsable(`/users/${id}`, `/users/${id}`, 'First identity')
+  })
+
+  test('leaves a source as it is', () =>
+    staysUsable('/sources/provider', '/sources/provider', 'URL to register'))
+
+  test('leaves a failure as it is', async () => {
+    assert.equal((await postWebhook(service, { id: 'o-1', type: 'order.paid' })).status, 200)
+    const id = await firstId('/failures')
+    await staysUsable(`/failures/${id}`, `/failures/${id}`, 'Failed attempts by hour')
+  })
+})
