@@ -52,7 +52,8 @@ describe('the shop of the tutorial', () => {
     return stdout.trim()
   }
   async function pay(id: string): Promise<void> {
-    const customer = await page.locator('#number').innerText()
+    // The page fills the number in after it has loaded.
+    const customer = await page.locator('#number:not(:empty)').innerText()
     const session = {
       id,
       client_reference_id: customer,
