@@ -99,7 +99,7 @@ onEachEngine('API keys by HTTP', (engine) => {
     assert.equal((await boss.go(new URL('/keys', service.baseUrl))).status, 200, 'reading needs none')
   })
 
-  test('an access token creates none, whoever was signed in recently in the same browser', async () => {
+  test('an access token creates no key, even beside a cookie of a recent sign-in', async () => {
     const [boss, user] = [await signedIn('boss'), await signedIn('user')]
     provider.profile = { id: 'boss' }
     const token = String((await appTokens(service))['access_token'])

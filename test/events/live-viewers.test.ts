@@ -10,6 +10,7 @@ import { onEachEngine } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
 import { ManualClock } from '../harness/manual-clock.ts'
 import { eventually } from '../receiving/harness.ts'
+import { insertReceived } from '../receiving/insert-received.ts'
 
 onEachEngine('viewers', (engine) => {
   let clock: ManualClock
@@ -100,35 +101,7 @@ onEachEngine('viewers', (engine) => {
   })
 
   function insertPending(event_id: string): Promise<number> {
-    return database.transaction(async (tx) => {
-      const received = { event_id, source: 'shop', type: 'order' }
-      const { id: event } = await tx
-        .insertInto('events')
-        .values({
-          ...received,
-          direction: 'received',
-          content_type: 'application/json',
-          payload: Buffer.from('{}'),
-          headers: null,
-          created_at: 0,
-        })
-        .returning('id')
-        .executeTakeFirstOrThrow()
-      await tx
-        .insertInto('event_queue')
-        .values({
-          ...received,
-          event,
-          status: 'pending',
-          attempts: 0,
-          attempts_before: 0,
-          due_at: 0,
-          claim: null,
-          processed_at: null,
-        })
-        .execute()
-      return event
-    })
+    return database.transaction((tx) => insertReceived(tx, { event_id, source: 'shop', type: 'order' }))
   }
 })
 

@@ -11,6 +11,7 @@ import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 import { eventually, postWebhook, settled, sign } from './harness.ts'
+import { insertReceived } from './insert-received.ts'
 
 interface Job {
   id: string
@@ -308,37 +309,15 @@ function insertFailed(
     const numbers: number[] = []
     for (const [index, type] of types.entries()) {
       const event_id = `${group} ${index}`
-      const { id } = await tx
-        .insertInto('events')
-        .values({
-          event_id,
-          direction: 'received',
-          source: 'provider',
-          type,
-          content_type: 'application/json',
-          payload: Buffer.from('{}'),
-          headers: null,
-          created_at: 0,
-        })
-        .returning('id')
-        .executeTakeFirstOrThrow()
-      await tx
-        .insertInto('event_queue')
-        .values({
-          event: id,
-          source: 'provider',
-          event_id,
-          type,
-          status: group !== undefined && index % 2 === 1 ? 'pending' : 'failed',
-          attempts: 1,
-          attempts_before: 0,
-          due_at: 0,
-          failed_at: 0,
-          claim: null,
-          processed_at: null,
-          failure_group: group ?? null,
-        })
-        .execute()
+      const id = await insertReceived(tx, {
+        event_id,
+        source: 'provider',
+        type,
+        status: group !== undefined && index % 2 === 1 ? 'pending' : 'failed',
+        attempts: 1,
+        failed_at: 0,
+        failure_group: group ?? null,
+      })
       numbers.push(id)
     }
     return numbers

@@ -5,6 +5,7 @@ import { github, type Handler } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
+import { insertReceived } from './insert-received.ts'
 
 onEachEngine('handlers', (engine) => {
   let stolen = false
@@ -196,37 +197,9 @@ onEachEngine('handlers', (engine) => {
   })
 
   test('a type whose handler was removed is marked', async () => {
-    await service.database.transaction(async (tx) => {
-      const { id } = await tx
-        .insertInto('events')
-        .values({
-          event_id: 'orphan',
-          direction: 'received',
-          source: 'gone',
-          type: 'gone',
-          content_type: 'application/json',
-          payload: Buffer.from('{}'),
-          headers: null,
-          created_at: 0,
-        })
-        .returning('id')
-        .executeTakeFirstOrThrow()
-      await tx
-        .insertInto('event_queue')
-        .values({
-          event: id,
-          source: 'gone',
-          event_id: 'orphan',
-          type: 'gone',
-          status: 'pending',
-          attempts: 0,
-          attempts_before: 0,
-          due_at: 0,
-          claim: null,
-          processed_at: null,
-        })
-        .execute()
-    })
+    await service.database.transaction((tx) =>
+      insertReceived(tx, { event_id: 'orphan', source: 'gone', type: 'gone' }),
+    )
     service.database.signal('event_queue')
     await settled(service.database)
     assert.equal((await entryOf('orphan')).status, 'processed')

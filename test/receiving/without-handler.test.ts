@@ -6,6 +6,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { eventually, postWebhook, settled } from './harness.ts'
+import { insertReceived } from './insert-received.ts'
 
 const minute = 60_000
 
@@ -75,37 +76,14 @@ interface Row {
 
 function insert(database: Database, events: readonly Row[]): Promise<void> {
   return database.transaction(async (tx) => {
-    for (const { id, due, failedAt = null } of events) {
-      const { id: event } = await tx
-        .insertInto('events')
-        .values({
-          event_id: id,
-          direction: 'received',
-          source: 'provider',
-          type: 'gone',
-          content_type: 'application/json',
-          payload: Buffer.from('{}'),
-          headers: null,
-          created_at: 0,
-        })
-        .returning('id')
-        .executeTakeFirstOrThrow()
-      await tx
-        .insertInto('event_queue')
-        .values({
-          event,
-          source: 'provider',
-          event_id: id,
-          type: 'gone',
-          status: 'pending',
-          attempts: failedAt === null ? 0 : 1,
-          attempts_before: 0,
-          due_at: due,
-          failed_at: failedAt,
-          claim: null,
-          processed_at: null,
-        })
-        .execute()
-    }
+    for (const { id, due, failedAt = null } of events)
+      await insertReceived(tx, {
+        event_id: id,
+        source: 'provider',
+        type: 'gone',
+        attempts: failedAt === null ? 0 : 1,
+        due_at: due,
+        failed_at: failedAt,
+      })
   })
 }

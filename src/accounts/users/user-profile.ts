@@ -43,7 +43,7 @@ type IdentityColumn =
   | 'updated_at'
 
 /**
- * Reads the profile of a user; `undefined` when there is none.
+ * Reads the profile of a user; `undefined` for an unknown id.
  * @param provider of a sign-in: only its groups are given. Two providers may use one name for two groups, and a provider at which the
  * person does not sign in does not tell whether they are still a member.
  */

@@ -119,7 +119,7 @@ export class Replay extends AuditedStore {
     return job
   }
 
-  /** The running job with the same filter. @throws Problem `conflict` if there is none and too many others run */
+  /** The running job with the same filter. @throws Problem `conflict` if no job has it and too many others run */
   async #findSame(
     tx: Tx,
     subscriberId: string,

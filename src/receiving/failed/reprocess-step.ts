@@ -94,7 +94,7 @@ export async function giveAllAttempts(
   const again = await tx
     .updateTable('event_queue')
     .set((eb) => ({
-      // An event with an order key waits for the pending one of its key; `advance` below starts it if there is none.
+      // An event with an order key waits for the pending one of its key; without one, `advance` below starts it.
       status: eb
         .case()
         .when('order_key', 'is', null)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { incomingEvent as event } from '#test/receiving/incoming-event.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { createLog } from '../../telemetry/log.ts'
@@ -8,19 +9,6 @@ import { Drainer } from './drainer.ts'
 import { noPortion, type Portion, type Spool } from './spool.ts'
 
 const silent = createLog('silent')
-
-const event = (id: string): IncomingEvent => ({
-  source: 'shop',
-  eventId: id,
-  type: 'order.paid',
-  contentType: 'application/json',
-  headers: '{}',
-  payload: new Uint8Array(1),
-  receivedAt: 0,
-  dueAt: 0,
-  status: 'pending',
-  orderKey: null,
-})
 
 /** A spool in memory that gives one event for each read, and tells what is held. */
 class MemorySpool implements Spool {

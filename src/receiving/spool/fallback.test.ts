@@ -1,24 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { incomingEvent as event } from '#test/receiving/incoming-event.ts'
 import { ManualClock } from '#test/harness/manual-clock.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { createLog } from '../../telemetry/log.ts'
-import type { IncomingEvent } from '../queue/incoming.ts'
 import { Fallback } from './fallback.ts'
 import type { Portion, Spool } from './spool.ts'
-
-const event = (eventId: string): IncomingEvent => ({
-  source: 'shop',
-  eventId,
-  type: 'order.paid',
-  contentType: 'application/json',
-  headers: '{}',
-  payload: new Uint8Array(1),
-  receivedAt: 0,
-  dueAt: 0,
-  status: 'pending',
-  orderKey: null,
-})
 
 const gone = (): Promise<never> => Promise.reject(new StorageUnavailable(new Error('gone')))
 const fine = (): Promise<void> => Promise.resolve()

@@ -9,7 +9,7 @@ export interface StoreParts {
   log: Log
 }
 
-/** The database, and not the spool, does not answer, or takes no events. */
+/** The database does not answer, or takes no events. Errors of the spool have other classes. */
 export class DatabaseAway extends Error {
   constructor(cause: unknown) {
     super(cause instanceof Error ? cause.message : String(cause), { cause })

@@ -183,12 +183,12 @@ export class HandlerWorker implements Worker {
       await this.#returnPaused()
       for (let idle = 0; this.#runner.free > 0 && this.#state === 'started';) {
         await this.#unsettled.settle()
-        // A pass over a backlog is long, and a handler may be paused meanwhile.
-        await this.#returnPaused()
         const { begun, more } = await this.#rounds.next()
         this.#progress.made()
         idle = begun > 0 ? 0 : idle + 1
         if (!more || idle >= mostIdleRounds) break
+        // A pass over a backlog is long, and a handler may be paused meanwhile.
+        await this.#returnPaused()
       }
       if (this.#runner.free <= 0) this.#moreDue = true
       this.#isCaughtUp = !this.#moreDue

@@ -73,7 +73,7 @@ const content = ['', '-wal', '-journal', '-spool', '-spool-wal', '-spool-journal
 /** Suffixes of files that SQLite makes anew. Alone they are harmless. */
 const passing = ['-shm', '-spool-shm']
 
-/** The files of a database at `target` that a restore would overwrite or mix up with the backup; empty if there are none. */
+/** The files of a database at `target` that a restore would overwrite or mix up with the backup. */
 export function filesInTheWay(target: string): string[] {
   const existing = (ends: readonly string[]): string[] =>
     ends.map((end) => `${target}${end}`).filter((file) => existsSync(file))

@@ -1,0 +1,15 @@
+import type { IncomingEvent } from '../../src/receiving/queue/incoming.ts'
+
+/** A verified event on its way into the database or the spool. */
+export const incomingEvent = (eventId: string): IncomingEvent => ({
+  source: 'shop',
+  eventId,
+  type: 'order.paid',
+  contentType: 'application/json',
+  headers: '{}',
+  payload: new Uint8Array(1),
+  receivedAt: 0,
+  dueAt: 0,
+  status: 'pending',
+  orderKey: null,
+})
