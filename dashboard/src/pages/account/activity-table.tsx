@@ -1,5 +1,5 @@
 import type { RowOf } from '../../api/answers.ts'
-import { Badge, DataTable, Empty, Time, type Column } from '../../ui/index.ts'
+import { Badge, DataTable, Empty, ReadState, Section, Time, type Column } from '../../ui/index.ts'
 
 /** An entry of the audit log; for administrators with the names of those who acted. */
 type Entry = RowOf<'GET /auth/audit'> & {
@@ -8,29 +8,36 @@ type Entry = RowOf<'GET /auth/audit'> & {
   actorName?: string | null
 }
 
+/** Pages of an audit log, as `useInfiniteQuery` reads them. */
+interface Entries {
+  data: { pages: readonly { data: readonly Omit<Entry, 'byMe'>[] }[] } | undefined
+  error: unknown
+  refetch: () => Promise<unknown>
+  hasNextPage: boolean
+  fetchNextPage: () => Promise<unknown>
+  isFetchingNextPage: boolean
+}
+
 /** The audit log of one account, newest first. */
-export function ActivityTable({
-  entries,
-  loading,
-  onMore,
-  loadingMore,
-}: {
-  entries: readonly Omit<Entry, 'byMe'>[]
-  loading: boolean
-  onMore: (() => void) | undefined
-  loadingMore: boolean
-}) {
+export function ActivityTable({ entries, title }: { entries: Entries; title?: string }) {
+  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = entries
   return (
-    <DataTable
-      label="Activity"
-      columns={columns}
-      rows={entries}
-      rowKey={({ id }) => id}
-      loading={loading}
-      onMore={onMore}
-      loadingMore={loadingMore}
-      empty={<Empty title="Nothing happened yet" />}
-    />
+    <>
+      <ReadState data={data} error={error} refetch={refetch} />
+      {data && (
+        <Section flush {...(title !== undefined && { title })}>
+          <DataTable
+            label="Activity"
+            columns={columns}
+            rows={data.pages.flatMap((page) => page.data)}
+            rowKey={({ id }) => id}
+            onMore={hasNextPage ? () => void fetchNextPage() : undefined}
+            loadingMore={isFetchingNextPage}
+            empty={<Empty title="Nothing happened yet" />}
+          />
+        </Section>
+      )}
+    </>
   )
 }
 

@@ -85,18 +85,5 @@ export function UserActivity({ id }: { id: string }) {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ pageInfo }) => pageInfo.nextCursor ?? undefined,
   })
-  if (!entries.data) return <ReadState {...entries} />
-  return (
-    <>
-      <ReadState {...entries} />
-      <Section flush>
-        <ActivityTable
-          entries={entries.data.pages.flatMap(({ data }) => data)}
-          loading={entries.isPending}
-          onMore={entries.hasNextPage ? () => void entries.fetchNextPage() : undefined}
-          loadingMore={entries.isFetchingNextPage}
-        />
-      </Section>
-    </>
-  )
+  return <ActivityTable entries={entries} />
 }
