@@ -11,7 +11,7 @@ import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 import { eventually, postWebhook, settled, sign } from './harness.ts'
-import { insertReceived } from './insert-received.ts'
+import { insertManyReceived } from './insert-received.ts'
 
 interface Job {
   id: string
@@ -305,21 +305,14 @@ function insertFailed(
   types: readonly string[],
   group: string | undefined,
 ): Promise<number[]> {
-  return database.transaction(async (tx) => {
-    const numbers: number[] = []
-    for (const [index, type] of types.entries()) {
-      const event_id = `${group} ${index}`
-      const id = await insertReceived(tx, {
-        event_id,
-        source: 'provider',
-        type,
-        status: group !== undefined && index % 2 === 1 ? 'pending' : 'failed',
-        attempts: 1,
-        failed_at: 0,
-        failure_group: group ?? null,
-      })
-      numbers.push(id)
-    }
-    return numbers
-  })
+  const rows = types.map((type, index) => ({
+    event_id: `${group} ${index}`,
+    source: 'provider',
+    type,
+    status: group !== undefined && index % 2 === 1 ? ('pending' as const) : ('failed' as const),
+    attempts: 1,
+    failed_at: 0,
+    failure_group: group ?? null,
+  }))
+  return database.transaction((tx) => insertManyReceived(tx, rows))
 }
