@@ -5,7 +5,7 @@ import type { Client } from './client.ts'
 /** Rows that one transaction changes at most, so that other writers do not wait long. */
 const batch = 1_000
 
-/** Keeps the notices of a client that is deleted in the same transaction: those who signed out before are still signed out there. */
+/** Keeps the notices of a client that is deleted: those who signed out before are still signed out there. */
 export async function keepLogouts(tx: Tx, client: Client): Promise<void> {
   const { id, backchannelLogoutUri: uri, idTokenAlgorithm: algorithm } = client
   if (uri === undefined) return
@@ -27,6 +27,8 @@ export async function forgetClient(
     for (let done = rows; done === rows;) done = await database.transaction(step, { priority: 'work' })
   }
   await inSteps((tx) => endFamilies(tx, client, now, rows))
+  // Of sign-outs since the deletion.
+  await database.transaction((tx) => keepLogouts(tx, client), { priority: 'work' })
   await inSteps((tx) => deleteConsents(tx, client.id, rows))
 }
 

@@ -93,7 +93,8 @@ export class BackchannelLogouts implements Worker {
 
   async #tell(logout: ClaimedLogout): Promise<void> {
     const told = deletedApp(logout) ?? (await this.#parts.clients.find(logout.client_id))
-    if (told?.backchannelLogoutUri === undefined) return this.#queue.remove(logout)
+    if (told === undefined) return this.#waitForAddress(logout)
+    if (told.backchannelLogoutUri === undefined) return this.#queue.remove(logout)
     const status = await this.#post(told, told.backchannelLogoutUri, logout)
     if (status !== undefined && status >= 200 && status <= 299) return this.#queue.remove(logout)
     // A stop cuts the attempt short: another process, or this one after its start, makes it again.
@@ -108,6 +109,11 @@ export class BackchannelLogouts implements Worker {
         detail: { attempts: logout.attempts + 1, status: status ?? null },
       }),
     )
+  }
+
+  /** The app was deleted after the claim, or just before the sign-out: the deletion is adding the address to the notice. */
+  async #waitForAddress(logout: ClaimedLogout): Promise<void> {
+    if (!(await this.#queue.putOff(logout))) await this.#queue.remove(logout)
   }
 
   /** The status of the app's answer; `undefined` without one. Redirects are not followed. */
