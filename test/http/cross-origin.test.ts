@@ -7,6 +7,7 @@ import { stillMinute } from '../harness/minute.ts'
 import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
 import { adminKey, startTestService, type TestService } from '../harness/service.ts'
 import { signIn, spa } from '../login/harness.ts'
+import { authorizeUrl } from '../oauth2/harness.ts'
 
 const listed = 'https://app.example.net'
 const local = 'http://localhost:5173'
@@ -235,11 +236,30 @@ describe('with CORS_CREDENTIALS', () => {
   before(async () => {
     provider = await startOAuthProvider()
     const env = { ...provider.env('ACME'), CORS_ORIGINS: listed, CORS_CREDENTIALS: 'true' }
-    service = await startTestService(engines[0]!, { env })
+    service = await startTestService(engines[0]!, { env, config: { login: { clients: [spa] } } })
   })
   after(async () => {
     await service.close()
     await provider.close()
+  })
+
+  test('a listed origin cannot read the code of an app, which would give it the right to write', async () => {
+    const browser = new Browser()
+    await signIn(service, browser)
+    const url = authorizeUrl(service, {
+      client_id: spa.id,
+      redirect_uri: spa.redirectUris[0],
+      response_mode: 'form_post',
+    })
+    const response = await browser.go(url, { headers: { origin: listed, 'sec-fetch-site': 'same-site' } })
+    assert.match(await response.text(), /name="code" value="[\w-]{43}"/)
+    assert.deepEqual(ofCors(response), [])
+    const post = await service.fetch(url.pathname, {
+      method: 'POST',
+      headers: { origin: listed },
+      body: url.searchParams,
+    })
+    assert.deepEqual([post.status, ofCors(post)], [303, []])
   })
 
   test('only listed origins can read with a cookie, and none can write', async () => {

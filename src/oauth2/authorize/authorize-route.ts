@@ -46,7 +46,13 @@ export async function authorizeRoutes(app: App, parts: AuthorizeRouteParts): Pro
   await app.register(async (routes: App) => {
     acceptRawForms(routes)
     const options = {
-      config: { access: 'public', rateLimit: { max: 300 }, sends: { sometimes: ['Set-Cookie'] } },
+      config: {
+        access: 'public',
+        rateLimit: { max: 300 },
+        sends: { sometimes: ['Set-Cookie'] },
+        // To none: a page that may only read with the session cookie could turn the code of an app into tokens.
+        ownOrigins: true,
+      },
       schema: {
         tags: ['sign-in'],
         summary: 'The authorization endpoint for apps (RFC 6749, OpenID Connect)',
