@@ -19,7 +19,7 @@ import { clientErrorAnswerer } from './connections/client-errors.ts'
 import { Closing } from './connections/closing.ts'
 import { continueLate } from './body/expect-continue.ts'
 import { refuseFramingFaults } from './connections/framing.ts'
-import { allowOrigins, answerPreflights } from './responses/cross-origin.ts'
+import { allowOrigins, answerPreflights, showLimitsToPages } from './responses/cross-origin.ts'
 import { serveGuide } from './pages/guide.ts'
 import { RouteMethods } from './responses/methods.ts'
 import { serveDashboard, type DashboardParts } from './pages/dashboard.ts'
@@ -199,6 +199,7 @@ function addHooks(
     methodsOf: (url: string) => app.routeMethods.forPages(url),
   }
   allowOrigins(app, crossOrigin)
+  showLimitsToPages(app)
   const onError = (error: unknown): void =>
     log.warn(
       { err: error },

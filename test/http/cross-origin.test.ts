@@ -228,6 +228,19 @@ describe('with CORS_ORIGINS', () => {
     assert.equal(response!.headers.get('access-control-allow-origin'), listed)
     assert.ok(response!.headers.get('retry-after'))
   })
+
+  test('a page of an app can read that it called the token endpoint too often', async () => {
+    const { origin } = new URL(spa.redirectUris[0]!)
+    const call = (): Promise<Response> =>
+      service.fetch('/auth/token', { method: 'POST', headers: { origin }, body: new URLSearchParams() })
+    let response = await call()
+    for (let calls = 1; calls < 400 && response.status !== 429; calls += 1) response = await call()
+    assert.equal(response.status, 429)
+    assert.ok(response.headers.get('retry-after'))
+    assert.ok(['*', origin].includes(response.headers.get('access-control-allow-origin')!))
+    assert.equal(response.headers.get('access-control-expose-headers'), 'Retry-After')
+    assert.equal(response.headers.get('access-control-allow-credentials'), null)
+  })
 })
 
 describe('with CORS_CREDENTIALS', () => {

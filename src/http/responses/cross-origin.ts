@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Problem } from '../../errors.ts'
 import type { HeaderName } from './response-headers.ts'
 
 declare module 'fastify' {
@@ -53,6 +54,21 @@ export function allowOrigins(app: FastifyInstance, { origins, credentials }: Cro
         reply.header('access-control-expose-headers', exposing)
         if (credentials) reply.header('access-control-allow-credentials', 'true')
       }
+    }
+    done()
+  })
+}
+
+/**
+ * Lets every page read that it called too often, at routes that say by themselves to which origins they answer: a limit refuses a call
+ * before they can. The refusal says nothing about anybody. Without this, a page could not tell it from a broken network.
+ */
+export function showLimitsToPages(app: FastifyInstance): void {
+  app.addHook('onError', (request, reply, error, done) => {
+    const isLimit = error instanceof Problem && error.code === 'too-many-requests'
+    if (isLimit && request.routeOptions.config.ownOrigins === true) {
+      if (!reply.hasHeader('access-control-allow-origin')) reply.header('access-control-allow-origin', '*')
+      reply.header('access-control-expose-headers', 'Retry-After')
     }
     done()
   })

@@ -58,6 +58,8 @@ export interface Sender {
   limited: boolean
   /** Whether pages of other origins may read its answers. */
   crossOrigin: boolean
+  /** Whether it says by itself to which origins it answers: see `showLimitsToPages`. */
+  ownOrigins: boolean
 }
 
 type References = Record<string, { $ref: string }>
@@ -72,6 +74,8 @@ const ofCrossOrigin = [
   'Access-Control-Allow-Credentials',
   'Access-Control-Expose-Headers',
 ] as const
+
+const ofShownLimits = ['Access-Control-Allow-Origin', 'Access-Control-Expose-Headers'] as const
 
 /** The headers of an answer that a route declares, as references into the components. */
 export function headersOfDeclared(status: string, sender: Sender): References {
@@ -88,7 +92,8 @@ export function headersOfDeclared(status: string, sender: Sender): References {
 export function headersOfProblem(status: '401' | '429' | '503' | 'default', sender: Sender): References {
   const { always = [], sometimes = [] } = sender.sends
   const common = commonOf(sender)
-  const perhaps = [...always, ...sometimes, ...common.sometimes]
+  const shown = sender.ownOrigins && status !== '401' && status !== '503' ? ofShownLimits : []
+  const perhaps = [...always, ...sometimes, ...common.sometimes, ...shown]
   // They include answers to requests that reached no route.
   if (status === 'default')
     return references(['Cache-Control'], [...ofProblems, ...common.always, ...perhaps])

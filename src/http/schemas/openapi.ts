@@ -175,6 +175,7 @@ function describeRoute(
     sends,
     limited: limited && uncounted !== true,
     crossOrigin: crossOrigin && ownOrigins !== true && forMachines !== true,
+    ownOrigins: ownOrigins === true,
   } satisfies DescribedSender
   return described
 }
