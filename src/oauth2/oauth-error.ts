@@ -6,7 +6,10 @@ import { toProblem } from '../http/responses/problem-details.ts'
 const OAuthErrorBody = Type.Object({ error: Type.String(), error_description: Type.String() })
 
 /** The responses of a call that fails, for its schema. */
-export const oauthErrors = { 400: OAuthErrorBody, 401: OAuthErrorBody }
+export const oauthErrors = { 400: OAuthErrorBody, 401: OAuthErrorBody, 413: OAuthErrorBody }
+
+/** All others are 400 (RFC 6749, section 5.2). 413: RFC 9126, section 2.3. */
+const ownStatuses: ReadonlySet<number> = new Set([401, 413])
 
 /** An error that clients get in the form of RFC 6749, section 5.2. */
 export class OAuthError extends Error {
@@ -44,7 +47,7 @@ export function answerOAuthError(
     error instanceof OAuthError
       ? { error: error.error, error_description: error.message }
       : { error: 'invalid_request', error_description: toProblem(error).message }
-  void reply.code(status === 401 ? 401 : 400).send(body)
+  void reply.code(ownStatuses.has(status) ? status : 400).send(body)
 }
 
 /** The options that calls of clients have in common: what they take and answer, and the form of their errors. */

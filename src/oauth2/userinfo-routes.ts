@@ -88,7 +88,10 @@ function tokenOf({ headers: { authorization }, body }: UserinfoRequest): string 
   const inHeader = /^bearer ([^ ]+)$/i.exec(authorization ?? '')?.[1]
   const inBody = body?.access_token
   if (inHeader !== undefined && inBody !== undefined)
-    throw new Problem('bad-request', { detail: 'The request has two access tokens.' })
+    throw new Problem('bad-request', {
+      detail: 'The request has two access tokens.',
+      challenge: 'Bearer error="invalid_request"',
+    })
   const token = inHeader ?? inBody
   if (token === undefined) throw new Problem('not-signed-in')
   return token

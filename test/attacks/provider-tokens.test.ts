@@ -184,6 +184,7 @@ onEachEngine('forged and misplaced tokens', (engine) => {
       body: new URLSearchParams({ access_token: mine.accessToken }),
     })
     assert.equal(twice.status, 400)
+    assert.equal(twice.headers.get('www-authenticate'), 'Bearer error="invalid_request"')
     const inQuery = await attacked.service.fetch(`/oauth2/userinfo?access_token=${mine.accessToken}`)
     assert.equal(inQuery.status, 401)
     const byCookie = await browser.go(new URL('/oauth2/userinfo', attacked.service.baseUrl))

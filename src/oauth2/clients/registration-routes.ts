@@ -56,7 +56,7 @@ export async function registrationRoute(app: App, parts: RegistrationParts): Pro
           tags: ['apps'],
           summary: 'Register an app (RFC 7591)',
           body: RegistrationBody,
-          response: { 201: Answer, 400: oauthErrors[400] },
+          response: { 201: Answer, 400: oauthErrors[400], 413: oauthErrors[413] },
         },
         errorHandler(error, request, reply) {
           // Who may not call gets the same answer as elsewhere.
