@@ -97,6 +97,20 @@ onEachEngine("an app's token and the sessions of its user", (engine) => {
     assert.ok(await whoAmI(service, browser))
   })
 
+  test('its sign-out in a browser with a session leaves the cookie of the live session', async () => {
+    const { browser } = await signedIn('both')
+    for (const path of ['/auth/logout', 'own session']) {
+      const token = await tokenOf('spa', 'both')
+      const { id } = (await devicesOf(token)).find(({ current }) => current)!
+      const [method, url] = path === '/auth/logout' ? ['POST', path] : ['DELETE', `/auth/sessions/${id}`]
+      const headers = { authorization: `Bearer ${token}` }
+      const answer = await browser.go(new URL(url, service.baseUrl), { method, headers })
+      assert.equal(answer.status, 204)
+      assert.equal(await isGood(token), false)
+      assert.ok(await whoAmI(service, browser), `${path} removed the cookie of a session that goes on`)
+    }
+  })
+
   test('it cannot read the audit log of the account', async () => {
     await assertProblem(await call(await tokenOf('spa', 'log'), 'GET', '/auth/audit'), 403, 'forbidden')
   })

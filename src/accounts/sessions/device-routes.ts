@@ -94,12 +94,12 @@ export function ownDeviceRoutes(scope: App, parts: DeviceRoutesParts): void {
       },
     },
     async (request, reply) => {
-      const { userId, sessionId, onlyApp } = signedIn(request)
+      const { userId, kind, sessionId, onlyApp } = signedIn(request)
       const { id } = request.params
       const entry = { action: 'session.revoked', userId, target: `session:${id}` } as const
       const record = (tx: Tx) => audit.record(tx, { ...entry, ...auditOrigin(request) })
       if (!isId(id) || !(await devices.revoke(userId, id, record, onlyApp))) throw new Problem('not-found')
-      if (id === sessionId) sessionCookie.clear(reply)
+      if (kind === 'session' && id === sessionId) sessionCookie.clear(reply)
       return reply.code(204).send(null)
     },
   )
