@@ -1,3 +1,4 @@
+import { withQuery } from '../http/requests/with-query.ts'
 import type { AuditOrigin } from '../accounts/audit/audit.ts'
 import type { RoleChanges } from '../accounts/users/role-changes.ts'
 import type { Sessions } from '../accounts/sessions/sessions.ts'
@@ -125,9 +126,9 @@ export function appRedirect(
   issuer: string,
   answer: Readonly<Partial<Record<'code' | 'error' | 'error_description', string>>>,
 ): string {
-  const url = new URL(redirectUri)
-  for (const [name, value] of Object.entries(answer)) url.searchParams.set(name, value)
-  if (state !== null) url.searchParams.set('state', state)
-  url.searchParams.set('iss', issuer)
-  return url.href
+  return withQuery(redirectUri, [
+    ...Object.entries(answer),
+    ...(state === null ? [] : [['state', state] as const]),
+    ['iss', issuer],
+  ])
 }

@@ -9,7 +9,14 @@ import { authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
 import { assertPageOfRefusal, assertRecorded, startAttackedProvider } from './provider-harness.ts'
 
 const native = ['http://127.0.0.1/callback', 'http://[::1]/callback', 'com.example.app:/callback']
-const spa = { id: 'spa', redirectUris: [callback, 'https://app.example.com/query?tenant=1'] }
+const spa = {
+  id: 'spa',
+  redirectUris: [
+    callback,
+    'https://app.example.com/query?tenant=1',
+    'https://app.example.com/query?to=/a%20b&flag',
+  ],
+}
 
 /** Texts that resemble https://app.example.com/callback and differ from it. */
 const tricks = [
@@ -193,6 +200,7 @@ onEachEngine('redirect URIs that are not registered', (engine) => {
       ['native', 'http://[::1]:65535/callback'],
       ['native', 'com.example.app:/callback'],
       ['spa', 'https://app.example.com/query?tenant=1'],
+      ['spa', 'https://app.example.com/query?to=/a%20b&flag'],
     ] as const) {
       const url = authorizeUrl(attacked.service, { client_id: clientId, redirect_uri: redirectUri })
       const answer = await victim.go(url)

@@ -11,7 +11,7 @@ import { withdrawKeys } from './withdraw-keys.ts'
 import { codeOf, exchangeCode, isLive, lastAudit, postForm, sessionOf, signInApp } from './app-sessions.ts'
 
 const redirectUris = ['https://app.example.com/callback']
-const after1 = 'https://app.example.com/bye?from=postern'
+const after1 = 'https://app.example.com/bye?from=a%20b'
 const shop = { id: 'shop', secret: 'shop-secret-0123456789', redirectUris, postLogoutRedirectUris: [after1] }
 const mail = { id: 'mail', secret: 'mail-secret-0123456789', redirectUris }
 

@@ -1,3 +1,4 @@
+import { withQuery } from '../../http/requests/with-query.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
@@ -24,7 +25,6 @@ import {
   authorizePath,
   formPostPage,
   formPostPolicy,
-  redirectUrl,
   type Answer,
   type Authorization,
 } from './responses.ts'
@@ -159,8 +159,7 @@ async function decide(
 /** Sends the answer to the redirect URI. */
 function respond(reply: FastifyReply, address: ReturnAddress, answer: Answer, issuer: string): FastifyReply {
   const parameters = answerParameters(address, answer, issuer)
-  if (address.responseMode === 'query')
-    return reply.redirect(redirectUrl(address.redirectUri, parameters), 303)
+  if (address.responseMode === 'query') return reply.redirect(withQuery(address.redirectUri, parameters), 303)
   return reply
     .header('content-security-policy', formPostPolicy)
     .type('text/html; charset=utf-8')

@@ -1,4 +1,5 @@
 // Any text as an authorization request, and any header and form as the credentials of a client.
+import { withQuery } from '../../http/requests/with-query.ts'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -9,7 +10,7 @@ import { clientOf } from '../clients/client-config.ts'
 import { AuthorizationError } from './authorization-error.ts'
 import type { Parameters } from './authorization-requests.ts'
 import { parseRequest, returnAddress } from './request-parameters.ts'
-import { answerParameters, redirectUrl } from './responses.ts'
+import { answerParameters } from './responses.ts'
 
 const callback = 'https://app.example.com/callback'
 const registered = [callback, 'https://app.example.com/q?a=1', 'http://127.0.0.1/cb', 'com.example.app:/cb']
@@ -104,7 +105,7 @@ test('any request: a registered address or none, and only what the client may as
       }
       assert.ok(isRegistered(address.redirectUri), address.redirectUri)
       const answer = answerParameters(address, { code: 'c' }, 'https://issuer.example')
-      const target = new URL(redirectUrl(address.redirectUri, answer))
+      const target = new URL(withQuery(address.redirectUri, answer))
       const own = new URL(address.redirectUri)
       assert.deepEqual([target.origin, target.pathname], [own.origin, own.pathname])
       assert.deepEqual(target.searchParams.getAll('iss'), ['https://issuer.example'])

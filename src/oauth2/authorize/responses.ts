@@ -26,13 +26,6 @@ export function answerParameters(
   ].map(([name, value]) => [name, value])
 }
 
-/** The redirect URI with the answer in its query. */
-export function redirectUrl(redirectUri: string, parameters: readonly [string, string][]): string {
-  const url = new URL(redirectUri)
-  for (const [name, value] of parameters) url.searchParams.append(name, value)
-  return url.href
-}
-
 /**
  * The page that posts the answer to the redirect URI (OAuth 2.0 Form Post Response Mode). Its script submits the form; without
  * scripts there is a button.

@@ -1,3 +1,4 @@
+import { withQuery } from '../../http/requests/with-query.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { HostCookie } from '../../accounts/sessions/host-cookie.ts'
@@ -13,13 +14,7 @@ import type { AuthorizationRequests, Parameters } from '../authorize/authorizati
 import type { BrowserCookie } from '../authorize/browser-cookie.ts'
 import type { Decision, Wanted } from '../authorize/decision.ts'
 import { parseRequest, returnAddress, type AuthorizationRequest } from '../authorize/request-parameters.ts'
-import {
-  answerParameters,
-  formPostPage,
-  formPostPolicy,
-  redirectUrl,
-  type Answer,
-} from '../authorize/responses.ts'
+import { answerParameters, formPostPage, formPostPolicy, type Answer } from '../authorize/responses.ts'
 import type { Client } from '../clients/client.ts'
 import type { Clients } from '../clients/clients.ts'
 import { answerWithPage } from '../error-page.ts'
@@ -148,6 +143,6 @@ function send(reply: FastifyReply, { client, wanted }: Wanted, answer: Answer, i
     return reply
       .header('content-security-policy', formPostPolicy)
       .send(formPostPage(site, wanted.redirectUri, parameters))
-  const url = redirectUrl(wanted.redirectUri, parameters)
+  const url = withQuery(wanted.redirectUri, parameters)
   return reply.header('refresh', `0;url=${url}`).send(refreshPage(site, client.name, url))
 }

@@ -1,3 +1,4 @@
+import { withQuery } from '../../http/requests/with-query.ts'
 import { isStorableText } from '../../storage/text.ts'
 import type { Client } from '../clients/client.ts'
 import type { Clients } from '../clients/clients.ts'
@@ -67,7 +68,5 @@ export async function readEndSessionRequest(
     )
   if (state !== undefined && (state.length > longestState || !isStorableText(state)))
     throw new RefusedSignOut('invalid-request', 'The state of the app is too long.', client.id)
-  const redirect = new URL(redirectUri)
-  if (state !== undefined) redirect.searchParams.append('state', state)
-  return { client, hint, redirect: redirect.href }
+  return { client, hint, redirect: withQuery(redirectUri, state === undefined ? [] : [['state', state]]) }
 }
