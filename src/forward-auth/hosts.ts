@@ -30,7 +30,7 @@ export class GuardedHost {
   readonly hasToken: boolean
   readonly #rule: Rule
   readonly #paths: readonly PathRule[]
-  /** The same in lowercase, for applications that ignore case. */
+  /** The same without case, for applications that ignore case. */
   readonly #anyCase: readonly PathRule[]
 
   /** @param config validated; @param baseUrl of the service: all hosts have its scheme. */
@@ -49,7 +49,7 @@ export class GuardedHost {
       })
       // The longest first; of two with the same length, the one for a single path.
       .toSorted((a, b) => b.path.length - a.path.length || Number(a.withBelow) - Number(b.withBelow))
-    this.#anyCase = this.#paths.map(({ path, ...rest }) => ({ path: path.toLowerCase(), ...rest }))
+    this.#anyCase = this.#paths.map(({ path, ...rest }) => ({ path: withoutCase(path), ...rest }))
   }
 
   /** The rules of which each must hold for a path: one, unless applications may read the path in several ways. */
@@ -63,13 +63,13 @@ export class GuardedHost {
   /** As `rulesFor`, for a path that all applications read in the same way; `undefined` for others. */
   plainRuleFor(path: string): Rule | undefined {
     if (!isPlain(path)) return undefined
-    const [rule, inLowercase] = this.#rulesForReading(path)
-    return rule === inLowercase ? rule : undefined
+    const [rule, inAnyCase] = this.#rulesForReading(path)
+    return rule === inAnyCase ? rule : undefined
   }
 
   /** `/Admin` is `/admin` to some applications and proxies, and another path to others. */
-  #rulesForReading(path: string): readonly [rule: Rule, inLowercase: Rule] {
-    return [this.#ruleFor(path, this.#paths), this.#ruleFor(path.toLowerCase(), this.#anyCase)]
+  #rulesForReading(path: string): readonly [rule: Rule, inAnyCase: Rule] {
+    return [this.#ruleFor(path, this.#paths), this.#ruleFor(withoutCase(path), this.#anyCase)]
   }
 
   #ruleFor(path: string, paths: readonly PathRule[]): Rule {
@@ -95,6 +95,11 @@ export function namesIdentities({ hosts = {} }: ForwardAuthConfig): boolean {
   return rules
     .map((rule) => compileRule(rule))
     .some((rule) => typeof rule !== 'string' && rule.some(({ identities }) => identities !== undefined))
+}
+
+/** Applications compare by small or by capital letters: the capital of the long s (U+017F) is `S`, its small letter is itself. */
+function withoutCase(path: string): string {
+  return path.toUpperCase().toLowerCase()
 }
 
 function compileRule(allowed: Allowed): Rule {
