@@ -245,6 +245,16 @@ onEachEngine('authorization requests', (engine) => {
     assert.equal(foreign['error'], 'invalid_target')
   })
 
+  test('an answer without scopes has no empty `scope`, which RFC 6749, section 3.3, does not allow', async () => {
+    const tokens = await tokensOf(service, new Browser(), { scope: undefined })
+    assert.deepEqual(Object.keys(tokens).toSorted(), [
+      'access_token',
+      'expires_in',
+      'refresh_token',
+      'token_type',
+    ])
+  })
+
   test('the metadata names what exists', async () => {
     for (const path of ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']) {
       const response = await service.fetch(path)

@@ -47,6 +47,6 @@ export async function tokenResponse(
     expires_in: expiresIn,
     ...(refreshToken !== undefined && { refresh_token: refreshToken }),
     ...(idToken !== undefined && { id_token: idToken }),
-    ...(scope !== null && { scope }),
+    ...(scope && { scope }),
   }
 }
