@@ -42,8 +42,12 @@ export class Presentation {
     )
     return (row) => {
       const item = present(row)
-      for (const { expansion, position, others } of parts)
-        item[expansion.name] = others.get(String(row[position])) ?? emptyValue(expansion)
+      for (const { expansion, position, others } of parts) {
+        const key = row[position]!
+        // Null refers to no row; its text `null` may be the key of one.
+        const other = key === null ? undefined : others.get(String(key))
+        item[expansion.name] = other ?? emptyValue(expansion)
+      }
       return item
     }
   }

@@ -40,8 +40,9 @@ onEachEngine('an expansion by keys with other spellings', (engine) => {
         `create table people (email ${folded} not null primary key, name text not null)`,
         `create table logins (email ${folded} not null, at int not null)`,
         'create table bands (rate numeric not null primary key, name text not null)',
-        `insert into orders values (1, 'Ada@x.org', 1), (2, 'ada@x.org', 2.50), (3, 'bob@x.org', 7), (4, null, 1)`,
-        `insert into people values ('ADA@X.org', 'Ada'), ('eve@x.org', 'Eve')`,
+        `insert into orders values (1, 'Ada@x.org', 1), (2, 'ada@x.org', 2.50), (3, 'bob@x.org', 7), (4, null, 1),
+          (5, 'null', 1)`,
+        `insert into people values ('ADA@X.org', 'Ada'), ('eve@x.org', 'Eve'), ('null', 'Null')`,
         `insert into logins values ('ada@x.org', 1), ('ADA@x.org', 2), ('Ada@x.org', 3), ('BOB@x.org', 9)`,
         `insert into bands values (1.00, 'low'), (2.5, 'high')`,
       ])
@@ -56,6 +57,7 @@ onEachEngine('an expansion by keys with other spellings', (engine) => {
       { id: 2, person: { name: 'Ada' }, band: { name: 'high' } },
       { id: 3, person: null, band: null },
       { id: 4, person: null, band: { name: 'low' } },
+      { id: 5, person: { name: 'Null' }, band: { name: 'low' } },
     ])
   })
 
@@ -67,6 +69,7 @@ onEachEngine('an expansion by keys with other spellings', (engine) => {
       { id: 2, logins: ada },
       { id: 3, logins: { data: [{ at: 9 }], hasMore: false } },
       { id: 4, logins: { data: [], hasMore: false } },
+      { id: 5, logins: { data: [], hasMore: false } },
     ])
   })
 })
