@@ -68,7 +68,7 @@ export const filterKinds: Record<FilterKind, KindRules> = {
   search: {
     read: (text) => readSearch(text),
     sql: ({ column, plain, engine, list, applied: { filter } }) =>
-      searchCondition(column, plain(), { ...filter, table: list.table }, engine),
+      searchCondition(column, plain, { ...filter, table: list.table }, engine),
   },
 }
 

@@ -168,8 +168,11 @@ function filterConditions(
   filters: readonly AppliedFilter[],
   statement: Statement,
 ): string[] {
-  let slot = 0
+  let next = 0
   return filters.map((applied) => {
+    // A condition need not use all of its values.
+    let slot = next
+    next += applied.values.length
     const field = fieldOf(list, applied.filter.field)
     return rulesOf(applied.filter).sql({
       column: quote(field.column),

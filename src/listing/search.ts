@@ -7,37 +7,36 @@ import { quote, quoteTable } from '../storage/sql-names.ts'
 const maxWords = 20
 const maxLength = 500
 
-/** Reads the words of a search, all of which a row must contain. The quotes keep them from being operators of the engines. */
+/**
+ * Reads the words of a search, all of which a row must contain. The values are the words, whose quotes keep them from being
+ * operators of the engines, and the text as it is.
+ */
 export function readSearch(text: string): { values: readonly string[] } | 'all' | 'none' {
   if (!isStorableText(text)) return 'none'
-  const words = text.slice(0, maxLength).match(/[\p{L}\p{N}\p{M}]+/gu) ?? []
-  return words.length === 0
-    ? 'all'
-    : {
-        values: [
-          words
-            .slice(0, maxWords)
-            .map((word) => `"${word}"`)
-            .join(' '),
-        ],
-      }
+  const searched = text.slice(0, maxLength).toWellFormed()
+  const words = searched.match(/[\p{L}\p{N}\p{M}]+/gu) ?? []
+  if (words.length === 0) return 'all'
+  const quoted = words.slice(0, maxWords).map((word) => `"${word}"`)
+  return { values: [quoted.join(' '), searched] }
 }
 
 /**
  * The condition of a full-text search. PostgreSQL applies the text search configuration, and can use an index over the same
- * expression. On SQLite the words are looked up in the column of the same name of an FTS5 table, which has the rowids of
- * the list's table.
+ * expression. It takes `example.com` and `3.14` for one word in a row's text, and therefore finds them only by the text as it is.
+ * On SQLite the words are looked up in the column of the same name of an FTS5 table, which has the rowids of the list's table.
+ * @param value returns the placeholder of the next value of readSearch
  */
 export function searchCondition(
   column: string,
-  placeholder: string,
+  value: () => string,
   { configuration = 'simple', index, table: listed }: Filter & { table: string },
   engine: Engine,
 ): string {
   if (engine === 'postgres') {
     const language = `'${configuration.replaceAll("'", "''")}'`
-    return `to_tsvector(${language}, ${column}) @@ plainto_tsquery(${language}, ${placeholder})`
+    const query = (): string => `plainto_tsquery(${language}, ${value()})`
+    return `to_tsvector(${language}, ${column}) @@ (${query()} || ${query()})`
   }
   const table = quoteTable(index ?? `${listed}_search`)
-  return `${quote('rowid')} in (select rowid from ${table} where ${column} match ${placeholder})`
+  return `${quote('rowid')} in (select rowid from ${table} where ${column} match ${value()})`
 }

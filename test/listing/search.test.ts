@@ -67,6 +67,40 @@ onEachEngine('searches of two fields', (engine) => {
   })
 })
 
+const pages = list({
+  path: '/pages',
+  table: 'pages',
+  access: 'public',
+  fields: { id: { type: 'integer' }, body: { type: 'text' } },
+  key: 'id',
+  filters: { q: { kind: 'search', field: 'body' }, from: { kind: 'atLeast', field: 'id' } },
+})
+
+onEachEngine('a search for what is more than a word', (engine) => {
+  const opened = listService(engine, [pages], async (database) => {
+    const run = (statement: string) => database.transaction((tx) => sql.raw(statement).execute(tx))
+    await run('create table pages (id integer primary key, body text not null)')
+    await run(`insert into pages values (1, 'mail ada@example.com'), (2, 'see example.com/price-list'),
+      (3, 'pi is 3.14'), (4, 'of 2026-01-31, version 10.2.7'), (5, 'a well-known word')`)
+    if (engine.name !== 'sqlite') return
+    await run('create virtual table pages_search using fts5(body, content=pages)')
+    await run(`insert into pages_search (pages_search) values ('rebuild')`)
+  })
+
+  test('addresses, numbers and dates are found as they are written', async () => {
+    const ids = async (q: string): Promise<unknown[]> =>
+      (await readList(opened.service, `/pages?from=1&q=${encodeURIComponent(q)}`)).data.map(({ id }) => id)
+    assert.deepEqual(await ids('ada@example.com'), [1])
+    assert.deepEqual(await ids('example.com/price-list'), [2])
+    assert.deepEqual(await ids('3.14'), [3])
+    assert.deepEqual(await ids('2026-01-31'), [4])
+    assert.deepEqual(await ids('10.2.7 version'), [4])
+    assert.deepEqual(await ids('well-known'), [5])
+    assert.deepEqual(await ids('word, known'), [5])
+    assert.deepEqual(await ids('ada@example.org'), [])
+  })
+})
+
 onEachEngine('a search', (engine) => {
   const opened = listService(engine, [notes], async (database) => {
     const run = (statement: string) => database.transaction((tx) => sql.raw(statement).execute(tx))

@@ -64,7 +64,7 @@ const sampleValues: Record<FilterKind, Pick<AppliedFilter, 'values' | 'variant'>
   flag: one,
   null: { values: [], variant: 'null' },
   positiveWhenTrue: none,
-  search: one,
+  search: { values: [null, null], variant: '' },
 }
 
 function equalsColumn({ fields }: ListDeclaration, column: string): AppliedFilter {
