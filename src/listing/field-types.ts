@@ -117,7 +117,8 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
   timestamp: {
     show: (value) => showTimestamp(String(value)),
     cursor: 'any',
-    read: (text) => readTime(text, (canonical) => canonical),
+    read: (text, stored) =>
+      stored ? readTimeInForm(restorePlus(text), stored) : readTime(text, (canonical) => canonical),
   },
   timeText: {
     show: (value) => showTimestamp(String(value)),

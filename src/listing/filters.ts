@@ -47,7 +47,10 @@ export const filterKinds: Record<FilterKind, KindRules> = {
       return end === undefined ? { values: [text], variant: 'open' } : { values: [text, end] }
     },
     // A prefix is a range of texts only when they are compared by bytes, whatever the column's collation.
-    sql({ column, value, engine, applied }) {
+    sql({ column, value, engine, list, applied }) {
+      // The type citext lowers both sides before it compares them, and a lowered end need not be after a lowered prefix.
+      if (fieldOf(list, applied.filter.field).ignoresCase)
+        return `starts_with(lower(${column}::text), lower(${value()}))`
       const bytes = engine === 'postgres' ? `${column} collate "C"` : `${column} collate binary`
       const least = `${bytes} >= ${value()}`
       return applied.values.length === 1 ? least : `${least} and ${bytes} < ${value()}`

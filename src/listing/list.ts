@@ -8,8 +8,10 @@ import type { ExpandOptions, FieldOptions, FilterOptions, ListOptions, RowAccess
 export interface Field extends FieldOptions {
   column: string
   description: string
-  /** For a `timestamp` on SQLite: the form of its rows' times, if all rows have the same. */
+  /** For a `timestamp`: the form of its rows' times on SQLite, if all rows have the same, and of a column without a time zone. */
   stored?: TimeForm
+  /** Whether the column is of PostgreSQL's type `citext`, whose comparisons ignore case. */
+  ignoresCase?: boolean
 }
 
 /** A filter, complete. filters.ts defines the kinds. */

@@ -2,7 +2,7 @@ import { canonicalTime, InvalidTime } from '../paging/time.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import type { ValuePosition } from './value-position.ts'
 
-/** How the texts of an SQLite column write times: `2026-01-31 08:30:00`, `2026-01-31T08:30:00.000Z`. */
+/** How a column writes times: `2026-01-31 08:30:00`, `2026-01-31T08:30:00.000Z`. */
 export interface TimeForm {
   separator: ' ' | 'T'
   /** Digits of the fraction. */
@@ -35,6 +35,9 @@ export function timeFormOf(values: readonly unknown[]): TimeForm | undefined {
 
 /** The form of SQLite's CURRENT_TIMESTAMP and datetime(). */
 export const sqliteForm: TimeForm = { separator: ' ', digits: 0, omitsZeros: false, zone: '' }
+
+/** The form in which PostgreSQL reads times of a column without a time zone. */
+export const zonelessForm: TimeForm = { separator: ' ', digits: 6, omitsZeros: false, zone: '' }
 
 /** Reads a time of a query string for a column of this form. Where the column has no zone, the text may have none: it is UTC. */
 export function readTimeInForm(text: string, stored: TimeForm): ValuePosition {

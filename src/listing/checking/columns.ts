@@ -3,6 +3,7 @@ import { quote, quoteTable } from '../../storage/sql-names.ts'
 import type { FieldType } from '../field-types.ts'
 import type { Field, ListDeclaration } from '../list.ts'
 import { indexName } from '../names.ts'
+import { zonelessForm } from '../stored-times.ts'
 import type { Table } from './table.ts'
 
 /** The columns that a type of field can be read from: PostgreSQL's types, and SQLite's affinities. */
@@ -31,11 +32,18 @@ export function knownFields(
   engine: Engine,
 ): Record<string, Field> {
   const known = Object.entries(fields).map(([name, field]): [string, Field] => {
-    const nullable = field.nullable ?? table.columns.get(field.column)?.nullable ?? true
+    const column = table.columns.get(field.column)
+    const nullable = field.nullable ?? column?.nullable ?? true
     const type = engine === 'sqlite' && field.type === 'timestamp' ? 'timeText' : field.type
-    return [name, { ...field, nullable, type }]
+    return [name, { ...field, nullable, type, ...(engine === 'postgres' && factsOfType(column?.type)) }]
   })
   return Object.fromEntries(known)
+}
+
+/** What a type of PostgreSQL changes about the filters of its columns. */
+function factsOfType(type: string | undefined): Pick<Field, 'stored' | 'ignoresCase'> {
+  if (type === 'timestamp') return { stored: zonelessForm }
+  return type === 'citext' ? { ignoresCase: true } : {}
 }
 
 export function validateColumns(
