@@ -3,7 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import { list } from '../../src/index.ts'
+import { checkList } from '../../src/listing/checking/check.ts'
+import { readLists } from '../../src/listing/declaration.ts'
 import { onEachEngine } from '../harness/engines.ts'
+import { walk } from './seed.ts'
 import { listService } from './service.ts'
 
 const text = { type: 'text' } as const
@@ -53,5 +56,37 @@ onEachEngine('lists over views', (engine) => {
     const first = await ask('/lots?fields=id')
     const again = await ask('/lots?fields=id', first.headers.get('etag')!)
     assert.deepEqual([again.status, await again.text()], [304, ''])
+  })
+})
+
+onEachEngine('a list over a materialized view, which is a table on SQLite', (engine) => {
+  const fields = { id, size: { type: 'integer' } } as const
+  const sums = list({ path: '/sums', table: 'sums', access: 'public', key: 'id', sort: ['size'], fields })
+  const opened = listService(engine, [sums], (database) =>
+    database.transaction(async (tx) => {
+      if (engine.name === 'sqlite') {
+        await sql`create table sums (id int not null primary key, size int)`.execute(tx)
+        await sql`insert into sums values (1, 7), (2, null), (3, 7)`.execute(tx)
+        return
+      }
+      await sql`create materialized view sums (id, size) as values (1, 7), (2, null), (3, 7)`.execute(tx)
+      await sql`create unique index sums_key on sums (id)`.execute(tx)
+    }),
+  )
+
+  test('a unique index makes a key, though no column is known to be without nulls', async () => {
+    const pages = await walk(opened.service, '/sums?sort=size&limit=1')
+    const expected = engine.name === 'sqlite' ? [2, 1, 3] : [1, 3, 2]
+    assert.deepEqual(
+      pages.flat().map((item) => item['id']),
+      expected,
+    )
+  })
+
+  test('it cannot have triggers that maintain counts', async () => {
+    if (engine.name === 'sqlite') return
+    const kept = { path: '/sums', table: 'sums', key: 'id', fields, pages: ['offset'], keep: true } as const
+    const { faults } = await checkList(opened.service.database, readLists({ lists: [list(kept)] })[0]!)
+    assert.deepEqual(faults, ['`keep` needs a table: a view cannot have triggers'])
   })
 })

@@ -69,12 +69,12 @@ interface CountsCheck {
 async function checkCounts(
   database: Database,
   list: ListDeclaration,
-  { kind, folded }: Table,
+  { kind, materialized, folded }: Table,
 ): Promise<CountsCheck> {
   if (!list.maintainCounts) return noCounts
   const fault =
+    (kind === 'view' || materialized ? '`keep` needs a table: a view cannot have triggers' : undefined) ??
     whyNotCountable(defaultOrder(list)) ??
-    (kind === 'view' ? '`keep` needs a table: a view cannot have triggers' : undefined) ??
     (folded ? '`keep` needs a table whose collations compare by bytes' : undefined)
   if (fault !== undefined) return { ...noCounts, faults: [fault] }
   if (await inspectTable(database, totalTableOf(list))) return { ...noCounts, exist: true }

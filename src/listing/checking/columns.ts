@@ -84,7 +84,7 @@ function columnFault(
 /** Pages lose rows with a key that is not unique, and find no row after a null. */
 export function validateKey(
   { table, key, fields }: ListDeclaration,
-  { kind, columns, indexes }: Table,
+  { kind, materialized, columns, indexes }: Table,
 ): string[] {
   const { column } = fields[key]!
   const found = columns.get(column)
@@ -93,7 +93,7 @@ export function validateKey(
     ...(isUnique(indexes, column)
       ? []
       : [`${table}.${column} is the key and is not unique: ${createUnique(table, column)}`]),
-    ...(found.nullable ? [`${table}.${column} is the key and may be null`] : []),
+    ...(found.nullable && !materialized ? [`${table}.${column} is the key and may be null`] : []),
   ]
 }
 

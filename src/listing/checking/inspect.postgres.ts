@@ -64,6 +64,7 @@ export async function inspectPostgresTable(
     return {
       // PostgreSQL knows neither the nullability of a view's columns nor the indexes of a foreign table.
       kind: found.kind === 'v' || found.kind === 'f' ? 'view' : 'table',
+      materialized: found.kind === 'm',
       columns: new Map(columns.map((column) => [column.name, describeColumn(column)])),
       indexes: indexes.filter(isInNaturalOrder).map(describeIndex),
       folded: false,
