@@ -71,7 +71,8 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
   },
   bigint: {
     select: castOnSqlite('text'),
-    bind: { ...castOnSqlite('integer'), postgres: (placeholder) => `${placeholder}::bigint` },
+    // A column of SQLite may hold fractions among its integers. As an integer, the cursor of such a row would lie before it.
+    bind: { ...castOnSqlite('numeric'), postgres: (placeholder) => `${placeholder}::bigint` },
     cursor: 'text',
     read: readBigint,
   },

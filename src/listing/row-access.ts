@@ -1,7 +1,8 @@
 import type { KeyValue } from '../paging/cursor-values.ts'
 import { isStorableText } from '../storage/text.ts'
 import { oneOf, type QueryFilters } from './filters.ts'
-import { fieldOf, type Filter, type ListDeclaration, type AppliedFilter } from './list.ts'
+import { fieldTypes } from './field-types.ts'
+import { fieldOf, type Field, type Filter, type ListDeclaration, type AppliedFilter } from './list.ts'
 import type { Caller, ConditionValue } from './config.ts'
 
 const none: QueryFilters = { applied: [], empty: true, fingerprint: [['none']] }
@@ -23,8 +24,7 @@ export function readRowAccess(list: ListDeclaration, caller: Caller | undefined)
     )
   const applied: AppliedFilter[] = []
   for (const [name, value] of Object.entries(conditions)) {
-    fieldOf(list, name)
-    const condition = conditionOn(name, value)
+    const condition = conditionOn(name, fieldOf(list, name), value)
     if (condition === undefined) return none
     applied.push(condition)
   }
@@ -40,7 +40,7 @@ export function areConditions(result: unknown): result is Readonly<Record<string
 }
 
 /** The filter for one field; `undefined` when no value of the field can pass. */
-function conditionOn(field: string, condition: ConditionValue): AppliedFilter | undefined {
+function conditionOn(field: string, { type }: Field, condition: ConditionValue): AppliedFilter | undefined {
   const filter = (kind: Filter['kind']): Filter => ({
     parameter: `where.${field}`,
     kind,
@@ -50,15 +50,19 @@ function conditionOn(field: string, condition: ConditionValue): AppliedFilter | 
   if (condition === undefined) return undefined
   if (condition === null) return { filter: filter('null'), values: [], variant: 'null' }
   if (typeof condition !== 'object') {
-    const value = valueOf(condition)
+    const value = valueOf(condition, type)
     return value === undefined ? undefined : { filter: filter('equals'), values: [value], variant: '' }
   }
-  const values = condition.flatMap((one) => valueOf(one) ?? [])
+  const values = condition.flatMap((one) => valueOf(one, type) ?? [])
   return values.length === 0 ? undefined : { filter: filter('in'), ...oneOf(values) }
 }
 
-function valueOf(value: string | number | boolean): KeyValue | undefined {
+function valueOf(value: string | number | boolean, type: Field['type']): KeyValue | undefined {
   if (typeof value === 'boolean') return value ? 1 : 0
-  if (typeof value === 'number') return Number.isFinite(value) ? value : undefined
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value)) return undefined
+    // SQLite would compare a text with `5.0`.
+    return fieldTypes[type].cursor === 'text' ? String(value) : value
+  }
   return isStorableText(value) ? value : undefined
 }

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { sql } from 'kysely'
 import { list } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { readList } from './seed.ts'
+import { readList, walk } from './seed.ts'
 import { listService } from './service.ts'
 
 const digits =
@@ -59,5 +59,57 @@ onEachEngine('values as they are stored', (engine) => {
       { id: 1, ratio: null },
       { id: 2, ratio: 0.5 },
     ])
+  })
+})
+
+onEachEngine('numbers in a column of any numbers', (engine) => {
+  const loose = list({
+    path: '/loose',
+    table: 'loose',
+    access: 'public',
+    fields: { id: { type: 'integer' }, size: { type: 'bigint' } },
+    key: 'id',
+    sort: ['size'],
+    filters: { size: 'equals', from: { kind: 'atLeast', field: 'size' } },
+  })
+  const owned = list({
+    path: '/owned-by-number',
+    table: 'owned',
+    access: 'public',
+    fields: { id: { type: 'integer' }, tenant: { type: 'text' }, size: { type: 'bigint' } },
+    key: 'id',
+    where: () => ({ tenant: 5, size: [7, 8] }),
+  })
+  const sqlite = engine.name === 'sqlite'
+  const opened = listService(engine, [loose, owned], (database) =>
+    database.transaction(async (tx) => {
+      for (const statement of [
+        `create table loose (id int not null primary key, size ${sqlite ? 'numeric' : 'bigint'} not null)`,
+        'insert into loose values (1, 2), (2, 9007199254740993), (3, 9223372036854775807)',
+        ...(sqlite ? ['insert into loose values (4, 2.5), (5, 0.1 + 0.2), (6, 1e19)'] : []),
+        'create table owned (id int not null primary key, tenant text not null, size bigint not null)',
+        `insert into owned values (1, '5', 7), (2, '50', 7), (3, '5', 9), (4, '5', 8)`,
+      ])
+        await sql.raw(statement).execute(tx)
+    }),
+  )
+  const ids = (items: readonly Record<string, unknown>[]): unknown[] => items.map(({ id }) => id)
+
+  test('SQLite keeps fractions in a column of whole numbers, and a walk passes them once', async () => {
+    const expected = sqlite ? [5, 1, 4, 2, 3, 6] : [1, 2, 3]
+    for (const [sort, order] of [
+      ['size', expected],
+      ['-size', expected.toReversed()],
+    ] as const)
+      assert.deepEqual(ids((await walk(opened.service, `/loose?fields=id&sort=${sort}&limit=1`)).flat()), order)
+    assert.deepEqual(ids((await readList(opened.service, '/loose?size=9007199254740993')).data), [2])
+    assert.deepEqual(
+      ids((await readList(opened.service, '/loose?fields=id&sort=size&from=9007199254740993')).data),
+      sqlite ? [2, 3, 6] : [2, 3],
+    )
+  })
+
+  test('`where` compares a text with the digits of a number', async () => {
+    assert.deepEqual(ids((await readList(opened.service, '/owned-by-number')).data), [1, 4])
   })
 })
