@@ -101,7 +101,10 @@ onEachEngine('numbers in a column of any numbers', (engine) => {
       ['size', expected],
       ['-size', expected.toReversed()],
     ] as const)
-      assert.deepEqual(ids((await walk(opened.service, `/loose?fields=id&sort=${sort}&limit=1`)).flat()), order)
+      assert.deepEqual(
+        ids((await walk(opened.service, `/loose?fields=id&sort=${sort}&limit=1`)).flat()),
+        order,
+      )
     assert.deepEqual(ids((await readList(opened.service, '/loose?size=9007199254740993')).data), [2])
     assert.deepEqual(
       ids((await readList(opened.service, '/loose?fields=id&sort=size&from=9007199254740993')).data),

@@ -1,70 +1,99 @@
-import { parse, type CsvError, type Info } from 'csv-parse'
-import { Readable } from 'node:stream'
+import { CsvRecord } from './csv-record.ts'
+import { splitLines } from './lines.ts'
 import { decodeUtf8, maxRecordLength, type FileRecord } from './records.ts'
 
 /**
- * Reads CSV (RFC 4180) whose first record names the columns. The parser gets the bytes as Latin-1, one character for each byte, and
- * each field is then decoded as UTF-8, so that invalid UTF-8 is a fault of its line only.
+ * A line, numbered from 1. Its text has one character for each byte (Latin-1), so that invalid UTF-8 is a fault of its line only;
+ * it is `undefined` for a line that is too long.
  */
+interface Line {
+  number: number
+  text: string | undefined
+}
+
+/** The fields of a record, in Latin-1, and its last line; or the fault of a line. */
+type RawRecord = { line: number; lastLine: number; fields: string[] } | { line: number; fault: string }
+
+const byteOrderMark = '\u00ef\u00bb\u00bf'
+
+/** Reads CSV (RFC 4180) whose first record names the columns. Empty lines are skipped, but numbered. */
 export async function* readCsv(chunks: AsyncIterable<Buffer>): AsyncGenerator<FileRecord> {
-  const skipped: CsvError[] = []
-  const parser = parse({
-    encoding: 'latin1',
-    info: true,
-    record_delimiter: ['\r\n', '\n'],
-    relax_column_count: true,
-    relax_quotes: true,
-    skip_empty_lines: true,
-    skip_records_with_error: true,
-    max_record_size: maxRecordLength,
-    on_skip: (error) => {
-      if (error) skipped.push(error)
-      return undefined
-    },
-  })
-  const source = Readable.from(chunks)
-  source.on('error', (error) => parser.destroy(error))
+  const lines = new Lines(chunks)
   let columns: string[] | undefined
-  let counted = 0
-  let line = 1
-  // The parser counts a quoted CRLF as two lines.
-  let overcounted = 0
-  for await (const { record, info } of source.pipe(parser) as AsyncIterable<{
-    record: string[]
-    info: Info
-  }>) {
-    const ends = record.join('').match(/\r?\n/g) ?? []
-    overcounted += ends.filter((end) => end.length === 2).length
-    counted = info.lines - overcounted
-    line = counted - ends.length
-    if (columns) yield readRecord(line, columns, record)
-    else columns = readColumns(record)
-  }
-  // The parser stops at an unclosed quote or at a record that is too long.
-  if (skipped[0]) {
-    const why =
-      skipped[0].code === 'CSV_QUOTE_NOT_CLOSED'
-        ? 'has a quote that is not closed'
-        : 'has a record that is too long'
-    yield { line: counted + 1, fault: `${why}; the rest of the file was not read` }
+  for (let line = await lines.next(); line; line = await lines.next()) {
+    if (line.text === '' || line.text === '\r') continue
+    const record = await readRecord(line, lines)
+    if ('fault' in record) yield record
+    else if (columns) yield nameFields(record, columns)
+    else columns = record.fields.map((field) => Buffer.from(field, 'latin1').toString().trim())
   }
 }
 
-function readColumns(record: readonly string[]): string[] {
-  return record.map((field, index) => {
-    const name = decodeField(field)
-    return (index === 0 ? name.replace(/^\ufeff/, '') : name).trim()
-  })
+/**
+ * Reads the record that begins with a line. If a quote in it is not closed, the line after the quote begins the next record: a quote
+ * too many would otherwise make one text of the rest of the file.
+ */
+async function readRecord(first: Line, lines: Lines): Promise<RawRecord> {
+  const record = new CsvRecord()
+  const read: Line[] = []
+  let length = 0
+  let state: ReturnType<CsvRecord['read']> = 'open'
+  for (let line: Line | undefined = first; line && state === 'open';) {
+    read.push(line)
+    const { number, text } = line
+    if (text === undefined || (length += text.length) > maxRecordLength) break
+    state = record.read(text, number)
+    if (state === 'open') line = await lines.next()
+  }
+  const lastLine = read.at(-1)!.number
+  if (state === 'complete') return { line: first.number, lastLine, fields: record.fields }
+  if (first.text === undefined)
+    return { line: first.number, fault: `is longer than ${maxRecordLength} bytes` }
+  const { quoteLine } = record
+  lines.putBack(read.slice(quoteLine - first.number + 1))
+  const isClosed = state === 'invalid' && quoteLine === lastLine
+  const fault = isClosed ? 'has a text after a closing quote' : 'has a quote that is not closed'
+  return { line: quoteLine, fault }
 }
 
-function readRecord(line: number, columns: readonly string[], record: readonly string[]): FileRecord {
-  if (record.length !== columns.length)
-    return { line, fault: `has ${record.length} fields instead of ${columns.length}` }
+/** The lines of a file, which can be put back and read again. */
+class Lines {
+  readonly #source: AsyncIterator<Buffer | 'too long'>
+  /** The next line is the last one. */
+  readonly #again: Line[] = []
+  #count = 0
+
+  constructor(chunks: AsyncIterable<Buffer>) {
+    this.#source = splitLines(chunks)[Symbol.asyncIterator]()
+  }
+
+  async next(): Promise<Line | undefined> {
+    const again = this.#again.pop()
+    if (again) return again
+    const { done, value } = await this.#source.next()
+    if (done) return undefined
+    this.#count += 1
+    const text = value === 'too long' ? undefined : value.toString('latin1')
+    const isMarked = this.#count === 1 && text?.startsWith(byteOrderMark)
+    return { number: this.#count, text: isMarked ? text!.slice(byteOrderMark.length) : text }
+  }
+
+  putBack(lines: readonly Line[]): void {
+    for (const line of lines.toReversed()) this.#again.push(line)
+  }
+}
+
+function nameFields(
+  { line, lastLine, fields }: Extract<RawRecord, { fields: string[] }>,
+  columns: readonly string[],
+): FileRecord {
+  if (fields.length !== columns.length) {
+    const end = lastLine > line ? `, up to line ${lastLine}` : ''
+    return { line, fault: `has ${fields.length} fields instead of ${columns.length}${end}` }
+  }
   try {
-    return {
-      line,
-      fields: Object.fromEntries(columns.map((name, index) => [name, decodeField(record[index]!)])),
-    }
+    const entries = columns.map((name, index) => [name, decodeField(fields[index]!)])
+    return { line, fields: Object.fromEntries(entries) as Record<string, string> }
   } catch {
     return { line, fault: 'is not UTF-8' }
   }

@@ -1,3 +1,4 @@
+import { splitLines } from './lines.ts'
 import { decodeUtf8, maxRecordLength, type FileRecord } from './records.ts'
 
 /** Reads newline-delimited JSON, one object per line. Empty lines are skipped, but numbered. */
@@ -32,31 +33,4 @@ function parse(json: string): unknown {
       ? context?.source
       : value,
   )
-}
-
-/** The lines of a file without their ends. A line that is too long is not held in memory. */
-async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer | 'too long'> {
-  let parts: Buffer[] = []
-  let length = 0
-  const append = (part: Buffer): void => {
-    length += part.length
-    if (length > maxRecordLength) parts = []
-    else parts.push(part)
-  }
-  const finish = (): Buffer | 'too long' => {
-    const line = length > maxRecordLength ? 'too long' : parts.length === 1 ? parts[0]! : Buffer.concat(parts)
-    parts = []
-    length = 0
-    return line
-  }
-  for await (const chunk of chunks) {
-    let start = 0
-    for (let end = chunk.indexOf(0x0a); end >= 0; end = chunk.indexOf(0x0a, start)) {
-      append(chunk.subarray(start, end))
-      start = end + 1
-      yield finish()
-    }
-    append(chunk.subarray(start))
-  }
-  if (length > 0) yield finish()
 }

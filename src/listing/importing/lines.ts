@@ -1,0 +1,28 @@
+import { maxRecordLength } from './records.ts'
+
+/** The lines of a file without their line feeds. A line that is longer than a record may be is not held in memory. */
+export async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer | 'too long'> {
+  let parts: Buffer[] = []
+  let length = 0
+  const append = (part: Buffer): void => {
+    length += part.length
+    if (length > maxRecordLength) parts = []
+    else parts.push(part)
+  }
+  const finish = (): Buffer | 'too long' => {
+    const line = length > maxRecordLength ? 'too long' : parts.length === 1 ? parts[0]! : Buffer.concat(parts)
+    parts = []
+    length = 0
+    return line
+  }
+  for await (const chunk of chunks) {
+    let start = 0
+    for (let end = chunk.indexOf(0x0a); end >= 0; end = chunk.indexOf(0x0a, start)) {
+      append(chunk.subarray(start, end))
+      start = end + 1
+      yield finish()
+    }
+    append(chunk.subarray(start))
+  }
+  if (length > 0) yield finish()
+}
