@@ -290,6 +290,40 @@ onEachEngine('postern import', (engine) => {
     )
   })
 
+  test('users: what a file does not say stays, and an address is only doubted when it changes', async () => {
+    const known = async () => {
+      const users = await database.reader.selectFrom('users').select(['email', 'name']).execute()
+      const identities = await database.reader
+        .selectFrom('identities')
+        .select(['email', 'name', 'email_verified'])
+        .execute()
+      return { users: plain(users), identities: plain(identities) }
+    }
+    const both = (email: string | null, name: string | null, email_verified: number) => ({
+      users: [{ email, name }],
+      identities: [{ email, name, email_verified }],
+    })
+    const user = { provider: 'google', providerId: 'k1' }
+    await run('users', 'k.ndjson', lines({ ...user, email: 'k@example.com', name: 'Kay' }))
+    // As after a sign-in.
+    await database.transaction((tx) => tx.updateTable('identities').set({ email_verified: 1 }).execute())
+
+    await run('users', 'k.csv', 'provider,providerId\ngoogle,k1\n')
+    assert.deepEqual(await known(), both('k@example.com', 'Kay', 1))
+    await run('users', 'k.csv', 'provider,providerId,name\ngoogle,k1,Katherine\n')
+    assert.deepEqual(await known(), both('k@example.com', 'Katherine', 1))
+    await run('users', 'k.csv', 'provider,providerId,email\ngoogle,k1,new@example.com\n')
+    assert.deepEqual(await known(), both('new@example.com', 'Katherine', 0))
+    await run('users', 'k.csv', 'provider,providerId,name\ngoogle,k1,\n')
+    assert.deepEqual(
+      await known(),
+      both('new@example.com', null, 0),
+      'an empty field says that there is none',
+    )
+    await run('users', 'k.ndjson', lines({ ...user, email: null }))
+    assert.deepEqual(await known(), both(null, null, 0))
+  })
+
   test('an interrupted run keeps its rows and reports that it is incomplete', async () => {
     const interrupt = new AbortController()
     interrupt.abort()

@@ -21,7 +21,7 @@ const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?$/
 
 /**
  * Converts the texts of a CSV record to the types of the schema: decimal numbers for number fields, and no value for an empty
- * optional field. A text that cannot be converted stays a text, which the schema then refuses.
+ * optional field, or null if the field may be null. A text that cannot be converted stays a text, which the schema then refuses.
  */
 export function readTexts(
   schema: TObject,
@@ -29,8 +29,10 @@ export function readTexts(
 ): Record<string, unknown> {
   const required = new Set<string>(schema.required)
   const read = Object.entries(fields).map(([name, value]): [string, unknown] => {
-    const { type }: { type?: string } = schema.properties[name] ?? {}
-    if (value === '' && !required.has(name)) return [name, undefined]
+    const { type, anyOf }: { type?: string; anyOf?: readonly { type?: string }[] } =
+      schema.properties[name] ?? {}
+    if (value === '' && !required.has(name))
+      return [name, anyOf?.some((one) => one.type === 'null') ? null : undefined]
     const isNumber =
       (type === 'number' || type === 'integer') && typeof value === 'string' && decimal.test(value)
     return [name, isNumber ? Number(value) : value]

@@ -15,11 +15,18 @@ export const ImportedUser = Type.Object({
   providerId: boundedText(1, 255, "The provider's id of the user"),
 })
 
+/** Without `email` or `name`, an existing user keeps its own. */
 interface Row {
-  email: string | null
-  name: string | null
+  email: string | null | undefined
+  name: string | null | undefined
   provider: string
   provider_id: string
+}
+
+interface Identity extends Row {
+  email: string | null
+  name: string | null
+  user_id: string
 }
 
 const check = createCheck(ImportedUser)
@@ -31,7 +38,7 @@ export const userTarget: ImportTarget<Row> = {
     // The ids of some providers are numbers. A sign-in stores their digits, and so does an import.
     const asText = Number.isSafeInteger(given) ? { ...fields, providerId: String(given) } : fields
     const { email, name, provider, providerId } = check(asText)
-    return { email: email ?? null, name: name ?? null, provider, provider_id: providerId }
+    return { email, name, provider, provider_id: providerId }
   },
   keyOf: ({ provider, provider_id }) => JSON.stringify([provider, provider_id]),
   async save(tx, rows, now) {
@@ -40,14 +47,11 @@ export const userTarget: ImportTarget<Row> = {
     for (const row of rows) {
       const identity = known.get(userTarget.keyOf(row))
       if (!identity) created.push(row)
-      else if (identity.email !== row.email || identity.name !== row.name)
-        await update(tx, row, identity.user_id)
+      else await update(tx, identity, row)
     }
     if (created.length > 0) await create(tx, created, now)
   },
 }
-
-type Identity = Row & { user_id: string }
 
 async function findIdentities(tx: Tx, rows: readonly Row[]): Promise<Map<string, Identity>> {
   const keys = rows.map(({ provider, provider_id }) => sql`(${provider}, ${provider_id})`)
@@ -59,18 +63,25 @@ async function findIdentities(tx: Tx, rows: readonly Row[]): Promise<Map<string,
   return new Map(found.map((identity) => [userTarget.keyOf(identity), identity]))
 }
 
-/** Updates the identity, and the user if this identity is the one that created it. */
-async function update(tx: Tx, { email, name, provider, provider_id }: Row, userId: string): Promise<void> {
+/** Updates the identity, and the user if this identity is the one that created it. A new address is not verified. */
+async function update(
+  tx: Tx,
+  identity: Identity,
+  { email = identity.email, name = identity.name }: Row,
+): Promise<void> {
+  const { provider, provider_id, user_id } = identity
+  const isMoved = email !== identity.email
+  if (!isMoved && name === identity.name) return
   await tx
     .updateTable('identities')
-    .set({ email, name, email_verified: 0 })
+    .set({ email, name, ...(isMoved && { email_verified: 0 }) })
     .where('provider', '=', provider)
     .where('provider_id', '=', provider_id)
     .execute()
   await tx
     .updateTable('users')
     .set({ email, name })
-    .where('id', '=', userId)
+    .where('id', '=', user_id)
     .where('provider', '=', provider)
     .where('provider_id', '=', provider_id)
     .execute()
@@ -79,6 +90,8 @@ async function update(tx: Tx, { email, name, provider, provider_id }: Row, userI
 async function create(tx: Tx, rows: readonly Row[], now: number): Promise<void> {
   const users = rows.map((row) => ({
     ...row,
+    email: row.email ?? null,
+    name: row.name ?? null,
     id: newId(now),
     role: 'user' as const,
     blocked_at: null,
