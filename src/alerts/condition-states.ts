@@ -2,6 +2,7 @@ import { mostOfAKind } from '../http/attention.ts'
 import type { Condition } from './condition.ts'
 import type { Tx } from '../storage/database.ts'
 import type { AlertDestinationsTable, AlertStatesTable } from '../storage/tables.ts'
+import type { Line } from './message.ts'
 import { newSending } from './sendings.ts'
 
 /** Milliseconds that a condition must be gone before its end is told, so that one that comes and goes is told once. */
@@ -20,8 +21,13 @@ export async function evaluate(tx: Tx, conditions: readonly Condition[], now: nu
     )
     const changes = compare(destination, conditions, known, now)
     await writeStates(tx, destination.id, changes, now)
+    const messages = {
+      opened: changes.opened.map(lineOf),
+      repeated: changes.repeated.map(lineOf),
+      resolved: changes.resolved,
+    } as const
     for (const what of ['opened', 'repeated', 'resolved'] as const) {
-      const lines = changes[what]
+      const lines = messages[what]
       if (lines.length === 0) continue
       const sending = newSending(destination.id, what, lines, now)
       await tx.insertInto('alert_sendings').values(sending).execute()
@@ -33,6 +39,12 @@ export async function evaluate(tx: Tx, conditions: readonly Condition[], now: nu
 
 /** The identity of a condition. */
 const keyOf = ({ kind, about }: Pick<Condition, 'kind' | 'about'>): string => `${kind} ${about}`
+const lineOf = ({ text, since, path, ...identity }: Condition): Line => ({
+  text,
+  since,
+  path,
+  condition: keyOf(identity),
+})
 const kindOf = ({ condition }: AlertStatesTable): string => condition.slice(0, condition.indexOf(' '))
 
 function concerns(

@@ -7,6 +7,8 @@ export interface Line {
   since: number | null
   /** The path of the page that shows it. */
   path: string
+  /** What it is about, as `AlertStatesTable.condition`; absent in a test, and in messages of earlier versions. */
+  condition?: string
 }
 
 export type MessageKind = 'opened' | 'repeated' | 'resolved' | 'test'

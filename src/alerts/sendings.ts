@@ -28,7 +28,9 @@ export function newSending(
     destination_id: destination,
     what,
     subject: subjectOf(what, lines),
-    lines: JSON.stringify(lines.map(({ text, since, path }) => ({ text, since, path }))),
+    lines: JSON.stringify(
+      lines.map(({ text, since, path, condition }) => ({ text, since, path, condition })),
+    ),
     status: 'pending',
     attempts: 0,
     due_at: now,

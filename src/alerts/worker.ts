@@ -5,7 +5,8 @@ import type { Database } from '../storage/database.ts'
 import type { AlertDestinationsTable } from '../storage/tables.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Refused, type Deliver } from './deliver.ts'
-import type { Line } from './message.ts'
+import { currentLines } from './current-lines.ts'
+import { subjectOf, type Line } from './message.ts'
 import { claimRound, sweepSendings } from './store.ts'
 import { claimSendings, finishSending, type SendingRow } from './sendings.ts'
 import { evaluate } from './condition-states.ts'
@@ -80,8 +81,16 @@ async function tryToSend(
     .where('id', '=', id)
     .executeTakeFirst()
   if (!destination) return { error: 'the destination was deleted', final: true }
+  const written = JSON.parse(lines) as Line[]
+  const current = await currentLines(database.reader, id, what, written)
+  if (current.length === 0) return { error: 'what it tells has changed since', final: true }
   try {
-    await deliver(openTarget(keyring, destination), { what, subject, lines: JSON.parse(lines) as Line[] })
+    const message = {
+      what,
+      subject: current.length === written.length ? subject : subjectOf(what, current),
+      lines: current,
+    }
+    await deliver(openTarget(keyring, destination), message)
     return {}
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error)

@@ -238,6 +238,42 @@ onEachEngine('rounds of alerts', (engine) => {
     assert.deepEqual(told(), ['ops opened 1'])
   })
 
+  test('a message that is sent late tells neither as open what has ended, nor as over what is open again', async () => {
+    await add('ops')
+    conditions = [condition('orders'), condition('invoices')]
+    failWith = new Error('no route')
+    await pass()
+    conditions = [condition('invoices')]
+    await pass()
+    await pass(settlesIn)
+    failWith = undefined
+    await pass(30_000)
+    assert.deepEqual(told(), ['ops resolved 1'])
+    await pass(120_000)
+    assert.equal(sent[0]!.subject, 'The handler invoices fails')
+    assert.deepEqual(told(), ['ops opened 1'])
+
+    conditions = []
+    await pass()
+    failWith = new Error('no route')
+    await pass(settlesIn)
+    conditions = [condition('invoices')]
+    failWith = undefined
+    await pass()
+    assert.deepEqual(told(), ['ops opened 1'])
+    await pass(30_000)
+    assert.deepEqual(told(), [])
+    const last = await databases[0]!.reader
+      .selectFrom('alert_sendings')
+      .select(['what', 'error'])
+      .where('status', '=', 'failed')
+      .execute()
+    assert.deepEqual(
+      last.map(({ what, error }) => [what, error]),
+      [['resolved', 'what it tells has changed since']],
+    )
+  })
+
   test('conditions that cannot be read resolve nothing', async () => {
     await add('ops')
     conditions = [condition('orders')]
