@@ -26,7 +26,7 @@ const retryingReceived = (engine: Engine, narrowed: RawBuilder<SqlBool>[]): Cand
 const retryingEmitted = (engine: Engine): Candidates => ({
   from: byIndex(engine, 'deliveries', 'deliveries_retrying_of_event'),
   key: sql`event`,
-  where: sql.raw(isRetried),
+  where: sql.raw(isRetried('deliveries')),
 })
 const blocked: Candidates = { from: sql`event_queue`, key: sql`event`, where: sql`status = 'blocked'` }
 const failedReceived = (engine: Engine, narrowed: RawBuilder<SqlBool>[]): Candidates => ({

@@ -30,17 +30,29 @@ export interface EventStore {
 }
 
 /** SQL for a delivery that failed since it was created or replayed, and waits for a retry; the condition of an index. */
-export const isRetried = `status = 'pending' and attempts > attempts_before`
+export const isRetried = (table: string): string =>
+  `${table}.status = 'pending' and ${table}.attempts > ${table}.attempts_before`
 
-/** SQL for the status, for both engines. Each lookup is one index seek. */
+/**
+ * SQL for whether the event has such a delivery. Those of a removed subscriber, which a job deletes by and by, do not count. A limit,
+ * because for EXISTS in many rows PostgreSQL reads all deliveries once, as long as their events fit into the memory of a hash table.
+ */
+const hasDelivery = (
+  condition: string,
+): string => `(select 1 from deliveries d join subscribers s on s.id = d.subscriber_id
+  where d.event = e.id and ${condition} limit 1) is not null`
+/** With a literal, outdated statistics could let PostgreSQL read an index of all deliveries with the status. */
+const hasStatus = (status: 'pending' | 'dead' | 'delivered'): string =>
+  hasDelivery(`d.status = (select '${status}')`)
+
+/** SQL for the status, for both engines. Each lookup is an index seek, and one for the subscriber of what it finds. */
 export const statusExpression = `(case
   when e.direction = 'received' then (
     select case when q.status = 'pending' and q.failed_at is not null then 'retrying' else q.status end
     from event_queue q where q.event = e.id)
-  when exists (select 1 from deliveries d where d.event = e.id and d.status = 'dead') then 'failed'
-  when exists (select 1 from deliveries d where d.event = e.id and d.status = 'pending') then
-    case when exists (select 1 from deliveries d where d.event = e.id and ${isRetried}) then 'retrying' else 'pending' end
-  when exists (select 1 from deliveries d where d.event = e.id and d.status = 'delivered') then 'delivered'
+  when ${hasStatus('dead')} then 'failed'
+  when ${hasStatus('pending')} then case when ${hasDelivery(isRetried('d'))} then 'retrying' else 'pending' end
+  when ${hasStatus('delivered')} then 'delivered'
   else 'unsubscribed' end)`
 
 export const columns = `e.id, e.event_id, e.type, e.direction, e.source, e.created_at, ${statusExpression} as status`
