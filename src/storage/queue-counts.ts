@@ -48,7 +48,8 @@ export async function countQueues(database: Database, now: number): Promise<Queu
     sql<Row>`select count(*) as waiting,
       sum(case when due_at <= ${now} and active then 1 else 0 end) as due,
       sum(case when attempts > 0 then 1 else 0 end) as retrying, 0 as blocked,
-      (select count(*) from (select 1 from deliveries where status = 'dead' limit ${some}) f) as over
+      (select count(*) from (select 1 from deliveries d join subscribers s on s.id = d.subscriber_id
+        where d.status = 'dead' limit ${some}) f) as over
       from (select d.due_at, d.attempts, s.status = 'active' as active from deliveries d
         join subscribers s on s.id = d.subscriber_id where d.status = 'pending' limit ${some}) w`,
   )

@@ -16,9 +16,14 @@ async function ids({ database }: TestService, table: 'deliveries' | 'attempts'):
 }
 
 /** Adds waiting deliveries with an attempt each. */
-async function addDeliveries({ database }: TestService, subscriberId: string, count: number): Promise<void> {
+async function addDeliveries(
+  { database }: TestService,
+  subscriberId: string,
+  count: number,
+  event = 1,
+): Promise<void> {
   const rows = Array.from({ length: count }, () => ({
-    event: 1,
+    event,
     subscriber_id: subscriberId,
     status: 'pending' as const,
     attempts: 1,
@@ -80,6 +85,59 @@ onEachEngine('removed subscribers', (engine) => {
       [other],
     )
     assert.deepEqual(await ids(service, 'attempts'), [kept[0]!.id])
+    await service.close()
+  })
+
+  test('until the job has deleted its deliveries, they count nowhere', async () => {
+    const service = await startEmitting(engine, { parts: { roles: { http: true, workers: false } } })
+    const { database } = service
+    const [{ id: kept }, { id: removed }] = [
+      await subscribe(service, { url: 'http://127.0.0.1:9/' }),
+      await subscribe(service, { url: 'http://127.0.0.1:9/' }),
+    ]
+    const event = await emit(service, { type: 'a', data: 1 })
+    const statusOf = async (query: string): Promise<string[]> => {
+      const { data } = (await expectJson(service, 200, `/events?${query}`)) as { data: { status: string }[] }
+      return data.map(({ status }) => status)
+    }
+    const set = (subscriberId: string, status: 'delivered' | 'dead') =>
+      database.transaction((tx) =>
+        tx
+          .updateTable('deliveries')
+          .set({ status, finished_at: 1 })
+          .where('subscriber_id', '=', subscriberId)
+          .execute(),
+      )
+    await set(kept, 'delivered')
+    await set(removed, 'dead')
+    // Newer ones, so that a page begins with them.
+    await addDeliveries(service, removed, 3, event.id)
+    assert.deepEqual(await statusOf('status=failed'), ['failed'])
+
+    await expectJson(service, 204, `/subscribers/${removed}`, { method: 'DELETE' })
+    assert.equal((await ids(service, 'deliveries')).length, 5)
+    assert.deepEqual([await statusOf(''), await statusOf('status=failed')], [['delivered'], []])
+    const shown = (await expectJson(service, 200, `/events/${event.id}`)) as { status: string }
+    assert.equal(shown.status, 'delivered')
+    const { emitting } = (await expectJson(service, 200, '/queues')) as {
+      emitting: { dead: object; retrying: object }
+    }
+    const none = { count: 0, more: false }
+    assert.deepEqual([emitting.dead, emitting.retrying], [none, none])
+    for (const [query, found] of [
+      ['', 1],
+      ['&status=dead', 0],
+      [`&eventId=${event.eventId}`, 1],
+      ['&eventType=a', 1],
+    ] as const) {
+      const page = (await expectJson(service, 200, `/deliveries?limit=1${query}`)) as {
+        data: unknown[]
+        pageInfo: { hasNextPage: boolean }
+      }
+      assert.deepEqual([page.data.length, page.pageInfo.hasNextPage], [found, false], query)
+    }
+    await expectJson(service, 204, `/subscribers/${kept}`, { method: 'DELETE' })
+    assert.deepEqual(await statusOf(''), ['unsubscribed'])
     await service.close()
   })
 

@@ -12,6 +12,9 @@ export function conditionsOf(
   const { subscriberId, owner, status, eventType, since, until, responseClass } = filter
   const conditions: RawBuilder<SqlBool>[] = []
   if (reach !== 'all') conditions.push(isForOwner(reach.owner))
+  // A job deletes the deliveries of a removed subscriber by and by: pages must not be filled with them.
+  if (ensured === undefined)
+    conditions.push(sql`exists (select 1 from subscribers where subscribers.id = deliveries.subscriber_id)`)
   // A condition that holds anyway would be a reason for a planner to read all deliveries of the subscriber.
   if (subscriberId !== undefined && ensured !== 'subscriber')
     conditions.push(sql`deliveries.subscriber_id = ${subscriberId}`)
