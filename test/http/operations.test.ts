@@ -76,6 +76,14 @@ onEachEngine('calls of the operator', (engine) => {
       }
     })
 
+  test('the guide names the workers of /readyz', async () => {
+    const { oldestDueSeconds } = await read<{ oldestDueSeconds: object }>('/readyz')
+    const guide = new URL('../../docs/guides/operating/monitoring.md', import.meta.url)
+    const [, table = ''] = (await readFile(guide, 'utf8')).split('| worker | its work |')
+    const named = [...table.split('\n\n')[0]!.matchAll(/`(\w+)`/g)].map(([, name]) => name)
+    assert.deepEqual(new Set(named), new Set(Object.keys(oldestDueSeconds)))
+  })
+
   test('GET /queues counts what waits, is due and failed, up to a bound', async () => {
     assert.equal((await postWebhook(service, { id: 'one', type: 'order.paid' })).status, 200)
     const now = Date.now()

@@ -23,7 +23,8 @@ export const Readiness = Type.Object({
   status: Type.String(),
   database: Type.String(),
   oldestDueSeconds: Type.Record(Type.String(), Type.Number(), {
-    description: 'Age of the oldest due work by worker',
+    description:
+      'Age of the oldest due work by worker: handlers, deliveries, and the jobs of replays, reprocessings and removals',
   }),
   lastRoundSeconds: Type.Optional(
     Type.Record(Type.String(), Type.Number(), {
