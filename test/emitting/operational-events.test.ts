@@ -153,6 +153,44 @@ onEachEngine('operational events', (engine) => {
     await Promise.all([service.close(), admins.close(), broken.close()])
   })
 
+  test('an operational subscriber that fails is shown as failing, and is not disabled for it', async () => {
+    const [service, admins, broken] = await Promise.all([
+      startEmitting(engine),
+      startReceiver(500),
+      startReceiver(500),
+    ])
+    const { id } = await subscribe(service, {
+      url: admins.url,
+      operational: true,
+      eventTypes: ['delivery.dead'],
+    })
+    const { id: other } = await subscribe(service, { url: broken.url, eventTypes: ['a'] })
+    const read = async () => {
+      const { state, disablesAt } = (await expectJson(service, 200, `/subscribers/${id}`)) as {
+        state: string
+        disablesAt: string | null
+      }
+      return { state, disablesAt }
+    }
+    await emit(service, { type: 'a', data: 1 })
+    await settled(service, id, 'dead')
+    assert.deepEqual(await read(), { state: 'failing', disablesAt: null })
+    const { data } = (await expectJson(service, 200, '/attention')) as {
+      data: { kind: string; about: { id: string } }[]
+    }
+    assert.ok(data.some(({ kind, about }) => kind === 'subscriber-failing' && about.id === id))
+    await emit(service, { type: 'a', data: 2 })
+    await until(async () => (await deliveries(service, id, '?status=dead')).length === 2, 'it fails again')
+    assert.equal((await read()).state, 'failing')
+
+    admins.answer(204)
+    await emit(service, { type: 'a', data: 3 })
+    await settled(service, id, 'delivered')
+    assert.equal((await read()).state, 'active')
+    assert.equal((await deliveries(service, other)).length, 3)
+    await Promise.all([service.close(), admins.close(), broken.close()])
+  })
+
   test('without an operational subscriber no such event is made', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(500)])
     const { id } = await subscribe(service, { url: receiver.url })

@@ -48,8 +48,9 @@ type SideEffect = (tx: Tx) => OperationalEvent | Promise<OperationalEvent | void
 
 /**
  * The side effects of attempts on their subscribers: marks them as failing or recovered, warns before it disables them, disables
- * them, and publishes events about all this to the subscribers that admins marked as operational. Attempts to those have none of
- * these events, so that no event causes another one. `delivery.failing` is published once until a delivery succeeds again.
+ * them, and publishes events about all this to the subscribers that admins marked as operational. Attempts to those cause none of
+ * these events, so that no event causes another one, and do not disable them, because nobody would be warned.
+ * `delivery.failing` is published once until a delivery succeeds again.
  */
 export class OperationalEvents {
   readonly #parts: OperationalEventsParts
@@ -68,7 +69,7 @@ export class OperationalEvents {
         const events: OperationalEvent[] = []
         for (const effect of effects) {
           const event = await effect(tx)
-          if (event) events.push(event)
+          if (event && !attempt.destination.operational) events.push(event)
         }
         return events
       },
@@ -83,12 +84,10 @@ export class OperationalEvents {
   #effectsOf(attempt: FinishedAttempt): SideEffect[] | undefined {
     const { destination, outcome } = attempt
     const effects: SideEffect[] = []
-    if (!destination.operational) {
-      if (outcome.kind === 'delivered') this.#addRecovery(effects, attempt)
-      else if (attempt.result.failure !== 'aborted') this.#addFailure(effects, attempt)
-      if (outcome.kind === 'dead')
-        effects.push(() => ({ type: 'delivery.dead', data: descriptionOf(attempt) }))
-    }
+    if (outcome.kind === 'delivered') this.#addRecovery(effects, attempt)
+    else if (attempt.result.failure !== 'aborted') this.#addFailure(effects, attempt)
+    if (outcome.kind === 'dead' && !destination.operational)
+      effects.push(() => ({ type: 'delivery.dead', data: descriptionOf(attempt) }))
     if (outcome.kind !== 'retry' && outcome.disable !== undefined) {
       const reason = outcome.disable
       effects.push((tx) => this.#parts.disable(tx, destination, reason, false))
@@ -106,6 +105,7 @@ export class OperationalEvents {
     const { failingSince } = destination
     if (failingSince === null && (outcome.kind === 'dead' || delivery.begun >= failingAfter))
       effects.push((tx) => this.#markFailing(tx, attempt))
+    if (destination.operational) return
     const consequence = consequenceOf(destination, disabling, clock.now())
     if (consequence === 'warn') effects.push((tx) => this.#warn(tx, attempt))
     if (consequence === 'disable')

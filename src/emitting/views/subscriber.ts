@@ -113,7 +113,8 @@ export function viewSubscriber(
   { headers, policy, lastDay }: SubscriberFacts,
 ): Static<typeof SubscriberView> {
   const failing = { failingSince: row.failing_since, warnedAt: row.warned_at }
-  const end = row.status === 'active' ? disablesAt(failing, policy) : null
+  const mayEnd = row.status === 'active' && row.operational === 0
+  const end = mayEnd ? disablesAt(failing, policy) : null
   return {
     id: row.id,
     url: row.url,
