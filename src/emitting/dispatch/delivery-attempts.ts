@@ -74,6 +74,7 @@ export class DeliveryAttempts {
 
   /** Aborts the attempts in flight, whose deliveries are attempted again. Later attempts are not affected. */
   abortCurrent(reason: Error): void {
+    // Not `AbortBroadcast.abortCurrent`: an attempt that is still reading its payload does not listen yet, and must find the reason.
     this.#abort.abort(reason)
     this.#abort = new AbortBroadcast()
   }
