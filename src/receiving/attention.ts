@@ -1,12 +1,11 @@
 import { countOf, mostOfAKind, type Attention } from '../http/attention.ts'
 import type { Database } from '../storage/database.ts'
+import { readFailing } from './failure-groups/failing.ts'
 import type { PlanOf } from './handlers/plan.ts'
 import { secretsEnd } from './schemes/create-scheme.ts'
 import type { Scheme } from './schemes/scheme.ts'
 
 const day = 86_400_000
-/** Failed events that are examined, the latest. */
-const mostExamined = 500
 /** Milliseconds before the end of a secret from which on it needs attention. */
 const notice = 7 * day
 
@@ -18,30 +17,21 @@ interface Failing {
 
 /** Handlers whose events failed within the last day and were not processed since. */
 export async function failingHandlers(
-  { readerAside: reader }: Database,
+  { readerAside }: Pick<Database, 'readerAside'>,
   planOf: PlanOf,
   now: number,
 ): Promise<Attention[]> {
-  const rows = await reader
-    .selectFrom('event_queue')
-    .leftJoin('failure_groups', 'failure_groups.id', 'event_queue.failure_group')
-    .select(['source', 'type', 'status', 'failed_at', 'handler as failedHandler'])
-    .where('failed_at', '>', now - day)
-    .where('status', 'in', ['pending', 'failed'])
-    .orderBy('failed_at', 'desc')
-    .limit(mostExamined)
-    .execute()
   const byHandler = new Map<string, Failing>()
-  for (const { source, type, status, failed_at: at, failedHandler } of rows) {
-    const { handlers } = planOf(source, type)
-    // The group may be deleted, or its handler may be gone from the configuration.
-    const handler = handlers.find((one) => one.id === failedHandler) ?? handlers[0]
-    if (!handler || at === null) continue
-    const { id } = handler
-    const failing = byHandler.get(id) ?? { retrying: 0, failed: 0, since: at }
-    failing[status === 'failed' ? 'failed' : 'retrying'] += 1
-    failing.since = Math.min(failing.since, at)
-    byHandler.set(id, failing)
+  for (const group of await readFailing(readerAside, now - day)) {
+    const { handlers } = planOf(group.source, group.type)
+    // The handler may be gone from the configuration.
+    const handler = handlers.find(({ id }) => id === group.handler) ?? handlers[0]
+    if (!handler) continue
+    const failing = byHandler.get(handler.id) ?? { retrying: 0, failed: 0, since: group.since }
+    failing.failed += group.failed
+    failing.retrying += group.retrying
+    failing.since = Math.min(failing.since, group.since)
+    byHandler.set(handler.id, failing)
   }
   return [...byHandler].slice(0, mostOfAKind).map(([id, failing]) => describeHandler(id, failing))
 }

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { emittingAttention } from '../../src/emitting/attention.ts'
 import { disabledByAdmin, disabledByOwner } from '../../src/emitting/subscribers/subscriber-rules.ts'
-import { endingSecrets } from '../../src/receiving/attention.ts'
+import { endingSecrets, failingHandlers } from '../../src/receiving/attention.ts'
+import type { PlanOf } from '../../src/receiving/handlers/plan.ts'
 import { hmac } from '../../src/index.ts'
 import { severityOf } from '../../src/http/operations/attention-of-process.ts'
 import { Tallies } from '../../src/telemetry/history/rows.ts'
@@ -19,6 +20,7 @@ import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
+import { insertReceived } from '../receiving/insert-received.ts'
 
 interface Item {
   kind: string
@@ -150,6 +152,42 @@ onEachEngine('what needs attention', (engine) => {
       const kinds = (await attention()).map(({ kind }) => kind)
       return kinds.join() === 'subscriber-disabled,subscriber-secret-ends'
     })
+  })
+
+  test('a failing handler is named however often another one has failed since', async () => {
+    const { database } = service
+    const now = Date.UTC(2026, 3, 4)
+    const plan = (type: string) => [{ id: type === 'rare' ? 'rare' : 'often' }]
+    const planOf = ((_source: string, type: string) => ({ handlers: plan(type) })) as unknown as PlanOf
+    const group = (id: string, handler: string, at: number) => {
+      const cause = { name: 'Error', message: id, frame: null, count: 1, state: 'open' as const }
+      return { id, handler, ...cause, first_at: at, last_at: at }
+    }
+    await database.transaction(async (tx) => {
+      const groups = Array.from({ length: 30 }, (_, at) => group(`often-${at}`, 'often', now - at))
+      await tx
+        .insertInto('failure_groups')
+        .values([...groups, group('rare', 'rare', now - 3_600_000), group('former', 'former', now - 60_000)])
+        .execute()
+      const fail = (type: string, at: number, inGroup: string, status: 'failed' | 'pending' = 'failed') => {
+        const row = { event_id: `${inGroup}:${at}`, source: 'past', type, due_at: now + 10 * day, status }
+        return insertReceived(tx, { ...row, failed_at: at, failure_group: inGroup })
+      }
+      for (let one = 0; one < 600; one += 1) await fail('often', now - one, `often-${one % 30}`)
+      await fail('rare', now - 3_600_000, 'rare')
+      await fail('rare', now - 3_600_001, 'rare', 'pending')
+      await fail('rare', now - 2 * day, 'rare')
+      // Its last failure was that of an event that is processed by now.
+      await fail('former', now - 2 * day, 'former')
+    })
+    const found = await failingHandlers(database, planOf, now)
+    assert.deepEqual(
+      found.map(({ about }) => about.id),
+      ['often', 'rare'],
+    )
+    const [, rare] = found
+    assert.equal(rare?.text, 'The handler rare fails: 1 event will be tried again, 1 event failed for good.')
+    assert.equal(rare?.since, now - 3_600_001)
   })
 
   test('of many disabled subscribers, those that nobody disabled are named, the latest first', async () => {
