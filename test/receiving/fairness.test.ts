@@ -1,6 +1,7 @@
 // One slow handler, source or sender delays nobody else.
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { hmac, type HandlerContext, type ReceivedEvent, type ReceivingConfig } from '../../src/index.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { onEachEngine } from '../harness/engines.ts'
@@ -140,6 +141,55 @@ onEachEngine('fairness between handlers', (engine) => {
     await settled(service.database)
     assert.equal(order.length, 60)
     assert.ok(order.indexOf('kind.b') <= 2, `its turn came at ${order.indexOf('kind.b')}`)
+  })
+
+  test('handlers that share a concurrency claim no more than they may start', async () => {
+    const each = () => undefined
+    await start({ handlers: { a: each, b: each, c: each, '*': { concurrency: 1, handle: hold } } })
+    await service.database.transaction(async (tx) => {
+      await insertPending(tx, ['a', 'b', 'c', 'a', 'b', 'c'])
+    })
+    service.database.signal('event_queue')
+    await eventually(() => Object.values(running).length > 0)
+    const leased = await service.database.reader
+      .selectFrom('event_queue')
+      .select('event')
+      .where('leased_until', 'is not', null)
+      .execute()
+    assert.equal(leased.length, 1, 'another process may have a slot for the others')
+    release()
+    await settled(service.database)
+  })
+
+  test('a backlog delays no other handler that shares its concurrency', async () => {
+    const order: string[] = []
+    const each = () => undefined
+    await start({
+      handlers: {
+        a: each,
+        b: each,
+        '*': {
+          concurrency: 1,
+          handle: async ({ type }) => {
+            await pause(5)
+            order.push(type)
+          },
+        },
+      },
+    })
+    await service.database.transaction(async (tx) => {
+      await insertPending(
+        tx,
+        Array.from({ length: 500 }, () => 'a'),
+      )
+    })
+    service.database.signal('event_queue')
+    await eventually(() => order.length >= 50)
+    await post('b', 1)
+    const before = order.length
+    await settled(service.database)
+    const waited = order.indexOf('b') - before
+    assert.ok(waited < 100, `${waited} other events were handled before it`)
   })
 
   test('a handler has its declared timeout', async () => {

@@ -106,7 +106,7 @@ export class ClaimRounds {
     return { marked: sum(changed.map(({ processed, failed }) => processed + failed)), handled }
   }
 
-  /** Divides the events that may be claimed among the kinds. */
+  /** Divides the events that may be claimed among the kinds, and reserves them. */
   #requestsFor(due: readonly PendingKind[], now: number): ClaimRequest[] {
     const { planOf, groups, runner } = this.#parts
     const wanted: ClaimRequest[] = []
@@ -114,16 +114,17 @@ export class ClaimRounds {
     const ahead = Math.max(1, Math.floor(mostClaimed / Math.max(1, due.length)))
     let left = mostClaimed
     let { free } = runner
-    const taken = new Map<string, number>()
     for (const { source, type } of due) {
       const plan = planOf(source, type)
-      const { key } = plan.group
-      const others = taken.get(key) ?? 0
-      const most = groups.claimable(plan, runner.isScarce) - others
       const isQuick = groups.isQuick(plan)
-      const count = Math.min(most, isQuick ? ahead : Math.min(share, free), left)
+      const count = Math.min(
+        groups.claimable(plan, runner.isScarce),
+        isQuick ? ahead : Math.min(share, free),
+        left,
+      )
       if (count <= 0) continue
-      taken.set(key, others + count)
+      // For the other kinds of its group, and for groups with the same bound.
+      groups.reserve(plan, count)
       left -= count
       if (!isQuick) free -= count
       wanted.push({ source, type, count, until: now + plan.timeout + leaseMargin })
@@ -139,14 +140,17 @@ export class ClaimRounds {
   /** Returns the number of claimed events of each kind. */
   async #claim(wanted: readonly ClaimRequest[], now: number): Promise<Map<string, number>> {
     const { store, runner, unsettled } = this.#parts
-    const claim = store.newClaim()
+    let claim: string | undefined
     const losses = this.#losses
     let claimed: ClaimedEvent[]
     try {
+      claim = store.newClaim()
       claimed = await store.claim(wanted, claim, now)
     } catch (error) {
-      unsettled.claimLost({ claim, kinds: wanted, dueBy: now })
+      if (claim !== undefined) unsettled.claimLost({ claim, kinds: wanted, dueBy: now })
       throw error
+    } finally {
+      this.#endReservations(wanted)
     }
     if (losses !== this.#losses) {
       unsettled.claimLost({ claim, kinds: wanted, dueBy: now })
@@ -156,6 +160,11 @@ export class ClaimRounds {
     const counts = new Map<string, number>()
     for (const one of claimed) counts.set(nameOf(one), (counts.get(nameOf(one)) ?? 0) + 1)
     return counts
+  }
+
+  #endReservations(wanted: readonly ClaimRequest[]): void {
+    const { planOf, groups } = this.#parts
+    for (const { source, type, count } of wanted) groups.reserve(planOf(source, type), -count)
   }
 }
 

@@ -141,3 +141,44 @@ test('an event starts by the bounds of its own plan', () => {
   assert.ok(groups.next(free, false))
   assert.equal(groups.next(free, false), undefined)
 })
+
+test('groups with the same bound claim no more together than one of them would', () => {
+  const [a, b, c] = boundPlans(4)
+  const groups = new ConcurrencyGroups()
+  groups.reserve(a, 3)
+  assert.equal(groups.claimable(b, false), 1)
+  groups.reserve(b, 1)
+  assert.equal(groups.claimable(c, false), 0)
+  for (const [plan, count] of [
+    [a, -3],
+    [b, -1],
+  ] as const)
+    groups.reserve(plan, count)
+  assert.equal(groups.claimable(c, false), 4)
+})
+
+test('quick handlers of one bound are claimed ahead for four seconds together, and not behind slow ones', () => {
+  const [a, b, c] = boundPlans(1)
+  const groups = new ConcurrencyGroups()
+  for (const plan of [a, b]) for (let run = 0; run < 12; run += 1) groups.succeeded(plan, 45, 1)
+  assert.equal(groups.claimable(a, false), 89)
+  groups.reserve(a, 50)
+  assert.equal(groups.claimable(b, false), 39)
+  groups.reserve(a, -50)
+  for (let number = 0; number < 89; number += 1) groups.queue({ plan: a, claimed: claimedOf(1) })
+  assert.equal(groups.claimable(b, false), 1, 'its turn')
+  assert.equal(groups.claimable(c, false), 1, 'a handler that is not known to be quick gets its turn too')
+  groups.clear()
+  groups.queue({ plan: c, claimed: claimedOf(1) })
+  assert.ok(groups.next(c, false))
+  assert.equal(groups.claimable(a, false), 0)
+})
+
+test('a bound that is not reached changes nothing', () => {
+  const [a, b] = boundPlans(100)
+  const groups = new ConcurrencyGroups()
+  for (const plan of [a, b]) for (let run = 0; run < 12; run += 1) groups.succeeded(plan, 5, 1)
+  assert.equal(groups.claimable(a, false), 512)
+  groups.reserve(a, 512)
+  assert.equal(groups.claimable(b, false), 512)
+})

@@ -1,5 +1,6 @@
 import type { Bound, Plan } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
+import { BoundUses, type GroupUse } from './bound-uses.ts'
 import { HandlerPace, quickHandler } from './handler-pace.ts'
 
 /** A claimed event that waits for a slot of its concurrency group. */
@@ -10,14 +11,18 @@ export interface Queued {
   readonly alone?: boolean
 }
 
-interface Group {
-  running: number
-  /** Events that are being claimed by their insert. */
-  reserved: number
-  readonly pace: HandlerPace
+class Group implements GroupUse {
+  running = 0
+  /** Events that are being claimed. */
+  reserved = 0
+  readonly pace = new HandlerPace()
   /** Moving average of the payloads that were claimed lately. */
-  bytes: number
-  readonly queue: Queued[]
+  bytes = 0
+  readonly queue: Queued[] = []
+
+  get taken(): number {
+    return this.queue.length + this.reserved
+  }
 }
 
 /**
@@ -35,7 +40,7 @@ const unknownPace = new HandlerPace()
 /** Counts running handlers, so that no group takes the slots that others need, and queues claimed events. */
 export class ConcurrencyGroups {
   readonly #groups = new Map<string, Group>()
-  readonly #bounds = new Map<string, { running: number; peak: number }>()
+  readonly #bounds = new BoundUses()
   readonly #allowed: (bound: Bound) => number
 
   /** @param allowed how many handlers of a bound may run in this process; by default all of them */
@@ -55,15 +60,24 @@ export class ConcurrencyGroups {
     )
   }
 
-  /** How many more events of a plan may be claimed now: one for each free slot, and more for quick handlers. */
+  /**
+   * How many more events of a plan may be claimed now: one for each free slot, and more for quick handlers. What other groups have
+   * claimed of the same bounds counts, because other processes may have slots for the rest. But a group gets an event while quick ones
+   * have queued theirs, and so takes turns with them.
+   */
   claimable(plan: Plan, scarce: boolean): number {
     if (plan.bounds.some((bound) => this.#allowed(bound) === 0)) return 0
     const group = this.#groups.get(plan.group.key)
-    const taken = group ? group.queue.length + group.reserved : 0
-    return Math.max(this.room(plan, scarce), this.#ahead(plan)) - taken
+    const { taken = 0, running = 0 } = group ?? {}
+    const count = Math.min(
+      Math.max(this.room(plan, scarce), this.#ahead(plan)) - taken,
+      ...plan.bounds.map((bound) => this.#leftOf(bound, plan) - taken),
+    )
+    const isNext = taken + running === 0 && this.#bounds.isQueuedByQuick(plan.bounds, group)
+    return isNext ? Math.max(1, count) : count
   }
 
-  /** Makes `count` fewer events claimable; a negative count ends this. */
+  /** Makes `count` fewer events claimable while they are being claimed; a negative count ends this. */
   reserve(plan: Plan, count: number): void {
     this.#of(plan).reserved += count
   }
@@ -127,16 +141,12 @@ export class ConcurrencyGroups {
 
   /** How many handlers of a bound are running. */
   running(key: string): number {
-    return this.#bounds.get(key)?.running ?? 0
+    return this.#bounds.running(key)
   }
 
   /** The most handlers of a bound that ran at once since the last call. */
   drainPeak(key: string): number {
-    const bound = this.#bounds.get(key)
-    if (!bound) return 0
-    const { peak, running } = bound
-    bound.peak = running
-    return peak
+    return this.#bounds.drainPeak(key)
   }
 
   /** Whether an event of a bound waits for a slot. */
@@ -211,37 +221,50 @@ export class ConcurrencyGroups {
     const pace = this.#paceOf(plan)
     if (!pace.isQuick) return 0
     const bytes = this.#groups.get(plan.group.key)?.bytes ?? 0
-    const atOnce = Math.min(this.#limitOf(plan), ...plan.bounds.map((bound) => this.#allowed(bound)))
+    const atOnce = Math.min(this.#limitOf(plan), ...plan.bounds.map((bound) => this.#quickSlots(bound, plan)))
     return Math.min(
       pace.isInstant ? ahead.instant : ahead.quick,
       Math.ceil(mostBytesAhead / bytes),
-      Math.ceil((atOnce * mostTimeAhead) / pace.duration),
+      aheadOf(atOnce, pace),
     )
   }
 
-  #of({ group }: Plan): Group {
+  /** Events of a bound that the group of a plan may have claimed and not started. */
+  #leftOf(bound: Bound, plan: Plan): number {
+    const own = this.#groups.get(plan.group.key)
+    const free = this.#allowed(bound) - this.running(bound.key)
+    const pace = this.#paceOf(plan)
+    const most = pace.isQuick ? Math.max(free, aheadOf(this.#quickSlots(bound, plan), pace)) : free
+    return most - this.#bounds.takenByOthers(bound, own)
+  }
+
+  /** The slots of a bound, without those that slower groups use. */
+  #quickSlots(bound: Bound, plan: Plan): number {
+    return this.#allowed(bound) - this.#bounds.heldBySlow(bound, this.#groups.get(plan.group.key))
+  }
+
+  #of({ group, bounds }: Plan): Group {
     let found = this.#groups.get(group.key)
-    if (!found) {
-      found = { running: 0, reserved: 0, pace: new HandlerPace(), bytes: 0, queue: [] }
-      this.#groups.set(group.key, found)
-    }
+    if (!found) this.#groups.set(group.key, (found = new Group()))
+    // The plans of one group may have different bounds.
+    this.#bounds.join(found, bounds)
     return found
   }
 
   #count(plan: Plan, count: number): void {
     this.#of(plan).running += count
-    for (const { key } of plan.bounds) {
-      let bound = this.#bounds.get(key)
-      if (!bound) this.#bounds.set(key, (bound = { running: 0, peak: 0 }))
-      bound.running += count
-      bound.peak = Math.max(bound.peak, bound.running)
-    }
+    this.#bounds.count(plan.bounds, count)
   }
 
   *#waitingFor(key: string): Generator<Group> {
     for (const group of this.#groups.values())
       if (group.queue.some(({ plan }) => plan.bounds.some((bound) => bound.key === key))) yield group
   }
+}
+
+/** Events that so many slots are expected to start within `mostTimeAhead`. */
+function aheadOf(slots: number, { duration }: HandlerPace): number {
+  return Math.max(0, Math.ceil((slots * mostTimeAhead) / duration))
 }
 
 function takeAll({ queue }: Group): ClaimedEvent[] {
