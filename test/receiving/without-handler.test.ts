@@ -28,6 +28,7 @@ onEachEngine('events without a handler in this process', (engine) => {
       await insert(service.database, [
         { id: 'old', due: time - 15 * minute },
         { id: 'old-failed', due: time - 15 * minute, failedAt: time - 20 * minute },
+        { id: 'old-again', due: time - 15 * minute, again: true },
         { id: 'fresh', due: time - 14 * minute },
         { id: 'fresh-failed', due: time - 14 * minute, failedAt: time - 20 * minute },
       ])
@@ -36,9 +37,13 @@ onEachEngine('events without a handler in this process', (engine) => {
       assert.deepEqual(await statuses(service.database), {
         old: 'processed',
         'old-failed': 'failed',
+        'old-again': 'failed',
         fresh: 'pending',
         'fresh-failed': 'pending',
       })
+      const json = { status: 'failed', dryRun: true }
+      const counted = await service.admin('/events/reprocess', { method: 'POST', json })
+      assert.deepEqual(await counted.json(), { total: 2 })
       const ready = await service.fetch('/readyz')
       assert.equal(ready.status, 200, await ready.clone().text())
       // The age of the backlog is read in the background: one of the later webhooks would be refused.
@@ -51,6 +56,8 @@ onEachEngine('events without a handler in this process', (engine) => {
       service = await start({ gone: () => void handled.push('gone') })
       await settled(service.database)
       assert.deepEqual(handled.slice(5), ['gone', 'gone'])
+      assert.equal((await service.admin('/events/reprocess', { method: 'POST', json: {} })).status, 202)
+      await eventually(() => handled.length === 9)
     } finally {
       await service.close()
       await home.drop()
@@ -72,16 +79,19 @@ interface Row {
   id: string
   due: number
   failedAt?: number
+  /** Whether it had failed and was given all attempts again. */
+  again?: boolean
 }
 
 function insert(database: Database, events: readonly Row[]): Promise<void> {
   return database.transaction(async (tx) => {
-    for (const { id, due, failedAt = null } of events)
+    for (const { id, due, failedAt = null, again = false } of events)
       await insertReceived(tx, {
         event_id: id,
         source: 'provider',
         type: 'gone',
-        attempts: failedAt === null ? 0 : 1,
+        attempts: again || failedAt !== null ? 1 : 0,
+        attempts_before: again ? 1 : 0,
         due_at: due,
         failed_at: failedAt,
       })

@@ -32,17 +32,27 @@ export async function markUnhandled(
   return database.transaction(async (tx) => {
     const marked = await tx
       .updateTable('event_queue')
-      .set((eb) => ({
-        status: eb
-          .case()
-          .when('failed_at', 'is', null)
-          .then<EventQueueStatus>('processed')
-          .else<EventQueueStatus>('failed')
-          .end(),
-        processed_at: eb.case().when('failed_at', 'is', null).then(now).else(null).end(),
-        claim: null,
-        leased_until: null,
-      }))
+      .set((eb) => {
+        // One that was given all attempts again has no `failed_at`.
+        const hasNotFailed = eb.and([eb('failed_at', 'is', null), eb('attempts_before', '=', 0)])
+        return {
+          status: eb
+            .case()
+            .when(hasNotFailed)
+            .then<EventQueueStatus>('processed')
+            .else<EventQueueStatus>('failed')
+            .end(),
+          processed_at: eb.case().when(hasNotFailed).then(now).else(null).end(),
+          failed_at: eb
+            .case()
+            .when(hasNotFailed)
+            .then(null)
+            .else(eb.fn.coalesce('failed_at', eb.val(now)))
+            .end(),
+          claim: null,
+          leased_until: null,
+        }
+      })
       .where('event', 'in', (eb) =>
         eb
           .selectFrom('event_queue')
