@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
+import { inspect } from 'node:util'
 import { github, type Handler } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
@@ -68,6 +69,16 @@ onEachEngine('handlers', (engine) => {
             },
             waiting: () => held,
             quick: async (event, { tx }) => writeEffect(tx, event.id),
+            odd: () => {
+              throw Object.assign(new Error(''), { message: { code: 1 }, name: 404 })
+            },
+            'never shown': () => {
+              throw Object.assign(new Error('hidden'), {
+                [inspect.custom]() {
+                  throw new Error('no')
+                },
+              })
+            },
             'bad emit': (_event, { emit }) => emit({ type: '', data: {} }),
             swallowed: async (_event, { tx }) => {
               // A statement that fails ends the transaction on PostgreSQL; swallowing its error must not count as success.
@@ -187,6 +198,22 @@ onEachEngine('handlers', (engine) => {
     await postWebhook(service, { id: 'bad emit', type: 'bad emit' })
     await settled(service.database)
     assert.equal((await entryOf('bad emit')).status, 'failed')
+  })
+
+  test('errors with fields of other types, or that cannot be shown, are failures as any other', async () => {
+    for (const [type, error] of [
+      ['odd', /object Object/],
+      ['never shown', /hidden/],
+    ] as const) {
+      await postWebhook(service, { id: type, type })
+      await settled(service.database)
+      const { status, attempts } = await entryOf(type)
+      assert.deepEqual([status, attempts], ['failed', 3])
+      const { data } = (await (await service.admin(`/events/failed?type=${type}`)).json()) as {
+        data: { error: string }[]
+      }
+      assert.match(data[0]!.error, error)
+    }
   })
 
   test('a type without a handler is recorded and marked', async () => {

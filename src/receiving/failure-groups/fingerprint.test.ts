@@ -58,3 +58,22 @@ test('whatever is thrown has a group', () => {
     assert.match(fingerprintOf('*', thrown).id, /^[0-9a-f]{24}$/)
   assert.equal(fingerprintOf('*', 'no order 3').message, 'no order …')
 })
+
+test('an error with fields of other types, or that cannot be read, has a group', () => {
+  const unreadable = (name: string): Error =>
+    Object.defineProperty(new Error('x'), name, {
+      get() {
+        throw new Error('not now')
+      },
+    })
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  const groups = [{ message: { code: 1 } }, { message: undefined }, { name: 404 }, { stack: ['a line'] }].map(
+    (fields) => fingerprintOf('*', Object.assign(new Error('x'), fields)),
+  )
+  for (const thrown of [unreadable('message'), unreadable('stack'), proxy])
+    groups.push(fingerprintOf('*', thrown))
+  for (const { id } of groups) assert.match(id, /^[0-9a-f]{24}$/)
+  assert.equal(groups[0]!.message, '{ code: … }')
+  assert.equal(groups[2]!.name, '404')
+})

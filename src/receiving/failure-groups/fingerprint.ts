@@ -36,17 +36,30 @@ export function maskMessage(message: string): string {
  * file does not begin a new group.
  */
 export function fingerprintOf(handler: string, error: unknown): Fingerprint {
-  const isError = error instanceof Error
-  const name = cut(isError ? error.name || 'Error' : typeof error, longest.name)
-  const message = maskMessage(
-    isError ? error.message : typeof error === 'string' ? error : inspect(error, { depth: 1 }),
-  )
-  const frame = isError ? ownFrame(error.stack ?? '') : null
+  const read = readError(error)
+  const name = cut(read.name, longest.name)
+  const message = maskMessage(read.message)
+  const frame = ownFrame(read.stack)
   const id = createHash('sha256')
     .update(JSON.stringify([handler, name, message, frame]))
     .digest('hex')
     .slice(0, 24)
   return { id, handler, name, message, frame }
+}
+
+/** Libraries throw errors whose fields are of any type, or cannot be read. */
+function readError(error: unknown): Readonly<Record<'name' | 'message' | 'stack', string>> {
+  try {
+    if (!(error instanceof Error)) return { name: typeof error, message: asText(error), stack: '' }
+    const { name, message, stack } = error as Partial<Record<'name' | 'message' | 'stack', unknown>>
+    return { name: asText(name || 'Error'), message: asText(message ?? ''), stack: asText(stack ?? '') }
+  } catch {
+    return { name: 'Error', message: 'the error cannot be read', stack: '' }
+  }
+}
+
+function asText(value: unknown): string {
+  return typeof value === 'string' ? value : inspect(value, { depth: 1, breakLength: Infinity })
 }
 
 function ownFrame(stack: string): string | null {

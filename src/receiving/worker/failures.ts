@@ -88,12 +88,20 @@ export async function recordFailure(
 
 /** The error with its stack and causes, as a text that both engines can store. */
 export function storedError(error: unknown): string {
-  const text = inspect(error, { depth: 4, breakLength: 110, maxStringLength: longestError })
-    .replaceAll('\0', '')
-    .toWellFormed()
+  const text = shown(error).replaceAll('\0', '').toWellFormed()
   if (Buffer.byteLength(text) <= longestError) return text
   // Removes a character that was cut in two.
   return (
     new TextDecoder().decode(Buffer.from(text).subarray(0, longestError - 4)).replace(/\uFFFD$/, '') + '…'
   )
+}
+
+function shown(error: unknown): string {
+  const options = { depth: 4, breakLength: 110, maxStringLength: longestError }
+  try {
+    return inspect(error, options)
+  } catch {
+    // A class may have a method of its own for this, which throws.
+    return inspect(error, { ...options, customInspect: false })
+  }
 }
