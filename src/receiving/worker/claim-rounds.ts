@@ -78,7 +78,8 @@ export class ClaimRounds {
     if (left) onLeft()
     const next = Math.min(...kinds.map(({ dueAt }) => dueAt).filter((dueAt) => dueAt > now))
     if (next - now < pollInterval) wakeUps.in(next - now)
-    this.#rotation.goOnBehind(wanted.at(-1) ?? kinds.at(-1))
+    const names = new Set(wanted.map(nameOf))
+    this.#rotation.goOnBehind(kinds.findLast((kind) => names.has(nameOf(kind))) ?? kinds.at(-1))
     return { begun, more: full || marked > 0 || (left && begun > 0 && this.#roomFor(handled)) }
   }
 
@@ -114,7 +115,8 @@ export class ClaimRounds {
     const ahead = Math.max(1, Math.floor(mostClaimed / Math.max(1, due.length)))
     let left = mostClaimed
     let { free } = runner
-    for (const { source, type } of due) {
+    for (const kind of this.#rotation.inTurn(due)) {
+      const { source, type } = kind
       const plan = planOf(source, type)
       const isQuick = groups.isQuick(plan)
       const count = Math.min(
@@ -125,6 +127,7 @@ export class ClaimRounds {
       if (count <= 0) continue
       // For the other kinds of its group, and for groups with the same bound.
       groups.reserve(plan, count)
+      this.#rotation.claimed(kind)
       left -= count
       if (!isQuick) free -= count
       wanted.push({ source, type, count, until: now + plan.timeout + leaseMargin })

@@ -2,6 +2,8 @@ import type { EventQueue, Kind, PendingKind } from '../queue/store.ts'
 
 /** The most kinds of one query. Senders choose the types, so their number is unbounded. */
 export const perRound = 100
+/** The most kinds whose turns are remembered. */
+const mostRemembered = 1_000
 const beforeAll: Kind = { source: '', type: '' }
 
 /** Takes kinds in turns: each round begins behind the last kind of the round before. */
@@ -10,6 +12,9 @@ export class KindRotation {
   #after = beforeAll
   /** Whether there may be more kinds than the last round returned. */
   #many = false
+  /** The number of the round since which a kind waits for its turn: the one after it was claimed, or the first that found it due. */
+  readonly #waitsSince = new Map<string, number>()
+  #round = 0
 
   constructor(store: Pick<EventQueue, 'pendingKinds'>) {
     this.#store = store
@@ -25,6 +30,23 @@ export class KindRotation {
   /** Makes the next round begin behind this kind, or at the first one. */
   goOnBehind(kind: Kind | undefined): void {
     this.#after = kind ? { source: kind.source, type: kind.type } : beforeAll
+  }
+
+  /**
+   * Begins a round. Returns its due kinds, those first that have waited for the most rounds: of the kinds that share slots, few may be
+   * claimed in one round, and others in between.
+   */
+  inTurn<Due extends Kind>(due: readonly Due[]): Due[] {
+    this.#round += 1
+    if (this.#waitsSince.size + due.length > mostRemembered) this.#waitsSince.clear()
+    const since = (kind: Kind): number => this.#waitsSince.get(keyOf(kind)) ?? this.#round
+    for (const kind of due) this.#waitsSince.set(keyOf(kind), since(kind))
+    return due.toSorted((one, other) => since(one) - since(other))
+  }
+
+  /** Notes that events of a kind are claimed in this round. */
+  claimed(kind: Kind): void {
+    this.#waitsSince.set(keyOf(kind), this.#round + 1)
   }
 
   async #next(now: number): Promise<PendingKind[]> {
