@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { secretsFile } from '../config/generated-secrets.ts'
-import { backUpSqlite, filesInTheWay, restoreSqlite } from '../storage/sqlite/backup.ts'
+import { backUpSqlite, filesInTheWay, restoreSqlite, SpoolUnreadable } from '../storage/sqlite/backup.ts'
 import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
 import { CommandFailure } from './command-failure.ts'
 import { interruptible } from './database.ts'
@@ -25,6 +25,8 @@ export async function backup(file: string): Promise<void> {
     const progress = showProgress(0, 'pages copied', false)
     try {
       await backUpSqlite(source, file, { signal, onProgress: (done, total) => progress.update(done, total) })
+    } catch (error) {
+      throw error instanceof SpoolUnreadable ? new CommandFailure(error.message, { cause: error }) : error
     } finally {
       progress.stop()
     }

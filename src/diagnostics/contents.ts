@@ -6,6 +6,7 @@ import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { InspectedConfiguration } from './configuration.ts'
 import { ok, warning, fault, type Finding } from './finding.ts'
+import { describeError } from './describe-error.ts'
 import { checkLists } from './lists.ts'
 import { checkSizes } from './sizes.ts'
 import { ExportPosition } from '../accounts/audit-forwarding/position.ts'
@@ -31,6 +32,7 @@ export async function* checkContents(
     yield* checkLists(database, config)
   } catch (error) {
     if (!(error instanceof StorageUnavailable)) throw error
+    yield fault('contents', describeError(error))
   } finally {
     await database?.close()
   }

@@ -4,8 +4,11 @@ import { systemClock } from '../runtime/clock.ts'
 import type { Configuration } from '../config/environment.ts'
 import type { FileSpoolSettings, NatsSpoolSettings } from '../config/spool-url.ts'
 import { foreignFiles } from '../receiving/spool/file-spool.ts'
-import { inspectFiles, inspectStream, type FileContents } from '../receiving/spool/inspect.ts'
+import { inspectFile, inspectFiles, inspectStream, type FileContents } from '../receiving/spool/inspect.ts'
 import { aroundAnEvent } from '../receiving/spool/stream-messages.ts'
+import { mostBytes } from '../receiving/sqlite/spool-file.ts'
+import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
+import { StorageUnavailable } from '../storage/unavailable.ts'
 import { describeExposed, exposedFiles } from '../storage/sqlite/file-modes.ts'
 import { describeError } from './describe-error.ts'
 import { fault, ok, warning, type Finding } from './finding.ts'
@@ -13,13 +16,35 @@ import { fault, ok, warning, type Finding } from './finding.ts'
 /** Milliseconds that webhooks may lie in the spool before it is worth a warning. */
 const longestWait = 60_000
 
-/** Whether the spool can be used, and what lies in it. Changes nothing. */
+/** Whether the spools can be used, and what lies in them: the one beside an SQLite file, and that of SPOOL_URL. Changes nothing. */
 export async function checkSpool({
+  databaseUrl = '',
   spool,
   bodyLimit,
-}: Partial<Pick<Configuration, 'spool' | 'bodyLimit'>>): Promise<Finding[]> {
-  if (!spool) return []
-  return spool.kind === 'file' ? [...checkFiles(spool)] : checkStream(spool, bodyLimit)
+}: Partial<Pick<Configuration, 'databaseUrl' | 'spool' | 'bodyLimit'>>): Promise<Finding[]> {
+  const findings = checkBeside(sqliteFileOf(databaseUrl))
+  if (!spool) return findings
+  if (spool.kind === 'file') return [...findings, ...checkFiles(spool)]
+  return [...findings, ...(await checkStream(spool, bodyLimit))]
+}
+
+/** The spool beside an SQLite file, which is created when it is first needed. */
+function checkBeside(database: string | undefined): Finding[] {
+  const file = `${database}-spool`
+  if (database === undefined || !existsSync(file)) return []
+  const about = `spool ${file}`
+  try {
+    return [describe(about, inspectFile(file), statSync(file).size, mostBytes)]
+  } catch (error) {
+    const cause = error instanceof StorageUnavailable ? error.cause : error
+    return [
+      fault(
+        about,
+        `cannot be read, and webhooks get 503: ${cause instanceof Error ? cause.message : String(cause)}`,
+        'repair it: see "The spool beside SQLite is damaged" in the run-books',
+      ),
+    ]
+  }
 }
 
 async function checkStream(settings: NatsSpoolSettings, bodyLimit = 0): Promise<Finding[]> {

@@ -22,6 +22,8 @@ export type { ReceivingConfig } from './config.ts'
 export interface Receiving extends ServiceModule {
   /** Whether webhooks go to the spool now, and its size; undefined without a spool. */
   readonly spool: SpoolStatus | undefined
+  /** On SQLite: checks the spool beside the database. @throws StorageUnavailable if no webhook can be stored because of it */
+  readonly checkSpool: (() => Promise<void>) | undefined
   /** Verifies and stores a webhook that this service has signed. To be called when the routes are declared. */
   receiveSample(source: string, delivered: Delivered): Promise<void>
 }
@@ -58,6 +60,7 @@ export function createReceiving(parts: ReceivingParts): Receiving {
   }
   return {
     spool: fallback,
+    checkSpool: store.checkSpool && (async () => store.checkSpool?.()),
     async receiveSample(source, delivered) {
       const endpoint = endpoints?.get(source)
       if (!endpoint) throw new Error(`there is no source ${source}`)

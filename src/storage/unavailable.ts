@@ -1,5 +1,5 @@
 /**
- * The database is temporarily unavailable: unreachable, full, locked by another program, restarting. Clients get 503 with
+ * The database is unavailable: unreachable, full, locked by another program, restarting, damaged. Clients get 503 with
  * Retry-After; workers try again.
  */
 export class StorageUnavailable extends Error {
@@ -11,8 +11,11 @@ export class StorageUnavailable extends Error {
   }
 }
 
-/** SQLite result codes: busy, locked, read-only, I/O error, full, cannot open (https://sqlite.org/rescode.html). */
-const sqliteCodes = new Set([5, 6, 8, 10, 13, 14])
+/**
+ * SQLite result codes: busy, locked, read-only, I/O error, corrupt, full, cannot open, not a database
+ * (https://sqlite.org/rescode.html). A damaged file needs a repair, and senders keep what they repeat until then.
+ */
+const sqliteCodes = new Set([5, 6, 8, 10, 11, 13, 14, 26])
 /** SQLSTATE classes: connection exception, insufficient resources, operator intervention, system error. */
 const postgresClasses = new Set(['08', '53', '57', '58'])
 /** Of other classes: a read-only server, such as the former primary after a fail-over; and a server without our role. */

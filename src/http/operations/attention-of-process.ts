@@ -11,7 +11,12 @@ const fills = { share: 0.1, bytes: 1024 * mebibyte }
 const almostFull = { share: 0.03, bytes: 256 * mebibyte }
 
 /** Work that stalls, and the state of the spool. */
-export async function stalledWork({ workers, clock, spool }: ReadinessParts): Promise<Attention[]> {
+export async function stalledWork({
+  workers,
+  clock,
+  spool,
+  checkSpool,
+}: ReadinessParts): Promise<Attention[]> {
   const found: Attention[] = []
   const now = clock.now()
   for (const worker of workers) {
@@ -26,9 +31,16 @@ export async function stalledWork({ workers, clock, spool }: ReadinessParts): Pr
       about: { topic: 'worker', id: worker.name },
     })
   }
+  const about = { topic: 'spool', id: 'spool' } as const
+  try {
+    await checkSpool?.()
+  } catch {
+    const text =
+      'The spool beside the database cannot be read: webhooks are not stored until it is repaired. `postern doctor` says why.'
+    found.push({ kind: 'spool-unavailable', severity: 'error', text, since: null, about })
+  }
   if (!spool) return found
   const { status, events = 0, oldestSeconds = 0 } = await spoolReport(spool, clock)
-  const about = { topic: 'spool', id: 'spool' } as const
   const since = events > 0 ? now - oldestSeconds * 1000 : null
   if (status === 'full')
     found.push({

@@ -12,6 +12,8 @@ export interface ReadinessParts {
   clock: Clock
   /** Stores webhooks while the database is away. */
   spool?: SpoolStatus | undefined
+  /** On SQLite: checks the spool beside the database. @throws StorageUnavailable if no webhook can be stored because of it */
+  checkSpool?: (() => Promise<void>) | undefined
 }
 
 /** Seconds without a worker's round with the database after which the process is not ready. It must say so within 15 s. */
@@ -56,7 +58,7 @@ export async function readReadiness(
     return spool.away ? answer('spooling', 'unavailable', more) : answer('ready', 'ok', more)
   // Webhooks go to the spool, which takes none, until a check finds that the database is back.
   if (spool?.away) return answer('unavailable', 'unavailable', more)
-  return (await isAnswering(parts)) ? answer('ready', 'ok', more) : answer('unavailable', 'unavailable', more)
+  return (await findFault(parts, more)) ?? answer('ready', 'ok', more)
 }
 
 async function readWorkers(
@@ -69,8 +71,9 @@ async function readWorkers(
   )
   const ages: Record<string, number> = {}
   const all = { oldestDueSeconds: ages, lastRoundSeconds: rounds, ...more }
+  const found = await findFault(parts, all)
+  if (found) return found
   try {
-    await parts.database.ping()
     for (const worker of workers) if (worker.oldestDue) ages[worker.name] = await oldestDue(worker, clock)
   } catch {
     return answer('unavailable', 'unavailable', all)
@@ -81,11 +84,21 @@ async function readWorkers(
   return answer(isStalled ? 'stalled' : 'ready', 'ok', all)
 }
 
-async function isAnswering({ database }: ReadinessParts): Promise<boolean> {
-  // The users of the database log why it fails.
-  return database.ping().then(
-    () => true,
+/** The answer for a database that cannot be used, or whose spool cannot. Its users log why. */
+async function findFault(
+  { database, checkSpool }: ReadinessParts,
+  more: Partial<ReadinessAnswer['body']>,
+): Promise<ReadinessAnswer | undefined> {
+  if (await fails(database.ping())) return answer('unavailable', 'unavailable', more)
+  if (checkSpool && (await fails(checkSpool())))
+    return answer('unavailable', 'ok', { spool: { status: 'unavailable' }, ...more })
+  return undefined
+}
+
+function fails(check: Promise<void>): Promise<boolean> {
+  return check.then(
     () => false,
+    () => true,
   )
 }
 

@@ -11,7 +11,10 @@ export const SpoolReport = Type.Object(
     events: Type.Optional(Type.Integer({ description: 'Acknowledged webhooks that lie in it' })),
     oldestSeconds: Type.Optional(Type.Number({ description: 'Age of the oldest of them' })),
   },
-  { description: 'Where webhooks are kept while the database is away; only with `SPOOL_URL`' },
+  {
+    description:
+      'Where webhooks are kept while the database is away, with `SPOOL_URL`; on SQLite also if the spool beside the file cannot be read',
+  },
 )
 
 /** Milliseconds; a load balancer waits for some seconds for the answer, and the spool is one part of it. */

@@ -75,6 +75,12 @@ export interface EventQueue {
    */
   insert(events: readonly IncomingEvent[], within?: number): Promise<void>
   /**
+   * On SQLite: checks that the spool beside the database can be read. Without it no event is stored, because a later one could
+   * overtake those in it.
+   * @throws StorageUnavailable
+   */
+  checkSpool?(): Promise<void>
+  /**
    * As `insert`, and claims the events of `leases` that are new. May claim none. Only on PostgreSQL: it saves two round trips and a
    * version of the row.
    */

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { SqliteConnection } from '../../storage/sqlite/connection.ts'
 import type { NatsSpoolSettings } from '../../config/spool-url.ts'
 import { fileNames } from './file-spool.ts'
@@ -18,12 +18,19 @@ export interface FileContents {
 
 /** Reads the existing files of a spool, also while other processes use them. */
 export function inspectFiles(file: string): FileContents[] {
-  return [...fileNames(file)].filter((name) => existsSync(name)).map(inspect)
+  return [...fileNames(file)].filter((name) => existsSync(name)).map(inspectFile)
 }
 
-function inspect(file: string): FileContents {
+/** Larger files are not read as a whole, which may take seconds: bytes. */
+const mostChecked = 32 * 1024 ** 2
+
+/** Reads one existing file. @throws Error if it is damaged */
+export function inspectFile(file: string): FileContents {
   const connection = new SqliteConnection(file, { readOnly: true })
   try {
+    // It reports the first fault (https://sqlite.org/pragma.html#pragma_quick_check).
+    const check = statSync(file).size <= mostChecked ? connection.get('pragma quick_check(1)') : undefined
+    if (check && check['quick_check'] !== 'ok') throw new Error(`${file}: ${String(check['quick_check'])}`)
     const tables = connection.all<{ name: string }>(`select name from sqlite_schema where type = 'table'`)
     const has = (table: string): boolean => tables.some(({ name }) => name === table)
     const spooled = has('spool')

@@ -2,6 +2,7 @@ import { Problem } from '../../errors.ts'
 import { sleep, type Clock } from '../../runtime/clock.ts'
 import type { SqliteDatabase } from '../../storage/database.ts'
 import { buffersOf } from '../../storage/sqlite/packed-rows.ts'
+import { withinTime } from '../../storage/within-time.ts'
 import { ThreadClient } from '../../storage/sqlite/thread-client.ts'
 import { packEvents } from '../queue/event-rows.ts'
 import type { IncomingEvent } from '../queue/incoming.ts'
@@ -14,6 +15,8 @@ import type { EventTasks } from './event-writer-thread.ts'
 const maxWait = 5
 /** Milliseconds before the next move, after another process held the lock and after an error. */
 const retryAfter = { locked: 20, failed: 250 }
+/** Milliseconds for a check of the spool; a load balancer waits for some seconds for the whole answer of /readyz. */
+const checkWithin = 3_000
 
 export interface EventInserterParts {
   database: SqliteDatabase
@@ -63,7 +66,19 @@ export class EventInserter {
 
   /** Begins to move what an earlier process left in the spool. */
   start(): void {
-    this.#thread.call('count', undefined).then((spooled) => this.#moveLater(spooled), this.#parts.onError)
+    this.#thread
+      .call('checkSpool', undefined)
+      .then((spooled) => this.#moveLater(spooled), this.#parts.onError)
+  }
+
+  /** @throws StorageUnavailable if the spool cannot be read: then no event is stored, because it could overtake spooled ones */
+  async checkSpool(): Promise<void> {
+    await withinTime(
+      this.#parts.clock,
+      checkWithin,
+      this.#thread.call('checkSpool', undefined),
+      'the spool was not read in time',
+    )
   }
 
   /** Ends the thread. Events that are still spooled are moved at the next start. */

@@ -7,6 +7,7 @@ import { serveTasks } from '../../storage/sqlite/thread-server.ts'
 import { unpackEvents } from '../queue/event-rows.ts'
 import type { IncomingEvent } from '../queue/incoming.ts'
 import { isRefusedValue } from '../../storage/refused-value.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { insertEvents } from './insert-events.ts'
 import { SpoolFile, type Spooled } from './spool-file.ts'
 
@@ -15,12 +16,27 @@ const step = 500
 
 const { file } = workerData as { file: string }
 const connection = new SqliteConnection(file)
-const spool = new SpoolFile(`${file}-spool`)
+const spoolFile = `${file}-spool`
+/** Opened at its first use, because it may be damaged: then this thread continues, and tries again when it is next used. */
+let spool: SpoolFile | undefined
 
 /** Why the database refused spooled events. Each reason is returned once. */
 let refusals: string[] = []
 /** The sources of the events that were known already. */
 let duplicates: string[] = []
+
+/** Uses the spool. @throws StorageUnavailable that names its file, for all errors */
+function ofSpool<T>(use: (spool: SpoolFile) => T): T {
+  try {
+    return use((spool ??= new SpoolFile(spoolFile)))
+  } catch (error) {
+    const cause = error instanceof StorageUnavailable ? error.cause : error
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new StorageUnavailable(
+      new Error(`the spool ${spoolFile} cannot be used, and webhooks get 503 until it is repaired: ${why}`),
+    )
+  }
+}
 
 /** What `moveAndInsert` did: nothing because another process holds the write lock, only the move, or all. */
 type Outcome = 'locked' | 'moved' | 'stored'
@@ -31,9 +47,9 @@ type Outcome = 'locked' | 'moved' | 'stored'
  */
 function moveAndInsert(later: readonly IncomingEvent[]): Outcome {
   // Before the transaction: a failed read must not leave the write lock held.
-  const spooled = spool.oldest(step)
+  const spooled = readOldest()
   // A read is limited by bytes, too. Later events must not overtake what it left.
-  const isAll = spooled.length === spool.count
+  const isAll = spooled.length === count()
   if (!tryBegin(connection)) return 'locked'
   let known: string[] = []
   try {
@@ -46,7 +62,7 @@ function moveAndInsert(later: readonly IncomingEvent[]): Outcome {
     if (spooled.length === 0 || !isRefusedValue(error)) throw error
     return moveSingly(spooled) ? moveAndInsert(later) : 'locked'
   }
-  spool.forget(spooled)
+  ofSpool((opened) => opened.forget(spooled))
   return isAll ? 'stored' : 'moved'
 }
 
@@ -59,19 +75,22 @@ function moveSingly(spooled: readonly Spooled[]): boolean {
     } catch (error) {
       if (!isRefusedValue(error)) throw error
       const reason = String(error)
-      spool.setAside(event.seq, reason)
+      ofSpool((opened) => opened.setAside(event.seq, reason))
       refusals.push(`${event.source} ${event.eventId}: ${reason}`)
     }
-    spool.forget([event])
+    ofSpool((opened) => opened.forget([event]))
   }
   return true
 }
+
+const readOldest = (): Spooled[] => ofSpool((opened) => opened.oldest(step))
+const count = (): number => ofSpool((opened) => opened.count)
 
 function answer<T>(result: T): T & { spooled: number; refusals: string[]; duplicates: string[] } {
   const reported = { refusals, duplicates }
   refusals = []
   duplicates = []
-  return { ...result, spooled: spool.count, ...reported }
+  return { ...result, spooled: count(), ...reported }
 }
 
 const tasks = {
@@ -81,19 +100,22 @@ const tasks = {
    */
   insert({ rows, mayWrite }: { rows: PackedRows; mayWrite: boolean }) {
     const events = unpackEvents(rows)
-    const isStored = mayWrite && spool.count <= step && moveAndInsert(events) === 'stored'
-    const stored = isStored || spool.add(events)
+    const isStored = mayWrite && count() <= step && moveAndInsert(events) === 'stored'
+    const stored = isStored || ofSpool((opened) => opened.add(events))
     return answer({ stored })
   },
   /** Moves the oldest spooled events. `moved` is false if another process holds the write lock. */
   move() {
     return answer({ moved: moveAndInsert([]) !== 'locked' })
   },
-  /** Returns the number of spooled events. */
-  count: () => spool.count,
+  /** Reads the spool as a move does. Returns the number of spooled events. */
+  checkSpool(): number {
+    readOldest()
+    return count()
+  },
   close() {
     connection.close()
-    spool.close()
+    spool?.close()
   },
 }
 

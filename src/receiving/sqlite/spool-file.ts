@@ -5,7 +5,7 @@ import { eventColumns, toRow } from '../queue/event-rows.ts'
 import type { IncomingEvent } from '../queue/incoming.ts'
 
 /** Bytes that the file may hold by default. */
-const mostBytes = 256 * 1024 * 1024
+export const mostBytes = 256 * 1024 * 1024
 /** Bytes of payloads and headers in one read of more than one event. */
 const readAtOnce = 8 * 1024 * 1024
 
@@ -150,12 +150,17 @@ export class SpoolFile {
   #open(): SqliteConnection {
     // No checkpointer works on this file, so commits write the log back, often and little each time.
     const connection = new SqliteConnection(this.#file, { logPages: 1_000 })
-    connection.exec(createTable)
-    // Numbers have no gaps and are removed from the front. Counting would read the whole file.
-    const found = connection.get<{ count: number }>(
-      `select coalesce((select max(seq) from spool) - (select min(seq) from spool) + 1, 0) as count`,
-    )
-    this.#count = found?.count ?? 0
+    try {
+      connection.exec(createTable)
+      // Numbers have no gaps and are removed from the front. Counting would read the whole file.
+      const found = connection.get<{ count: number }>(
+        `select coalesce((select max(seq) from spool) - (select min(seq) from spool) + 1, 0) as count`,
+      )
+      this.#count = found?.count ?? 0
+    } catch (error) {
+      connection.close()
+      throw error
+    }
     return (this.#connection = connection)
   }
 }

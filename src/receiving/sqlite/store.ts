@@ -46,6 +46,7 @@ export function sqliteEventQueue(parts: EventInserterParts): EventQueue {
     commits: 1,
     slots: undefined,
     insert: (events) => inserter.insert(events),
+    checkSpool: () => inserter.checkSpool(),
     pendingKinds: async (after, limit, now) => pendingKinds(readConnection, after, limit, now),
     kindsAtWork: async (kinds, now) =>
       kinds.filter(({ source, type }) => readConnection.get(atWork, [source, type, now]) !== undefined),

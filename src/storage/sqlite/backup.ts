@@ -8,6 +8,19 @@ const pagesPerStep = 2_000
 /** The table of a backup that holds the spool. */
 const createPart = 'create table backup_parts (name text primary key, content blob not null) strict'
 
+/** The spool beside a database cannot be copied. */
+export class SpoolUnreadable extends Error {
+  override readonly name = 'SpoolUnreadable'
+
+  constructor(spool: string, cause: unknown) {
+    super(
+      `the spool ${spool} cannot be copied: ${cause instanceof Error ? cause.message : String(cause)}. ` +
+        'Repair it: see "The spool beside SQLite is damaged" in the run-books',
+      { cause },
+    )
+  }
+}
+
 export interface BackupOptions {
   signal?: AbortSignal
   onProgress?: (pagesDone: number, pages: number) => void
@@ -25,8 +38,7 @@ export async function backUpSqlite(
   const partial = `${file}.partial`
   const spoolCopy = `${file}.spool.partial`
   try {
-    if (existsSync(`${source}-spool`))
-      await copySnapshot(`${source}-spool`, spoolCopy, { ...(signal && { signal }) })
+    if (existsSync(`${source}-spool`)) await copySpool(`${source}-spool`, spoolCopy, signal)
     await copySnapshot(source, partial, { ...(signal && { signal }), ...(onProgress && { onProgress }) })
     const copy = new DatabaseSync(partial)
     try {
@@ -40,6 +52,16 @@ export async function backUpSqlite(
   } finally {
     for (const left of [partial, spoolCopy])
       for (const end of ['', '-wal', '-shm', '-journal']) rmSync(left + end, { force: true })
+  }
+}
+
+/** @throws Error that names the file, if it is damaged: the operator would look at the database */
+async function copySpool(spool: string, file: string, signal: AbortSignal | undefined): Promise<void> {
+  try {
+    await copySnapshot(spool, file, { ...(signal && { signal }) })
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw new SpoolUnreadable(spool, error)
   }
 }
 

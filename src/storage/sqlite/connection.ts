@@ -48,14 +48,22 @@ export class SqliteConnection {
       timeout: 0,
       enableForeignKeyConstraints: true,
     })
-    if (!options.readOnly) {
-      // WAL: readers and the writer do not block each other. FULL: a commit is on the disk when it returns.
-      this.#database.exec(
-        `pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = ${options.logPages ?? mostLogPages}`,
-      )
+    try {
+      this.#setUp(options)
+    } catch (error) {
+      this.#database.close()
+      throw error
     }
-    this.#database.exec('pragma cache_size = -32000; pragma temp_store = memory')
     this.#file = new FileInPlace(file)
+  }
+
+  #setUp({ readOnly, logPages = mostLogPages }: ConnectionOptions): void {
+    // WAL: readers and the writer do not block each other. FULL: a commit is on the disk when it returns.
+    if (!readOnly)
+      this.#database.exec(
+        `pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = ${logPages}`,
+      )
+    this.#database.exec('pragma cache_size = -32000; pragma temp_store = memory')
   }
 
   /** Runs one or more statements without result rows. */
