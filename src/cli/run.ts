@@ -5,6 +5,7 @@ import { loadEnvFile } from './env-file.ts'
 
 /** Reads the command line and does what it says. */
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
+  endWithReader()
   const { commandLine } = await import('./program.ts')
   await run(async () => {
     await commandLine().parseAsync(argv)
@@ -17,6 +18,15 @@ export async function runPlainServe(): Promise<void> {
   await run(() => {
     loadEnvFile()
     return serve({ migrate: true })
+  })
+}
+
+/** A reader that has enough, as `head` does, closes the pipe: that ends the command, and is no error. */
+function endWithReader(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    // A command with a listener of its own ends its work first.
+    if (process.stdout.listenerCount('error') === 1) process.exit()
   })
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { commandLine } from '../../src/cli/program.ts'
-import { postern } from './command.ts'
+import { postern, startPostern } from './command.ts'
 
 const env = { DATABASE_URL: 'sqlite:data/output.db', POSTERN_SECRET: 'x'.repeat(16) + 'abcdefghijklmnop' }
 
@@ -38,6 +38,13 @@ describe('the output of commands', () => {
       assert.equal(stdout.split('\n').length, 2, `${args.join(' ')}: ${stdout}${stderr}`)
       assert.ok(JSON.parse(stdout))
     }
+  })
+
+  test('a reader that closes the pipe ends the command without an error', async () => {
+    const { child, ended } = startPostern(folder, ['doctor'], env)
+    child.stdout!.destroy()
+    const { code, stderr } = await ended
+    assert.deepEqual([code, stderr], [0, ''])
   })
 
   test('times in JSON are whole, and tables have the same columns', async () => {
