@@ -142,9 +142,13 @@ async function assemble(
   return { app, history, beginSamples: () => samples.begin(first) }
 }
 
-/** Starts the server. Returns the public address of the service. */
+/** Starts the server. Returns the public address of the service. @throws ConfigurationError if the host has no address */
 async function listen(app: App, { host, port, baseUrl }: Configuration): Promise<string> {
-  const listening = await app.listen({ host, port })
+  const listening = await app.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
+    // Else it would be taken for an error of the database.
+    if (error.syscall !== 'getaddrinfo') throw error
+    throw new ConfigurationError([`HOST cannot be resolved to an address of this machine: ${error.message}`])
+  })
   return baseUrl ?? localUrl(host, new URL(listening).port || '80')
 }
 

@@ -162,6 +162,20 @@ describe('postern serve', () => {
     taken.close()
   })
 
+  test('a host without an address is named as such, and not taken for a fault of the database', async () => {
+    const env = {
+      NODE_ENV: 'production',
+      HOST: '999.1.1.1',
+      BASE_URL: 'http://127.0.0.1:3000',
+      WEBHOOK_SECRET: 'k3'.repeat(10) + 'abcdefg',
+    }
+    const secrets = { POSTERN_SECRET: 'x7'.repeat(16) + 'abcdefghij', DATABASE_URL: 'sqlite:data/host.db' }
+    const refused = run(['serve'], { ...env, ...secrets })
+    assert.equal(await refused.ended, 1)
+    assert.match(refused.output(), /^ {2}- HOST cannot be resolved to an address of this machine: /m)
+    assert.doesNotMatch(refused.output(), /DATABASE_URL \(/)
+  })
+
   test('a configuration module that does not load is reported with its file', async () => {
     const refused = run(['serve'], { POSTERN_CONFIG: 'missing.ts' })
     assert.equal(await refused.ended, 1)
