@@ -1,0 +1,40 @@
+// In a container the service is process 1, to which the kernel delivers only the signals that it listens for.
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { childEnvironment } from '../harness/child-environment.ts'
+import { mainFile } from '../harness/main-file.ts'
+
+const namespace = ['--user', '--map-root-user', '--pid', '--fork', '--kill-child']
+const isPossible = spawnSync('unshare', [...namespace, 'true']).status === 0
+
+/** A configuration that never ends to load, so that the start takes as long as the test. */
+const endless = `process.stderr.write('loading\\n'); await new Promise((done) => setTimeout(done, 600_000)); export default {}`
+
+test(
+  'a stop during the start ends process 1 at once',
+  { skip: !isPossible && 'this machine makes no PID namespaces' },
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'postern-process-one-'))
+    writeFileSync(join(folder, 'postern.config.ts'), endless)
+    const outer = spawn('unshare', [...namespace, process.execPath, mainFile, 'serve'], {
+      cwd: folder,
+      env: { ...childEnvironment(), HOME: folder, PORT: '0' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    try {
+      await once(outer.stderr, 'data')
+      const inner = Number(readFileSync(`/proc/${outer.pid}/task/${outer.pid}/children`, 'utf8').trim())
+      process.kill(inner, 'SIGTERM')
+      const [code] = (await once(outer, 'exit')) as [number | null]
+      assert.equal(code, 143)
+    } finally {
+      outer.kill('SIGKILL')
+      rmSync(folder, { recursive: true, force: true })
+    }
+  },
+)
