@@ -31,7 +31,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   const output = standardOutput()
   const log = createLog(configuration.logLevel, person ? readableLines(process.stdout) : output)
   log.info({ settings: redacted(configuration) }, 'starting')
-  for (const text of weakSecrets(configuration, config)) log.warn(text)
+  for (const text of [...read.misspelled, ...weakSecrets(configuration, config)]) log.warn(text)
   const roles = { http: options.only !== 'workers', workers: options.only !== 'http' }
   const service = await startService({
     configuration,

@@ -1,6 +1,7 @@
 import { basePathOf } from '../http/requests/base-path.ts'
 import { isLoopbackHost } from '../network/loopback.ts'
 import { describeAddress } from '../storage/postgres/servers/address.ts'
+import { misspelledSettings } from './misspelled.ts'
 import { readProviders, type ProviderSettings } from './providers.ts'
 import type { Environment } from './readers.ts'
 import { weakSettings } from './secret-strength.ts'
@@ -44,6 +45,8 @@ const settingNames: ReadonlySet<string> = new Set(Object.values(settings).map(({
 export interface Inspection {
   configuration: Partial<Settings> & Pick<Configuration, 'providers' | 'demo' | 'basePath' | 'written'>
   faults: string[]
+  /** A sentence for each variable whose name is probably that of a setting, with a letter wrong. */
+  misspelled: string[]
 }
 
 /** Like readEnvironment, but returns the faults instead of throwing them. */
@@ -87,7 +90,7 @@ export function inspectEnvironment(given: Environment): Inspection {
   if (configuration.databaseReplicaUrl && configuration.databaseUrl?.startsWith('sqlite:'))
     faults.push('DATABASE_REPLICA_URL needs a DATABASE_URL of PostgreSQL: SQLite has no standbys')
   if (configuration.production === false) checkHost(configuration, faults)
-  return { configuration, faults }
+  return { configuration, faults, misspelled: misspelledSettings(given, settingNames) }
 }
 
 /** Adds a fault for each setting that is only safe outside production. */

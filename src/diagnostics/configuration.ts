@@ -29,6 +29,8 @@ export interface CommandConfiguration extends CompletedConfiguration {
   secretsFile: string
   /** Where the migrations of the product's own tables are, if there are any. */
   migrationsFolder: string
+  /** See Inspection. */
+  misspelled: readonly string[]
 }
 
 /**
@@ -40,14 +42,15 @@ export async function readConfiguration(
   env: Environment = process.env,
   given?: PosternConfig,
 ): Promise<CommandConfiguration> {
-  const { config, faults } = await inspectConfiguration(env, given)
-  if (faults.length > 0) throw new ConfigurationError(faults)
+  const { config, faults, misspelled } = await inspectConfiguration(env, given)
+  if (faults.length > 0) throw new ConfigurationError([...faults, ...misspelled])
   const completed = withGeneratedSecrets(readEnvironment(env))
   return {
     ...completed,
     secretsFile: resolve(secretsFile(completed.configuration.databaseUrl)),
     migrationsFolder: migrationsFolder(completed.configuration.configFile),
     config,
+    misspelled,
   }
 }
 
@@ -62,7 +65,7 @@ export async function inspectConfiguration(
   env: Environment = process.env,
   given?: PosternConfig,
 ): Promise<InspectedConfiguration> {
-  const { configuration, faults } = inspectEnvironment(env)
+  const { configuration, faults, misspelled } = inspectEnvironment(env)
   let config = given
   let note = ''
   try {
@@ -77,7 +80,7 @@ export async function inspectConfiguration(
   faults.push(...faultsOfLogin.map((fault) => fault + note), ...validateAccountEvents(login.events ?? false))
   faults.push(...validateForwardAuth(config?.forwardAuth ?? {}, configuration.trustedProxies ?? []))
   faults.push(...faultsOfRooms(config, configuration))
-  return { configuration, config, providers, faults }
+  return { configuration, config, providers, faults, misspelled }
 }
 
 /** What is weak about the secrets of the settings and of the module, as sentences: what the start and `postern doctor` warn of. */

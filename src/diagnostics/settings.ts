@@ -3,11 +3,12 @@ import { fault, ok, warning, type Finding } from './finding.ts'
 
 /** What is wrong with the settings, and what of them is dangerous in production. */
 export function checkSettings(inspected: InspectedConfiguration): Finding[] {
-  const { configuration, config, providers, faults } = inspected
+  const { configuration, config, providers, faults, misspelled } = inspected
   const findings = faults.map((text) => fault('settings', text))
   const { production, demo, baseUrl, adminApiKey, adminIdentities = [], allowPrivateNetwork } = configuration
   if (faults.length === 0)
     findings.push(ok('settings', production ? 'production' : demo ? 'demo mode' : 'development'))
+  for (const text of misspelled) findings.push(warning('settings', text))
   for (const text of weakSecrets(configuration, config)) findings.push(warning('secrets', text))
   if (!production) return findings
   if (baseUrl?.startsWith('http:'))
