@@ -70,6 +70,7 @@ export function declareOperations(
     checklist: checklistParts(common, parts.config),
     attention: modules.rooms.flatMap(({ attention }) => attention ?? []),
     spool: modules.receiving.spool,
+    isRefusing: modules.receiving.isRefusing,
     checkSpool: modules.receiving.checkSpool,
     ...diagnosticParts(common, parts),
   })

@@ -22,6 +22,8 @@ export type { ReceivingConfig } from './config.ts'
 export interface Receiving extends ServiceModule {
   /** Whether webhooks go to the spool now, and its size; undefined without a spool. */
   readonly spool: SpoolStatus | undefined
+  /** Whether the disk of the database did not take the last webhooks, within the last seconds. */
+  readonly isRefusing: () => boolean
   /** On SQLite: checks the spool beside the database. @throws StorageUnavailable if no webhook can be stored because of it */
   readonly checkSpool: (() => Promise<void>) | undefined
   /** Verifies and stores a webhook that this service has signed. To be called when the routes are declared. */
@@ -39,7 +41,7 @@ export function createReceiving(parts: ReceivingParts): Receiving {
   const activity = new Activity({ database, clock, log })
   const paused = new PausedHandlers({ database, clock })
   const storing = storeEvents(parts, activity)
-  const { store, acceptor, fallback } = storing
+  const { store, acceptor, fallback, failure } = storing
   const rejected = new RejectedLog({ database, clock, log, period: configuration.rejectedRetention })
   const attempts = attemptParts(parts, store)
   const made = { ...handling, ...storing, attempts, rejected, activity, paused }
@@ -60,6 +62,7 @@ export function createReceiving(parts: ReceivingParts): Receiving {
   }
   return {
     spool: fallback,
+    isRefusing: () => failure.isRecent,
     checkSpool: store.checkSpool && (async () => store.checkSpool?.()),
     async receiveSample(source, delivered) {
       const endpoint = endpoints?.get(source)

@@ -1,5 +1,6 @@
 import type { Activity } from './activity/activity.ts'
 import { createAcceptor, type InsertEvents } from './endpoint/acceptor.ts'
+import { RecentFailure } from './endpoint/recent-failure.ts'
 import { openEventQueue } from './queue/event-queue.ts'
 import { Fallback } from './spool/fallback.ts'
 import { measureSpool } from './spool/metrics.ts'
@@ -51,7 +52,9 @@ export function storeEvents({ database, clock, log, metrics, spool }: ReceivingP
       log,
     })
   if (fallback) measureSpool(fallback, metrics, clock, log)
-  const insert: InsertEvents = fallback?.insert ?? ((events) => store.insert(events))
+  const storeOnly: InsertEvents = (events) => store.insert(events)
+  const failure = new RecentFailure(clock)
+  const insert = failure.watch(fallback?.insert ?? storeOnly)
   const acceptor = createAcceptor(insert, onCommitError, { concurrency: store.commits })
   metrics.gauge('postern_inbox_waiting_events', 'Verified events that wait for their commit', [], (gauge) =>
     gauge.set(acceptor.waiting),
@@ -62,7 +65,7 @@ export function storeEvents({ database, clock, log, metrics, spool }: ReceivingP
     [],
     (gauge) => gauge.set(acceptor.waitingBytes),
   )
-  return { store, acceptor, fallback }
+  return { store, acceptor, fallback, failure }
 }
 
 /** What a run of handlers and a dry run need. */

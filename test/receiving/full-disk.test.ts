@@ -105,9 +105,12 @@ test('SQLite: the database and its write-ahead log', { skip: !sqlite }, (context
         disk.fill()
         await sender.untilFull(`during-${round}`)
         assert.equal((await service.fetch('/healthz')).status, 200)
+        for (const path of ['/readyz', '/readyz?for=webhooks'])
+          assert.equal((await service.fetch(path)).status, 503, `${path}: webhooks are refused`)
         assert.equal((await service.fetch('/events?limit=3')).status, 200, 'what is there can be read')
         disk.free()
         await eventually(() => sender.send(`after-${round}`), 'webhooks are taken again')
+        assert.equal((await service.fetch('/readyz?for=webhooks')).status, 200)
       }
       await sender.settle()
       const [check] = (service.database as SqliteDatabase).readConnection.all('pragma integrity_check')

@@ -12,6 +12,8 @@ export interface ReadinessParts {
   clock: Clock
   /** Stores webhooks while the database is away. */
   spool?: SpoolStatus | undefined
+  /** Whether the disk did not take the last webhooks, within the last seconds: a database on a full disk answers all the same. */
+  isRefusing?: (() => boolean) | undefined
   /** On SQLite: checks the spool beside the database. @throws StorageUnavailable if no webhook can be stored because of it */
   checkSpool?: (() => Promise<void>) | undefined
 }
@@ -86,13 +88,13 @@ async function readWorkers(
 
 /** The answer for a database that cannot be used, or whose spool cannot. Its users log why. */
 async function findFault(
-  { database, checkSpool }: ReadinessParts,
+  { database, isRefusing, checkSpool }: ReadinessParts,
   more: Partial<ReadinessAnswer['body']>,
 ): Promise<ReadinessAnswer | undefined> {
   if (await fails(database.ping())) return answer('unavailable', 'unavailable', more)
   if (checkSpool && (await fails(checkSpool())))
     return answer('unavailable', 'ok', { spool: { status: 'unavailable' }, ...more })
-  return undefined
+  return isRefusing?.() ? answer('unavailable', 'unavailable', more) : undefined
 }
 
 function fails(check: Promise<void>): Promise<boolean> {
