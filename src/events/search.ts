@@ -1,6 +1,6 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import type { Database } from '../storage/database.ts'
-import { translateError } from '../storage/unavailable.ts'
+import { poolRows } from '../storage/postgres/pool/pool-rows.ts'
 import { candidatesOf, wholeLog, type Candidates } from './candidates.ts'
 import { conditionsOf } from './conditions.ts'
 import type { EventFilter } from './filter.ts'
@@ -162,9 +162,5 @@ function select(
 async function run<Row>(database: Database, query: RawBuilder<unknown>): Promise<Row[]> {
   if (database.engine === 'sqlite') return (await query.execute(database.readerAside)).rows as Row[]
   const { sql: text, parameters } = query.compile(database.readerAside)
-  try {
-    return await database.lists(async () => (await database.pool.query(text, [...parameters])).rows as Row[])
-  } catch (error) {
-    throw translateError(error)
-  }
+  return database.lists(() => poolRows<Row>(database.pool, { text, values: [...parameters] }))
 }

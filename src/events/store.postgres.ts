@@ -1,6 +1,6 @@
-import type { QueryResultRow } from 'pg'
 import type { PostgresDatabase } from '../storage/database.ts'
-import { StorageUnavailable, translateError } from '../storage/unavailable.ts'
+import { poolRows } from '../storage/postgres/pool/pool-rows.ts'
+import { StorageUnavailable } from '../storage/unavailable.ts'
 import { columns, type EventRow, type EventStore } from './store.ts'
 
 const page = `select ${columns} from events e where e.id > $1 and e.id <= $2 order by e.id limit $3`
@@ -9,27 +9,17 @@ const some = `select ${columns} from events e where e.id = any($1::bigint[]) ord
 
 /** PostgreSQL gives out numbers before the commit. events_horizon() returns the number up to which all events are visible. */
 export function postgresEvents({ pool }: PostgresDatabase): EventStore {
-  async function query<Row extends QueryResultRow>(
-    name: string,
-    text: string,
-    values: unknown[] = [],
-  ): Promise<Row[]> {
-    try {
-      return (await pool.query<Row>({ name, text, values })).rows
-    } catch (error) {
-      throw translateError(error)
-    }
-  }
+  const events = (name: string, text: string, values: unknown[]): Promise<EventRow[]> =>
+    poolRows<EventRow>(pool, { name, text, values })
   return {
-    read: (after, upTo, limit) => query<EventRow & QueryResultRow>('events_page', page, [after, upTo, limit]),
-    readDown: (before, upTo, limit) =>
-      query<EventRow & QueryResultRow>('events_page_down', pageDown, [before, upTo, limit]),
-    some: (ids) => query<EventRow & QueryResultRow>('events_some', some, [ids]),
+    read: (after, upTo, limit) => events('events_page', page, [after, upTo, limit]),
+    readDown: (before, upTo, limit) => events('events_page_down', pageDown, [before, upTo, limit]),
+    some: (ids) => events('events_some', some, [ids]),
     async horizon() {
-      const [row] = await query<{ horizon: number | null }>(
-        'events_horizon',
-        'select events_horizon() as horizon where not pg_is_in_recovery()',
-      )
+      const [row] = await poolRows<{ horizon: number | null }>(pool, {
+        name: 'events_horizon',
+        text: 'select events_horizon() as horizon where not pg_is_in_recovery()',
+      })
       // A standby may lag behind, and does not know the open transactions of the primary.
       if (!row)
         throw new StorageUnavailable(

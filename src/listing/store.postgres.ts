@@ -1,6 +1,6 @@
 import type { KeyValue } from '../paging/cursor-values.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
-import { translateError } from '../storage/unavailable.ts'
+import { translated, translateError } from '../storage/unavailable.ts'
 import type { Plan } from './plan.ts'
 import type { ListReader } from './reader.ts'
 
@@ -74,9 +74,7 @@ async function queryUntilAborted(
   text: string,
   values: readonly KeyValue[],
 ): Promise<KeyValue[][]> {
-  const client = await pool.connect().catch((error: unknown) => {
-    throw translateError(error)
-  })
+  const client = await translated(pool.connect())
   let cancelled: Promise<unknown> | undefined
   const cancel = (): void => {
     const { processID } = client as typeof client & { processID: number }

@@ -2,7 +2,7 @@ import { sql, type RawBuilder } from 'kysely'
 import { keyIdInSql, type Keyring } from '../crypto/keyring.ts'
 import { allSealedColumns, type SealedColumn } from '../crypto/sealed-columns.ts'
 import type { Database } from './database.ts'
-import { translateError } from './unavailable.ts'
+import { poolRows } from './postgres/pool/pool-rows.ts'
 
 /** The values of one column that were sealed under one master key. */
 export interface SealedGroup {
@@ -80,11 +80,7 @@ async function count(
 async function seek<Row>(database: Database, query: RawBuilder<Row>): Promise<Row[]> {
   if (database.engine === 'sqlite') return (await query.execute(database.reader)).rows
   const { sql: text, parameters } = query.compile(database.reader)
-  try {
-    return (await database.seeks.query(text, [...parameters])).rows as Row[]
-  } catch (error) {
-    throw translateError(error)
-  }
+  return poolRows<Row>(database.seeks, { text, values: [...parameters] })
 }
 
 /** `120 in provider_tokens.access_token, 3 in signing_keys.private_jwk` */

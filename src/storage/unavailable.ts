@@ -54,6 +54,15 @@ export function translateError(error: unknown): unknown {
   return absent ? new StorageUnavailable(error) : error
 }
 
+/** The result of a call to the database. @throws StorageUnavailable, or the call's own error */
+export async function translated<T>(result: Promise<T>): Promise<T> {
+  try {
+    return await result
+  } catch (error) {
+    throw translateError(error)
+  }
+}
+
 /** Whether a connection failed because of TLS. */
 export function isTlsFailure(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: string }

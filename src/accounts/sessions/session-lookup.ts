@@ -2,7 +2,7 @@ import type { CompiledQuery } from 'kysely'
 import { hashToken } from '../../crypto/tokens.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import type { AuthenticationProof, Role } from '../../storage/tables.ts'
-import { translateError } from '../../storage/unavailable.ts'
+import { poolRows } from '../../storage/postgres/pool/pool-rows.ts'
 import { roleExpression, type AdminRule } from '../users/roles.ts'
 import { SessionCache } from './session-cache.ts'
 
@@ -86,14 +86,11 @@ export class SessionLookup<Found extends Session = Session> {
   }
 
   async #read(parameters: (string | Buffer)[]): Promise<Found | undefined> {
-    if (this.#database.engine === 'sqlite')
-      return this.#database.readConnection.get<Found>(this.#sql, parameters)
-    const { rows } = await this.#database.pool
-      .query<Found>({ name: this.#name, text: this.#sql, values: parameters })
-      .catch((error: unknown) => {
-        throw translateError(error)
-      })
-    return rows[0]
+    const database = this.#database
+    if (database.engine === 'sqlite') return database.readConnection.get<Found>(this.#sql, parameters)
+    const statement = { name: this.#name, text: this.#sql, values: parameters }
+    const [found] = await poolRows<Found>(database.pool, statement)
+    return found
   }
 }
 

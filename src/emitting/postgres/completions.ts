@@ -4,7 +4,8 @@ import { encodeArrays, type Column } from '../../storage/postgres/driver/array-e
 import { queryArrays } from '../../storage/postgres/driver/queries.ts'
 import { prepare } from '../../storage/postgres/driver/statement.ts'
 import { type Completion, type DeliveryStore } from '../store.ts'
-import { answerWithin, translated } from './run.ts'
+import { translated } from '../../storage/unavailable.ts'
+import { answerWithin } from './run.ts'
 
 // A delivery with another nonce is not updated: it belongs to another event, since the database was restored (docs/adr/0029).
 // A delivery that was replayed during the attempt keeps its status. A success is applied even if another process

@@ -1,7 +1,6 @@
-import type { QueryResultRow } from 'pg'
 import type { PostgresDatabase } from '../../storage/database.ts'
 import { bounded } from '../../storage/postgres/driver/statement.ts'
-import { translateError } from '../../storage/unavailable.ts'
+import { poolRows } from '../../storage/postgres/pool/pool-rows.ts'
 
 /**
  * Milliseconds until a statement counts as failed, so that a broken network path does not stop the dispatcher. The batch is then
@@ -10,24 +9,9 @@ import { translateError } from '../../storage/unavailable.ts'
 export const answerWithin = 5_000
 
 /** Runs a named statement, which each connection plans once. */
-export type Run = <Row extends QueryResultRow>(
-  name: string,
-  text: string,
-  values: unknown[],
-) => Promise<Row[]>
+export type Run = <Row>(name: string, text: string, values: unknown[]) => Promise<Row[]>
 
 export function runOn(pool: PostgresDatabase['pool']): Run {
-  return async <Row extends QueryResultRow>(name: string, text: string, values: unknown[]) => {
-    const query = { ...bounded(answerWithin, text, values), name: `emitting_${name}` }
-    return (await translated(pool.query<Row>(query))).rows
-  }
-}
-
-/** @throws StorageUnavailable */
-export async function translated<T>(result: Promise<T>): Promise<T> {
-  try {
-    return await result
-  } catch (error) {
-    throw translateError(error)
-  }
+  return (name, text, values) =>
+    poolRows(pool, { ...bounded(answerWithin, text, values), name: `emitting_${name}` })
 }

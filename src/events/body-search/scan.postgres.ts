@@ -1,6 +1,5 @@
-import type { QueryResultRow } from 'pg'
 import type { PostgresDatabase } from '../../storage/database.ts'
-import { translateError } from '../../storage/unavailable.ts'
+import { poolRows } from '../../storage/postgres/pool/pool-rows.ts'
 import { columns, type EventRow } from '../store.ts'
 import { needlesOf } from './body-query.ts'
 import { matchBody, type StoredBody } from './match-body.ts'
@@ -37,13 +36,8 @@ function fetchesOf(candidates: readonly Candidate[]): number[][] {
 
 /** Searches in short statements, on the connections for slow reads. */
 export function postgresBodies({ pool, lists }: PostgresDatabase): BodyScanner {
-  async function run<Row>(text: string, values: readonly unknown[]): Promise<Row[]> {
-    try {
-      return (await lists(() => pool.query<Row & QueryResultRow>(text, [...values]))).rows
-    } catch (error) {
-      throw translateError(error)
-    }
-  }
+  const run = <Row>(text: string, values: unknown[]): Promise<Row[]> =>
+    lists(() => poolRows<Row>(pool, { text, values }))
 
   async function matchesOf(step: Step, candidates: readonly Candidate[]): Promise<Match[]> {
     const matches: Match[] = []

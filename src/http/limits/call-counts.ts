@@ -1,5 +1,5 @@
 import type { PostgresDatabase } from '../../storage/database.ts'
-import { translateError } from '../../storage/unavailable.ts'
+import { poolRows } from '../../storage/postgres/pool/pool-rows.ts'
 import type { CountCalls, Counted } from './shared-counts.ts'
 
 /** See `count_calls` in storage/migrations/0001-initial/limits.ts. */
@@ -8,17 +8,13 @@ const countStatement = `
 
 /** Counts in the table that all processes share. */
 export function postgresCallCounts(database: Pick<PostgresDatabase, 'pool'>): CountCalls {
-  return async (calls, now) => {
+  return (calls, now) => {
     const values = [
       calls.map(({ key }) => key),
       calls.map(({ wanted }) => wanted),
       calls.map(({ max }) => max),
       now,
     ]
-    try {
-      return (await database.pool.query<Counted>({ name: 'count_calls', text: countStatement, values })).rows
-    } catch (error) {
-      throw translateError(error)
-    }
+    return poolRows<Counted>(database.pool, { name: 'count_calls', text: countStatement, values })
   }
 }

@@ -1,5 +1,5 @@
 import type { PostgresDatabase } from '../../storage/database.ts'
-import { translateError } from '../../storage/unavailable.ts'
+import { poolRows } from '../../storage/postgres/pool/pool-rows.ts'
 import { quoteTable } from '../../storage/sql-names.ts'
 import type { Index, Table, TableColumn } from './table.ts'
 
@@ -54,26 +54,22 @@ export async function inspectPostgresTable(
   { pool }: PostgresDatabase,
   name: string,
 ): Promise<Table | undefined> {
-  try {
-    const [found] = (
-      await pool.query<{ oid: string; kind: string; readable: boolean }>(tableOf, [quoteTable(name)])
-    ).rows
-    if (!found) return undefined
-    const columns = (await pool.query<ColumnRow>(columnsOf, [found.oid])).rows
-    const indexes = (await pool.query<IndexRow>(indexesOf, [found.oid])).rows
-    return {
-      // PostgreSQL knows neither the nullability of a view's columns nor the indexes of a foreign table.
-      kind: found.kind === 'v' || found.kind === 'f' ? 'view' : 'table',
-      materialized: found.kind === 'm',
-      columns: new Map(columns.map((column) => [column.name, describeColumn(column)])),
-      indexes: indexes.filter(isInNaturalOrder).map(describeIndex),
-      folded: false,
-      forbidden: !found.readable,
-      rowids: false,
-      definitions: indexes.map(({ definition }) => definition),
-    }
-  } catch (error) {
-    throw translateError(error)
+  const rows = <Row>(text: string, value: string): Promise<Row[]> =>
+    poolRows<Row>(pool, { text, values: [value] })
+  const [found] = await rows<{ oid: string; kind: string; readable: boolean }>(tableOf, quoteTable(name))
+  if (!found) return undefined
+  const columns = await rows<ColumnRow>(columnsOf, found.oid)
+  const indexes = await rows<IndexRow>(indexesOf, found.oid)
+  return {
+    // PostgreSQL knows neither the nullability of a view's columns nor the indexes of a foreign table.
+    kind: found.kind === 'v' || found.kind === 'f' ? 'view' : 'table',
+    materialized: found.kind === 'm',
+    columns: new Map(columns.map((column) => [column.name, describeColumn(column)])),
+    indexes: indexes.filter(isInNaturalOrder).map(describeIndex),
+    folded: false,
+    forbidden: !found.readable,
+    rowids: false,
+    definitions: indexes.map(({ definition }) => definition),
   }
 }
 
@@ -104,15 +100,11 @@ export async function missingConfigurations(
   names: readonly string[],
 ): Promise<string[]> {
   if (names.length === 0) return []
-  try {
-    const { rows } = await pool.query<{ name: string }>(
-      `select name from unnest($1::text[]) as name where not exists (
-        select from pg_ts_config c join pg_namespace n on n.oid = c.cfgnamespace
-        where name in (c.cfgname, quote_ident(c.cfgname)) or lower(name) in (c.cfgname, n.nspname || '.' || c.cfgname))`,
-      [names],
-    )
-    return rows.map(({ name }) => name)
-  } catch (error) {
-    throw translateError(error)
-  }
+  const rows = await poolRows<{ name: string }>(pool, {
+    text: `select name from unnest($1::text[]) as name where not exists (
+      select from pg_ts_config c join pg_namespace n on n.oid = c.cfgnamespace
+      where name in (c.cfgname, quote_ident(c.cfgname)) or lower(name) in (c.cfgname, n.nspname || '.' || c.cfgname))`,
+    values: [names],
+  })
+  return rows.map(({ name }) => name)
 }

@@ -4,7 +4,7 @@ import { BoundedCache } from '../../paging/bounded-cache.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { ClientsTable } from '../../storage/tables.ts'
-import { translateError } from '../../storage/unavailable.ts'
+import { poolRows } from '../../storage/postgres/pool/pool-rows.ts'
 import type { Client } from './client.ts'
 import { withDefaults, type ClientSettings } from './client-config.ts'
 
@@ -126,12 +126,7 @@ export class StoredClients {
   async #rows<Row>(name: string, sql: string, parameter: string): Promise<Row[]> {
     const database = this.#database
     if (database.engine === 'sqlite') return database.readConnection.all<Row>(sql, [parameter])
-    const { rows } = await database.pool
-      .query<Row & object>({ name, text: sql, values: [parameter] })
-      .catch((error: unknown) => {
-        throw translateError(error)
-      })
-    return rows
+    return poolRows<Row>(database.pool, { name, text: sql, values: [parameter] })
   }
 }
 

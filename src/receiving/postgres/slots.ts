@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { SlotRequest, SlotsShared, SlotStore } from '../queue/slot-store.ts'
-import { translateError } from '../../storage/unavailable.ts'
+import { poolRows } from '../../storage/postgres/pool/pool-rows.ts'
 
 /** See `share_handler_slots` in storage/migrations/0001-initial/limits.ts. */
 const shareStatement = `
@@ -20,12 +20,7 @@ export function postgresSlots(pool: Pool, claimer: { readonly id: number }): Slo
         asked.map(({ until }) => until),
         now,
       ]
-      try {
-        return (await pool.query<SlotsShared>({ name: 'event_queue_slots', text: shareStatement, values }))
-          .rows
-      } catch (error) {
-        throw translateError(error)
-      }
+      return poolRows<SlotsShared>(pool, { name: 'event_queue_slots', text: shareStatement, values })
     },
   }
 }

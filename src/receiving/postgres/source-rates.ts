@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { translateError } from '../../storage/unavailable.ts'
+import { poolRows } from '../../storage/postgres/pool/pool-rows.ts'
 import type { Reserved, ReserveRate } from '../endpoint/shared-source-rate.ts'
 
 /** See `take_source_rate` in storage/migrations/0001-initial/limits.ts. */
@@ -10,11 +10,7 @@ const reserveStatement = `
 export function postgresRates(pool: Pool): ReserveRate {
   return async ({ source, wanted, cost, credit }, now) => {
     const values = [source, wanted, cost, credit, now]
-    try {
-      const { rows } = await pool.query<Reserved>({ name: 'source_rate', text: reserveStatement, values })
-      return rows[0]!
-    } catch (error) {
-      throw translateError(error)
-    }
+    const [row] = await poolRows<Reserved>(pool, { name: 'source_rate', text: reserveStatement, values })
+    return row!
   }
 }

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { QueryResultRow } from 'pg'
 import type { Clock } from '../../runtime/clock.ts'
 import { lockSpaces } from '../../storage/advisory-locks.ts'
 import type { PostgresDatabase } from '../../storage/database.ts'
@@ -7,7 +6,8 @@ import { openClaimSessions, type ClaimerList } from '../../storage/postgres/sess
 import { Claimer } from '../../storage/postgres/session/claimer.ts'
 import { bounded } from '../../storage/postgres/driver/statement.ts'
 import { anyForeignMigration } from '../../storage/schema-watch.ts'
-import { translateError } from '../../storage/unavailable.ts'
+import { poolRows } from '../../storage/postgres/pool/pool-rows.ts'
+import { translated } from '../../storage/unavailable.ts'
 import {
   mostLookedAt,
   type ClaimedEvent,
@@ -107,25 +107,10 @@ export function postgresEventQueue(parts: PostgresEventQueueParts): EventQueue {
 
   const insertEvents = eventInserter(pool, clock, onDuplicate)
 
-  async function rows<Row extends QueryResultRow>(
-    name: string,
-    text: string,
-    values: unknown[],
-  ): Promise<Row[]> {
-    try {
-      return (await pool.query<Row>({ ...bounded(answerWithin, text, values), name })).rows
-    } catch (error) {
-      throw translateError(error)
-    }
-  }
+  const rows = <Row>(name: string, text: string, values: unknown[]): Promise<Row[]> =>
+    poolRows<Row>(pool, { ...bounded(answerWithin, text, values), name })
 
-  const insertClaiming: InsertClaiming = async (events, leases, within) => {
-    try {
-      return await insertEvents(events, leases, within)
-    } catch (error) {
-      throw translateError(error)
-    }
-  }
+  const insertClaiming: InsertClaiming = (...batch) => translated(insertEvents(...batch))
 
   return {
     commits: 4,

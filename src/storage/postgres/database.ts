@@ -5,7 +5,7 @@ import type { BeforeCommit } from '../shared-transactions.ts'
 import type { PostgresDatabase, RunLast, TransactionOptions, Tx } from '../database.ts'
 import { kyselyOver } from '../query-runner.ts'
 import { SharedTransactionQueue } from '../sharing/shared-transaction-queue.ts'
-import { translateError } from '../unavailable.ts'
+import { translated } from '../unavailable.ts'
 import { queryRows } from './driver/queries.ts'
 import { joinInserts } from './driver/joined-inserts.ts'
 import { bounded, toResult, toStatement } from './driver/statement.ts'
@@ -154,18 +154,10 @@ function sharing(
 }
 
 async function run(pool: Pool, query: CompiledQuery): Promise<QueryResult<unknown>> {
-  try {
-    return toResult(await pool.query(toStatement(query)))
-  } catch (error) {
-    throw translateError(error)
-  }
+  return toResult(await translated(pool.query(toStatement(query))))
 }
 
 async function ping(pool: Pool): Promise<void> {
-  try {
-    // After an error, the pool closes the connection.
-    await pool.query(bounded(pingWithin, requireWrites))
-  } catch (error) {
-    throw translateError(error)
-  }
+  // After an error, the pool closes the connection.
+  await translated(pool.query(bounded(pingWithin, requireWrites)))
 }
