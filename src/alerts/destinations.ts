@@ -4,8 +4,8 @@ import { newId } from '../crypto/ids.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { Problem } from '../errors.ts'
 import type { Egress } from '../network/egress.ts'
-import type { Cursors, CursorScope } from '../paging/cursor.ts'
-import type { PageOfRows } from '../paging/page.ts'
+import { idScope, type Cursors } from '../paging/cursor.ts'
+import type { PageOfRows, PageRequest } from '../paging/page.ts'
 import type { AttentionKind } from '../http/attention.ts'
 import type { Database } from '../storage/database.ts'
 import type { AlertDestinationsTable } from '../storage/tables.ts'
@@ -46,7 +46,7 @@ export interface DestinationsParts {
   hasMail: boolean
 }
 
-const listScope: CursorScope = { list: 'alerts', keys: [{ name: 'id', type: 'text' }], query: null }
+const listScope = idScope('alerts', null)
 
 /** Where alerts go. Every change leaves an entry in the audit log, without addresses. */
 export class Destinations {
@@ -57,17 +57,17 @@ export class Destinations {
   }
 
   /** A page of destinations, newest first. @throws Problem `invalid-cursor` */
-  async page(limit: number, cursor: string | undefined): Promise<PageOfRows<Destination>> {
+  async page(request: PageRequest): Promise<PageOfRows<Destination>> {
     const { database, cursors } = this.#parts
-    const before = cursor === undefined ? undefined : String(cursors.decode(listScope, cursor)[0])
-    const found = await database.reader
-      .selectFrom('alert_destinations')
-      .selectAll()
-      .$if(before !== undefined, (query) => query.where('id', '<', before!))
-      .orderBy('id', 'desc')
-      .limit(limit + 1)
-      .execute()
-    const { rows, nextCursor } = cursors.page(listScope, found, limit, ({ id }) => [id])
+    const { rows, nextCursor } = await cursors.readById(listScope, request, (before, count) =>
+      database.reader
+        .selectFrom('alert_destinations')
+        .selectAll()
+        .$if(before !== undefined, (query) => query.where('id', '<', before!))
+        .orderBy('id', 'desc')
+        .limit(count)
+        .execute(),
+    )
     return { rows: await Promise.all(rows.map((row) => this.#withTarget(row))), nextCursor }
   }
 
@@ -192,20 +192,19 @@ export class Destinations {
   }
 
   /** A page of the messages of a destination, newest first. @throws Problem `not-found`, `invalid-cursor` */
-  async sendings(id: string, limit: number, cursor: string | undefined): Promise<PageOfRows<SendingRow>> {
+  async sendings(id: string, request: PageRequest): Promise<PageOfRows<SendingRow>> {
     const { database, cursors } = this.#parts
     await this.get(id)
-    const scope: CursorScope = { list: 'alert-sendings', keys: [{ name: 'id', type: 'text' }], query: id }
-    const before = cursor === undefined ? undefined : String(cursors.decode(scope, cursor)[0])
-    const found = await database.reader
-      .selectFrom('alert_sendings')
-      .selectAll()
-      .where('destination_id', '=', id)
-      .$if(before !== undefined, (query) => query.where('id', '<', before!))
-      .orderBy('id', 'desc')
-      .limit(limit + 1)
-      .execute()
-    return cursors.page(scope, found, limit, (row) => [row.id])
+    return cursors.readById(idScope('alert-sendings', id), request, (before, count) =>
+      database.reader
+        .selectFrom('alert_sendings')
+        .selectAll()
+        .where('destination_id', '=', id)
+        .$if(before !== undefined, (query) => query.where('id', '<', before!))
+        .orderBy('id', 'desc')
+        .limit(count)
+        .execute(),
+    )
   }
 
   /** One sending. */

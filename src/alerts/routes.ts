@@ -3,10 +3,9 @@ import { auditOrigin } from '../accounts/audit/audit.ts'
 import { isId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
-import { IdParams, noContent, optionalText } from '../http/schemas/schemas.ts'
-import { readLimit } from '../paging/limit.ts'
+import { IdParams, noContent } from '../http/schemas/schemas.ts'
 import { pageSchema, viewPage } from '../paging/page.ts'
-import { limitParameter } from '../paging/parameters.ts'
+import { pageParameters, readPageRequest } from '../paging/parameters.ts'
 import type { Destinations } from './destinations.ts'
 import type { SendingRow } from './sendings.ts'
 import {
@@ -26,8 +25,6 @@ export interface AlertRouteParts {
 
 const tags = ['alerts']
 const config = { access: { scope: 'admin' } } as const
-const limits = { default: 20, max: 100 }
-const paging = { limit: limitParameter(limits), cursor: optionalText('The nextCursor of the previous page') }
 /** A message after which a condition that lasts is repeated, in seconds: once a day. */
 const usualRepeat = 86_400
 const testsPerMinute = 10
@@ -48,12 +45,11 @@ function readRoutes(app: App, { destinations }: AlertRouteParts): void {
       schema: {
         tags,
         summary: 'The destinations of alerts, newest first',
-        querystring: Type.Object(paging),
+        querystring: Type.Object(pageParameters()),
         response: { 200: pageSchema(DestinationView) },
       },
     },
-    async ({ query }) =>
-      viewPage(await destinations.page(readLimit(query.limit, limits), query.cursor), viewDestination),
+    async ({ query }) => viewPage(await destinations.page(readPageRequest(query)), viewDestination),
   )
   app.get(
     '/alerts/:id/sendings',
@@ -63,13 +59,12 @@ function readRoutes(app: App, { destinations }: AlertRouteParts): void {
         tags,
         summary: 'The messages of a destination of the last 30 days, newest first',
         params: IdParams,
-        querystring: Type.Object(paging),
+        querystring: Type.Object(pageParameters()),
         response: { 200: pageSchema(Sending) },
       },
     },
     async ({ params: { id }, query }) => {
-      const page = await destinations.sendings(readId(id), readLimit(query.limit, limits), query.cursor)
-      return viewPage(page, viewSending)
+      return viewPage(await destinations.sendings(readId(id), readPageRequest(query)), viewSending)
     },
   )
 }

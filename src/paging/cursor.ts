@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Keyring } from '../crypto/keyring.ts'
 import { Problem } from '../errors.ts'
 import { BoundedCache } from './bounded-cache.ts'
-import type { PageOfRows } from './page.ts'
+import type { PageOfRows, PageRequest } from './page.ts'
 import { readValue, writeValue, type CursorKey, type KeyValue } from './cursor-values.ts'
 
 /** The query that a cursor is bound to. Another query refuses it. */
@@ -16,6 +16,11 @@ export interface CursorScope {
    * equal queries must have equal JSON. The page size is not part of it: a client may change it between pages.
    */
   query: unknown
+}
+
+/** The scope of a list in the order of its ids. */
+export function idScope(list: string, query: unknown): CursorScope {
+  return { list, keys: [{ name: 'id', type: 'text' }], query }
 }
 
 const version = 1
@@ -98,6 +103,30 @@ export class Cursors {
   ): PageOfRows<Row> {
     const rows = found.slice(0, limit)
     return { rows, nextCursor: found.length > limit ? this.encode(scope, keyOf(rows.at(-1)!)) : null }
+  }
+
+  /**
+   * Reads a page of a list with one key.
+   * @param read returns at most `count` rows behind a key, or the first ones
+   * @throws Problem `invalid-cursor`
+   */
+  async read<Key extends KeyValue, Row>(
+    scope: CursorScope,
+    { limit, cursor }: PageRequest,
+    read: (behind: Key | undefined, count: number) => Promise<Row[]>,
+    keyOf: (row: Row) => Key,
+  ): Promise<PageOfRows<Row>> {
+    const behind = cursor === undefined ? undefined : (this.decode(scope, cursor)[0] as Key)
+    return this.page(scope, await read(behind, limit + 1), limit, (row) => [keyOf(row)])
+  }
+
+  /** The same for a list of `idScope`. */
+  readById<Row extends { id: string }>(
+    scope: CursorScope,
+    request: PageRequest,
+    read: (behind: string | undefined, count: number) => Promise<Row[]>,
+  ): Promise<PageOfRows<Row>> {
+    return this.read(scope, request, read, ({ id }) => id)
   }
 
   /**

@@ -7,6 +7,12 @@ export interface PageOfRows<Row> {
   nextCursor: string | null
 }
 
+/** A page that a caller asks for: at most `limit` rows behind those of a cursor, or the first ones. */
+export interface PageRequest {
+  limit: number
+  cursor: string | undefined
+}
+
 /** The schema of a page with cursors. */
 export function pageSchema<T extends TSchema>(Item: T) {
   const pageInfo = closedObject({ hasNextPage: Type.Boolean(), nextCursor: NullableText })

@@ -1,4 +1,7 @@
 import { Type, type TSchema } from 'typebox'
+import { optionalText } from '../http/schemas/schemas.ts'
+import { readLimit } from './limit.ts'
+import type { PageRequest } from './page.ts'
 
 /**
  * A parameter in the OpenAPI document that is described by a schema and accepts any text: an invalid value gets the default, not
@@ -13,8 +16,11 @@ export function coerced(schema: TSchema & { description?: string; default?: unkn
   return Type.Unsafe<string>(either)
 }
 
+/** The items per page of most lists. */
+const usualLimits = { default: 20, max: 100 }
+
 /** The parameter that readLimit reads. */
-export function limitParameter({ default: fallback, max }: { default: number; max: number }) {
+export function limitParameter({ default: fallback, max } = usualLimits) {
   return Type.Optional(
     coerced(
       Type.Integer({
@@ -25,6 +31,19 @@ export function limitParameter({ default: fallback, max }: { default: number; ma
       }),
     ),
   )
+}
+
+/** The parameters of a list with cursors, which `readPageRequest` reads. */
+export function pageParameters(limits = usualLimits) {
+  return { limit: limitParameter(limits), cursor: optionalText('The nextCursor of the previous page') }
+}
+
+/** Never throws: the list checks the cursor. */
+export function readPageRequest(
+  { limit, cursor }: { limit?: string | undefined; cursor?: string | undefined },
+  limits = usualLimits,
+): PageRequest {
+  return { limit: readLimit(limit, limits), cursor }
 }
 
 /** The parameter that readPage reads. */

@@ -102,7 +102,7 @@ onEachEngine('sample subscriber', (engine) => {
     await sample.ensure('http://127.0.0.1:3000')
     await emitting.subscribers.change(sampleSubscriberId, { status: 'paused' }, 'all', byService)
     await sample.ensure('http://127.0.0.1:4000')
-    const { rows } = await emitting.subscribers.list({}, 10, undefined)
+    const { rows } = await emitting.subscribers.list({}, { limit: 10, cursor: undefined })
     assert.deepEqual(
       rows.map((row) => [row.id, row.url, row.status]),
       [[sampleSubscriberId, 'http://127.0.0.1:4000/demo/subscriber', 'paused']],

@@ -1,7 +1,7 @@
 import { sql, type Selectable } from 'kysely'
 import { Problem } from '../../errors.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
-import type { PageOfRows } from '../../paging/page.ts'
+import type { PageOfRows, PageRequest } from '../../paging/page.ts'
 import { readTimeParameter } from '../../paging/time-parameter.ts'
 import type { Database } from '../../storage/database.ts'
 import type { AuditLogTable } from '../../storage/tables.ts'
@@ -69,8 +69,8 @@ export class AuditLog {
     this.#cursors = cursors
   }
 
-  /** @param limit entries at most. @throws Problem `invalid-cursor` */
-  async page(filter: AuditFilter, limit: number, cursor: string | undefined): Promise<PageOfRows<AuditRow>> {
+  /** @throws Problem `invalid-cursor` */
+  async page(filter: AuditFilter, { limit, cursor }: PageRequest): Promise<PageOfRows<AuditRow>> {
     const scope = scopeOf(filter)
     let query = auditEntries(this.#database, filter)
     if (cursor !== undefined) {

@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
-import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
-import { auditFilters, auditLimits, auditPages, auditPaging, Entry, OwnEntry } from './audit-schemas.ts'
+import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
+import { auditFilters, auditPaging, Entry, OwnEntry } from './audit-schemas.ts'
 import { presentEntry } from './audit-entry.ts'
 import { viewNamedEntries } from './named-entries.ts'
 import { auditExportRoute } from './audit-export-route.ts'
@@ -40,13 +40,13 @@ function adminRoute(scope: App, log: AuditLog, database: Pick<Database, 'reader'
           target: optionalText('About this other subject, such as `subscriber:…` or `key:…`'),
           address: optionalText('From this address, exactly'),
           provider: optionalText('About this identity provider'),
-          ...auditPages,
+          ...pageParameters(),
         }),
         response: { 200: pageSchema(Entry) },
       },
     },
     async ({ query }) => {
-      const page = await log.page(parseAuditFilter(query), readLimit(query.limit, auditLimits), query.cursor)
+      const page = await log.page(parseAuditFilter(query), readPageRequest(query))
       return viewNamedEntries(database, page)
     },
   )
@@ -73,7 +73,7 @@ function ownRoute(scope: App, log: AuditLog): void {
         })
       const { action, failed, since, until } = query
       const filter = { ...parseAuditFilter({ action, failed, since, until }), userId }
-      const page = await log.page(filter, readLimit(query.limit, auditLimits), query.cursor)
+      const page = await log.page(filter, readPageRequest(query))
       return viewPage(page, (row) => ownEntryOf(row, userId))
     },
   )

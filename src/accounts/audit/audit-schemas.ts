@@ -1,10 +1,7 @@
 import { Type } from 'typebox'
 import { DateTime, nullable, optionalText } from '../../http/schemas/schemas.ts'
-import { limitParameter } from '../../paging/parameters.ts'
+import { pageParameters } from '../../paging/parameters.ts'
 import { auditActions } from './audit-actions.ts'
-
-/** Entries of a page. */
-export const auditLimits = { default: 20, max: 100 }
 
 const own = {
   id: Type.String(),
@@ -40,14 +37,10 @@ export const Entry = Type.Object({
   sessionId: nullable(Type.String(), 'The session that made the call'),
   detail: nullable(Type.Record(Type.String(), Type.Unknown())),
 })
-export const auditPages = {
-  limit: limitParameter(auditLimits),
-  cursor: optionalText('The nextCursor of the previous page'),
-}
 export const auditFilters = {
   action: optionalText('One action'),
   failed: optionalText('true: only failures; false: only successes'),
   since: optionalText('At this time or later, ISO 8601'),
   until: optionalText('Before this time, ISO 8601'),
 }
-export const auditPaging = { ...auditFilters, ...auditPages }
+export const auditPaging = { ...auditFilters, ...pageParameters() }

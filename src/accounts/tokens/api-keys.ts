@@ -5,8 +5,8 @@ import { hashToken, newToken } from '../../crypto/tokens.ts'
 import { Problem } from '../../errors.ts'
 import type { Principal } from '../../http/access/principal.ts'
 import { isScope, type Scope } from '../../http/access/scopes.ts'
-import type { Cursors, CursorScope } from '../../paging/cursor.ts'
-import type { PageOfRows } from '../../paging/page.ts'
+import { idScope, type Cursors } from '../../paging/cursor.ts'
+import type { PageOfRows, PageRequest } from '../../paging/page.ts'
 import type { Database } from '../../storage/database.ts'
 import type { ApiKeysTable } from '../../storage/tables.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -54,7 +54,7 @@ const columns = [
   'revoked_at',
   'last_used_at',
 ] as const
-const cursorScope: CursorScope = { list: 'keys', keys: [{ name: 'id', type: 'text' }], query: null }
+const cursorScope = idScope('keys', null)
 
 /** API keys: shown once, stored as hashes, with scopes and an optional expiry. */
 export class ApiKeys {
@@ -144,9 +144,8 @@ export class ApiKeys {
   }
 
   /** A page of keys, newest first. @throws Problem `invalid-cursor` */
-  async page(cursors: Cursors, limit: number, cursor: string | undefined): Promise<PageOfRows<KeyRow>> {
-    const before = cursor === undefined ? undefined : String(cursors.decode(cursorScope, cursor)[0])
-    return cursors.page(cursorScope, await this.#newest(limit + 1, before), limit, ({ id }) => [id])
+  page(cursors: Cursors, request: PageRequest): Promise<PageOfRows<KeyRow>> {
+    return cursors.readById(cursorScope, request, (before, count) => this.#newest(count, before))
   }
 
   #newest(limit: number, before?: string): Promise<KeyRow[]> {

@@ -4,18 +4,10 @@ import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import { scopes, type Scope } from '../../http/access/scopes.ts'
 import type { App } from '../../http/app.ts'
-import {
-  closedObject,
-  DateTime,
-  IdParams,
-  noContent,
-  nullable,
-  optionalText,
-} from '../../http/schemas/schemas.ts'
+import { closedObject, DateTime, IdParams, noContent, nullable } from '../../http/schemas/schemas.ts'
 import type { Cursors } from '../../paging/cursor.ts'
-import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
-import { limitParameter } from '../../paging/parameters.ts'
+import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { Database } from '../../storage/database.ts'
 import type { ApiKeys, KeyRow } from './api-keys.ts'
@@ -33,7 +25,6 @@ export interface KeyRoutesParts {
 
 const tags = ['sign-in']
 const access = { scope: 'admin' } as const
-const limits = { default: 20, max: 100 }
 
 const everyScope = Object.keys(scopes) as Scope[]
 const ScopeList = Type.Array(Type.Enum(everyScope), { minItems: 1, maxItems: everyScope.length })
@@ -75,15 +66,12 @@ function listRoute(app: App, { keys, database, cursors }: KeyRoutesParts): void 
       schema: {
         tags,
         summary: 'API keys, newest first; revoked ones too',
-        querystring: Type.Object({
-          limit: limitParameter(limits),
-          cursor: optionalText('The nextCursor of the previous page'),
-        }),
+        querystring: Type.Object(pageParameters()),
         response: { 200: pageSchema(Key) },
       },
     },
     async ({ query }) => {
-      const page = await keys.page(cursors, readLimit(query.limit, limits), query.cursor)
+      const page = await keys.page(cursors, readPageRequest(query))
       const names = await readSubjectNames(
         database,
         page.rows.map((row) => row.created_by),

@@ -3,13 +3,13 @@ import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { DateTime, IdParams, nullable, NullableText } from '../../http/schemas/schemas.ts'
-import { readLimit } from '../../paging/limit.ts'
+import { readPageRequest } from '../../paging/parameters.ts'
 import { pageSchema } from '../../paging/page.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Administration } from './administration.ts'
 import { parseAuditFilter, type AuditLog } from '../audit/audit-log.ts'
-import { auditLimits, auditPaging, Entry } from '../audit/audit-schemas.ts'
+import { auditPaging, Entry } from '../audit/audit-schemas.ts'
 import { viewNamedEntries } from '../audit/named-entries.ts'
 import type { Devices } from '../sessions/devices.ts'
 import { Identity, viewIdentity } from './identity-routes.ts'
@@ -134,7 +134,7 @@ function auditRoute(scope: App, parts: UserDetailParts): void {
     async ({ params: { id }, query: { limit, cursor, ...texts } }) => {
       await accountOf(parts, id)
       const filter = { ...parseAuditFilter(texts), userId: id }
-      const page = await parts.auditLog.page(filter, readLimit(limit, auditLimits), cursor)
+      const page = await parts.auditLog.page(filter, readPageRequest({ limit, cursor }))
       return viewNamedEntries(parts.database, page)
     },
   )

@@ -3,8 +3,8 @@ import { AuditedStore } from '../../accounts/audit/audited-store.ts'
 import { readSubjectNames } from '../../accounts/audit/subject-names.ts'
 import { Problem } from '../../errors.ts'
 import { shownKinds, type ShownJob, type ShownKind } from '../../events/jobs/job.ts'
-import type { Cursors, CursorScope } from '../../paging/cursor.ts'
-import type { PageOfRows } from '../../paging/page.ts'
+import { idScope, type Cursors } from '../../paging/cursor.ts'
+import type { PageOfRows, PageRequest } from '../../paging/page.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { JobsTable } from '../../storage/tables.ts'
 import type { Reach } from '../events/audience.ts'
@@ -40,26 +40,19 @@ export class Jobs extends AuditedStore {
   }
 
   /** A page of jobs of all subscribers and of received events, newest first. @throws Problem `invalid-cursor` */
-  async page(
-    cursors: Cursors,
-    { kinds, status }: JobFilter,
-    limit: number,
-    cursor: string | undefined,
-  ): Promise<PageOfRows<ShownJob>> {
-    const query = [kinds, status ?? null]
-    const scope: CursorScope = { list: 'jobs', keys: [{ name: 'id', type: 'text' }], query }
-    const before = cursor === undefined ? undefined : String(cursors.decode(scope, cursor)[0])
-    const found = await this.database.reader
-      .selectFrom('jobs')
-      .selectAll()
-      .where('kind', 'in', [...kinds])
-      .$narrowType<{ kind: ShownKind }>()
-      .$if(status !== undefined, (all) => all.where('status', '=', status!))
-      .$if(before !== undefined, (all) => all.where('id', '<', before!))
-      .orderBy('id', 'desc')
-      .limit(limit + 1)
-      .execute()
-    return cursors.page(scope, found, limit, ({ id }) => [id])
+  page(cursors: Cursors, { kinds, status }: JobFilter, request: PageRequest): Promise<PageOfRows<ShownJob>> {
+    return cursors.readById(idScope('jobs', [kinds, status ?? null]), request, (before, count) =>
+      this.database.reader
+        .selectFrom('jobs')
+        .selectAll()
+        .where('kind', 'in', [...kinds])
+        .$narrowType<{ kind: ShownKind }>()
+        .$if(status !== undefined, (all) => all.where('status', '=', status!))
+        .$if(before !== undefined, (all) => all.where('id', '<', before!))
+        .orderBy('id', 'desc')
+        .limit(count)
+        .execute(),
+    )
   }
 
   /** The names of the subscribers that jobs are about, by their ids; of those that still exist. */

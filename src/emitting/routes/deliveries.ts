@@ -1,8 +1,7 @@
 import { Type } from 'typebox'
 import type { App } from '../../http/app.ts'
-import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
-import { limitParameter } from '../../paging/parameters.ts'
+import { limitParameter, readPageRequest } from '../../paging/parameters.ts'
 import { readDeliveryFilter, readDeliverySearch, responseClasses } from '../deliveries/delivery-filter.ts'
 import { viewAttempt, viewAttemptForOwner } from '../views/attempt.ts'
 import { DeliveryView, OwnedDeliveryView, viewDelivery, viewOwnedDelivery } from '../views/delivery.ts'
@@ -13,7 +12,7 @@ import { IdParams, optionalText } from '../../http/schemas/schemas.ts'
 
 const querystring = Type.Object({
   ...filters,
-  limit: limitParameter({ default: 20, max: 100 }),
+  limit: limitParameter(),
   cursor: Type.Optional(Type.String({ minLength: 1 })),
 })
 
@@ -43,8 +42,7 @@ export function deliverySearchRoute(app: App, { deliveryLog }: DeliveryRoutePart
     async ({ query }) => {
       const page = await deliveryLog.search({
         filter: readDeliverySearch(query),
-        limit: readLimit(query.limit, { default: 20, max: 100 }),
-        cursor: query.cursor,
+        ...readPageRequest(query),
       })
       return viewPage(page, viewOwnedDelivery)
     },
@@ -77,8 +75,7 @@ function logRoute(app: App, { deliveryLog, subscribers }: DeliveryRouteParts, ar
       const { id: subscriberId } = await subscriberOf(subscribers, area, request)
       const page = await deliveryLog.list(subscriberId, area.reach(request), {
         filter,
-        limit: readLimit(query.limit, { default: 20, max: 100 }),
-        cursor: query.cursor,
+        ...readPageRequest(query),
       })
       return viewPage(page, viewDelivery)
     },

@@ -11,9 +11,8 @@ import type { Access } from '../../http/access/principal.ts'
 import { closedObject, IdParams, listSchema, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import type { Cursors } from '../../paging/cursor.ts'
 import { readChoice } from '../../paging/filter-parameters.ts'
-import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
-import { limitParameter } from '../../paging/parameters.ts'
+import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import type { Jobs } from '../deliveries/jobs.ts'
 import type { Subscribers } from '../subscribers/subscribers.ts'
 import { type Area, subscriberOf } from './area.ts'
@@ -40,7 +39,6 @@ export function jobRoutes(app: App, parts: JobRouteParts, area: Area): void {
   cancelRoute(app, parts, area)
 }
 
-const limits = { default: 20, max: 100 }
 const statuses = ['running', 'done', 'cancelled', 'failed'] as const
 
 const NamedJobView = closedObject({
@@ -63,8 +61,7 @@ function allRoute(app: App, { jobs, cursors }: JobRouteParts): void {
         querystring: Type.Object({
           kind: optionalText(shownKinds.join(', ')),
           status: optionalText(statuses.join(', ')),
-          limit: limitParameter(limits),
-          cursor: optionalText('The nextCursor of the previous page'),
+          ...pageParameters(),
         }),
         response: { 200: pageSchema(NamedJobView) },
       },
@@ -77,8 +74,7 @@ function allRoute(app: App, { jobs, cursors }: JobRouteParts): void {
         .filter((one) => role === 'admin' || holdsScope(scopes, `${workedOn[one]}:read`))
         .filter((one) => kind === undefined || one === kind)
       if (chosen.length === 0) return { data: [], pageInfo: { hasNextPage: false, nextCursor: null } }
-      const filter = { kinds: chosen, status }
-      const page = await jobs.page(cursors, filter, readLimit(query.limit, limits), query.cursor)
+      const page = await jobs.page(cursors, { kinds: chosen, status }, readPageRequest(query))
       const nameOf = await jobs.subscriberNames(page.rows)
       return viewPage(page, (row) => ({ ...viewJob(row), subscriberName: nameOf(row.subscriber_id) }))
     },

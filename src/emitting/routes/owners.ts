@@ -1,8 +1,7 @@
 import { Type, type Static } from 'typebox'
 import type { App } from '../../http/app.ts'
-import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
-import { limitParameter } from '../../paging/parameters.ts'
+import { limitParameter, readPageRequest } from '../../paging/parameters.ts'
 import { deliveryStatuses } from '../deliveries/delivery-filter.ts'
 import type { Owner, Owners } from '../subscribers/owners.ts'
 import type { SubscriberState } from '../subscribers/subscriber-state.ts'
@@ -65,15 +64,15 @@ export function ownerRoutes(app: App, { owners }: OwnerRouteParts): void {
               description: 'A part of the name; upper and lower case are equal',
             }),
           ),
-          limit: limitParameter({ default: 20, max: 100 }),
+          limit: limitParameter(),
           cursor: Type.Optional(Type.String({ minLength: 1 })),
         }),
         response: { 200: pageSchema(OwnerView) },
       },
     },
     async ({ query }) => {
-      const limit = readLimit(query.limit, { default: 20, max: 100 })
-      return viewPage(await owners.list(query.q ? searchable(query.q) : undefined, limit, query.cursor), view)
+      const text = query.q ? searchable(query.q) : undefined
+      return viewPage(await owners.list(text, readPageRequest(query)), view)
     },
   )
   app.get(

@@ -1,9 +1,8 @@
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import type { App } from '../../http/app.ts'
-import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
-import { limitParameter } from '../../paging/parameters.ts'
+import { limitParameter, readPageRequest } from '../../paging/parameters.ts'
 import type { Reach } from '../events/audience.ts'
 import { readSettings } from '../subscribers/subscriber-body.ts'
 import { readState, subscriberStates } from '../subscribers/subscriber-state.ts'
@@ -64,7 +63,7 @@ function registerRoute(app: App, parts: SubscriberRouteParts, area: Area): void 
 function listRoute(app: App, parts: SubscriberRouteParts, area: Area): void {
   const { subscribers } = parts
   const querystring = Type.Object({
-    limit: limitParameter({ default: 20, max: 100 }),
+    limit: limitParameter(),
     cursor: Type.Optional(Type.String({ minLength: 1 })),
     state: Type.Optional(Type.String({ description: subscriberStates.join(', ') })),
     url: Type.Optional(
@@ -96,8 +95,7 @@ function listRoute(app: App, parts: SubscriberRouteParts, area: Area): void {
           // PostgreSQL refuses a NUL in a parameter. No address contains one.
           url: query.url?.replaceAll('\0', '\u{fffd}') || undefined,
         },
-        readLimit(query.limit, { default: 20, max: 100 }),
-        query.cursor,
+        readPageRequest(query),
       )
       const shown = await views(page.rows, parts)
       // An attempt that ended meanwhile can change the state.

@@ -2,7 +2,7 @@ import { sql, type RawBuilder } from 'kysely'
 import type { Clock } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
-import type { PageOfRows } from '../../paging/page.ts'
+import type { PageOfRows, PageRequest } from '../../paging/page.ts'
 import type { Database } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/one-of.ts'
 import type { DeliveryStatus, SubscriberStatus } from '../../storage/tables.ts'
@@ -50,11 +50,7 @@ export class Owners {
   }
 
   /** By name. @param text a part of the name, in any case @throws Problem `invalid-cursor` */
-  async list(
-    text: string | undefined,
-    limit: number,
-    cursor: string | undefined,
-  ): Promise<PageOfRows<Owner>> {
+  async list(text: string | undefined, request: PageRequest): Promise<PageOfRows<Owner>> {
     const { database, cursors } = this.#parts
     const scope: CursorScope = {
       list: 'owners',
@@ -67,13 +63,20 @@ export class Owners {
       .where('owner', 'is not', null)
       .groupBy('owner')
       .orderBy('owner')
-      .limit(limit + 1)
     if (text !== undefined)
       query = query.where(sql<boolean>`${position(database.engine)}(lower(owner), ${text.toLowerCase()}) > 0`)
-    if (cursor !== undefined) query = query.where('owner', '>', cursors.decode(scope, cursor)[0] as string)
-    const names = (await query.execute()).map(({ owner }) => owner!)
-    const page = cursors.page(scope, names, limit, (owner) => [owner])
-    return { rows: await this.#describe(page.rows), nextCursor: page.nextCursor }
+    const page = await cursors.read(
+      scope,
+      request,
+      (behind: string | undefined, count) =>
+        query
+          .$if(behind !== undefined, (all) => all.where('owner', '>', behind!))
+          .limit(count)
+          .execute(),
+      ({ owner }) => owner!,
+    )
+    const names = page.rows.map(({ owner }) => owner!)
+    return { rows: await this.#describe(names), nextCursor: page.nextCursor }
   }
 
   /** @throws Problem `not-found` for a name that no subscriber, link or session has */

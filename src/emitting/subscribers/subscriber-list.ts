@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Clock } from '../../runtime/clock.ts'
-import type { Cursors, CursorScope } from '../../paging/cursor.ts'
-import type { PageOfRows } from '../../paging/page.ts'
+import { idScope, type Cursors } from '../../paging/cursor.ts'
+import type { PageOfRows, PageRequest } from '../../paging/page.ts'
 import type { Database } from '../../storage/database.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import { isInState, lastDayBegins, type SubscriberState } from './subscriber-state.ts'
@@ -26,30 +26,28 @@ export interface SubscriberListParts {
 export async function listSubscribers(
   { database, cursors, clock, unwritten }: SubscriberListParts,
   { owner, state, url }: SubscriberFilter,
-  limit: number,
-  cursor: string | undefined,
+  request: PageRequest,
 ): Promise<PageOfRows<SubscribersTable>> {
-  const scope: CursorScope = {
-    list: 'subscribers',
-    keys: [{ name: 'id', type: 'text' }],
-    query: {
-      ...(owner !== undefined && { owner }),
-      ...(state !== undefined && { state }),
-      ...(url !== undefined && { url }),
-    },
-  }
+  const scope = idScope('subscribers', {
+    ...(owner !== undefined && { owner }),
+    ...(state !== undefined && { state }),
+    ...(url !== undefined && { url }),
+  })
   let query = database.readerAside
     .selectFrom('subscribers')
     .selectAll()
     .$if(owner !== undefined, (all) => all.where('owner', owner === null ? 'is' : '=', owner!))
     .orderBy('id', 'desc')
-    .limit(limit + 1)
   if (state !== undefined)
     query = query.where(isInState(state, { since: lastDayBegins(clock.now()), unwritten: unwritten() }))
   if (url !== undefined)
     query = query.where(sql<boolean>`lower(url) like ${`%${escapeLike(url.toLowerCase())}%`} escape '!'`)
-  if (cursor !== undefined) query = query.where('id', '<', cursors.decode(scope, cursor)[0] as string)
-  return cursors.page(scope, await query.execute(), limit, ({ id }) => [id])
+  return cursors.readById(scope, request, (before, count) =>
+    query
+      .$if(before !== undefined, (all) => all.where('id', '<', before!))
+      .limit(count)
+      .execute(),
+  )
 }
 
 function escapeLike(text: string): string {

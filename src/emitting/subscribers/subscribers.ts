@@ -5,7 +5,7 @@ import type { Keyring } from '../../crypto/keyring.ts'
 import { Problem } from '../../errors.ts'
 import { faultOfDestination } from '../../network/destination.ts'
 import type { Egress } from '../../network/egress.ts'
-import type { PageOfRows } from '../../paging/page.ts'
+import type { PageOfRows, PageRequest } from '../../paging/page.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import { reaches, type Reach } from '../events/audience.ts'
@@ -103,12 +103,8 @@ export class Subscribers {
   }
 
   /** Newest first. @throws Problem `invalid-cursor` */
-  list(
-    filter: SubscriberFilter,
-    limit: number,
-    cursor: string | undefined,
-  ): Promise<PageOfRows<SubscribersTable>> {
-    return listSubscribers(this.#parts, filter, limit, cursor)
+  list(filter: SubscriberFilter, request: PageRequest): Promise<PageOfRows<SubscribersTable>> {
+    return listSubscribers(this.#parts, filter, request)
   }
 
   /**

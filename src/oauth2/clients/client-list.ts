@@ -1,10 +1,10 @@
-import type { Cursors, CursorScope } from '../../paging/cursor.ts'
-import type { PageOfRows } from '../../paging/page.ts'
+import { idScope, type Cursors } from '../../paging/cursor.ts'
+import type { PageOfRows, PageRequest } from '../../paging/page.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Client } from './client.ts'
 import { storedClient, type StoredClient } from './client-store.ts'
 
-const scope: CursorScope = { list: 'clients', keys: [{ name: 'id', type: 'text' }], query: {} }
+const scope = idScope('clients', {})
 
 /** Declared and stored clients, by id, the highest first: new clients come before older ones. */
 export class ClientList {
@@ -18,12 +18,12 @@ export class ClientList {
     this.#declared = declared
   }
 
-  async page(limit: number, cursor: string | undefined): Promise<PageOfRows<Client | StoredClient>> {
-    const last = cursor === undefined ? undefined : (this.#cursors.decode(scope, cursor)[0] as string)
-    const stored = await storedClients(this.#database, limit + 1, last)
-    const others = this.#declared.filter(({ id }) => last === undefined || compareIds(id, last) < 0)
-    const found = [...others, ...stored].toSorted((a, b) => compareIds(b.id, a.id)).slice(0, limit + 1)
-    return this.#cursors.page(scope, found, limit, ({ id }) => [id])
+  page(request: PageRequest): Promise<PageOfRows<Client | StoredClient>> {
+    return this.#cursors.readById(scope, request, async (last, count) => {
+      const stored = await storedClients(this.#database, count, last)
+      const others = this.#declared.filter(({ id }) => last === undefined || compareIds(id, last) < 0)
+      return [...others, ...stored].toSorted((a, b) => compareIds(b.id, a.id)).slice(0, count)
+    })
   }
 }
 

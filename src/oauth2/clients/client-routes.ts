@@ -5,9 +5,8 @@ import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import { requireScope } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
-import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
-import { limitParameter } from '../../paging/parameters.ts'
+import { limitParameter, readPageRequest } from '../../paging/parameters.ts'
 import type { ClientList } from './client-list.ts'
 import type { ClientCaller, ClientManagement, GivenSettings } from './client-management.ts'
 import {
@@ -25,7 +24,6 @@ const tags = ['apps']
 const secretParams = Type.Object({ id: Type.String(), secretId: Type.String() })
 const read = { access: { scope: 'clients:read' } } as const
 const write = { access: { scope: 'clients:write' } } as const
-const limits = { default: 20, max: 100 }
 /** Seconds for which the secret before a new one is valid. */
 const defaultOverlap = 86_400
 const longestOverlap = 30 * 86_400
@@ -45,7 +43,7 @@ export function clientRoutes(routes: App, clients: ClientManagement, list: Clien
 
 function readRoutes(routes: App, clients: ClientManagement, list: ClientList): void {
   const querystring = Type.Object({
-    limit: limitParameter(limits),
+    limit: limitParameter(),
     cursor: Type.Optional(Type.String({ minLength: 1 })),
   })
   routes.get(
@@ -59,7 +57,7 @@ function readRoutes(routes: App, clients: ClientManagement, list: ClientList): v
         response: { 200: pageSchema(ClientView) },
       },
     },
-    async ({ query }) => viewPage(await list.page(readLimit(query.limit, limits), query.cursor), viewClient),
+    async ({ query }) => viewPage(await list.page(readPageRequest(query)), viewClient),
   )
   routes.get(
     '/clients/:id',

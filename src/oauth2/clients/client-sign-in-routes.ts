@@ -4,14 +4,12 @@ import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { DateTime, IdParams, noContent, nullable, NullableText } from '../../http/schemas/schemas.ts'
-import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
-import { limitParameter } from '../../paging/parameters.ts'
+import { limitParameter, readPageRequest } from '../../paging/parameters.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { ClientSignIn, ClientSignIns } from './client-sign-ins.ts'
 
 const tags = ['apps']
-const limits = { default: 20, max: 100 }
 
 const SignIn = Type.Object({
   id: Type.String({ description: 'The `sid` of its tokens' }),
@@ -38,14 +36,13 @@ export function clientSignInRoutes(routes: App, signIns: ClientSignIns): void {
         summary: 'The live sign-ins in an app, newest first',
         params: IdParams,
         querystring: Type.Object({
-          limit: limitParameter(limits),
+          limit: limitParameter(),
           cursor: Type.Optional(Type.String({ minLength: 1 })),
         }),
         response: { 200: pageSchema(SignIn) },
       },
     },
-    async ({ params: { id }, query }) =>
-      viewPage(await signIns.page(id, readLimit(query.limit, limits), query.cursor), view),
+    async ({ params: { id }, query }) => viewPage(await signIns.page(id, readPageRequest(query)), view),
   )
   routes.delete(
     '/clients/:id/sign-ins/:signInId',

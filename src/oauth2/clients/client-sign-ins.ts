@@ -1,8 +1,8 @@
 import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import { deviceName } from '../../accounts/sessions/device-name.ts'
 import type { TokenFamilies } from '../../accounts/tokens/token-families.ts'
-import type { Cursors, CursorScope } from '../../paging/cursor.ts'
-import type { PageOfRows } from '../../paging/page.ts'
+import { idScope, type Cursors } from '../../paging/cursor.ts'
+import type { PageOfRows, PageRequest } from '../../paging/page.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
 import { clientTarget, type ClientManagement } from './client-management.ts'
@@ -44,12 +44,11 @@ export class ClientSignIns {
   }
 
   /** Newest first. @throws Problem `not-found` for an unknown app, `invalid-cursor` */
-  async page(clientId: string, limit: number, cursor: string | undefined): Promise<PageOfRows<ClientSignIn>> {
+  async page(clientId: string, request: PageRequest): Promise<PageOfRows<ClientSignIn>> {
     const { database, clock, cursors, clients, idle } = this.#parts
     await clients.get(clientId)
-    const scope = scopeOf(clientId)
     const now = clock.now()
-    let query = database.readerAside
+    const query = database.readerAside
       .selectFrom('token_families as family')
       .innerJoin('users', 'users.id', 'family.user_id')
       .select(['family.id', 'family.user_id as userId', 'family.provider', 'family.address', 'family.scope'])
@@ -59,16 +58,18 @@ export class ClientSignIns {
       .where('family.revoked_at', 'is', null)
       .where('family.expires_at', '>', now)
       .where('family.last_seen_at', '>', now - idle)
-    if (cursor !== undefined)
-      query = query.where('family.id', '<', cursors.decode(scope, cursor)[0] as string)
-    const rows = await query
-      .orderBy('family.id', 'desc')
-      .limit(limit + 1)
-      .execute()
-    const found = rows.map(({ user_agent: agent, ...row }) =>
+    const scope = idScope('client sign-ins', [clientId])
+    const { rows, nextCursor } = await cursors.readById(scope, request, (before, count) =>
+      query
+        .$if(before !== undefined, (all) => all.where('family.id', '<', before!))
+        .orderBy('family.id', 'desc')
+        .limit(count)
+        .execute(),
+    )
+    const signIns = rows.map(({ user_agent: agent, ...row }) =>
       Object.assign(row, { device: deviceName(agent) }),
     )
-    return cursors.page(scope, found, limit, ({ id }) => [id])
+    return { rows: signIns, nextCursor }
   }
 
   /** Revokes one sign-in with its tokens. False when the app has no such sign-in. */
@@ -85,8 +86,4 @@ export class ClientSignIns {
       { clientId },
     )
   }
-}
-
-function scopeOf(clientId: string): CursorScope {
-  return { list: 'client sign-ins', keys: [{ name: 'id', type: 'text' }], query: [clientId] }
 }

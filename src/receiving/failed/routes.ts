@@ -5,15 +5,14 @@ import { JobView, TotalView, viewJob } from '../../events/jobs/job.ts'
 import { requireScope } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
-import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
-import { limitParameter } from '../../paging/parameters.ts'
+import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import type { Database } from '../../storage/database.ts'
 import { filterSchema, readFailedFilter, type FindHandler } from './filter.ts'
 import type { DryRuns } from '../dry-run/dry-runs.ts'
 import type { Reprocessing } from './reprocess.ts'
 import { listFailed } from './store.ts'
-import { closedObject, DateTime, IdParams, nullable, optionalText } from '../../http/schemas/schemas.ts'
+import { closedObject, DateTime, IdParams, nullable } from '../../http/schemas/schemas.ts'
 
 export interface FailedRouteParts {
   database: Database
@@ -24,7 +23,6 @@ export interface FailedRouteParts {
 }
 
 const tags = ['events']
-const limits = { default: 20, max: 100 }
 /** The most characters of an error in a list. */
 const longestError = 300
 
@@ -91,24 +89,20 @@ function listRoute(app: App, { database, cursors, findHandler }: FailedRoutePart
         summary: 'Received events that have failed, or are retried, newest first',
         querystring: Type.Object({
           ...filterSchema,
-          limit: limitParameter(limits),
-          cursor: optionalText('The nextCursor of the previous page'),
+          ...pageParameters(),
         }),
         response: { 200: pageSchema(Failed) },
       },
     },
     async ({ query }) => {
       const filter = readFailedFilter(query, findHandler)
-      const limit = readLimit(query.limit, limits)
       const scope: CursorScope = {
         list: 'failed-events',
         keys: [{ name: 'id', type: 'integer' }],
         query: filter,
       }
-      const before =
-        query.cursor === undefined ? undefined : (cursors.decode(scope, query.cursor)[0] as number)
-      const rows = await listFailed(database, filter, before, limit + 1)
-      const page = cursors.page(scope, rows, limit, ({ event }) => [event])
+      const read = (before: number | undefined, count: number) => listFailed(database, filter, before, count)
+      const page = await cursors.read(scope, readPageRequest(query), read, ({ event }) => event)
       return viewPage(page, viewFailed)
     },
   )

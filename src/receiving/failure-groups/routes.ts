@@ -7,7 +7,7 @@ import type { CursorScope } from '../../paging/cursor.ts'
 import { readChoice, readText } from '../../paging/filter-parameters.ts'
 import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
-import { limitParameter } from '../../paging/parameters.ts'
+import { pageParameters } from '../../paging/parameters.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import { viewFailed } from '../failed/routes.ts'
 import { listFailed } from '../failed/store.ts'
@@ -39,8 +39,7 @@ function listRoute(app: App, { database, cursors, clock }: FailureRouteParts): v
         querystring: Type.Object({
           state: optionalText(`Only groups in this state: ${groupStates.join(', ')}`),
           handler: optionalText('Only groups of this handler, by its id'),
-          limit: limitParameter(limits),
-          cursor: optionalText('The nextCursor of the previous page'),
+          ...pageParameters(limits),
         }),
         response: { 200: pageSchema(Group) },
       },

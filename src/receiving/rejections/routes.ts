@@ -4,9 +4,8 @@ import { Problem } from '../../errors.ts'
 import { readEventNumber } from '../../events/event-number.ts'
 import type { App } from '../../http/app.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
-import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
-import { limitParameter } from '../../paging/parameters.ts'
+import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import type { Database } from '../../storage/database.ts'
 import type { RejectedWebhooksTable } from '../../storage/tables.ts'
 import { isStorableText } from '../../storage/text.ts'
@@ -16,7 +15,6 @@ import { presentBody } from './redact.ts'
 import { DateTime, IdParams, nullable, optionalText } from '../../http/schemas/schemas.ts'
 
 const tags = ['receiving']
-const limits = { default: 20, max: 100 }
 const config = { access: { scope: 'webhooks:read' }, quiet: true } as const
 
 const Item = Type.Object({
@@ -76,31 +74,30 @@ function listRoute(app: App, { database, cursors }: RejectedRouteParts): void {
         querystring: Type.Object({
           source: optionalText('Only this source'),
           reason: optionalText('Only this reason'),
-          limit: limitParameter(limits),
-          cursor: optionalText('The nextCursor of the previous page'),
+          ...pageParameters(),
         }),
         response: { 200: pageSchema(Item) },
       },
     },
-    async ({ query: { source, reason, limit, cursor } }) => {
-      const size = readLimit(limit, limits)
+    async ({ query: { source, reason, ...paging } }) => {
       const scope: CursorScope = {
         list: 'rejected-webhooks',
         keys: [{ name: 'id', type: 'integer' }],
         query: [source ?? null, reason ?? null],
       }
-      let query = database.readerAside.selectFrom('rejected_webhooks').selectAll()
+      let query = database.readerAside.selectFrom('rejected_webhooks').selectAll().orderBy('id', 'desc')
       if (source) query = query.where('source', '=', source)
       if (reason) query = query.where('reason', '=', reason)
-      if (cursor !== undefined) query = query.where('id', '<', cursors.decode(scope, cursor)[0] as number)
       // PostgreSQL refuses such texts as parameters.
       const isStorable = [source, reason].every((text) => text === undefined || isStorableText(text))
-      const ordered = query.orderBy('id', 'desc').limit(size + 1)
-      const rows = isStorable ? await ordered.execute() : []
-      return viewPage(
-        cursors.page(scope, rows, size, ({ id }) => [id]),
-        present,
-      )
+      const read = async (before: number | undefined, count: number) => {
+        if (!isStorable) return []
+        return query
+          .$if(before !== undefined, (all) => all.where('id', '<', before!))
+          .limit(count)
+          .execute()
+      }
+      return viewPage(await cursors.read(scope, readPageRequest(paging), read, ({ id }) => id), present)
     },
   )
 }
