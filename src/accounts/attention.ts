@@ -1,5 +1,6 @@
 import { mostOfAKind, type Attention } from '../http/attention.ts'
 import type { Database } from '../storage/database.ts'
+import { isoTime } from '../runtime/iso-time.ts'
 
 const day = 86_400_000
 /** Milliseconds before a key expires from which on it needs attention. */
@@ -19,7 +20,7 @@ export async function expiringKeys({ readerAside: reader }: Database, now: numbe
   return keys.map(({ id, name, expires_at }) => ({
     kind: 'key-expires',
     severity: 'warning',
-    text: `The API key ${name} expires on ${new Date(expires_at ?? now).toISOString().slice(0, 10)}.`,
+    text: `The API key ${name} expires on ${isoTime(expires_at ?? now).slice(0, 10)}.`,
     since: null,
     about: { topic: 'key', id },
   }))

@@ -1,11 +1,9 @@
 import { Type, type Static } from 'typebox'
 import { attentionKinds } from '../http/attention.ts'
 import { closedObject, DateTime, nullable } from '../http/schemas/schemas.ts'
-import { isoTime } from '../runtime/iso-time.ts'
+import { isoTime, isoTimeOrNull } from '../runtime/iso-time.ts'
 import type { Destination } from './destinations.ts'
 import type { SendingRow } from './sendings.ts'
-
-const time = (value: number | null): string | null => (value === null ? null : isoTime(value))
 
 export const Sending = closedObject({
   id: Type.String(),
@@ -89,7 +87,7 @@ export function viewSending(row: SendingRow): Static<typeof Sending> {
     error: row.error,
     createdAt: isoTime(row.created_at),
     nextAttemptAt: row.status === 'pending' ? isoTime(row.due_at) : null,
-    finishedAt: time(row.finished_at),
+    finishedAt: isoTimeOrNull(row.finished_at),
   }
 }
 

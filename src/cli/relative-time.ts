@@ -1,4 +1,5 @@
 import { systemClock } from '../runtime/clock.ts'
+import { isoTime } from '../runtime/iso-time.ts'
 
 const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
@@ -9,5 +10,5 @@ export const timeForms = '30s, 10m, 2h, 1d or a time'
 export function relativeTime(text: string): string | undefined {
   const [, count, unit] = /^(\d{1,5})([smhd])$/.exec(text) ?? []
   if (count === undefined || unit === undefined) return undefined
-  return new Date(systemClock.now() - Number(count) * units[unit]!).toISOString()
+  return isoTime(systemClock.now() - Number(count) * units[unit]!)
 }

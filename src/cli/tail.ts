@@ -6,6 +6,7 @@ import { interruptible } from './database.ts'
 import { coloured, print, tell } from './output.ts'
 import { relativeTime, timeForms } from './relative-time.ts'
 import { serviceClient, type ClientOptions } from './service-client.ts'
+import { isoTime } from '../runtime/iso-time.ts'
 
 export interface TailOptions extends ClientOptions {
   type?: string
@@ -121,5 +122,5 @@ function readSince(text: string): string {
   if (relative !== undefined) return relative
   const time = Date.parse(text)
   if (Number.isNaN(time)) throw new UsageFailure(`--since takes ${timeForms}, not ${text}`)
-  return new Date(time).toISOString()
+  return isoTime(time)
 }

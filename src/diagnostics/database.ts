@@ -12,6 +12,7 @@ import { describeError } from './describe-error.ts'
 import { checkConnections } from './connections.ts'
 import { fault, ok, warning, type Finding } from './finding.ts'
 import { checkKeys } from './keys.ts'
+import { isoTime } from '../runtime/iso-time.ts'
 
 /** Milliseconds that this machine's clock and the database's may differ. */
 const tolerance = 2_000
@@ -140,5 +141,5 @@ async function checkOwnClock(database: Database): Promise<Finding> {
 }
 
 function ownClock(): Finding {
-  return ok('clock', `${new Date(systemClock.now()).toISOString()} on this machine`)
+  return ok('clock', `${isoTime(systemClock.now())} on this machine`)
 }

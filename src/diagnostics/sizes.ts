@@ -5,6 +5,7 @@ import type { Database } from '../storage/database.ts'
 import { countQueues, type Count } from '../storage/queue-counts.ts'
 import { readDatabaseSize, readTableSizes, type DatabaseSize } from '../storage/sizes.ts'
 import { ok, warning, type Finding } from './finding.ts'
+import { isoTime } from '../runtime/iso-time.ts'
 
 const day = 86_400_000
 const mebibyte = 1024 ** 2
@@ -104,7 +105,7 @@ async function checkRetention({ reader }: Database, period: number): Promise<Fin
     .executeTakeFirst()
   if (!oldest) return ok('retention', 'there is nothing that could be removed')
   const age = systemClock.now() - oldest.created_at
-  const text = `the oldest event that is done is of ${new Date(oldest.created_at).toISOString()}`
+  const text = `the oldest event that is done is of ${isoTime(oldest.created_at)}`
   if (period === Infinity) return ok('retention', `${text}; events are kept for ever`)
   const period_ = `events are kept for ${Math.round(period / day)} days`
   return age > period + day

@@ -2,6 +2,7 @@ import { mostOfAKind, type Attention } from '../http/attention.ts'
 import type { Database } from '../storage/database.ts'
 import type { SubscribersTable } from '../storage/tables.ts'
 import { disabledByAdmin, disabledByOwner } from './subscribers/subscriber-rules.ts'
+import { isoTime } from '../runtime/iso-time.ts'
 
 const hour = 3_600_000
 /** Milliseconds before the end of an older signing secret from which on it needs attention: a rotation overlaps for a day. */
@@ -68,7 +69,7 @@ export async function emittingAttention(
     ...ending.map(({ id, expires_at, ...subscriber }): Attention => ({
       kind: 'subscriber-secret-ends',
       severity: 'warning',
-      text: `The older secret of ${nameOf(subscriber)} ends at ${new Date(expires_at ?? now).toISOString().slice(11, 16)} UTC: the receiver must know the new one by then.`,
+      text: `The older secret of ${nameOf(subscriber)} ends at ${isoTime(expires_at ?? now).slice(11, 16)} UTC: the receiver must know the new one by then.`,
       since: null,
       about: { topic: 'subscriber', id },
     })),

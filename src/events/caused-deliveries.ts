@@ -1,4 +1,4 @@
-import { isoTime } from '../runtime/iso-time.ts'
+import { isoTime, isoTimeOrNull } from '../runtime/iso-time.ts'
 import type { Queryable } from '../storage/database.ts'
 
 /** Deliveries that one response shows, and the newest attempts of each. */
@@ -37,7 +37,7 @@ export async function describeDeliveries(reader: Queryable, events: readonly num
       lastError: last?.error ?? null,
       nextAttemptAt: delivery.status === 'pending' ? isoTime(delivery.due_at) : null,
       createdAt: isoTime(delivery.created_at),
-      finishedAt: delivery.finished_at === null ? null : isoTime(delivery.finished_at),
+      finishedAt: isoTimeOrNull(delivery.finished_at),
       attemptLog: made,
     }
   })

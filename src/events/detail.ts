@@ -8,6 +8,7 @@ import { redactPayload } from './redact-payload.ts'
 import { isSensitiveHeader } from '../telemetry/redaction.ts'
 import { readStoredHeaders, type Verification } from './verification.ts'
 import { statusExpression, type EventStatus } from './store.ts'
+import { isoTime, isoTimeOrNull } from '../runtime/iso-time.ts'
 
 /** Failures, deliveries and emitted events that one response shows: the newest failures, the first of the others. */
 const mostShown = 100
@@ -105,7 +106,7 @@ function shownHeaders(headers: Readonly<Record<string, string>>): Record<string,
 function describeVerification(verification: Verification | undefined) {
   if (!verification) return null
   const { scheme, secret, signedAt } = verification
-  return { scheme, secret: secret ?? null, signedAt: isoTime(signedAt ?? null) }
+  return { scheme, secret: secret ?? null, signedAt: isoTimeOrNull(signedAt) }
 }
 
 /** The number of the received event whose handler emitted this one. */
@@ -138,7 +139,7 @@ async function describeEmitted(reader: Queryable, event: number) {
     eventId: row.event_id,
     type: row.type,
     status: row.status,
-    createdAt: isoTime(row.created_at),
+    createdAt: isoTimeOrNull(row.created_at),
   }))
 }
 
@@ -159,7 +160,7 @@ async function describeProcessing(reader: Queryable, event: number) {
   const waiting = entry.status === 'pending' && entry.claim === null
   return {
     attempts: entry.attempts,
-    processedAt: isoTime(entry.processed_at),
+    processedAt: isoTimeOrNull(entry.processed_at),
     nextAttemptAt: waiting ? isoTime(entry.due_at) : null,
     running: entry.status === 'pending' && entry.claim !== null,
     orderKey: entry.order_key,
@@ -184,10 +185,6 @@ async function firstOfKey(reader: Queryable, orderKey: string | null): Promise<n
     .limit(1)
     .executeTakeFirst()
   return row?.event ?? null
-}
-
-function isoTime(time: number | null): string | null {
-  return time === null ? null : new Date(time).toISOString()
 }
 
 /** Whether the bytes can be inserted into JSON text unchanged. */

@@ -1,3 +1,4 @@
+import { isoTime } from '../runtime/iso-time.ts'
 /** A text that canonicalTime does not accept. The message continues a sentence whose subject is the field or parameter. */
 export class InvalidTime extends Error {
   override readonly name = 'InvalidTime'
@@ -38,7 +39,7 @@ export function canonicalTime(text: string): string {
 
 /** The canonical text of a time in milliseconds since 1970. */
 export function timeOf(milliseconds: number): string {
-  return `${new Date(milliseconds).toISOString().slice(0, -1)}000Z`
+  return `${isoTime(milliseconds).slice(0, -1)}000Z`
 }
 
 /** A canonical time as clients get it: with milliseconds, as JavaScript's toISOString, or with microseconds if it has any. */

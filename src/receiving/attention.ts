@@ -4,6 +4,7 @@ import { readFailing } from './failure-groups/failing.ts'
 import type { PlanOf } from './handlers/plan.ts'
 import { secretsEnd } from './schemes/create-scheme.ts'
 import type { Scheme } from './schemes/scheme.ts'
+import { isoTime } from '../runtime/iso-time.ts'
 
 const day = 86_400_000
 /** Milliseconds before the end of a secret from which on it needs attention. */
@@ -92,5 +93,5 @@ export function endingSecrets(sources: ReadonlyMap<string, Scheme>, now: number)
 }
 
 function utc(time: number): string {
-  return `${new Date(time).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+  return `${isoTime(time).slice(0, 16).replace('T', ' ')} UTC`
 }

@@ -5,6 +5,7 @@ import { withoutBrackets } from '../../network/reserved-addresses.ts'
 import type { AuditRow } from '../audit/audit-log.ts'
 import { exportEntry } from '../audit/audit-entry.ts'
 import type { AuditDestination } from './forwarder.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
 
 /** The priority: facility 13 (log audit) with severity 6 (informational) or 4 (warning); RFC 5424, section 6.2.1. */
 const [success, failure] = [13 * 8 + 6, 13 * 8 + 4]
@@ -99,7 +100,7 @@ export function frames(rows: readonly AuditRow[], hostname: string): Buffer {
  */
 function syslogMessage(row: AuditRow, hostname: string): string {
   const priority = row.code === null ? success : failure
-  const time = new Date(row.created_at).toISOString()
+  const time = isoTime(row.created_at)
   const json = JSON.stringify(exportEntry(row)).replace(
     /[^ -~]/g,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -4,6 +4,7 @@ import type { OutboundAgent } from '../../network/outbound-agent.ts'
 import { printable } from '../../telemetry/printable.ts'
 import { exportEntry } from '../audit/audit-entry.ts'
 import type { AuditDestination } from './forwarder.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
 
 /** Bytes of a response that are read, so that its connection can be reused. */
 const answerLimit = 16 * 1024
@@ -24,7 +25,7 @@ export function webhookDestination(
     async send(rows, signal) {
       const now = clock.now()
       const entries = rows.map(exportEntry)
-      const payload = { type: 'audit.entries', timestamp: new Date(now).toISOString(), data: { entries } }
+      const payload = { type: 'audit.entries', timestamp: isoTime(now), data: { entries } }
       const body = Buffer.from(printable(JSON.stringify(payload)))
       // The same entries have the same id, so that the receiver can detect a repetition.
       const id = `audit_${rows[0]!.seq}_${rows.at(-1)!.seq}`

@@ -1,11 +1,12 @@
 import { printable } from '../../telemetry/printable.ts'
 import type { AuditRow } from './audit-log.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
 
 /** An entry in the API for admins. */
 export function presentEntry(row: AuditRow) {
   return {
     id: row.id,
-    at: new Date(row.created_at).toISOString(),
+    at: isoTime(row.created_at),
     action: row.action,
     userId: row.user_id,
     actor: row.actor,

@@ -8,7 +8,7 @@ import { closedObject, DateTime, IdParams, noContent, nullable } from '../../htt
 import type { Cursors } from '../../paging/cursor.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
-import { isoTime } from '../../runtime/iso-time.ts'
+import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import type { Database } from '../../storage/database.ts'
 import type { ApiKeys, KeyRow } from './api-keys.ts'
 import { auditOrigin } from '../audit/audit.ts'
@@ -142,7 +142,6 @@ function readEnd(text: string | null, now: number): number | undefined {
 }
 
 function view(row: KeyRow, names: ReadonlyMap<string, string>): Static<typeof Key> {
-  const time = (value: number | null): string | null => (value === null ? null : isoTime(value))
   return {
     id: row.id,
     name: row.name,
@@ -151,8 +150,8 @@ function view(row: KeyRow, names: ReadonlyMap<string, string>): Static<typeof Ke
     createdAt: isoTime(row.created_at),
     createdBy: row.created_by,
     createdByName: names.get(row.created_by ?? '') ?? null,
-    expiresAt: time(row.expires_at),
-    lastUsedAt: time(row.last_used_at),
-    revokedAt: time(row.revoked_at),
+    expiresAt: isoTimeOrNull(row.expires_at),
+    lastUsedAt: isoTimeOrNull(row.last_used_at),
+    revokedAt: isoTimeOrNull(row.revoked_at),
   }
 }

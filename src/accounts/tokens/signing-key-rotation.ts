@@ -13,6 +13,7 @@ import {
   readSigningKeys,
   withSigningKeysLocked,
 } from './signing-key-store.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
 
 /** Milliseconds from the publication of a key to its first signature: longer than verifiers may cache the JWKS. */
 const publicationLead = 3_600_000
@@ -94,7 +95,7 @@ export class SigningKeyRotation {
   }
 
   #recordRotation(tx: Tx, kid: string, activeAt: number, origin: AuditOrigin): Promise<void> {
-    const detail = { signsFrom: new Date(activeAt).toISOString() }
+    const detail = { signsFrom: isoTime(activeAt) }
     return this.#parts.record(tx, { ...origin, action: 'signing_key.rotated', target: targetOf(kid), detail })
   }
 

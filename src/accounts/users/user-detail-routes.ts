@@ -5,7 +5,7 @@ import type { App } from '../../http/app.ts'
 import { DateTime, IdParams, nullable, NullableText } from '../../http/schemas/schemas.ts'
 import { readPageRequest } from '../../paging/parameters.ts'
 import { pageSchema } from '../../paging/page.ts'
-import { isoTime } from '../../runtime/iso-time.ts'
+import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Administration } from './administration.ts'
 import { parseAuditFilter, type AuditLog } from '../audit/audit-log.ts'
@@ -85,7 +85,7 @@ function detailRoute(scope: App, parts: UserDetailParts): void {
         picture: profile.picture,
         groups: [...profile.groups],
         adminBy: account.role === 'user' ? null : (by ?? ('role' as const)),
-        blockedAt: blockedAt === null ? null : isoTime(blockedAt),
+        blockedAt: isoTimeOrNull(blockedAt),
         createdAt: isoTime(createdAt),
         lastSeenAt: lastSeenAt === 0 ? null : isoTime(lastSeenAt),
         counts: {

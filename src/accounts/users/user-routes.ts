@@ -13,7 +13,7 @@ import {
   nullable,
   NullableText,
 } from '../../http/schemas/schemas.ts'
-import { isoTime } from '../../runtime/iso-time.ts'
+import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 
 const Body = closedObject(
   {
@@ -67,7 +67,7 @@ function changeRoute(scope: App, administration: Administration): void {
       })
       if (!account) throw new Problem('not-found')
       const { blockedAt, createdAt, lastSeenAt: _lastSeenAt, ...rest } = account
-      const blocked = blockedAt === null ? null : isoTime(blockedAt)
+      const blocked = isoTimeOrNull(blockedAt)
       return reply.send({ ...rest, blockedAt: blocked, createdAt: isoTime(createdAt) })
     },
   )

@@ -1,3 +1,4 @@
+import { isoTime } from '../../runtime/iso-time.ts'
 const day = 86_400_000
 
 /** When subscribers are disabled because all their deliveries fail. */
@@ -38,5 +39,5 @@ export function consequenceOf(
 
 /** The reason that the API shows. */
 export function reasonOfFailing(failingSince: number): string {
-  return `Every attempt since ${new Date(failingSince).toISOString()} failed.`
+  return `Every attempt since ${isoTime(failingSince)} failed.`
 }

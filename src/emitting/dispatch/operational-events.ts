@@ -12,6 +12,7 @@ import { consequenceOf, disablesAt, reasonOfFailing, type DisablingPolicy } from
 import type { Emitter } from '../events/emitter.ts'
 import { matchesType } from '../events/event-types.ts'
 import type { DueDelivery, EventPayload } from '../store.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
 
 /** Failed attempts of one delivery after which its subscriber counts as failing: by default five minutes after the first. */
 export const failingAfter = 3
@@ -142,8 +143,8 @@ export class OperationalEvents {
     const at = disablesAt({ failingSince, warnedAt }, disabling)
     const data = {
       ...descriptionOf(attempt),
-      failingSince: new Date(failingSince!).toISOString(),
-      disablesAt: new Date(at!).toISOString(),
+      failingSince: isoTime(failingSince!),
+      disablesAt: isoTime(at!),
     }
     return { type: 'subscriber.disabling', data }
   }

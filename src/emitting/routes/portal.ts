@@ -14,6 +14,7 @@ import type { Area } from './area.ts'
 import { portalPageRoute, type PortalPageParts } from './portal-page.ts'
 import { findSession, frameToken, sessionOf } from './portal-sessions.ts'
 import { closedObject, noContent, optionalText } from '../../http/schemas/schemas.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
 
 export interface PortalRouteParts extends PortalPageParts {
   baseUrl: () => string
@@ -103,7 +104,7 @@ function createLinkRoute(app: App, { portal, baseUrl }: PortalRouteParts): void 
       reply.header('cache-control', 'no-store')
       return reply
         .code(201)
-        .send({ url: `${baseUrl()}/portal#${link.token}`, expiresAt: new Date(link.expiresAt).toISOString() })
+        .send({ url: `${baseUrl()}/portal#${link.token}`, expiresAt: isoTime(link.expiresAt) })
     },
   )
 }
@@ -220,5 +221,5 @@ function endSessionRoute(app: App, { portal, portalCookie }: PortalRouteParts): 
 
 async function viewSession({ owner, expires_at }: PortalSession, brands: OwnerBrands) {
   const brand = portalBrand(await brands.get(owner))
-  return { owner, expiresAt: new Date(expires_at).toISOString(), brand }
+  return { owner, expiresAt: isoTime(expires_at), brand }
 }

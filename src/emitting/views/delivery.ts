@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { closedObject, DateTime, nullable } from '../../http/schemas/schemas.ts'
-import { isoTime } from '../../runtime/iso-time.ts'
+import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import { deliveryStatuses } from '../deliveries/delivery-filter.ts'
 import type { DeliveryEntry, OwnedEntry } from '../deliveries/delivery-log.ts'
 
@@ -32,7 +32,7 @@ export function viewDelivery(entry: DeliveryEntry): Static<typeof DeliveryView> 
     lastError: entry.last_error,
     nextAttemptAt: entry.status === 'pending' ? isoTime(entry.due_at) : null,
     createdAt: isoTime(entry.created_at),
-    finishedAt: entry.finished_at === null ? null : isoTime(entry.finished_at),
+    finishedAt: isoTimeOrNull(entry.finished_at),
   }
 }
 

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { closedObject, DateTime, nullable, optionalText } from '../../http/schemas/schemas.ts'
-import { isoTime } from '../../runtime/iso-time.ts'
+import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import { conditionOperators, type Condition } from '../subscribers/conditions.ts'
 import { redactedValue } from '../../telemetry/redaction.ts'
@@ -97,7 +97,7 @@ export function viewKey({
     id,
     scheme,
     createdAt: isoTime(createdAt),
-    expiresAt: expiresAt === null ? null : isoTime(expiresAt),
+    expiresAt: isoTimeOrNull(expiresAt),
     publicKey,
   }
 }
@@ -143,8 +143,8 @@ export function viewSubscriber(
     conditions: row.conditions === null ? [] : (JSON.parse(row.conditions) as Condition[]),
     owner: row.owner,
     operational: row.operational === 1,
-    failingSince: row.failing_since === null ? null : isoTime(row.failing_since),
-    disablesAt: end === null ? null : isoTime(end),
+    failingSince: isoTimeOrNull(row.failing_since),
+    disablesAt: isoTimeOrNull(end),
     createdAt: isoTime(row.created_at),
     updatedAt: isoTime(row.updated_at),
   }

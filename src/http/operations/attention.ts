@@ -4,6 +4,7 @@ import type { App } from '../app.ts'
 import { attentionTopics, type Attention, type FindAttention } from '../attention.ts'
 import { SharedAnswers } from '../caching/shared-answers.ts'
 import { DateTime, nullable } from '../schemas/schemas.ts'
+import { isoTimeOrNull } from '../../runtime/iso-time.ts'
 
 /** Milliseconds for which an answer is given again. */
 const cachedFor = 3_000
@@ -59,5 +60,5 @@ async function findAll(find: readonly FindAttention[], now: number): Promise<Att
 }
 
 function present({ kind, severity, text, since, about }: Attention) {
-  return { kind, severity, text, since: since === null ? null : new Date(since).toISOString(), about }
+  return { kind, severity, text, since: isoTimeOrNull(since), about }
 }

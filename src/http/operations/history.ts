@@ -12,6 +12,7 @@ import type { Period } from '../../telemetry/history/store.ts'
 import { SharedAnswers } from '../caching/shared-answers.ts'
 import type { App } from '../app.ts'
 import { DateTime, nullable, optionalText } from '../schemas/schemas.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
 
 /** Milliseconds. */
 const ranges = { '1h': hour, '6h': 6 * hour, '24h': 24 * hour, '7d': 7 * 24 * hour, '30d': 30 * 24 * hour }
@@ -147,8 +148,8 @@ async function answerHistory(parts: HistoryParts, { chosen, source, period, step
   const found = await readHistory(parts, chosen.map(seriesOf), period, step)
   const series = Object.fromEntries(chosen.map((name) => [name, describe(found.get(seriesOf(name)) ?? [])]))
   return {
-    from: new Date(period.from).toISOString(),
-    until: new Date(period.until).toISOString(),
+    from: isoTime(period.from),
+    until: isoTime(period.until),
     step,
     series,
   }

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { Configuration } from '../../config/environment.ts'
-import { isoTime } from '../../runtime/iso-time.ts'
+import { isoTimeOrNull } from '../../runtime/iso-time.ts'
 import { countQueues, mostCounted } from '../../storage/queue-counts.ts'
 import { readDatabaseSize, readTableSizes } from '../../storage/sizes.ts'
 import type { Database } from '../../storage/database.ts'
@@ -111,7 +111,7 @@ async function readRetention({ database, configuration }: QueueParts) {
     what,
     setting,
     seconds: period === Infinity ? null : period / 1000,
-    oldestAt: oldest === null || oldest === undefined ? null : isoTime(oldest),
+    oldestAt: isoTimeOrNull(oldest),
   })
   return [
     row('events', 'PAYLOAD_RETENTION_DAYS', payloadRetention, event),

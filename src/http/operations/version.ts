@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { Type } from 'typebox'
-import { isoTime } from '../../runtime/iso-time.ts'
+import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import type { Database } from '../../storage/database.ts'
 import { pendingMigrations } from '../../storage/migrate.ts'
 import type { App } from '../app.ts'
@@ -50,7 +50,7 @@ export function versionRoute(app: App, database: Database, startedAt: number): v
         schema: {
           migrations: count,
           pending: await pendingMigrations(database),
-          migratedAt: last === null ? null : isoTime(last),
+          migratedAt: isoTimeOrNull(last),
         },
         startedAt: isoTime(startedAt),
       }

@@ -4,6 +4,7 @@ import type { Item } from '../items.ts'
 import type { ListDeclaration } from '../list.ts'
 import type { Revision } from '../revision.ts'
 import { userFilters } from './user-filters.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
 
 /** Rows that a filtered page counts at most. */
 const countAtMost = 10_000
@@ -58,7 +59,7 @@ export function usersList(admins: readonly AdminRule[]): ListDeclaration {
 }
 
 /** A stored time of 0. */
-const never = new Date(0).toISOString()
+const never = isoTime(0)
 
 /** Completes the role and the time of the last use. @param listedAdmins the ids of the users that are admins by the settings */
 export function usersRevision(listedAdmins: () => Promise<ReadonlySet<string>>): Revision {

@@ -4,7 +4,7 @@ import { longestName, longestUri, mostListed } from './client-faults.ts'
 import type { ListedSecret } from './client-secrets.ts'
 import type { StoredClient } from './client-store.ts'
 import { closedObject, DateTime, nullable, NullableText } from '../../http/schemas/schemas.ts'
-import { isoTime } from '../../runtime/iso-time.ts'
+import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 
 /** Excludes U+0000 and lone surrogates, which databases cannot store. */
 const text = '^[^\\u0000\\ud800-\\udfff]*$'
@@ -130,6 +130,6 @@ export function viewClient(client: Client | StoredClient) {
 }
 
 export function viewSecret({ id, prefix, created_at: createdAt, expires_at: end }: ListedSecret) {
-  const expiresAt = end === null ? null : isoTime(end)
+  const expiresAt = isoTimeOrNull(end)
   return { id, begins: prefix, createdAt: isoTime(createdAt), expiresAt }
 }

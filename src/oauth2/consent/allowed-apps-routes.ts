@@ -6,7 +6,7 @@ import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { DateTime, IdParams, noContent, nullable } from '../../http/schemas/schemas.ts'
-import { isoTime } from '../../runtime/iso-time.ts'
+import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import type { AllowedApp, AllowedApps } from './allowed-apps.ts'
 
 const tags = ['sign-in']
@@ -81,7 +81,7 @@ function view({ id, name, firstParty, scopes, since, lastUsedAt }: AllowedApp) {
     firstParty,
     scopes,
     since: isoTime(since),
-    lastUsedAt: lastUsedAt === null ? null : isoTime(lastUsedAt),
+    lastUsedAt: isoTimeOrNull(lastUsedAt),
   }
 }
 

@@ -13,6 +13,7 @@ import type { DryRuns } from '../dry-run/dry-runs.ts'
 import type { Reprocessing } from './reprocess.ts'
 import { listFailed } from './store.ts'
 import { closedObject, DateTime, IdParams, nullable } from '../../http/schemas/schemas.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
 
 export interface FailedRouteParts {
   database: Database
@@ -180,10 +181,10 @@ export function viewFailed(row: FailedRow) {
     type: row.type,
     source: row.source,
     status,
-    createdAt: new Date(row.created_at).toISOString(),
+    createdAt: isoTime(row.created_at),
     attempts: row.attempts,
-    failedAt: row.at === null ? null : new Date(row.at + (row.duration_ms ?? 0)).toISOString(),
-    nextAttemptAt: status === 'retrying' && row.claim === null ? new Date(row.due_at).toISOString() : null,
+    failedAt: row.at === null ? null : isoTime(row.at + (row.duration_ms ?? 0)),
+    nextAttemptAt: status === 'retrying' && row.claim === null ? isoTime(row.due_at) : null,
     error: row.error && firstLine(row.error),
   }
 }

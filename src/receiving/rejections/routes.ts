@@ -13,6 +13,7 @@ import { longestLog } from './log.ts'
 import { reasons, type Reason } from './reasons.ts'
 import { presentBody } from './redact.ts'
 import { DateTime, IdParams, nullable, optionalText } from '../../http/schemas/schemas.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
 
 const tags = ['receiving']
 const config = { access: { scope: 'webhooks:read' }, quiet: true } as const
@@ -157,11 +158,11 @@ async function describeCounts({ readerAside: reader }: Database) {
       ...explain(reason),
       // PostgreSQL returns sums as text.
       count: Number(count),
-      lastAt: new Date(last_at).toISOString(),
+      lastAt: isoTime(last_at),
     }))
     .toSorted((one, other) => other.count - one.count || (one.lastAt < other.lastAt ? 1 : -1))
   return {
-    since: rows.length === 0 ? null : new Date(Math.min(...rows.map(({ day }) => day))).toISOString(),
+    since: rows.length === 0 ? null : isoTime(Math.min(...rows.map(({ day }) => day))),
     total: data.reduce((sum, { count }) => sum + count, 0),
     data,
   }
@@ -175,7 +176,7 @@ function present(row: Selectable<RejectedWebhooksTable>) {
   return {
     id: row.id,
     source: row.source,
-    at: new Date(row.at).toISOString(),
+    at: isoTime(row.at),
     reason: row.reason,
     ...explain(row.reason),
     detail: row.detail,

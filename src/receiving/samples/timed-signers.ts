@@ -1,5 +1,6 @@
 import { createPrivateKey, sign } from 'node:crypto'
 import { fieldOf, formType, hmacOf, secondsOf, splitType, withPrefix, type SignSample } from './sample.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
 
 /** What stands before the 32 bytes of an ed25519 private key in DER (RFC 8410, section 7). */
 const derPrefix = '302e020100300506032b657004220420'
@@ -9,7 +10,7 @@ export const timedSigners = {
   /** Standard Webhooks, v1. https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md */
   'standard-webhooks': ({ type, secret, id, now, data, raw }) => {
     const seconds = secondsOf(now)
-    const body = raw ?? JSON.stringify({ type, timestamp: new Date(now).toISOString(), data })
+    const body = raw ?? JSON.stringify({ type, timestamp: isoTime(now), data })
     const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
     const message = raw === undefined ? withPrefix('msg_', id) : id
     const signature = hmacOf(key, `${message}.${seconds}.${body}`, 'base64')
@@ -42,7 +43,7 @@ export const timedSigners = {
 
   /** Calendly. https://developer.calendly.com/api-docs/4c305798a61d3-webhook-signatures */
   calendly: ({ type, secret, id, now, data, raw }) => {
-    const created = new Date(now).toISOString()
+    const created = isoTime(now)
     const body =
       raw ?? JSON.stringify({ event: type, created_at: created, payload: { uri: id, sample: data } })
     const time = secondsOf(now)
@@ -57,7 +58,7 @@ export const timedSigners = {
    * https://docs.discord.com/developers/events/webhook-events
    */
   discord: ({ type, secret, id, now, data, raw }) => {
-    const event = { type, timestamp: new Date(now).toISOString(), data }
+    const event = { type, timestamp: isoTime(now), data }
     const body = raw ?? JSON.stringify({ version: 1, application_id: id, type: 1, event })
     const time = String(secondsOf(now))
     const key = createPrivateKey({
@@ -176,7 +177,7 @@ export const timedSigners = {
   /** Zendesk. https://developer.zendesk.com/documentation/webhooks/verifying/ */
   zendesk: ({ type, secret, id, now, data, raw }) => {
     const body = raw ?? JSON.stringify({ id, type, detail: data })
-    const time = `${new Date(now).toISOString().slice(0, 19)}Z`
+    const time = `${isoTime(now).slice(0, 19)}Z`
     return {
       body,
       headers: {

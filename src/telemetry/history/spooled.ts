@@ -1,6 +1,7 @@
 import { countOf, type Attention } from '../../http/attention.ts'
 import { minute, steps } from './rows.ts'
 import type { HistoryStore } from './store.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
 
 /** Milliseconds after its last webhook for which an outage needs attention. */
 const toldFor = 15 * minute
@@ -16,7 +17,7 @@ export async function spooledWebhooks(store: HistoryStore, now: number): Promise
   const rows = await store.rows(steps.minute, ['spooled'], period)
   const last = Math.max(...rows.map(({ at }) => at))
   if (last < now - toldFor) return []
-  const until = `${new Date(last + minute).toISOString().slice(11, 16)} UTC`
+  const until = `${isoTime(last + minute).slice(11, 16)} UTC`
   const told = (kind: 'spooling' | 'spool-full', text: string, since: number): Attention => {
     return { kind, severity: 'error', text, since, about: { topic: 'spool', id: 'spool' } }
   }
