@@ -51,8 +51,8 @@ export function createAlerts(parts: AlertParts): ServiceModule & { destinations:
     workers: [
       {
         ...worker,
-        async stop(deadline) {
-          await worker.stop(deadline)
+        async stop() {
+          await worker.stop()
           await agent.destroy()
         },
       },

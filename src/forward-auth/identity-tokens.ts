@@ -1,5 +1,5 @@
 import type { SigningKeys } from '../accounts/tokens/signing-keys.ts'
-import { BoundedCache } from '../paging/bounded-cache.ts'
+import { BoundedCache } from '../runtime/bounded-cache.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Database } from '../storage/database.ts'
 import type { GuardedHost } from './hosts.ts'

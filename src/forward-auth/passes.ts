@@ -1,7 +1,7 @@
 import type { Accounts } from '../accounts/index.ts'
 import type { Session } from '../accounts/sessions/session-lookup.ts'
 import type { RawAnswer, RawCall } from '../http/raw/call.ts'
-import { BoundedCache } from '../paging/bounded-cache.ts'
+import { BoundedCache } from '../runtime/bounded-cache.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { forwardPath, pathOf, single } from './forwarded-request.ts'
 import type { GuardedHost, Rule } from './hosts.ts'

@@ -1,6 +1,6 @@
 import type { Session } from '../accounts/sessions/session-lookup.ts'
 import type { Users } from '../accounts/users/users.ts'
-import { BoundedCache } from '../paging/bounded-cache.ts'
+import { BoundedCache } from '../runtime/bounded-cache.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Database } from '../storage/database.ts'
 import { headersOf } from './identity-headers.ts'

@@ -1,5 +1,5 @@
 import { RateLimiter } from '../http/limits/rate-limiter.ts'
-import { BoundedCache } from '../paging/bounded-cache.ts'
+import { BoundedCache } from '../runtime/bounded-cache.ts'
 import type { Clock } from '../runtime/clock.ts'
 
 /** Different unknown tokens that one client network may send in a minute. Each is looked up once. */

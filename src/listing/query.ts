@@ -13,7 +13,7 @@ import {
 import { readOrder, writeOrder } from './order.ts'
 import { readRowAccess } from './row-access.ts'
 import type { Caller } from './config.ts'
-import { BoundedCache } from '../paging/bounded-cache.ts'
+import { BoundedCache } from '../runtime/bounded-cache.ts'
 
 /** The parameters of the query string; each one has a single value. */
 export type Parameters = Readonly<Record<string, string>>

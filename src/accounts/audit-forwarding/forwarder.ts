@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../runtime/clock.ts'
+import { periodicWorker, type PeriodicWorker } from '../../runtime/periodic-worker.ts'
+import { whenAborted } from '../../runtime/when-aborted.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -46,17 +48,19 @@ export class AuditForwarder implements Worker {
   readonly #position: ExportPosition
   readonly #claim = randomUUID()
   readonly #sending = new AbortController()
-  #stopped = true
+  readonly #rounds: PeriodicWorker
+  #stopped = false
   #failures = 0
   #retryAt = 0
-  #cancel: (() => void) | undefined
-  #round: Promise<void> = Promise.resolve()
 
   constructor(parts: AuditForwarderParts) {
     const { database, clock, metrics, url } = parts
     this.#parts = parts
     this.#reader = new AuditReader(database)
     this.#position = new ExportPosition(database, url)
+    this.#rounds = periodicWorker(this.name, clock, interval, () =>
+      this.#forward().catch((error: unknown) => this.#warn(error)),
+    )
     metrics.gauge(
       'postern_audit_export_behind_seconds',
       'Age of the oldest entry of the audit log that AUDIT_EXPORT_URL has not accepted',
@@ -69,29 +73,16 @@ export class AuditForwarder implements Worker {
   }
 
   start(): void {
-    this.#stopped = false
-    this.#schedule()
+    this.#rounds.start()
   }
 
   async stop(deadline: AbortSignal): Promise<void> {
     this.#stopped = true
-    this.#cancel?.()
-    const abort = (): void => this.#sending.abort()
-    if (deadline.aborted) abort()
-    else deadline.addEventListener('abort', abort, { once: true })
-    await this.#round
+    whenAborted(deadline, () => this.#sending.abort())
+    await this.#rounds.stop()
     await this.#parts.destination.close()
     // If the database does not answer, the claim expires.
     await this.#position.release(this.#claim).catch((error: unknown) => this.#warn(error))
-  }
-
-  #schedule(): void {
-    if (this.#stopped) return
-    this.#cancel = this.#parts.clock.after(interval, () => {
-      this.#round = this.#forward()
-        .catch((error: unknown) => this.#warn(error))
-        .finally(() => this.#schedule())
-    })
   }
 
   async #forward(): Promise<void> {

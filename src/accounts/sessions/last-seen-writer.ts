@@ -1,4 +1,4 @@
-import { BoundedCache } from '../../paging/bounded-cache.ts'
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
 

@@ -6,6 +6,7 @@ import { targetOf, type Target } from '../attempt/attempt.ts'
 import type { LiveKey, SubscriberSecrets } from '../subscribers/secrets.ts'
 import { schemesOf } from '../subscribers/secrets.ts'
 import type { SigningKey } from '../attempt/signature.ts'
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
 
 /** The settings of a subscriber that the dispatcher needs, with decrypted secrets and headers. */
 export interface Destination {
@@ -33,6 +34,7 @@ export interface Destination {
 }
 
 export const defaultConcurrency = 10
+/** Subscribers in the cache. */
 const most = 10_000
 
 export interface DestinationsParts {
@@ -48,7 +50,7 @@ export interface DestinationsParts {
  */
 export class Destinations {
   readonly #parts: DestinationsParts
-  readonly #cache = new Map<string, { updatedAt: number; destination: Destination }>()
+  readonly #cache = new BoundedCache<string, { updatedAt: number; destination: Destination }>(most)
 
   constructor(parts: DestinationsParts) {
     this.#parts = parts
@@ -77,7 +79,6 @@ export class Destinations {
       warnedAt: row.warned_at,
       keysAt: (now) => keys.filter((key) => signsAt(key, now)).map(({ signing }) => signing),
     }
-    if (this.#cache.size >= most) this.#cache.clear()
     this.#cache.set(row.id, { updatedAt: row.updated_at, destination })
     return destination
   }

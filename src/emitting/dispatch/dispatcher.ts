@@ -1,5 +1,6 @@
 import type { Scheduler } from '../../runtime/clock.ts'
 import { Progress } from '../../runtime/progress.ts'
+import { whenAborted } from '../../runtime/when-aborted.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import type { Database } from '../../storage/database.ts'
 import { AttemptTurns } from './attempt-turns.ts'
@@ -132,15 +133,13 @@ export class Dispatcher implements Worker {
     this.#stopped = true
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
     this.#timers.stop()
-    const giveUp = (): void => {
+    const forget = whenAborted(deadline, () => {
       this.#attempts.abort(new Error('the service is stopping'))
       this.#completions.abandon()
-    }
-    if (deadline.aborted) giveUp()
-    else deadline.addEventListener('abort', giveUp, { once: true })
+    })
     await this.#prefetcher.stop()
     await this.#attempts.drained()
-    deadline.removeEventListener('abort', giveUp)
+    forget()
     await this.#parts.store.releaseSession()
     await this.#parts.close()
   }

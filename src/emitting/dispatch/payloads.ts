@@ -1,4 +1,5 @@
 import type { DueDelivery, DeliveryStore, EventPayload } from '../store.ts'
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
 
 /** Bytes. Larger payloads are read just before the attempt, because thousands of deliveries may wait in memory. */
 export const longestCached = 8 * 1024
@@ -15,7 +16,7 @@ type EventOf = Pick<DueDelivery, 'event' | 'nonce'>
 export class Payloads {
   readonly #store: Pick<DeliveryStore, 'readPayloads'>
   /** By nonce. Events of older versions have none: their payloads are read each time. */
-  readonly #cache = new Map<number, EventPayload>()
+  readonly #cache = new BoundedCache<number, EventPayload>(most)
 
   constructor(store: Pick<DeliveryStore, 'readPayloads'>) {
     this.#store = store
@@ -41,12 +42,8 @@ export class Payloads {
   }
 
   add(payload: EventPayload): void {
-    if (payload.nonce === null || payload.payload.length > longestCached || this.#cache.has(payload.nonce))
-      return
-    this.#cache.set(payload.nonce, payload)
-    if (this.#cache.size <= most) return
-    const [oldest] = this.#cache.keys()
-    this.#cache.delete(oldest!)
+    if (payload.nonce !== null && payload.payload.length <= longestCached)
+      this.#cache.set(payload.nonce, payload)
   }
 
   forgetAll(): void {

@@ -1,4 +1,4 @@
-import { BoundedCache } from '../../paging/bounded-cache.ts'
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { RepeatedPass } from '../../runtime/repeated-pass.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'

@@ -15,6 +15,7 @@ import {
   type NewDelivery,
   newDelivery,
 } from './insert-deliveries.ts'
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
 
 export interface FanOutParts {
   engine: Engine
@@ -153,12 +154,11 @@ export class FanOut {
 
 /** Parses each text once: many subscribers share a few texts. */
 class ParseCache<T> {
-  readonly #parsed = new Map<string, T>()
+  readonly #parsed = new BoundedCache<string, T>(10_000)
 
   of(json: string): T {
     let value = this.#parsed.get(json)
     if (value === undefined) {
-      if (this.#parsed.size > 10_000) this.#parsed.clear()
       value = JSON.parse(json) as T
       this.#parsed.set(json, value)
     }

@@ -1,5 +1,6 @@
 import type { EventLog } from '../log.ts'
 import type { EventRow } from '../store.ts'
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
 
 /** New events of one look that are sent one by one. */
 const mostNew = 50
@@ -26,7 +27,7 @@ export class EventFeed {
   #buffer: EventRow[] = []
   /** All events above this number are in the buffer. */
   #bufferedFrom = 0
-  readonly #unsettled = new Map<number, EventRow['status']>()
+  readonly #unsettled = new BoundedCache<number, EventRow['status']>(mostUnsettled)
 
   constructor(log: EventLog) {
     this.#log = log
@@ -81,10 +82,6 @@ export class EventFeed {
 
   #note({ id, status }: EventRow): void {
     this.#unsettled.delete(id)
-    if (!unsettled.has(status)) return
-    this.#unsettled.set(id, status)
-    if (this.#unsettled.size <= mostUnsettled) return
-    const [oldest] = this.#unsettled.keys()
-    this.#unsettled.delete(oldest!)
+    if (unsettled.has(status)) this.#unsettled.set(id, status)
   }
 }

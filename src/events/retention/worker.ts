@@ -1,4 +1,5 @@
 import { sleep, type Clock } from '../../runtime/clock.ts'
+import { periodicWorker, type PeriodicWorker } from '../../runtime/periodic-worker.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -41,8 +42,7 @@ export class RetentionWorker implements Worker {
   readonly #parts: RetentionParts
   readonly #removed
   readonly #stop = new AbortController()
-  #cancel: (() => void) | undefined
-  #running: Promise<unknown> = Promise.resolve()
+  readonly #rounds: PeriodicWorker
 
   constructor(parts: RetentionParts) {
     this.#parts = parts
@@ -51,17 +51,17 @@ export class RetentionWorker implements Worker {
       'Rows removed because their retention has passed, by table',
       ['table'],
     )
+    this.#rounds = periodicWorker(this.name, parts.clock, interval, () => this.#loggedRound(), firstRound)
   }
 
   start(): void {
-    this.#schedule(firstRound)
+    this.#rounds.start()
   }
 
   /** Ends after the current step. */
   async stop(): Promise<void> {
-    this.#cancel?.()
     this.#stop.abort()
-    await this.#running
+    await this.#rounds.stop()
   }
 
   /**
@@ -119,14 +119,6 @@ export class RetentionWorker implements Worker {
       // Stopped: the loop ends.
       if (next !== undefined) await sleep(this.#parts.clock, pause, this.#stop.signal).catch(() => undefined)
     }
-  }
-
-  #schedule(delay: number): void {
-    this.#cancel = this.#parts.clock.after(delay, () => {
-      this.#running = this.#loggedRound().then(() => {
-        if (!this.#stop.signal.aborted) this.#schedule(interval)
-      })
-    })
   }
 
   async #loggedRound(): Promise<void> {

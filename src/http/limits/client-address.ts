@@ -2,7 +2,7 @@ import proxyAddr from '@fastify/proxy-addr'
 import type { FastifyRequest } from 'fastify'
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
-import { BoundedCache } from '../../paging/bounded-cache.ts'
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
 
 /**
  * The address of the client: that of the connection, or, behind the proxies that TRUSTED_PROXIES names, the one that the last of

@@ -1,3 +1,5 @@
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
+
 /** New keys in a second that one process admits. */
 const newKeysPerSecond = 100
 /** Known keys; beyond that, the oldest one is removed. */
@@ -12,7 +14,7 @@ export interface Refusal {
 /** The keys whose calls are counted in the database. New ones are admitted slowly, so that a flood of them adds few rows. */
 export class KnownKeys {
   /** In the order of insertion; refused ones with their refusals. */
-  readonly #known = new Map<string, Refusal | undefined>()
+  readonly #known = new BoundedCache<string, Refusal | undefined>(mostKnown)
   #second = 0
   #newKeys = 0
 
@@ -35,10 +37,6 @@ export class KnownKeys {
     }
     if (this.#newKeys >= newKeysPerSecond) return false
     this.#newKeys += 1
-    if (this.#known.size >= mostKnown) {
-      const [oldest] = this.#known.keys()
-      this.#known.delete(oldest!)
-    }
     this.#known.set(key, undefined)
     return true
   }

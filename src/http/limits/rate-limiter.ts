@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts'
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
 
 /** The period of a limit, in milliseconds. */
 const window = 60_000
@@ -22,12 +23,14 @@ export class RateLimiter {
   readonly #clock: Clock
   readonly #capacity: number
   #minute = 0
-  #current = new Map<string, number>()
-  #previous = new Map<string, number>()
+  #current: Map<string, number>
+  #previous: Map<string, number>
 
   constructor(clock: Clock, capacity = 100_000) {
     this.#clock = clock
     this.#capacity = capacity
+    this.#current = this.#emptyMinute()
+    this.#previous = this.#emptyMinute()
   }
 
   get size(): number {
@@ -42,18 +45,18 @@ export class RateLimiter {
     const count = this.#current.get(key) ?? 0
     if (before * (1 - passed) + count + 1 > max)
       return takenOf({ allowed: false, before, calls: count, passed }, max)
-    if (count === 0 && this.#current.size >= this.#capacity) {
-      const [oldest] = this.#current.keys()
-      this.#current.delete(oldest!)
-    }
     this.#current.set(key, count + 1)
     return takenOf({ allowed: true, before, calls: count + 1, passed }, max)
   }
 
+  #emptyMinute(): Map<string, number> {
+    return new BoundedCache(this.#capacity)
+  }
+
   #turn(minute: number): void {
     if (minute === this.#minute) return
-    this.#previous = minute === this.#minute + 1 ? this.#current : new Map<string, number>()
-    this.#current = new Map()
+    this.#previous = minute === this.#minute + 1 ? this.#current : this.#emptyMinute()
+    this.#current = this.#emptyMinute()
     this.#minute = minute
   }
 }

@@ -1,5 +1,5 @@
 import type { KeyValue } from '../../paging/cursor-values.ts'
-import { BoundedCache } from '../../paging/bounded-cache.ts'
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { SortKey } from '../list.ts'
 import { reversed, writeOrder } from '../order.ts'

@@ -1,6 +1,6 @@
 import { sql, type CompiledQuery } from 'kysely'
 import { newId } from '../../crypto/ids.ts'
-import { BoundedCache } from '../../paging/bounded-cache.ts'
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { ClientsTable } from '../../storage/tables.ts'

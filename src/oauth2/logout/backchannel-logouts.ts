@@ -1,7 +1,8 @@
 import { byService, type RecordAudit } from '../../accounts/audit/audit.ts'
 import { createGuardedFetch, type GuardedFetch } from '../../network/guarded-fetch.ts'
 import { createOutboundAgent } from '../../network/outbound-agent.ts'
-import { periodicWorker } from '../../runtime/periodic-worker.ts'
+import { periodicWorker, type PeriodicWorker } from '../../runtime/periodic-worker.ts'
+import { whenAborted } from '../../runtime/when-aborted.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -37,7 +38,7 @@ export class BackchannelLogouts implements Worker {
   readonly name = 'backchannel-logouts'
   readonly #parts: BackchannelLogoutsParts
   readonly #queue: LogoutQueue
-  readonly #rounds: Worker
+  readonly #rounds: PeriodicWorker
   readonly #sending = new Map<Promise<void>, string>()
   readonly #stopping = new AbortController()
   readonly #agent
@@ -57,10 +58,8 @@ export class BackchannelLogouts implements Worker {
   }
 
   async stop(deadline: AbortSignal): Promise<void> {
-    await this.#rounds.stop(deadline)
-    const abort = (): void => this.#stopping.abort(new Error('the service is stopping'))
-    if (deadline.aborted) abort()
-    else deadline.addEventListener('abort', abort, { once: true })
+    await this.#rounds.stop()
+    whenAborted(deadline, () => this.#stopping.abort(new Error('the service is stopping')))
     await Promise.all(this.#sending.keys())
     await this.#agent.destroy()
   }

@@ -1,4 +1,5 @@
 import type { RegisteredHandler } from './declared-handlers.ts'
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
 
 /** Cached types: senders choose them, so their number is bounded. */
 const mostCached = 1_000
@@ -8,7 +9,7 @@ export class Handlers {
   readonly #exact: ReadonlyMap<string, RegisteredHandler>
   /** The longest prefix first; `*` is the empty one. */
   readonly #prefixes: readonly { prefix: string; handler: RegisteredHandler }[]
-  readonly #found = new Map<string, readonly RegisteredHandler[]>()
+  readonly #found = new BoundedCache<string, readonly RegisteredHandler[]>(mostCached)
 
   constructor(handlers: readonly RegisteredHandler[]) {
     const isPattern = ({ key }: RegisteredHandler): boolean => key.endsWith('*')
@@ -32,7 +33,6 @@ export class Handlers {
       kind === undefined ? undefined : this.#exact.get(kind),
       ...this.#prefixes.filter(({ prefix }) => type.startsWith(prefix)).map(({ handler }) => handler),
     ].filter((handler) => handler !== undefined)
-    if (this.#found.size >= mostCached) this.#found.clear()
     this.#found.set(key, matching)
     return matching
   }

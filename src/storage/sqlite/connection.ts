@@ -2,6 +2,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { translateError } from '../unavailable.ts'
 import { FileInPlace } from './file-in-place.ts'
 import { createPrivately } from './file-modes.ts'
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
 
 /** Values of parameters. Without `undefined`, which would silently become NULL. */
 export type SqlValue = null | number | bigint | string | Uint8Array
@@ -36,12 +37,11 @@ export interface WriteSession {
  */
 export class SqliteConnection {
   readonly #database: DatabaseSync
-  readonly #statements = new Map<string, Prepared>()
-  readonly #cache: number
+  readonly #statements: BoundedCache<string, Prepared>
   readonly #file: FileInPlace
 
   constructor(file: string, options: ConnectionOptions = {}) {
-    this.#cache = options.cache ?? 500
+    this.#statements = new BoundedCache(options.cache ?? 500)
     if (!options.readOnly) createPrivately(file)
     this.#database = new DatabaseSync(file, {
       readOnly: options.readOnly ?? false,
@@ -151,10 +151,6 @@ export class SqliteConnection {
     // Every write returns the last row id of the connection, which may exceed what a number holds.
     if (!prepared.returnsRows) statement.setReadBigInts(true)
     this.#statements.set(key, prepared)
-    if (this.#statements.size > this.#cache) {
-      const [oldest] = this.#statements.keys()
-      this.#statements.delete(oldest!)
-    }
     return prepared
   }
 }
