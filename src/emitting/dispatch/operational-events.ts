@@ -12,6 +12,7 @@ import { consequenceOf, disablesAt, reasonOfFailing, type DisablingPolicy } from
 import type { Emitter } from '../events/emitter.ts'
 import { matchesType } from '../events/event-types.ts'
 import type { DueDelivery, EventPayload } from '../store.ts'
+import { laterThanBefore } from '../subscribers/subscriber-rows.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
 /** Failed attempts of one delivery after which its subscriber counts as failing: by default five minutes after the first. */
@@ -159,14 +160,9 @@ export class OperationalEvents {
     columns: Partial<Pick<SubscribersTable, 'failing_since' | 'warned_at'>>,
     condition: 'failing_since is null' | 'failing_since is not null' | 'warned_at is null',
   ): Promise<boolean> {
-    const now = this.#parts.clock.now()
     const row = await tx
       .updateTable('subscribers')
-      .set({
-        ...columns,
-        // `Destinations` caches by this column, so each change must increase it.
-        updated_at: sql<number>`case when updated_at >= ${now} then updated_at + 1 else ${now} end`,
-      })
+      .set({ ...columns, updated_at: laterThanBefore(this.#parts.clock.now()) })
       .where('id', '=', id)
       .where(sql<boolean>`${sql.raw(condition)}`)
       .returning('id')

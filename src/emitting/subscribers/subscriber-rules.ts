@@ -1,6 +1,8 @@
 import type { Database, Tx } from '../../storage/database.ts'
 import type { SubscribersTable, SubscriberStatus } from '../../storage/tables.ts'
 import { Problem } from '../../errors.ts'
+import { faultOfDestination } from '../../network/destination.ts'
+import type { Egress } from '../../network/egress.ts'
 import type { Reach } from '../events/audience.ts'
 import { lockOwner } from './owner-lock.ts'
 
@@ -10,6 +12,13 @@ export const disabledByAdmin = 'Disabled by a call of the API.'
 export const disabledByOwner = 'Disabled by its owner.'
 /** Subscribers that an owner can register in the portal. */
 const mostPerOwner = 100
+
+/** An address as it is stored: as given, unless it contains characters that must be encoded. @throws Problem `invalid-body` */
+export function checkedUrl(url: string, egress: Egress): string {
+  const fault = faultOfDestination(url, egress)
+  if (fault) throw new Problem('invalid-body', { detail: fault, pointer: '/url' })
+  return /^[!-~]+$/.test(url) ? url : new URL(url).href
+}
 
 /** Operational events are about all subscribers, so a subscriber with an owner must not get them. @throws Problem `invalid-body` */
 export function checkAssignment({ owner, operational }: SubscribersTable): void {

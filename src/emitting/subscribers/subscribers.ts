@@ -1,22 +1,21 @@
-import { sql } from 'kysely'
 import { byService, type AuditOrigin, type RecordAudit } from '../../accounts/audit/audit.ts'
 import { newId } from '../../crypto/ids.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
-import { Problem } from '../../errors.ts'
-import { faultOfDestination } from '../../network/destination.ts'
 import type { Egress } from '../../network/egress.ts'
 import type { PageOfRows, PageRequest } from '../../paging/page.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
-import { reaches, type Reach } from '../events/audience.ts'
+import type { Reach } from '../events/audience.ts'
 import { openHeaders } from '../dispatch/destinations.ts'
 import { listSubscribers, type SubscriberFilter, type SubscriberListParts } from './subscriber-list.ts'
 import { settingsColumns, type NewSubscriber, type SubscriberChange } from './subscriber-settings.ts'
 import { describeSubscriber, recordChange, subscriberTarget } from './subscriber-audit.ts'
 import { removeSubscriber } from './removal.ts'
+import { disableSubscriber, findSubscriber, lockSubscriber, updateSubscriber } from './subscriber-rows.ts'
 import { schemesOf, type ShownKeys, type SubscriberSecrets } from './secrets.ts'
 import {
   checkAssignment,
+  checkedUrl,
   headersThatStay,
   refuseOtherOwner,
   refuseTooMany,
@@ -96,10 +95,7 @@ export class Subscribers {
     reach: Reach,
     db: Queryable = this.#parts.database.reader,
   ): Promise<SubscribersTable> {
-    const row = await db.selectFrom('subscribers').selectAll().where('id', '=', id).executeTakeFirst()
-    if (!row || !reaches(reach, row.owner))
-      throw new Problem('not-found', { detail: 'There is no such subscriber.' })
-    return row
+    return findSubscriber(db, id, reach)
   }
 
   /** Newest first. @throws Problem `invalid-cursor` */
@@ -129,7 +125,8 @@ export class Subscribers {
       // Removes stored headers together with the origin that they were for.
       const headers = given.headers === undefined && remaining !== stored ? null : given.headers
       const columns = settingsColumns(this.#parts.keyring, id, { ...given, url, headers }, remaining)
-      const row = await this.#update(tx, id, { ...columns, ...statusColumns(before, given.status, reach) })
+      const status = statusColumns(before, given.status, reach)
+      const row = await updateSubscriber(tx, id, { ...columns, ...status }, clock.now())
       checkAssignment(row)
       await recordChange(this.#parts.record, tx, { before, after: row }, origin)
       if (row.status === 'disabled' && before.status !== 'disabled')
@@ -166,7 +163,7 @@ export class Subscribers {
     const { database, secrets, clock } = this.#parts
     const shown = await database.transaction(async (tx) => {
       await this.#lock(tx, id, reach)
-      const row = await this.#update(tx, id, {})
+      const row = await updateSubscriber(tx, id, {}, clock.now())
       await this.#parts.record(tx, {
         action: 'subscriber.secret_rotated',
         target: subscriberTarget(id),
@@ -187,15 +184,7 @@ export class Subscribers {
     reason: string,
     failing: boolean,
   ): Promise<void> {
-    const row = await tx
-      .updateTable('subscribers')
-      .set({ status: 'disabled', disabled_reason: reason, updated_at: this.#later() })
-      .where('id', '=', id)
-      .where('url', '=', url)
-      .where('status', '=', 'active')
-      .$if(failing, (still) => still.where('failing_since', 'is not', null))
-      .returningAll()
-      .executeTakeFirst()
+    const row = await disableSubscriber(tx, { id, url, reason, failing }, this.#parts.clock.now())
     if (!row) return
     await this.#parts.record(tx, {
       action: 'subscriber.disabled',
@@ -223,30 +212,11 @@ export class Subscribers {
   }
 
   async #lock(tx: Tx, id: string, reach: Reach): Promise<SubscribersTable> {
-    if (this.#parts.database.engine === 'sqlite') return this.get(id, reach, tx)
-    await tx.selectFrom('subscribers').select('id').where('id', '=', id).forNoKeyUpdate().execute()
+    await lockSubscriber(this.#parts.database.engine, tx, id)
     return this.get(id, reach, tx)
   }
 
-  #update(tx: Tx, id: string, columns: Partial<SubscribersTable>): Promise<SubscribersTable> {
-    return tx
-      .updateTable('subscribers')
-      .set({ ...columns, updated_at: this.#later() })
-      .where('id', '=', id)
-      .returningAll()
-      .executeTakeFirstOrThrow()
-  }
-
-  /** Increases even within a millisecond, because `Destinations` caches by this column. */
-  #later() {
-    const now = this.#parts.clock.now()
-    return sql<number>`case when updated_at >= ${now} then updated_at + 1 else ${now} end`
-  }
-
   #checkUrl(url: string, owner: string | null): string {
-    const fault = faultOfDestination(url, this.#parts.egressOf(owner))
-    if (fault) throw new Problem('invalid-body', { detail: fault, pointer: '/url' })
-    // Stored as given, unless it contains characters that must be encoded.
-    return /^[!-~]+$/.test(url) ? url : new URL(url).href
+    return checkedUrl(url, this.#parts.egressOf(owner))
   }
 }
