@@ -1,19 +1,14 @@
 import type { AuditEntry, AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
-import { isScope } from '../../http/access/scopes.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { ClientsTable } from '../../storage/tables.ts'
-import { originsOf, type Client } from './client.ts'
+import { isPrivileged, originsOf, type Client } from './client.ts'
 import { refuseTooMany } from './registered-clients.ts'
-import type { ClientSettings } from './client-config.ts'
-import { nameFaults, settingsFaults } from './client-faults.ts'
+import { settingsToStore, type GivenSettings } from './given-settings.ts'
 import { forgetClient, keepLogouts } from './client-removal.ts'
 import { addSecret, removeSecret, secretsOfClient, type ListedSecret } from './client-secrets.ts'
 import { announceClients, isClientId, newClientId, storedClient, type StoredClient } from './client-store.ts'
-
-/** Settings to store; `null` selects the default. */
-export type GivenSettings = { [K in keyof ClientSettings]?: ClientSettings[K] | null | undefined }
 
 export interface NewClient {
   name: string
@@ -72,7 +67,7 @@ export class ClientManagement {
   ): Promise<{ client: StoredClient; secret: string | undefined }> {
     const { database, clock, record } = this.#parts
     const now = clock.now()
-    const settings = checked(name, withoutNulls(given), confidential)
+    const settings = settingsToStore(name, given, confidential)
     const id = newClientId(now)
     const row: ClientsTable = {
       id,
@@ -109,11 +104,7 @@ export class ClientManagement {
       const before = await this.#lock(tx, id, caller)
       if (!before.confidential && given.jwks)
         throw new Problem('invalid-body', { detail: 'A public app has no keys.', pointer: '/jwks' })
-      const settings = checked(
-        name ?? before.name,
-        withoutNulls({ ...before.settings, ...withoutUndefined(given) }),
-        before.confidential,
-      )
+      const settings = settingsToStore(name ?? before.name, given, before.confidential, before.settings)
       const row = await tx
         .updateTable('clients')
         .set({
@@ -213,31 +204,6 @@ export class ClientManagement {
     if (!row) throw new Problem('not-found', { detail: 'There is no such app.' })
     return storedClient(row)
   }
-}
-
-/** Whether a client has rights that only admins may give: its tokens reach more than what a user consented to. */
-export function isPrivileged({ admin, managesSessions, firstParty, scopes }: Client): boolean {
-  return admin === true || managesSessions === true || firstParty || scopes.some(isScope)
-}
-
-/** @throws Problem `invalid-body` */
-function checked(name: string, settings: ClientSettings, confidential: boolean): ClientSettings {
-  const [fault] = [
-    ...nameFaults(name, 'the app'),
-    ...settingsFaults(settings, { named: 'the app', confidential }),
-  ]
-  if (fault !== undefined) throw new Problem('invalid-body', { detail: `${fault}.` })
-  return settings
-}
-
-function withoutNulls(given: GivenSettings): ClientSettings {
-  return Object.fromEntries(
-    Object.entries(given).filter(([, value]) => value !== null && value !== undefined),
-  )
-}
-
-function withoutUndefined(given: GivenSettings): GivenSettings {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
 
 async function writeOrigins(tx: Tx, client: StoredClient): Promise<void> {

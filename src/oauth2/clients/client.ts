@@ -1,5 +1,6 @@
 import type { JWK } from 'jose'
 import type { AppRights } from '../../accounts/tokens/access-tokens.ts'
+import { isScope } from '../../http/access/scopes.ts'
 
 export const signingAlgorithms = ['ES256', 'RS256', 'EdDSA'] as const
 export type SigningAlgorithm = (typeof signingAlgorithms)[number]
@@ -81,4 +82,9 @@ export function originsOf({ redirectUris }: Pick<Client, 'redirectUris'>): strin
     .filter(({ protocol }) => /^https?:$/.test(protocol))
     .map(({ origin }) => origin)
   return [...new Set(origins)]
+}
+
+/** Whether a client has rights that only admins may give: its tokens reach more than what a user consented to. */
+export function isPrivileged({ admin, managesSessions, firstParty, scopes }: Client): boolean {
+  return admin === true || managesSessions === true || firstParty || scopes.some(isScope)
 }
