@@ -4,3 +4,8 @@ export function whenAborted(signal: AbortSignal, then: () => void): () => void {
   else signal.addEventListener('abort', then, { once: true })
   return () => signal.removeEventListener('abort', then)
 }
+
+/** Resolves when the signal is aborted. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => whenAborted(signal, resolve))
+}

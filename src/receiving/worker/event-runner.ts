@@ -1,26 +1,15 @@
 import type { InFlight } from '../../runtime/in-flight.ts'
-import type { Database } from '../../storage/database.ts'
 import { SharedCommitFailed } from '../../storage/sharing/transaction-driver.ts'
-import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
 import { attempt, type AttemptParts, type AttemptTrace } from './attempt.ts'
-import type { ClaimReleases } from './claim-releases.ts'
-import type { ConcurrencyGroups, Queued } from './concurrency-groups.ts'
-import { recordFailure, type FailureParts } from './failures.ts'
+import { AttemptFailures, type AttemptFailuresParts, type AttemptFailuresState } from './attempt-failures.ts'
+import type { Queued } from './concurrency-groups.ts'
 import { extendLease } from './held-events.ts'
-import {
-  ClaimLost,
-  HeldUpOthers,
-  Stopping,
-  TransactionTimeout,
-  WaitedForTransaction,
-} from './interruptions.ts'
+import { HeldUpOthers, Stopping } from './interruptions.ts'
 import type { RestoredClaims } from './restored-claims.ts'
-import { gather, leaseMargin, mostRunning, pauseAfterError } from './timing.ts'
-import type { Unsettled } from './unsettled.ts'
-import type { WakeUps } from './wake-ups.ts'
+import { leaseMargin, mostRunning, pauseAfterError } from './timing.ts'
 
 /** From this number of running handlers on, each concurrency group runs only one at a time. */
 const scarceFrom = 96
@@ -29,34 +18,26 @@ const scarceFrom = 96
  * handlers.
  */
 const mostCrashes = 10
-/** Errors that the handler did not cause: such an attempt does not count. */
-const notItsOwn = [Stopping, StorageUnavailable, WaitedForTransaction] as const
 
-export interface EventRunnerParts extends AttemptParts, FailureParts {
-  database: Database
+export interface EventRunnerParts extends AttemptParts, AttemptFailuresParts {
   metrics: Metrics
   /** Called for each run of a handler without an error, with its milliseconds. */
   onHandled?: ((handler: string, duration: number) => void) | undefined
-  /** Called for each recorded failure of a handler. */
-  onFailed?: ((handler: string) => void) | undefined
 }
 
-interface RunnerState {
+interface RunnerState extends AttemptFailuresState {
   planOf: PlanOf
-  groups: ConcurrencyGroups
   inFlight: InFlight
   restored: RestoredClaims
-  returns: ClaimReleases
-  unsettled: Unsettled
-  wakeUps: WakeUps
   /** Called when an event of the plan has freed its slot, and queued events have taken what they may. */
   onFree: (plan: Plan) => void
 }
 
-/** Runs the handlers of queued events, commits their work, and records their outcomes. */
+/** Runs the handlers of queued events and commits their work. `AttemptFailures` decides what follows a failure. */
 export class EventRunner {
   readonly #parts: EventRunnerParts & RunnerState
   readonly #attempts
+  readonly #failures: AttemptFailures
   /** Handlers that have not ended. */
   #running = 0
   /** Events that are being processed, until the end of their commit. */
@@ -70,6 +51,7 @@ export class EventRunner {
       'Attempts to process a received event by outcome: processed, retry, failed, lost, given-back',
       ['outcome'],
     )
+    this.#failures = new AttemptFailures(parts, (outcome) => this.#attempts.inc({ outcome }))
   }
 
   /** Handlers that may be started now. */
@@ -173,8 +155,10 @@ export class EventRunner {
       await this.#attemptOnceOrTwice(queued, trace, freeSlot)
       return 'processed'
     } catch (error) {
-      if (!(error instanceof SharedCommitFailed)) return this.#afterFailure(queued, trace, error, startedAt)
-      if (this.#stopped) return this.#afterFailure(queued, trace, new Stopping(), startedAt)
+      const handler = trace.handler ?? plan.handlers[0]?.id ?? ''
+      const failed = { claimed, plan, handler, startedAt }
+      if (!(error instanceof SharedCommitFailed)) return this.#failures.after(failed, error)
+      if (this.#stopped) return this.#failures.after(failed, new Stopping())
       // Its slot was freed when its handlers ended, so it waits for another one.
       groups.queueAgain({ ...queued, alone: true })
       this.startQueued(plan)
@@ -210,7 +194,7 @@ export class EventRunner {
     { alone, trace }: { alone: boolean; trace: AttemptTrace },
     freeSlot: () => void,
   ): Promise<void> {
-    const { clock, database, groups, returns } = this.#parts
+    const { clock, database, groups, returns, wakeUps } = this.#parts
     const startedAt = clock.now()
     const { committed, emitted, took } = await attempt(claimed, plan, alone, this.#parts, trace)
     const unbegun = groups.succeeded(plan, clock.now() - startedAt, took)
@@ -218,59 +202,7 @@ export class EventRunner {
     freeSlot()
     await committed
     if (emitted) database.signal('deliveries')
-    this.#wakeForOrderKey(claimed)
-  }
-
-  async #afterFailure(
-    { claimed, plan }: Queued,
-    trace: AttemptTrace,
-    error: unknown,
-    startedAt: number,
-  ): Promise<string | undefined> {
-    const { clock, groups, log, returns, unsettled, wakeUps } = this.#parts
-    const { event, source, type } = claimed
-    const now = clock.now()
-    returns.releaseSoon(groups.failed(plan), now)
-    if (error instanceof ClaimLost) return 'lost'
-    if (notItsOwn.some((kind) => error instanceof kind)) {
-      if (error instanceof WaitedForTransaction)
-        log.warn({ err: error, event, source, type }, 'a handler had to wait')
-      await returns.release([claimed], error instanceof Stopping ? now : now + pauseAfterError)
-      return 'given-back'
-    }
-    if (error instanceof TransactionTimeout) groups.ranOutOfTime(plan)
-    const handler = trace.handler ?? plan.handlers[0]?.id ?? ''
-    const record = (): Promise<string> => this.#recordFailure(claimed, { error, startedAt, now, handler })
-    try {
-      return await record()
-    } catch (cause) {
-      log.warn({ err: cause, event }, 'a failed attempt could not be recorded; it will be')
-      unsettled.toRecord(
-        async () => this.#attempts.inc({ outcome: await record() }),
-        now + plan.timeout + leaseMargin,
-      )
-      wakeUps.in(gather)
-      return undefined
-    }
-  }
-
-  async #recordFailure(
-    claimed: ClaimedEvent,
-    failure: { error: unknown; startedAt: number; now: number; handler: string },
-  ): Promise<string> {
-    const { log, onFailed, wakeUps } = this.#parts
-    const { event, source, type, attempts } = claimed
-    const outcome = await recordFailure(this.#parts, { claimed, ...failure })
-    if (outcome !== 'lost') onFailed?.(failure.handler)
-    log.warn({ err: failure.error, event, source, type, attempt: attempts, outcome }, 'a handler failed')
-    // It may be due again immediately.
-    wakeUps.in(gather)
-    this.#wakeForOrderKey(claimed)
-    return outcome
-  }
-
-  /** Events with the same order key may be due now. */
-  #wakeForOrderKey({ orderKey }: ClaimedEvent): void {
-    if (orderKey !== null) this.#parts.wakeUps.now()
+    // The next event of its order key may be due now.
+    if (claimed.orderKey !== null) wakeUps.now()
   }
 }

@@ -2,6 +2,7 @@ import { systemClock, type Scheduler } from '../../runtime/clock.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import { InFlight } from '../../runtime/in-flight.ts'
 import { Progress } from '../../runtime/progress.ts'
+import { aborted, whenAborted } from '../../runtime/when-aborted.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Pauses } from '../handlers/paused.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
@@ -136,9 +137,7 @@ export class HandlerWorker implements Worker {
     this.#runner.stop()
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
     this.#wakeUps.stop()
-    const abort = (): void => this.#parts.aborts.abort(new Stopping())
-    if (deadline.aborted) abort()
-    deadline.addEventListener('abort', abort, { once: true })
+    const forget = whenAborted(deadline, () => this.#parts.aborts.abort(new Stopping()))
     await this.#wakeUps.ended()
     await this.#releaseQueued()
     // An insert that the database does not answer must not delay the stop.
@@ -147,7 +146,7 @@ export class HandlerWorker implements Worker {
     const sharedOut = this.#slots?.stop()
     await this.#inFlight.drained()
     await sharedOut
-    deadline.removeEventListener('abort', abort)
+    forget()
     await this.#settleAtTheEnd()
     // Other processes take over what is still claimed.
     const isClean = !this.#unsettled.any && !this.#restored.any && !this.#insertClaims.any
@@ -273,10 +272,4 @@ export class HandlerWorker implements Worker {
       this.#parts.log.warn({ err: error }, 'claimed events could not be given back')
     }
   }
-}
-
-/** Resolves when the signal is aborted. */
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
