@@ -5,9 +5,10 @@ import { Progress } from '../../runtime/progress.ts'
 import { aborted, whenAborted } from '../../runtime/when-aborted.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Pauses } from '../handlers/paused.ts'
-import type { Plan, PlanOf } from '../handlers/plan.ts'
+import type { PlanOf } from '../handlers/plan.ts'
 import type { EventQueue } from '../queue/store.ts'
 import { ClaimReleases } from './claim-releases.ts'
+import { ClaimPasses } from './claim-passes.ts'
 import { ClaimRounds } from './claim-rounds.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
 import { EventRunner, type EventRunnerParts } from './event-runner.ts'
@@ -16,7 +17,7 @@ import { InsertClaims } from './insert-claims.ts'
 import { Stopping } from './interruptions.ts'
 import { measureLag, oldestWaiting } from './lag.ts'
 import { RestoredClaims } from './restored-claims.ts'
-import { gather, pauseAfterError, pollInterval } from './timing.ts'
+import { gather } from './timing.ts'
 import { Unsettled } from './unsettled.ts'
 import { WakeUps } from './wake-ups.ts'
 
@@ -30,14 +31,9 @@ export interface WorkerParts extends EventRunnerParts {
   close: () => Promise<void>
 }
 
-/** Rounds in a row that start nothing, before the worker waits for the next wake-up. */
-const mostIdleRounds = 100
-/** Milliseconds between two signals to other processes while more is due than this process can run. */
-const callEvery = 100
-
 /**
- * Claims due events and runs their handlers. It is fair: each round continues with the next kinds of events, and no concurrency
- * group gets more slots than its limit, or more than one when few slots are free.
+ * Claims due events and runs their handlers, from the first pass to the end of the last handler. It is fair: each round continues with
+ * the next kinds of events, and no concurrency group gets more slots than its limit, or more than one when few slots are free.
  */
 export class HandlerWorker implements Worker {
   readonly name = 'handlers'
@@ -53,20 +49,16 @@ export class HandlerWorker implements Worker {
   readonly #returns: ClaimReleases
   readonly #runner: EventRunner
   readonly #rounds: ClaimRounds
+  readonly #passes: ClaimPasses
   readonly #insertClaims: InsertClaims
   readonly #progress: Progress
-  /** Whether the last pass has ended, and has left no due event. */
-  #isCaughtUp = false
-  /** Whether the last pass left due events, or events may be due without a signal. */
-  #moreDue = true
-  #calledAt = -Infinity
   #hasSession = false
   #unsubscribe: (() => void)[] = []
   #state: 'new' | 'started' | 'stopped' = 'new'
 
   constructor(parts: WorkerParts) {
     this.#parts = parts
-    this.#wakeUps = new WakeUps(parts.clock, () => this.#pass())
+    this.#wakeUps = new WakeUps(parts.clock, () => this.#passes.run())
     this.#groups = new ConcurrencyGroups((bound) => (this.#slots ? this.#slots.allowed(bound) : bound.limit))
     this.#unsettled = new Unsettled(parts)
     this.#progress = new Progress(parts.clock)
@@ -82,7 +74,7 @@ export class HandlerWorker implements Worker {
     this.#runner = new EventRunner({
       ...shared,
       returns: this.#returns,
-      onFree: (plan) => this.#claimForFreeSlot(plan),
+      onFree: (plan) => this.#passes.slotFreed(plan),
     })
     this.#slots = this.#shareSlots()
     this.#rounds = new ClaimRounds({
@@ -90,10 +82,16 @@ export class HandlerWorker implements Worker {
       runner: this.#runner,
       slots: this.#slots,
       onProgress: () => this.#progress.made(),
-      onLeft: () => {
-        this.#moreDue = true
-        this.#isCaughtUp = false
-      },
+      onLeft: () => this.#passes.leftDue(),
+    })
+    this.#passes = new ClaimPasses({
+      ...shared,
+      returns: this.#returns,
+      runner: this.#runner,
+      rounds: this.#rounds,
+      progress: this.#progress,
+      openSession: () => this.#openSession(),
+      mayContinue: () => this.#state === 'started',
     })
     this.#insertClaims = new InsertClaims({
       ...shared,
@@ -165,64 +163,7 @@ export class HandlerWorker implements Worker {
   /** Whether this process would claim new events at once. */
   get #isIdle(): boolean {
     const isSettled = !this.#restored.any && !this.#unsettled.any
-    return this.#state === 'started' && this.#isCaughtUp && isSettled && this.#parts.pauses.isFresh
-  }
-
-  /** Repeats rounds until no more handlers can be started. */
-  async #pass(): Promise<void> {
-    this.#moreDue = false
-    try {
-      await this.#openSession()
-      // Without a free slot there is no round, which would do it.
-      await this.#unsettled.settle()
-      await this.#restored.releaseUnknown(this.#parts.store, () => [
-        ...this.#runner.processing(),
-        ...this.#groups.allClaimed(),
-      ])
-      await this.#returnPaused()
-      for (let idle = 0; this.#runner.free > 0 && this.#state === 'started';) {
-        await this.#unsettled.settle()
-        const { begun, more } = await this.#rounds.next()
-        this.#progress.made()
-        idle = begun > 0 ? 0 : idle + 1
-        if (!more || idle >= mostIdleRounds) break
-        // A pass over a backlog is long, and a handler may be paused meanwhile.
-        await this.#returnPaused()
-      }
-      if (this.#runner.free <= 0) this.#moreDue = true
-      this.#isCaughtUp = !this.#moreDue
-      if (this.#moreDue) this.#callOthers()
-      this.#progress.made()
-      this.#wakeUps.in(pollInterval)
-    } catch (error) {
-      this.#moreDue = true
-      this.#isCaughtUp = false
-      this.#parts.log.warn({ err: error }, 'received events could not be claimed')
-      this.#wakeUps.in(pauseAfterError)
-    }
-  }
-
-  /** Returns the queued events of handlers that have been paused. Running ones are left to end. */
-  async #returnPaused(): Promise<void> {
-    const { pauses, clock } = this.#parts
-    await pauses.refresh()
-    const paused = this.#groups.withdrawHeld((plan) => pauses.holds(plan))
-    this.#returns.releaseSoon(paused, clock.now())
-  }
-
-  #claimForFreeSlot(plan: Plan): void {
-    // New events wake the worker by a signal.
-    if (!this.#moreDue) return
-    if (this.#groups.wantsMore(plan)) this.wake()
-    else this.#wakeUps.in(gather)
-  }
-
-  /** Wakes other processes, which may have free slots. */
-  #callOthers(): void {
-    const now = this.#parts.clock.now()
-    if (Math.abs(now - this.#calledAt) < callEvery) return
-    this.#calledAt = now
-    this.#parts.database.signalOthers('event_queue')
+    return this.#state === 'started' && this.#passes.isCaughtUp && isSettled && this.#parts.pauses.isFresh
   }
 
   async #openSession(): Promise<void> {
