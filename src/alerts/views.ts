@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { attentionKinds } from '../http/attention.ts'
-import { closedObject, DateTime, nullable } from '../http/schemas/schemas.ts'
+import { closedObject, DateTime, DisplayName, nullable } from '../http/schemas/schemas.ts'
 import { isoTime, isoTimeOrNull } from '../runtime/iso-time.ts'
 import type { Destination } from './destinations.ts'
 import type { SendingRow } from './sendings.ts'
@@ -19,7 +19,7 @@ export const Sending = closedObject({
 
 export const kinds = ['email', 'slack', 'discord', 'teams'] as const
 const settings = {
-  name: Type.String({ minLength: 1, maxLength: 100, pattern: '\\S' }),
+  name: DisplayName,
   conditions: nullable(
     Type.Array(Type.Enum(attentionKinds), { minItems: 1, maxItems: attentionKinds.length }),
     'The kinds of matters, as in `GET /attention`; null: all',

@@ -28,6 +28,7 @@ import { describeRoutes, docsAccess } from './schemas/openapi.ts'
 import type { Authenticate } from './access/principal.ts'
 import { answerProblems, sendProblem, toProblem } from './responses/problem-details.ts'
 import { ProblemLog } from './responses/problem-log.ts'
+import { refuseUnstorablePaths } from './requests/path-parameters.ts'
 import { parseQueryString } from './requests/query-string.ts'
 import { logRequests } from './responses/request-log.ts'
 import { closeAfterUpgradeRequests } from './connections/upgrades.ts'
@@ -220,6 +221,7 @@ function addHooks(
     noteForeignCall: parts.noteForeignCall,
     noteForbidden: parts.noteForbidden,
   })
+  refuseUnstorablePaths(app)
   const { bodies, basePath } = app
   const raw = { log, limits, bodies, proxies, headers: headers.common, basePath, problemLog }
   app.decorate('raw', new RawRoutes(app, raw))

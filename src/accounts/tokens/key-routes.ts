@@ -4,7 +4,14 @@ import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import { scopes, type Scope } from '../../http/access/scopes.ts'
 import type { App } from '../../http/app.ts'
-import { closedObject, DateTime, IdParams, noContent, nullable } from '../../http/schemas/schemas.ts'
+import {
+  closedObject,
+  DateTime,
+  DisplayName,
+  IdParams,
+  noContent,
+  nullable,
+} from '../../http/schemas/schemas.ts'
 import type { Cursors } from '../../paging/cursor.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
@@ -46,7 +53,7 @@ const NewKey = closedObject({
   key: Type.String({ description: 'The key itself. No other answer contains it.' }),
 })
 const Body = closedObject({
-  name: Type.String({ minLength: 1, maxLength: 100, pattern: '\\S' }),
+  name: DisplayName,
   scopes: ScopeList,
   expiresAt: Type.Optional(nullable(DateTime, 'Null or absent: never')),
 })

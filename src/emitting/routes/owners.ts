@@ -86,7 +86,7 @@ export function ownerRoutes(app: App, { owners }: OwnerRouteParts): void {
         response: { 200: OwnerView },
       },
     },
-    async ({ params }) => view(await owners.get(searchable(params.owner))),
+    async ({ params }) => view(await owners.get(params.owner)),
   )
 }
 

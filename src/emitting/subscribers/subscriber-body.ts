@@ -10,15 +10,14 @@ import {
 } from './conditions.ts'
 import { eventTypesPattern } from '../events/event-types.ts'
 import type { SubscriberChange } from './subscriber-settings.ts'
-import { closedObject, nullable } from '../../http/schemas/schemas.ts'
+import { closedObject, nullable, storablePattern } from '../../http/schemas/schemas.ts'
 
-/** Excludes U+0000 and lone surrogates, which databases cannot store; see listing/writing/fields.ts. */
-const Description = Type.String({ maxLength: 1000, pattern: '^[^\\u0000\\ud800-\\udfff]*$' })
+const Description = Type.String({ maxLength: 1000, pattern: storablePattern })
 const orDefault = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T, description: string) =>
   Type.Optional(nullable(schema, description))
 
 const Value = Type.Union([
-  Type.String({ maxLength: longestValue, pattern: '^[^\\u0000\\ud800-\\udfff]*$' }),
+  Type.String({ maxLength: longestValue, pattern: storablePattern }),
   Type.Number(),
   Type.Boolean(),
   Type.Null(),

@@ -9,6 +9,22 @@ export const nullable = <S extends TSchema>(schema: S, description?: string) =>
 
 export const NullableText = nullable(Type.String())
 
+/** Of a character that databases can store: not U+0000, and no half of a surrogate pair; see `isStorableText`. */
+const storable = '[^\\u0000\\ud800-\\udfff]'
+
+/**
+ * The pattern of texts that databases can store unchanged. JSON Schema reads patterns with the flag `u`, with which the class
+ * matches unpaired surrogates only.
+ */
+export const storablePattern = `^${storable}*$`
+
+/** A name that people read: 1 to 100 characters that databases can store, not only spaces. */
+export const DisplayName = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  pattern: `^${storable}*[^\\s\\u0000\\ud800-\\udfff]${storable}*$`,
+})
+
 /** An optional parameter of a query string, or an optional field. */
 export const optionalText = (description: string) => Type.Optional(Type.String({ description }))
 

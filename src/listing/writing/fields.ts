@@ -1,16 +1,11 @@
 import { Type, type TProperties } from 'typebox'
 import { Problem } from '../../errors.ts'
+import { storablePattern } from '../../http/schemas/schemas.ts'
 import { canonicalTime, InvalidTime } from '../../paging/time.ts'
-
-/**
- * Texts without U+0000 and unpaired surrogates, which the databases cannot store. JSON Schema reads patterns with the flag `u`, with
- * which the class matches unpaired surrogates only.
- */
-const storable = '^[^\\u0000\\ud800-\\udfff]*$'
 
 /** A text of `min` to `max` UTF-16 code units. Cursors contain sort keys, so their length must have a bound. */
 export function boundedText(min: number, max: number, description: string) {
-  return Type.String({ minLength: min, maxLength: max, pattern: storable, description })
+  return Type.String({ minLength: min, maxLength: max, pattern: storablePattern, description })
 }
 
 export const idField = boundedText(1, 200, 'Unique id')

@@ -3,16 +3,23 @@ import { isPublic, signingAlgorithms, type Client } from './client.ts'
 import { longestName, longestUri, mostListed } from './client-faults.ts'
 import type { ListedSecret } from './client-secrets.ts'
 import type { StoredClient } from './client-store.ts'
-import { closedObject, DateTime, nullable, NullableText } from '../../http/schemas/schemas.ts'
+import {
+  closedObject,
+  DateTime,
+  nullable,
+  NullableText,
+  storablePattern,
+} from '../../http/schemas/schemas.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 
-/** Excludes U+0000 and lone surrogates, which databases cannot store. */
-const text = '^[^\\u0000\\ud800-\\udfff]*$'
-const Name = Type.String({ minLength: 1, maxLength: longestName, pattern: text })
+const Name = Type.String({ minLength: 1, maxLength: longestName, pattern: storablePattern })
 const Uris = (description: string) =>
-  Type.Array(Type.String({ maxLength: longestUri, pattern: text }), { maxItems: mostListed, description })
+  Type.Array(Type.String({ maxLength: longestUri, pattern: storablePattern }), {
+    maxItems: mostListed,
+    description,
+  })
 const Names = (description: string) =>
-  Type.Array(Type.String({ minLength: 1, maxLength: 1000, pattern: text }), {
+  Type.Array(Type.String({ minLength: 1, maxLength: 1000, pattern: storablePattern }), {
     maxItems: mostListed,
     description,
   })
@@ -22,7 +29,7 @@ const orDefault = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T
 const settings = {
   redirectUris: Type.Optional(Uris('Compared as exact strings; the port of a loopback address may differ')),
   postLogoutRedirectUris: Type.Optional(Uris('Where the browser may go after a sign-out')),
-  backchannelLogoutUri: orDefault(Type.String({ maxLength: longestUri, pattern: text })),
+  backchannelLogoutUri: orDefault(Type.String({ maxLength: longestUri, pattern: storablePattern })),
   jwks: orDefault(
     closedObject(
       { keys: Type.Array(Type.Record(Type.String(), Type.Unknown()), { minItems: 1, maxItems: 10 }) },
@@ -33,7 +40,7 @@ const settings = {
   ),
   scopes: orDefault(Names('The scopes that it may ask for. Scopes of this API need an admin.')),
   audience: orDefault(
-    Type.Union([Type.String({ minLength: 1, maxLength: 1000, pattern: text }), Names('Several')]),
+    Type.Union([Type.String({ minLength: 1, maxLength: 1000, pattern: storablePattern }), Names('Several')]),
   ),
   audiences: orDefault(Names('The APIs that it may ask for with `resource`')),
   firstParty: orDefault(Type.Boolean({ description: 'No consent page. Needs an admin. Default false.' })),
