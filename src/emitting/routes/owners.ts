@@ -5,7 +5,7 @@ import { limitParameter, readPageRequest } from '../../paging/parameters.ts'
 import { deliveryStatuses } from '../deliveries/delivery-filter.ts'
 import type { Owner, Owners } from '../subscribers/owners.ts'
 import type { SubscriberState } from '../subscribers/subscriber-state.ts'
-import { closedObject, DateTime, nullable } from '../../http/schemas/schemas.ts'
+import { closedObject, DateTime, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import { isoTimeOrNull } from '../../runtime/iso-time.ts'
 
 export interface OwnerRouteParts {
@@ -58,12 +58,7 @@ export function ownerRoutes(app: App, { owners }: OwnerRouteParts): void {
         tags,
         summary: 'The owners of subscribers, by name',
         querystring: Type.Object({
-          q: Type.Optional(
-            Type.String({
-              maxLength: 256,
-              description: 'A part of the name; upper and lower case are equal',
-            }),
-          ),
+          q: optionalText('A part of the name; upper and lower case are equal'),
           limit: limitParameter(),
           cursor: Type.Optional(Type.String({ minLength: 1 })),
         }),

@@ -66,9 +66,7 @@ function listRoute(app: App, parts: SubscriberRouteParts, area: Area): void {
     limit: limitParameter(),
     cursor: Type.Optional(Type.String({ minLength: 1 })),
     state: Type.Optional(Type.String({ description: subscriberStates.join(', ') })),
-    url: Type.Optional(
-      Type.String({ maxLength: 256, description: 'A part of the address; upper and lower case are equal' }),
-    ),
+    url: optionalText('A part of the address; upper and lower case are equal'),
     ...(area.reachesAll && {
       owner: optionalText('Only subscribers of this owner; empty: those without an owner'),
     }),

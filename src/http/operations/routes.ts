@@ -6,6 +6,7 @@ import { spooledWebhooks } from '../../telemetry/history/spooled.ts'
 import type { MetricsHistory } from '../../telemetry/history/index.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { SettingsSource } from '../../config/shown-settings.ts'
+import { optionalText } from '../schemas/schemas.ts'
 import type { App } from '../app.ts'
 import { docsAccess } from '../schemas/openapi.ts'
 import { diagnosticsRoute, type Checks } from './diagnostics.ts'
@@ -107,7 +108,7 @@ function readinessRoute(app: App, parts: ReadinessParts): void {
         summary: 'Whether it can serve: the database answers, workers keep up, and the process does not stop',
         description:
           'With `for=webhooks`: whether received webhooks are acknowledged, which a spool (`SPOOL_URL`) makes possible while the database is away.',
-        querystring: Type.Object({ for: Type.Optional(Type.Literal('webhooks')) }),
+        querystring: Type.Object({ for: optionalText('`webhooks`; another value counts as none') }),
         response: { 200: Readiness, 503: Readiness },
       },
     },

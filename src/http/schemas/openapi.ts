@@ -199,7 +199,7 @@ interface DescribedSender extends Sender {
 
 interface Operation {
   requestBody?: { required?: boolean }
-  responses: Record<string, object>
+  responses: Record<string, { content?: Record<string, object> }>
   [optionalBodyMark]?: true
   [senderMark]?: DescribedSender
 }
@@ -207,6 +207,12 @@ interface Operation {
 function markOptionalBody(operation: Operation): void {
   if (operation[optionalBodyMark] && operation.requestBody) operation.requestBody.required = false
   delete operation[optionalBodyMark]
+}
+
+/** An error for which a route declares a page may be a problem as well, for callers that do not ask for a page. */
+function orProblem(status: string, response: { content?: Record<string, object> }): object {
+  const isPage = Number(status) >= 400 && response.content?.['text/html'] !== undefined
+  return isPage ? { ...response, content: { ...response.content, ...problem.content } } : response
 }
 
 /** Adds the headers of every answer, and an answer for each problem that always has headers of its own. */
@@ -217,7 +223,7 @@ function addHeaders(operation: Operation): void {
   const { default: other, ...declared } = responses
   const answers: [string, object][] = Object.entries(declared).map(([status, response]) => [
     status,
-    { ...response, headers: headersOfDeclared(status, sender) },
+    { ...orProblem(status, response), headers: headersOfDeclared(status, sender) },
   ])
   const add = (status: '401' | '429' | '503' | 'default'): void => {
     if (!(status in declared)) answers.push([status, { ...other, headers: headersOfProblem(status, sender) }])

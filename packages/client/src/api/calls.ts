@@ -7,7 +7,7 @@ export interface Calls {
   }
   /** Whether it can serve: the database answers, workers keep up, and the process does not stop */
   'GET /readyz': {
-    query?: { for?: "webhooks" | undefined }
+    query?: { for?: string | undefined }
     answer: { status: string; database: string; oldestDueSeconds: Record<string, number>; lastRoundSeconds?: Record<string, number>; spool?: { status: "ok" | "full" | "unavailable"; events?: number; oldestSeconds?: number } }
   }
   /** What happened over time: counts, failures and durations */
