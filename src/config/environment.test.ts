@@ -250,3 +250,9 @@ test('a program that does not catch the error shows each fault once', () => {
     1,
   )
 })
+
+test('a wrong flag is told the values that the documentation names', () => {
+  assert.deepEqual(faults({ RATE_LIMIT: 'maybe' }), [
+    'RATE_LIMIT is wrong: expected on or off, or true or false',
+  ])
+})

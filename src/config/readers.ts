@@ -38,7 +38,7 @@ export const words: Reader<string[]> = (value) =>
 export const flag: Reader<boolean> = (value) => {
   if (/^(true|on|yes|1)$/i.test(value)) return true
   if (/^(false|off|no|0)$/i.test(value)) return false
-  throw new Error('expected true or false')
+  throw new Error('expected on or off, or true or false')
 }
 
 export function integer(least: number, most: number): Reader<number> {

@@ -81,8 +81,16 @@ function forProvider({ configuration, stored, fresh, baseUrl, secretsFile, keyFi
 function newSecrets({ configuration, stored, fresh, secretsFile }: BannerParts): string[] {
   if (!fresh) return []
   const { webhookSecrets, adminApiKey } = configuration
-  const lines = [`  Secrets were generated and stored in ${secretsFile}. They are shown only once:`, '']
-  if (stored.includes('WEBHOOK_SECRET')) lines.push(`    WEBHOOK_SECRET=${webhookSecrets?.[0]}`)
-  if (stored.includes('ADMIN_API_KEY')) lines.push(`    ADMIN_API_KEY=${adminApiKey}`)
-  return [...lines, '']
+  const shown = [
+    ...(stored.includes('WEBHOOK_SECRET') ? [`    WEBHOOK_SECRET=${webhookSecrets?.[0]}`] : []),
+    ...(stored.includes('ADMIN_API_KEY') ? [`    ADMIN_API_KEY=${adminApiKey}`] : []),
+  ]
+  // The master key alone is of no use to a reader.
+  if (shown.length === 0) return [`  A master key was generated and stored in ${secretsFile}.`, '']
+  return [
+    `  Secrets were generated and stored in ${secretsFile}. They are shown only once:`,
+    '',
+    ...shown,
+    '',
+  ]
 }
