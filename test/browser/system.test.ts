@@ -135,6 +135,24 @@ describe('the pages of the system', () => {
     assert.match(page.url(), /status=cancelled/)
   })
 
+  test('in a narrow window no column of a table is cut off: it scrolls sideways, and has the focus for that', async () => {
+    const cell = 'main table th'
+    await page.setViewportSize({ width: 1024, height: 900 })
+    await open('/system/jobs', 'Jobs')
+    await page.locator(cell).first().waitFor({ state: 'attached' })
+    const scroller = page.getByRole('group', { name: 'Jobs, scrolls sideways' })
+    assert.equal(await scroller.getAttribute('tabindex'), '0')
+    for (const head of await page.locator(cell).all()) {
+      const { width } = (await head.boundingBox())!
+      assert.ok(width >= 7 * 16, `${await head.textContent()} is ${width} pixels wide`)
+    }
+    const wider = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+    assert.ok(wider <= 0, `the page is ${wider} pixels wider than the window`)
+    await assertAccessible(page)
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await scroller.waitFor({ state: 'detached' })
+  })
+
   test('settings are searched, and secrets are not shown', async () => {
     await open('/system/settings', 'Settings in force')
     await page.getByRole('list', { name: 'Settings' }).waitFor()

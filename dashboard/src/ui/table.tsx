@@ -1,8 +1,9 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { memo, useEffect, useLayoutEffect, useRef, useState, type ReactNode } from 'react'
+import { memo, useEffect, useLayoutEffect, useRef, useState, type CSSProperties, type ReactNode } from 'react'
 import { Button } from './button.tsx'
 import { classes } from './classes.ts'
 import { Loading } from './notices.tsx'
+import { SideScroll } from './side-scroll.tsx'
 
 export interface Column<Row> {
   /** Unique in the table. */
@@ -13,7 +14,7 @@ export interface Column<Row> {
   align?: 'right'
   /** A CSS width such as `8rem`; without it the column shares what is left. */
   width?: string
-  /** On a telephone a row is a stack of cells: leaves this one out. */
+  /** In a narrow place a row is a stack of cells: leaves this one out. */
   hideOnPhone?: boolean
   /** Shown as a button in the header that asks for another order. */
   sort?: { direction: 'asc' | 'desc' | undefined; onSort: () => void }
@@ -72,12 +73,15 @@ export interface DataTableProps<Row> {
 
 /** Of a row with one line: an estimate that is wrong has each new row measured and all rendered again while one scrolls. */
 const rowHeight = 41
+/** The least width of a column that declares none in rem, in rem: of a text, and of numbers. */
+const leastWidth = { text: 10, numbers: 5 }
 /** Below this number all rows are in the page, so that the browser's own search finds them. */
 const virtualFrom = 200
 
 /**
  * A table of rows that the service filters and sorts. Rows keep their identity by `rowKey`, so that new data moves no focus. Of a long
- * table only the rows in view are in the page. On a telephone each row is a stack of cells.
+ * table only the rows in view are in the page. In a place of less than 42rem each row is a stack of cells; in one that has less
+ * room than the columns need, the table scrolls sideways.
  */
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const {
@@ -94,7 +98,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const table = useRef<HTMLTableElement>(null)
   const [top, setTop] = useState(0)
   const isEmpty = rows.length === 0
-  useLayoutEffect(() => setTop(table.current?.offsetTop ?? 0), [isEmpty])
+  useLayoutEffect(() => {
+    if (table.current) setTop(table.current.getBoundingClientRect().top + scrollY)
+  }, [isEmpty])
   const virtual = rows.length >= virtualFrom
   const virtualizer = useWindowVirtualizer({
     count: rows.length,
@@ -113,28 +119,31 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     ? items.map(({ index }) => [rows[index]!, index] as const)
     : rows.map((row, index) => [row, index] as const)
   return (
-    <div>
-      <table
-        ref={table}
-        aria-label={label}
-        aria-rowcount={virtual ? rows.length + 1 : undefined}
-        className="w-full table-auto border-collapse max-md:block"
-      >
-        <TableHead {...props} />
-        <tbody className="max-md:block">
-          {before > 0 && <Gap height={before} span={columns.length + 1} />}
-          {shown.map(([row, index]) => (
-            <MemoizedRow
-              key={rowKey(row)}
-              {...props}
-              row={row}
-              index={index}
-              measure={virtual ? virtualizer.measureElement : undefined}
-            />
-          ))}
-          {after > 0 && <Gap height={after} span={columns.length + 1} />}
-        </tbody>
-      </table>
+    <div className="@container">
+      <SideScroll label={label}>
+        <table
+          ref={table}
+          aria-label={label}
+          aria-rowcount={virtual ? rows.length + 1 : undefined}
+          style={{ '--least-width': `${leastWidthOf(props)}rem` } as CSSProperties}
+          className="w-full table-auto border-collapse @max-2xl:block @2xl:min-w-(--least-width)"
+        >
+          <TableHead {...props} />
+          <tbody className="@max-2xl:block">
+            {before > 0 && <Gap height={before} span={columns.length + 1} />}
+            {shown.map(([row, index]) => (
+              <MemoizedRow
+                key={rowKey(row)}
+                {...props}
+                row={row}
+                index={index}
+                measure={virtual ? virtualizer.measureElement : undefined}
+              />
+            ))}
+            {after > 0 && <Gap height={after} span={columns.length + 1} />}
+          </tbody>
+        </table>
+      </SideScroll>
       {selection && selection.selected.size > 0 && (
         <p role="status" className="sr-only">
           {selection.selected.size} selected
@@ -143,6 +152,14 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       {onMore && <MoreRows onMore={onMore} loading={loadingMore} endless={props.endless === true} />}
     </div>
   )
+}
+
+/** In rem; what the columns need so that no text is cut off after a few letters. */
+function leastWidthOf<Row>({ columns, selection }: DataTableProps<Row>): number {
+  const widths = columns.map(({ width, align }) =>
+    !width?.endsWith('rem') ? leastWidth[align === 'right' ? 'numbers' : 'text'] : Number.parseFloat(width),
+  )
+  return widths.reduce((sum, width) => sum + width, selection ? 2.5 : 0)
 }
 
 /** Pixels below the window at which an endless table reads on. */
@@ -175,7 +192,7 @@ function MoreRows({ onMore, loading, endless }: { onMore: () => void; loading: b
 }
 
 const Gap = ({ height, span }: { height: number; span: number }) => (
-  <tr aria-hidden="true" className="max-md:block" style={{ height }}>
+  <tr aria-hidden="true" className="@max-2xl:block" style={{ height }}>
     <td colSpan={span} className="p-0" />
   </tr>
 )
@@ -183,7 +200,7 @@ const Gap = ({ height, span }: { height: number; span: number }) => (
 function TableHead<Row>({ columns, rows, rowKey, selection }: DataTableProps<Row>) {
   const all = selection !== undefined && rows.every((row) => selection.selected.has(rowKey(row)))
   return (
-    <thead className="border-b border-line text-left text-sm text-soft max-md:sr-only">
+    <thead className="border-b border-line text-left text-sm text-soft @max-2xl:sr-only">
       <tr>
         {selection && (
           <th scope="col" className="w-10 py-2 pl-4">
@@ -247,10 +264,10 @@ function TableRow<Row>({
       data-index={index}
       aria-rowindex={measure ? index + 2 : undefined}
       aria-current={isCurrent?.(row) ? 'true' : undefined}
-      className="border-b border-line last:border-b-0 hover:bg-sunken aria-[current]:bg-accent-tint max-md:block max-md:px-4 max-md:py-2.5"
+      className="border-b border-line last:border-b-0 hover:bg-sunken aria-[current]:bg-accent-tint @max-2xl:block @max-2xl:px-4 @max-2xl:py-2.5"
     >
       {selection && (
-        <td className="py-2 pl-4 max-md:float-right max-md:p-0">
+        <td className="py-2 pl-4 @max-2xl:float-right @max-2xl:p-0">
           <input
             type="checkbox"
             aria-label={`Select ${selection.labelOf(row)}`}
@@ -268,17 +285,17 @@ function TableRow<Row>({
         <td
           key={key}
           className={classes(
-            'max-w-0 truncate px-4 py-2 align-middle max-md:flex max-md:max-w-none max-md:gap-2 max-md:px-0 max-md:py-0.5 max-md:whitespace-normal',
-            align === 'right' && 'text-right tabular-nums max-md:text-left',
-            hideOnPhone && 'max-md:hidden',
+            'max-w-0 truncate px-4 py-2 align-middle @max-2xl:flex @max-2xl:max-w-none @max-2xl:gap-2 @max-2xl:px-0 @max-2xl:py-0.5 @max-2xl:whitespace-normal',
+            align === 'right' && 'text-right tabular-nums @max-2xl:text-left',
+            hideOnPhone && '@max-2xl:hidden',
           )}
         >
           {header && (
-            <span aria-hidden className="w-28 shrink-0 text-sm text-soft md:hidden">
+            <span aria-hidden className="w-28 shrink-0 text-sm text-soft @2xl:hidden">
               {header}
             </span>
           )}
-          <div className="min-w-0 max-md:max-h-48 max-md:overflow-hidden max-md:break-words md:truncate">
+          <div className="min-w-0 @max-2xl:max-h-48 @max-2xl:overflow-hidden @max-2xl:break-words @2xl:truncate">
             {cell(row)}
           </div>
         </td>

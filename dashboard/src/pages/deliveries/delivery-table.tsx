@@ -31,7 +31,6 @@ const columns: readonly Column<Delivery>[] = [
   {
     key: 'type',
     header: 'Event',
-    width: '22%',
     cell: ({ id, eventType }) => (
       <Link to="/deliveries/$id" params={{ id: String(id) }} className={linkLook}>
         {eventType}
@@ -41,7 +40,6 @@ const columns: readonly Column<Delivery>[] = [
   {
     key: 'subscriber',
     header: 'Subscriber',
-    width: '26%',
     cell: ({ subscriberId, subscriberUrl }) => (
       <Link to="/subscribers/$id" params={{ id: subscriberId }} className={linkLook} title={subscriberUrl}>
         {withoutScheme(subscriberUrl)}
@@ -58,7 +56,7 @@ const columns: readonly Column<Delivery>[] = [
   {
     key: 'result',
     header: 'Last result',
-    width: '12%',
+    width: '10rem',
     cell: (row) => <span title={lastResult(row)}>{lastResult(row)}</span>,
   },
   {

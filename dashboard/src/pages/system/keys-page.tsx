@@ -136,7 +136,7 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
   {
     key: 'scopes',
     header: 'Scopes',
-    width: '18rem',
+    width: '14rem',
     cell: ({ scopes }) => (
       <span className="flex flex-wrap gap-1 whitespace-normal">
         {scopes.map((scope) => (
@@ -147,7 +147,7 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
       </span>
     ),
   },
-  { key: 'used', header: 'Last use', width: '9rem', cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} /> },
+  { key: 'used', header: 'Last use', width: '10rem', cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} /> },
   {
     key: 'expires',
     header: 'Expires',
