@@ -8,6 +8,8 @@ import { promisify } from 'node:util'
 const root = join(import.meta.dirname, '..', '..')
 /** One that starts quickly; all read their options by the same function, as the last test asserts. */
 const script = join(root, 'bench/capacity/run.ts')
+/** Prints at the end which module a process has run. */
+const tellMain = "process.on('exit', () => process.stdout.write(String(process.argv[1])))"
 const run = (option: string) => promisify(execFile)(process.execPath, [script, option], { cwd: root })
 
 test("--help prints a script's comment and its options, and runs nothing", async () => {
@@ -31,4 +33,14 @@ test('all scripts that npm starts read their options by the same function', () =
   )
   // The image is built without test/, and this script has no options.
   assert.deepEqual(new Set(others), new Set(['scripts/build.ts']))
+})
+
+test('`npx postern` in a checkout runs its sources', async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, ['bin/postern.mjs', 'help', 'serve'], {
+    cwd: root,
+    // A checkout that was packed has a bundle, which would be older than the sources.
+    env: { ...process.env, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(tellMain)}` },
+  })
+  assert.match(stdout, /^Usage: postern serve/)
+  assert.match(stdout, /src\/main\.ts/)
 })
