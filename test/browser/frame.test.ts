@@ -44,6 +44,16 @@ describe('the frame of the dashboard', () => {
     await page.waitForURL(/\/dashboard\/?$/)
   })
 
+  test('what does not exist any more is explained in the same way, without a retry that cannot help', async () => {
+    for (const path of ['/subscribers/none', '/deliveries/999999', '/sources/none', '/failures/none']) {
+      await page.goto(`${service.baseUrl}/dashboard${path}`)
+      await page.getByRole('heading', { name: 'Not found' }).waitFor()
+      assert.equal(await page.getByRole('button', { name: 'Try again' }).count(), 0, path)
+    }
+    // The browser itself tells of each call that answered 404.
+    complaints.splice(0)
+  })
+
   test('on a telephone all pages are reached by the bar at the bottom', async () => {
     await page.setViewportSize({ width: 390, height: 844 })
     await page.getByRole('button', { name: 'More' }).click()
@@ -58,6 +68,13 @@ describe('the frame of the dashboard', () => {
     await signIn(page, service, 'Grace Hopper')
     await page.getByRole('link', { name: 'Account' }).first().waitFor()
     assert.equal(await page.getByRole('link', { name: 'API keys' }).count(), 0)
+    for (const path of ['/subscribers', '/system/keys', '/users/none']) {
+      await page.goto(`${service.baseUrl}/dashboard${path}`)
+      await page.getByRole('heading', { name: 'Not allowed' }).waitFor()
+      assert.equal(await page.getByText('No subscribers yet').count(), 0)
+    }
+    await page.getByRole('link', { name: 'To your account' }).click()
+    await page.getByRole('heading', { name: 'Account', level: 1 }).waitFor()
   })
 
   test('the browser had nothing to complain of', () => assert.deepEqual(complaints, []))

@@ -15,18 +15,20 @@ export function NotFoundPage() {
   )
 }
 
+/** For a page of administrators, opened by somebody else. */
+export function NotAllowedPage() {
+  return (
+    <Page title="Not allowed">
+      <Notice tone="warn">Your account may not see this page. An administrator can change your role.</Notice>
+      <ButtonLink to="/account">To your account</ButtonLink>
+    </Page>
+  )
+}
+
 /** For a page that could not be read. */
 export function RouteProblem({ error, reset }: ErrorComponentProps) {
   if (isProblem(error, 404)) return <NotFoundPage />
-  if (isProblem(error, 403))
-    return (
-      <Page title="Not allowed">
-        <Notice tone="warn">
-          Your account may not see this page. An administrator can change your role.
-        </Notice>
-        <ButtonLink to="/account">To your account</ButtonLink>
-      </Page>
-    )
+  if (isProblem(error, 403)) return <NotAllowedPage />
   return (
     <Page title="This page could not be shown">
       <ProblemNotice error={error} retry={reset} />

@@ -1,10 +1,11 @@
-import { Link, Outlet } from '@tanstack/react-router'
+import { Link, Outlet, useMatches } from '@tanstack/react-router'
 import { Ellipsis } from 'lucide-react'
 import { Suspense, useState } from 'react'
 import { addressOf } from '../api/client.ts'
 import { useSession } from '../api/session.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { Loading, Notice } from '../ui/notices.tsx'
+import { NotAllowedPage } from './faults.tsx'
 import { Header } from './header.tsx'
 import { adminPlaces, mainPlaces, userPlaces } from './navigation.ts'
 import { Person } from './person.tsx'
@@ -20,10 +21,17 @@ export function Layout() {
   )
 }
 
+/** The pages that every user may see; Home leads on to the account. The others would show an administrator's page without its data. */
+const openToAll: ReadonlySet<string> = new Set(
+  ['/', ...userPlaces.flatMap(({ places }) => places.map(({ to }) => to))].flatMap((to) => [to, `${to}/`]),
+)
+
 function Frame() {
   const { user, stepUp } = useSession()
   const isAdmin = user.role === 'admin'
   const groups = isAdmin ? adminPlaces : userPlaces
+  const path = useMatches({ select: (matches) => matches.at(-1)?.fullPath })
+  const isAllowed = isAdmin || path === undefined || openToAll.has(path)
   return (
     <>
       <a
@@ -56,9 +64,7 @@ function Frame() {
             </Notice>
           )}
           {isAdmin && <ReadinessNotice />}
-          <Suspense fallback={<Loading />}>
-            <Outlet />
-          </Suspense>
+          <Suspense fallback={<Loading />}>{isAllowed ? <Outlet /> : <NotAllowedPage />}</Suspense>
         </main>
       </div>
       {isAdmin && <BottomBar />}

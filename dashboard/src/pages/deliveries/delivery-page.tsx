@@ -1,7 +1,8 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
-import { api } from '../../api/client.ts'
+import { api, isProblem } from '../../api/client.ts'
+import { NotFoundPage } from '../../layout/faults.tsx'
 import {
   Badge,
   Button,
@@ -42,6 +43,7 @@ export function DeliveryPage() {
     setAwaited(attempt)
     void navigate({ search: (before) => ({ ...before, attempt: undefined }), replace: true })
   }
+  if (isProblem(query.error, 404)) return <NotFoundPage />
   if (!delivery)
     return (
       <Page title="Delivery">

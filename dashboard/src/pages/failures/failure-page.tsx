@@ -2,7 +2,8 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import type { AnswerOf } from '../../api/answers.ts'
-import { api } from '../../api/client.ts'
+import { api, isProblem } from '../../api/client.ts'
+import { NotFoundPage } from '../../layout/faults.tsx'
 import {
   Button,
   DataTable,
@@ -40,6 +41,7 @@ export function FailurePage() {
     queryFn: ({ signal }) => api.get('/failures/{id}', { params: { id }, signal }),
     refetchInterval: 3_000,
   })
+  if (isProblem(query.error, 404)) return <NotFoundPage />
   if (!query.data)
     return (
       <Page title="Failure">

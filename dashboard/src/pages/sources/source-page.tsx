@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import type { Source } from '../../api/answers.ts'
-import { api } from '../../api/client.ts'
+import { api, isProblem } from '../../api/client.ts'
+import { NotFoundPage } from '../../layout/faults.tsx'
 import {
   Ago,
   CopyValue,
@@ -30,6 +31,7 @@ export function SourcePage() {
     queryFn: ({ signal }) => api.get('/sources/{name}', { params: { name }, signal }),
     refetchInterval: 5_000,
   })
+  if (isProblem(query.error, 404)) return <NotFoundPage />
   if (!query.data)
     return (
       <Page title={name}>

@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, getRouteApi } from '@tanstack/react-router'
-import { api } from '../../api/client.ts'
+import { api, isProblem } from '../../api/client.ts'
+import { NotFoundPage } from '../../layout/faults.tsx'
 import {
   Button,
   Notice,
@@ -35,6 +36,7 @@ export function SubscriberPage() {
     refetchInterval: 5_000,
   })
   const subscriber = query.data
+  if (isProblem(query.error, 404)) return <NotFoundPage />
   if (!subscriber)
     return (
       <Page title="Subscriber">
