@@ -59,4 +59,24 @@ describe('a read in the background that fails', () => {
     const id = await firstId('/failures')
     await staysUsable(`/failures/${id}`, `/failures/${id}`, 'Failed attempts by hour')
   })
+
+  test('of a list that was never read, no page says that it is empty', async () => {
+    for (const path of ['subscribers', 'sources', 'handlers', 'system/keys', 'system/jobs', 'users']) {
+      const call = path.replace('system', '')
+      const body = JSON.stringify({
+        code: 'not-now',
+        title: 'Not now',
+        status: 409,
+        detail: 'The read failed.',
+      })
+      await page.route(
+        ({ pathname }) => pathname === (call.startsWith('/') ? call : `/${call}`),
+        (route) => route.fulfill({ status: 409, contentType: 'application/problem+json', body }),
+      )
+      await page.goto(`${service.baseUrl}/dashboard/${path}`)
+      await page.getByText('The read failed.').waitFor()
+      assert.equal(await page.getByText(/\b(?:yet|There is no|No handler is declared)\b/).count(), 0, path)
+      await page.unrouteAll()
+    }
+  })
 })

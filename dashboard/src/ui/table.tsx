@@ -58,6 +58,8 @@ export interface DataTableProps<Row> {
   empty: ReactNode
   /** Whether the first rows are being read. */
   loading?: boolean
+  /** Why no rows could be read. The page says it; the table then does not say that there are none. */
+  error?: unknown
   /** Reads further rows; shown as a button, and called as the end comes into view when `endless`. */
   onMore?: (() => void) | undefined
   loadingMore?: boolean
@@ -91,6 +93,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     rowKey,
     empty,
     loading = false,
+    error,
     onMore,
     loadingMore = false,
     selection,
@@ -111,7 +114,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     getItemKey: (index) => rowKey(rows[index]!),
   })
   if (loading && rows.length === 0) return <Loading />
-  if (rows.length === 0) return empty
+  if (rows.length === 0) return error ? null : empty
   const items = virtual ? virtualizer.getVirtualItems() : undefined
   const before = items?.[0] ? items[0].start - top : 0
   const after = items?.length ? virtualizer.getTotalSize() - (items.at(-1)!.end - top) : 0

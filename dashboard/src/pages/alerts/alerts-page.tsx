@@ -260,6 +260,7 @@ function Sendings({ destination: { id, name }, onClose }: { destination: Destina
         rows={data?.data ?? []}
         rowKey={(row) => row.id}
         loading={!data && !error}
+        error={error}
         empty={<Empty title="Nothing was sent yet" />}
       />
     </Dialog>

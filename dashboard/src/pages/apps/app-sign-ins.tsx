@@ -59,6 +59,7 @@ export function AppSignIns({ app }: { app: AppDetail }) {
           rows={signIns.data?.pages.flatMap(({ data }) => data) ?? []}
           rowKey={(signIn) => signIn.id}
           loading={signIns.isPending}
+          error={signIns.error}
           onMore={signIns.hasNextPage ? () => void signIns.fetchNextPage() : undefined}
           loadingMore={signIns.isFetchingNextPage}
           empty={

@@ -51,6 +51,7 @@ export function AppsPage() {
           rows={apps.data?.pages.flatMap(({ data }) => data) ?? []}
           rowKey={({ id }) => id}
           loading={apps.isPending}
+          error={apps.error}
           onMore={apps.hasNextPage ? () => void apps.fetchNextPage() : undefined}
           loadingMore={apps.isFetchingNextPage}
           empty={

@@ -125,6 +125,7 @@ function Subscribers({ owner }: { owner: string }) {
         rows={pages.rows}
         rowKey={({ id }) => id}
         loading={pages.loading}
+        error={pages.error}
         onMore={pages.onMore}
         loadingMore={pages.loadingMore}
         empty={<Empty title="No subscribers">Add one above, or let the customer do it in the portal.</Empty>}

@@ -101,6 +101,7 @@ export function ListPage() {
           rows={pages.rows}
           rowKey={({ owner }) => owner}
           loading={pages.loading}
+          error={pages.error}
           onMore={pages.onMore}
           loadingMore={pages.loadingMore}
           empty={

@@ -57,6 +57,7 @@ export function ListsPage() {
           rows={data ?? []}
           rowKey={({ path }) => path}
           loading={isPending}
+          error={error}
           empty={<Empty title="No lists that you may read">Lists are declared in postern.config.ts.</Empty>}
         />
       </Section>

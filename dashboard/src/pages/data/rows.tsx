@@ -39,6 +39,7 @@ export function CursorTable(props: RowsProps) {
         {...props}
         rows={rows}
         loading={isPending}
+        error={error}
         onMore={hasNextPage ? () => void fetchNextPage() : undefined}
         loadingMore={isFetchingNextPage}
         endless
@@ -63,7 +64,7 @@ export function NumberedTable(props: RowsProps) {
   return (
     <>
       {error && <ProblemNotice error={error} retry={() => void refetch()} />}
-      <Rows {...props} rows={data?.data ?? []} loading={isPending} />
+      <Rows {...props} rows={data?.data ?? []} loading={isPending} error={error} />
       {pagination && (
         <nav aria-label="Pages of rows" className="flex flex-wrap items-center gap-3">
           <Button small disabled={page <= 1} onClick={() => go(page - 1)}>
@@ -93,6 +94,7 @@ function Rows({
 }: RowsProps & {
   rows: readonly Row[]
   loading: boolean
+  error: unknown
   onMore?: () => void
   loadingMore?: boolean
   endless?: boolean

@@ -98,6 +98,7 @@ export function DeliveryTable({
       rows={pages.rows}
       rowKey={({ id }) => String(id)}
       loading={pages.loading}
+      error={pages.error}
       onMore={pages.onMore}
       loadingMore={pages.loadingMore}
       empty={pages.onMore ? <SearchOn onMore={pages.onMore} busy={pages.loadingMore} /> : empty}

@@ -102,6 +102,7 @@ export function ListPage() {
           rows={rows}
           rowKey={({ type }) => type}
           loading={!data && !error}
+          error={error}
           empty={<Empty title="No event type matches">Change the text above.</Empty>}
         />
       </Section>

@@ -106,6 +106,7 @@ export function ListPage() {
           rows={groups.data?.pages.flatMap(({ data }) => data) ?? []}
           rowKey={({ id }) => id}
           loading={groups.isPending}
+          error={groups.error}
           onMore={groups.hasNextPage ? () => void groups.fetchNextPage() : undefined}
           loadingMore={groups.isFetchingNextPage}
           empty={

@@ -38,7 +38,7 @@ export function ListPage() {
       description="What processes the events. Duration and errors are those of the last hour."
     >
       {handlers.error && <ProblemNotice error={handlers.error} retry={() => void handlers.refetch()} />}
-      <HandlerTable rows={handlers.data?.data ?? []} loading={handlers.isPending} />
+      <HandlerTable rows={handlers.data?.data ?? []} loading={handlers.isPending} error={handlers.error} />
     </Page>
   )
 }
@@ -96,7 +96,15 @@ const columnsOf = (pause: ReturnType<typeof usePause>): Column<Handler>[] => [
   },
 ]
 
-function HandlerTable({ rows, loading }: { rows: readonly Handler[]; loading: boolean }) {
+function HandlerTable({
+  rows,
+  loading,
+  error,
+}: {
+  rows: readonly Handler[]
+  loading: boolean
+  error: unknown
+}) {
   const pause = usePause()
   return (
     <>
@@ -108,6 +116,7 @@ function HandlerTable({ rows, loading }: { rows: readonly Handler[]; loading: bo
           rows={rows}
           rowKey={({ id }) => id}
           loading={loading}
+          error={error}
           empty={
             <Empty title="No handler is declared" command={example}>
               Declare handlers in receiving of the configuration module. Events without one are stored and

@@ -93,6 +93,7 @@ export function ListPage() {
           rows={sources.data?.data ?? []}
           rowKey={({ name }) => name}
           loading={sources.isPending}
+          error={sources.error}
           empty={
             <Empty title="There is no source">
               Declare sources in receiving.sources of the configuration module.

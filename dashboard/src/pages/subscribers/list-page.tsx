@@ -146,6 +146,7 @@ export function ListPage() {
           rows={pages.rows}
           rowKey={({ id }) => id}
           loading={pages.loading}
+          error={pages.error}
           onMore={pages.onMore}
           loadingMore={pages.loadingMore}
           empty={

@@ -61,6 +61,7 @@ export function ReplayJobs({ id }: { id: string }) {
           rows={jobs}
           rowKey={(job) => job.id}
           loading={data === undefined && !error}
+          error={error}
           empty={<Empty title="No replay yet">Count deliveries above, then send them again.</Empty>}
         />
       </Section>

@@ -69,6 +69,7 @@ export function AuditPage() {
           rows={entries}
           rowKey={({ id }) => id}
           loading={isPending}
+          error={error}
           onMore={hasNextPage ? () => void fetchNextPage() : undefined}
           loadingMore={isFetchingNextPage}
           isCurrent={({ id }) => id === peeked?.id}

@@ -77,6 +77,7 @@ export function JobsPage() {
         <JobTable
           jobs={jobs}
           loading={isPending}
+          error={error}
           filtered={kind !== undefined || status !== undefined}
           onMore={hasNextPage ? () => void fetchNextPage() : undefined}
           loadingMore={isFetchingNextPage}
@@ -89,12 +90,13 @@ export function JobsPage() {
 interface JobTableProps {
   jobs: readonly Job[]
   loading: boolean
+  error: unknown
   filtered: boolean
   onMore: (() => void) | undefined
   loadingMore: boolean
 }
 
-function JobTable({ jobs, loading, filtered, onMore, loadingMore }: JobTableProps) {
+function JobTable({ jobs, loading, error, filtered, onMore, loadingMore }: JobTableProps) {
   const ask = useConfirm()
   const queryClient = useQueryClient()
   const cancel = useMutation({
@@ -125,6 +127,7 @@ function JobTable({ jobs, loading, filtered, onMore, loadingMore }: JobTableProp
         rows={jobs}
         rowKey={({ id }) => id}
         loading={loading}
+        error={error}
         onMore={onMore}
         loadingMore={loadingMore}
         empty={

@@ -60,6 +60,7 @@ export function KeysPage() {
         <KeyTable
           keys={data?.pages.flatMap((page) => page.data) ?? []}
           loading={isPending}
+          error={error}
           onMore={hasNextPage ? () => void fetchNextPage() : undefined}
           loadingMore={isFetchingNextPage}
         />
@@ -72,11 +73,12 @@ export function KeysPage() {
 interface KeyTableProps {
   keys: readonly Key[]
   loading: boolean
+  error: unknown
   onMore: (() => void) | undefined
   loadingMore: boolean
 }
 
-function KeyTable({ keys, loading, onMore, loadingMore }: KeyTableProps) {
+function KeyTable({ keys, loading, error, onMore, loadingMore }: KeyTableProps) {
   const ask = useConfirm()
   const queryClient = useQueryClient()
   const revoke = useMutation({
@@ -105,6 +107,7 @@ function KeyTable({ keys, loading, onMore, loadingMore }: KeyTableProps) {
         rows={keys}
         rowKey={({ id }) => id}
         loading={loading}
+        error={error}
         onMore={onMore}
         loadingMore={loadingMore}
         empty={

@@ -60,6 +60,7 @@ export function UsersPage() {
           rows={users.data?.data ?? []}
           rowKey={({ id }) => id}
           loading={users.isPending}
+          error={users.error}
           empty={<NoUsers filtered={filtered} />}
         />
       </Section>
