@@ -101,7 +101,7 @@ export function DoctorPage() {
               </div>
             ))}
           </dl>
-          <Empty title="Not run yet" command="postern doctor">
+          <Empty title="Not run yet" command="npx postern doctor">
             It takes a few seconds. The same checks run on the command line, also while the service is
             stopped.
           </Empty>

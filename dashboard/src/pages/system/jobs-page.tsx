@@ -134,7 +134,7 @@ function JobTable({ jobs, loading, error, filtered, onMore, loadingMore }: JobTa
           filtered ? (
             <Empty title="No job matches these filters" />
           ) : (
-            <Empty title="No jobs yet" command="postern replay events --source provider">
+            <Empty title="No jobs yet" command="npx postern replay events --source provider">
               A job is begun when many deliveries are replayed, or many failed events are run again.
             </Empty>
           )

@@ -113,7 +113,7 @@ function KeyTable({ keys, loading, error, onMore, loadingMore }: KeyTableProps) 
         empty={
           <Empty
             title="No API keys yet"
-            command="postern keys create shop --scope events:write --expires 90d"
+            command="npx postern keys create shop --scope events:write --expires 90d"
           >
             Create one here, or on the command line. ADMIN_API_KEY is a setting and is not listed.
           </Empty>

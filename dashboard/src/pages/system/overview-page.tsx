@@ -48,7 +48,8 @@ function Version() {
       <ReadState {...query} />
       {schema.pending.length > 0 && (
         <Notice tone="warn">
-          Migrations to be applied: {schema.pending.join(', ')}. Restart, or run <code>postern migrate</code>.
+          Migrations to be applied: {schema.pending.join(', ')}. Restart, or run{' '}
+          <code>npx postern migrate</code>.
         </Notice>
       )}
       <Facts>
