@@ -39,11 +39,14 @@ const address = {
     }),
   ),
   to: Type.Optional(
-    Type.Array(Type.String({ maxLength: 254, pattern: '^[^\\s@<>,;:"]+@[^\\s@<>,;:"]+$' }), {
-      minItems: 1,
-      maxItems: 10,
-      description: 'E-mail: the addresses',
-    }),
+    Type.Array(
+      Type.String({
+        maxLength: 254,
+        pattern: '^[^\\s@<>,;:"]+@[^\\s@<>,;:"]+$',
+        description: 'An e-mail address, such as ops@example.com',
+      }),
+      { minItems: 1, maxItems: 10, description: 'E-mail: the addresses' },
+    ),
   ),
 }
 

@@ -160,6 +160,9 @@ onEachEngine('destinations of alerts', (engine) => {
       { kind: 'slack', name: 'x', url: receiver.url, repeatSeconds: 1 },
     ])
       await send('POST', '/alerts', 400, body)
+    const mistyped = { kind: 'email', name: 'x', to: ['nonsense'] }
+    const { detail } = await send<{ detail: string }>('POST', '/alerts', 400, mistyped)
+    assert.match(detail, /^\/to\/0 must be: An e-mail address, such as ops@example\.com \(pattern \^/)
   })
 
   test('a running service tells of what GET /attention lists', async () => {

@@ -5,6 +5,8 @@ export const everybody = '*'
 
 /** The name of a tenant or user: 1 to 256 visible ASCII characters, except `*` alone. */
 export const ownerPattern = '^(?!\\*$)[!-~]{1,256}$'
+/** The same in words. */
+export const ownerForm = 'The id of an owner: 1 to 256 visible ASCII characters without spaces, and not `*`'
 
 /**
  * Whether an event for `audience` is for a subscriber of `owner`. An event without an audience goes to subscribers

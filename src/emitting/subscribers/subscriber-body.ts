@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { ownerPattern } from '../events/audience.ts'
+import { ownerForm, ownerPattern } from '../events/audience.ts'
 import {
   conditionOperators,
   longestPath,
@@ -8,7 +8,7 @@ import {
   mostListed,
   pointerPattern,
 } from './conditions.ts'
-import { eventTypesPattern } from '../events/event-types.ts'
+import { eventTypesForm, eventTypesPattern } from '../events/event-types.ts'
 import type { SubscriberChange } from './subscriber-settings.ts'
 import { closedObject, nullable, storablePattern } from '../../http/schemas/schemas.ts'
 
@@ -40,7 +40,7 @@ const ConditionBody = closedObject({
 const ownSettings = {
   description: orDefault(Description, 'A note'),
   eventTypes: Type.Optional(
-    Type.Array(Type.String({ pattern: eventTypesPattern }), {
+    Type.Array(Type.String({ pattern: eventTypesPattern, description: eventTypesForm }), {
       minItems: 1,
       maxItems: 100,
       description: 'Event types; `*` matches all, `order.*` all that begin with `order.`. Default: all.',
@@ -82,7 +82,7 @@ const settings = {
   ),
   concurrency: orDefault(Type.Integer({ minimum: 1, maximum: 100 }), 'Attempts at the same time'),
   owner: orDefault(
-    Type.String({ pattern: ownerPattern }),
+    Type.String({ pattern: ownerPattern, description: ownerForm }),
     'The tenant or user who owns the subscriber: it only gets events for this audience',
   ),
   operational: Type.Optional(

@@ -23,6 +23,7 @@ export const DisplayName = Type.String({
   minLength: 1,
   maxLength: 100,
   pattern: `^${storable}*[^\\s\\u0000\\ud800-\\udfff]${storable}*$`,
+  description: 'A name that is not blank',
 })
 
 /** An optional parameter of a query string, or an optional field. */
