@@ -20,9 +20,6 @@ const fastifyErrors: Record<string, ProblemCode> = {
   FST_ERR_MAX_PARAM_LENGTH: 'uri-too-long',
 }
 
-/** TypeBox's message for an undeclared property. */
-const undeclared = 'schema is false'
-
 /** Every error as a problem: known ones as they are, all others as a bare `internal`. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
@@ -34,9 +31,8 @@ export function toProblem(error: unknown): Problem {
   if (validation) {
     const [first] = validation
     const pointer = first?.instancePath ?? ''
-    const why = first?.message === undeclared ? 'is no field of this call' : expectation(validation)
     return new Problem('invalid-body', {
-      detail: `${pointer || 'The body'} ${why ?? 'is not of the documented form'}.`,
+      detail: `${pointer || 'The body'} ${first?.message ?? 'is not of the documented form'}.`,
       pointer,
     })
   }
@@ -47,22 +43,6 @@ export function toProblem(error: unknown): Problem {
   if (statusCode === 400)
     return new Problem('bad-request', { detail: `${message.replace(/\.$/, '')}.`, cause: error })
   return new Problem('internal', { cause: error })
-}
-
-/** What the first error of a validation expects. TypeBox's messages about fixed values do not name them. */
-function expectation(validation: NonNullable<FastifyError['validation']>): string | undefined {
-  const [first] = validation
-  const errors = validation.filter(({ instancePath }) => instancePath === first?.instancePath)
-  const values = errors.flatMap(
-    ({ params }) => (params['allowedValues'] ?? params['allowedValue'] ?? []) as (string | number)[],
-  )
-  // A union ends with an error of its own, unless the list of errors was cut.
-  const isComplete = errors.length === 1 || errors.at(-1)?.keyword === 'anyOf'
-  const isFixed = errors.every(
-    ({ keyword, params }) => /^(const|enum|anyOf)$/.test(keyword) || params['type'] === 'null',
-  )
-  if (values.length === 0 || !isComplete || !isFixed) return first?.message
-  return `must be ${values.length > 1 ? 'one of ' : ''}${values.join(', ')}`
 }
 
 /** The body of a problem answer (RFC 9457, section 3). */

@@ -3,9 +3,9 @@ import type { FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify'
 import { createRequire } from 'node:module'
 import type { TSchema } from 'typebox'
 import type * as TypeboxCompile from 'typebox/compile'
+import { validationMessage } from './validation-message.ts'
 
 type Compile = typeof TypeboxCompile.Compile
-type Fault = ReturnType<ReturnType<Compile>['Errors']>[number]
 
 const require = createRequire(import.meta.url)
 let compile: Compile | undefined
@@ -24,28 +24,10 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
     compile ??= (require('typebox/compile') as { Compile: Compile }).Compile
     validator ??= compile(schema)
     if (validator.Check(value)) return { value }
-    return { error: validator.Errors(value).map((fault) => inWords(fault, schema)) as unknown as Error }
+    const faults = validator.Errors(value)
+    // The answer names one fault (toProblem).
+    return { error: [{ ...faults[0], message: validationMessage(faults, schema) }] as unknown as Error }
   }
-}
-
-/** A pattern tells a person little, so the description of its schema is put before it. */
-function inWords(fault: Fault, schema: TSchema): Fault {
-  if (fault.keyword !== 'pattern') return fault
-  const { description } = at(schema, fault.schemaPath) as { description?: string }
-  if (description === undefined) return fault
-  return {
-    ...fault,
-    message: `must be: ${description.replace(/\.$/, '')} (pattern ${String(fault.params.pattern)})`,
-  }
-}
-
-/** The schema at a path such as `#/properties/to/items`, or an empty object. */
-function at(schema: object, path: string): object {
-  return path
-    .split('/')
-    .slice(1)
-    .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce((found, name) => (found as Record<string, object>)[name] ?? {}, schema)
 }
 
 /** Writes answers by their schema, so that no undeclared field leaves. Compiled when a route first answers. */
