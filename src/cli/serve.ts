@@ -1,12 +1,14 @@
 import { ConfigurationError, redacted } from '../config/environment.ts'
 import { banner } from '../demo/banner.ts'
 import type { PosternConfig } from '../define-config.ts'
-import { startService, type Service } from '../service.ts'
-import { createLog, standardOutput, type Log } from '../telemetry/log.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { startService } from '../service.ts'
+import { createLog, standardOutput } from '../telemetry/log.ts'
 import { readableLines } from '../telemetry/readable.ts'
 import { fileOfVariable, originOfVariable } from './env-file.ts'
 import { withForwarding } from './forward.ts'
 import { isJson } from './output.ts'
+import { stopOnSignals } from './stop-on-signals.ts'
 import { readConfiguration, weakSecrets } from '../diagnostics/configuration.ts'
 
 export interface ServeOptions {
@@ -43,7 +45,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     samples: !production,
     settings: { env: process.env, originOf: originOfVariable },
   })
-  stopOnSignals(service, log)
+  stopOnSignals({ service, log, clock: systemClock, signals: process, exit: (code) => process.exit(code) })
   // Most likely a handler forgot an await: it is logged, and does not end the service.
   process.on('unhandledRejection', (error) =>
     log.error({ err: error }, 'a promise failed that nobody awaited'),
@@ -57,33 +59,6 @@ export async function serve(options: ServeOptions): Promise<void> {
     (person ? process.stdout : output).write(
       `${banner({ ...read, baseUrl: service.baseUrl, sources: ownSources(config), keyFile: fileOfVariable('ADMIN_API_KEY') })}\n`,
     )
-}
-
-/** Stops the service at SIGTERM and SIGINT. A second signal ends the delay of the announcement, a third one the process. */
-function stopOnSignals(service: Service, log: Log): void {
-  const skipDelay = new AbortController()
-  let state: 'running' | 'announced' | 'stopping' = 'running'
-  const end = async (): Promise<void> => {
-    await service.announceStop(skipDelay.signal)
-    state = 'stopping'
-    await service.stop()
-  }
-  const stop = (signal: NodeJS.Signals): void => {
-    // Asked again, a person wants it now. What was acknowledged is stored in any case.
-    if (state === 'stopping') process.exit(1)
-    log.info({ signal }, 'stopping')
-    if (state === 'announced') return skipDelay.abort()
-    state = 'announced'
-    end().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        log.error({ err: error }, 'could not stop cleanly')
-        process.exit(1)
-      },
-    )
-  }
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
 }
 
 /** The sources of a project; undefined without a project, whose events are samples. */

@@ -6,7 +6,7 @@ export interface Sink {
   status: number
 }
 
-/** Declares sinks: what demo mode sends by itself stays on this machine. */
+/** Declares sinks: what demo mode sends by itself stays on this machine. Their answers are not logged: the deliveries are. */
 export async function sinkRoutes(app: App, sinks: readonly Sink[]): Promise<void> {
   await app.register(async (scope: App) => {
     scope.removeAllContentTypeParsers()
@@ -14,7 +14,7 @@ export async function sinkRoutes(app: App, sinks: readonly Sink[]): Promise<void
     for (const { path, status } of sinks)
       scope.post(
         path,
-        { config: { access: 'public', quiet: true }, schema: { hide: true } },
+        { config: { access: 'public' }, logLevel: 'warn', schema: { hide: true } },
         async (_request, reply) => reply.code(status).send(),
       )
   })

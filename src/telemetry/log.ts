@@ -2,6 +2,7 @@ import pino, { type Logger } from 'pino'
 import { systemClock } from '../runtime/clock.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
+import { endStackAtHandler } from './handler-stack.ts'
 import { printableJson } from './printable.ts'
 
 export type Log = Logger
@@ -17,7 +18,8 @@ interface LoggedError {
 /**
  * The logged properties of an error: name, message, code, stack and causes. Other properties are left out, because libraries
  * attach requests and responses to errors, and these contain tokens and secrets. An unavailable database has no stack: each
- * worker logs it at each of its attempts, and the place in the code says nothing about the cause.
+ * worker logs it at each of its attempts, and the place in the code says nothing about the cause. The stack of a handler's error
+ * ends at the handler.
  */
 function serializeError(error: unknown, depth = 0, withStack = true): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: String(error) }
@@ -27,7 +29,7 @@ function serializeError(error: unknown, depth = 0, withStack = true): LoggedErro
     type: error.name,
     message: error.message,
     ...(code !== undefined && { code }),
-    ...(hasStack && { stack: error.stack }),
+    ...(hasStack && { stack: error.stack && endStackAtHandler(error.stack) }),
     ...(error.cause !== undefined &&
       depth < 5 && { cause: serializeError(error.cause, depth + 1, hasStack) }),
   }

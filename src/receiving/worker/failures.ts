@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import { endStackAtHandler } from '../../telemetry/handler-stack.ts'
 import type { Random } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
 import { nextDelay } from '../../runtime/retry-schedule.ts'
@@ -86,9 +87,9 @@ export async function recordFailure(
   return outcome
 }
 
-/** The error with its stack and causes, as a text that both engines can store. */
+/** The error with its stack, which ends at the handler, and its causes, as a text that both engines can store. */
 export function storedError(error: unknown): string {
-  const text = shown(error).replaceAll('\0', '').toWellFormed()
+  const text = endStackAtHandler(shown(error)).replaceAll('\0', '').toWellFormed()
   if (Buffer.byteLength(text) <= longestError) return text
   // Removes a character that was cut in two.
   return (
