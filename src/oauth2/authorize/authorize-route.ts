@@ -8,6 +8,7 @@ import type { App } from '../../http/app.ts'
 import { rawQuery } from '../../http/requests/query-string.ts'
 import type { Client } from '../clients/client.ts'
 import type { Clients } from '../clients/clients.ts'
+import type { Consents } from '../consent/consents.ts'
 import { answerWithPage } from '../error-page.ts'
 import { acceptRawForms } from '../raw-forms.ts'
 import { AuthorizationError } from './authorization-error.ts'
@@ -22,6 +23,7 @@ import type { Decision } from './decision.ts'
 import { parseRequest, returnAddress, type ReturnAddress } from './request-parameters.ts'
 import {
   answerParameters,
+  askToContinuePage,
   authorizePath,
   formPostPage,
   formPostPolicy,
@@ -34,6 +36,7 @@ export interface AuthorizeRouteParts {
   requests: AuthorizationRequests
   browserCookie: BrowserCookie
   decision: Decision
+  consents: Consents
   noteRefusal: NoteRefusal
   baseUrl: () => string
 }
@@ -58,7 +61,7 @@ export async function authorizeRoutes(app: App, parts: AuthorizeRouteParts): Pro
         summary: 'The authorization endpoint for apps (RFC 6749, OpenID Connect)',
         produces: ['text/html'],
         response: {
-          200: Type.String({ description: 'The page of consent, or one that posts the answer to the app' }),
+          200: Type.String({ description: 'The page of consent, or one that leads to the app' }),
           303: Type.Null(),
         },
       },
@@ -73,7 +76,7 @@ export async function authorizeRoutes(app: App, parts: AuthorizeRouteParts): Pro
       if (!('answer' in authorization)) parts.browserCookie.keep(reply, browser)
       if ('page' in authorization) return reply.type('text/html; charset=utf-8').send(authorization.page)
       if ('redirect' in authorization) return reply.redirect(authorization.redirect, 303)
-      return respond(reply, address, authorization.answer, parts.baseUrl())
+      return respond(parts, request, reply, { client, address, answer: authorization.answer })
     })
     // A form of another site comes without cookies (SameSite=Lax). A redirect to GET brings them, and binds the request.
     routes.post<{ Body: string }>('/oauth2/authorize', options, async (request, reply) => {
@@ -156,14 +159,26 @@ async function decide(
   }
 }
 
-/** Sends the answer to the redirect URI. */
-function respond(reply: FastifyReply, address: ReturnAddress, answer: Answer, issuer: string): FastifyReply {
-  const parameters = answerParameters(address, answer, issuer)
-  if (address.responseMode === 'query') return reply.redirect(withQuery(address.redirectUri, parameters), 303)
+/** Sends the answer to the redirect URI, an error only if that is trusted: for a code, the person has allowed the app. */
+async function respond(
+  { consents, decision, baseUrl }: AuthorizeRouteParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { client, address, answer }: { client: Client; address: ReturnAddress; answer: Answer },
+): Promise<FastifyReply> {
+  const { redirectUri, responseMode } = address
+  const parameters = answerParameters(address, answer, baseUrl())
+  const isTrusted =
+    answer.code !== undefined || (await consents.trusts(client, (await decision.sessionOf(request))?.userId))
+  if (isTrusted && responseMode === 'query') return reply.redirect(withQuery(redirectUri, parameters), 303)
   return reply
     .header('content-security-policy', formPostPolicy)
     .type('text/html; charset=utf-8')
-    .send(formPostPage(reply.server.site, address.redirectUri, parameters))
+    .send(
+      isTrusted
+        ? formPostPage(reply.server.site, redirectUri, parameters)
+        : askToContinuePage(reply.server.site, client.name, address, parameters),
+    )
 }
 
 /** Audits a request that gets no answer at its redirect URI. */

@@ -52,7 +52,7 @@ export class Decision {
   async decide(request: FastifyRequest, asked: Wanted): Promise<Authorization> {
     const { clock } = this.#parts
     const { wanted, stored } = asked
-    const found = await this.#sessionOf(request)
+    const found = await this.sessionOf(request)
     const session = (await this.#isForAnother(found, wanted)) ? undefined : found
     const now = clock.now()
     const askedAt = stored?.createdAt ?? now
@@ -114,7 +114,7 @@ export class Decision {
       })
   }
 
-  async #sessionOf(request: FastifyRequest): Promise<Session | undefined> {
+  async sessionOf(request: FastifyRequest): Promise<Session | undefined> {
     const { sessions, sessionCookie } = this.#parts
     const token = sessionCookie.read(request)
     return token === undefined ? undefined : sessions.find(token)

@@ -44,14 +44,14 @@ export function createAuthorization(parts: AuthorizationParts) {
   const decision = new Decision({ ...accounts, ...parts, requests, consent })
   return {
     async routes(app: App): Promise<void> {
-      await authorizeRoutes(app, { ...accounts, clients, requests, browserCookie, decision, baseUrl })
+      const shared = { clients, requests, browserCookie, decision, consents, baseUrl }
+      await authorizeRoutes(app, { ...accounts, ...shared })
       allowedAppsRoutes(
         app,
         new AllowedApps({ ...accounts, ...parts, consents, record: accounts.audit.record }),
         async (id) => (await accounts.users.find(database.reader, id)) !== undefined,
       )
-      const shared = { clients, requests, browserCookie, decision, consents, forms, baseUrl }
-      await consentRoute(app, { ...accounts, ...shared })
+      await consentRoute(app, { ...accounts, ...shared, forms })
       await pushRoute(app, { ...accounts, authentication, requests })
     },
     sweep: (now: number) => requests.sweep(now),

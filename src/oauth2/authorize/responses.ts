@@ -1,4 +1,6 @@
 import { escapeHtml, narrowPage, type Site } from '../../http/pages/html.ts'
+import { withQuery } from '../../http/requests/with-query.ts'
+import { code, hiddenFields, hostOf } from '../consent/consent-page.ts'
 import type { ReturnAddress } from './request-parameters.ts'
 
 /** The parameters of an answer at the redirect URI. */
@@ -35,17 +37,41 @@ export function formPostPage(
   redirectUri: string,
   parameters: readonly [string, string][],
 ): string {
-  const fields = parameters.map(
-    ([name, value]) => `<input type="hidden" name="${escapeHtml(name)}" value="${escapeHtml(value)}">`,
-  )
   return narrowPage(
     site,
     'One moment',
-    `<form method="post" action="${escapeHtml(redirectUri)}">${fields.join('')}<button class="wide primary">Continue</button></form>
+    `${answerForm(redirectUri, parameters, '<button class="wide primary">Continue</button>')}
 <script src="${site.basePath}/assets/form-post.js"></script>`,
   )
 }
 
-/** The policy of the page: the form goes to the app, which may redirect further. */
+/** The page for an error that the app gets only if the person wants to go there; see Consents.trusts. */
+export function askToContinuePage(
+  site: Site,
+  appName: string,
+  { redirectUri, responseMode }: ReturnAddress,
+  parameters: readonly [string, string][],
+): string {
+  const host = hostOf(redirectUri)
+  const label = `Continue to ${escapeHtml(host)}`
+  const onward =
+    responseMode === 'query'
+      ? `<a class="button wide" href="${escapeHtml(withQuery(redirectUri, parameters))}">${label}</a>`
+      : answerForm(redirectUri, parameters, `<button class="wide">${label}</button>`)
+  return narrowPage(
+    site,
+    'You were not signed in',
+    `<p>The app <strong>${escapeHtml(appName)}</strong> asked for a sign-in, which did not take place.</p>
+<p>Nobody has checked this app. It registered itself here, and you have not allowed it anything. Continue only if you know ${code(host)}. Otherwise close this page.</p>
+<p>${onward}</p>`,
+  )
+}
+
+function answerForm(redirectUri: string, parameters: readonly [string, string][], button: string): string {
+  const fields = hiddenFields(Object.fromEntries(parameters))
+  return `<form method="post" action="${escapeHtml(redirectUri)}">${fields}${button}</form>`
+}
+
+/** The policy of these pages: the form goes to the app, which may redirect further. */
 export const formPostPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"

@@ -53,6 +53,7 @@ export function clientOf({ id, name = id, secret, ...settings }: ClientConfig): 
     secretHashes: secrets.map((one) => hashToken(one)),
     firstParty: settings.firstParty ?? true,
     declared: true,
+    selfRegistered: false,
   }
 }
 

@@ -17,7 +17,6 @@ const idForm = /^app_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** A client of the database. */
 export interface StoredClient extends Client {
-  origin: ClientsTable['origin']
   settings: ClientSettings
   createdAt: number
   updatedAt: number
@@ -51,7 +50,7 @@ export function storedClient(row: ClientsTable): StoredClient {
     // Unlike in a declaration: the right to write clients does not include the right to skip the consent of users.
     firstParty: settings.firstParty ?? false,
     declared: false,
-    origin: row.origin,
+    selfRegistered: row.origin === 'registration',
     settings,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -114,7 +114,7 @@ export function viewClient(client: Client | StoredClient) {
     id: client.id,
     name: client.name,
     declared: client.declared,
-    registered: stored?.origin === 'registration',
+    registered: client.selfRegistered,
     confidential: !isPublic(client),
     redirectUris: [...client.redirectUris],
     postLogoutRedirectUris: [...client.postLogoutRedirectUris],

@@ -33,6 +33,8 @@ export interface Client extends AppRights {
   idTokenAlgorithm: SigningAlgorithm
   /** Whether the configuration module declares it; otherwise it is in the database. */
   declared: boolean
+  /** Whether it registered itself (RFC 7591). */
+  selfRegistered: boolean
 }
 
 /** Whether the client cannot keep a secret (RFC 6749, section 2.1). */

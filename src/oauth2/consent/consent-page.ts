@@ -60,12 +60,12 @@ export function hiddenFields(fields: Readonly<Record<string, string>>): string {
     .join('\n')
 }
 
-function code(text: string): string {
+export function code(text: string): string {
   return `<code>${escapeHtml(text)}</code>`
 }
 
 /** The host of a redirect URI; the scheme of a native app. */
-function hostOf(redirectUri: string): string {
+export function hostOf(redirectUri: string): string {
   const { host, protocol } = new URL(redirectUri)
   return host === '' ? protocol : host
 }

@@ -14,7 +14,13 @@ import type { AuthorizationRequests, Parameters } from '../authorize/authorizati
 import type { BrowserCookie } from '../authorize/browser-cookie.ts'
 import type { Decision, Wanted } from '../authorize/decision.ts'
 import { parseRequest, returnAddress, type AuthorizationRequest } from '../authorize/request-parameters.ts'
-import { answerParameters, formPostPage, formPostPolicy, type Answer } from '../authorize/responses.ts'
+import {
+  answerParameters,
+  askToContinuePage,
+  formPostPage,
+  formPostPolicy,
+  type Answer,
+} from '../authorize/responses.ts'
 import type { Client } from '../clients/client.ts'
 import type { Clients } from '../clients/clients.ts'
 import { answerWithPage } from '../error-page.ts'
@@ -61,11 +67,13 @@ export async function consentRoute(app: App, parts: ConsentRouteParts): Promise<
       async (request, reply) => {
         const { body } = request
         const { asked, session } = await load(parts, request, body)
-        const answer =
+        const answer: Answer =
           body.decision === 'allow'
             ? { code: await allow(parts, request, session, asked) }
             : await deny(parts, request, session, asked)
-        return send(reply, asked, answer, parts.baseUrl())
+        const isTrusted =
+          answer.code !== undefined || (await parts.consents.trusts(asked.client, session.userId))
+        return send(reply, asked, { answer, isTrusted, issuer: parts.baseUrl() })
       },
     )
   })
@@ -135,10 +143,18 @@ async function deny(
  * Browsers apply the form-action policy of the page of consent to redirects after its form, and it does not list the app. A page
  * with a Refresh header starts a new navigation.
  */
-function send(reply: FastifyReply, { client, wanted }: Wanted, answer: Answer, issuer: string): FastifyReply {
+function send(
+  reply: FastifyReply,
+  { client, wanted }: Wanted,
+  { answer, isTrusted, issuer }: { answer: Answer; isTrusted: boolean; issuer: string },
+): FastifyReply {
   const { site } = reply.server
   const parameters = answerParameters(wanted, answer, issuer)
   void reply.type('text/html; charset=utf-8')
+  if (!isTrusted)
+    return reply
+      .header('content-security-policy', formPostPolicy)
+      .send(askToContinuePage(site, client.name, wanted, parameters))
   if (wanted.responseMode === 'form_post')
     return reply
       .header('content-security-policy', formPostPolicy)

@@ -1,6 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { ConsentsTable } from '../../storage/tables.ts'
+import type { Client } from '../clients/client.ts'
 
 /** Consents of a user that are read at most. */
 const mostConsents = 500
@@ -27,6 +28,17 @@ export class Consents {
     return (
       granted !== undefined && includes(granted.scope, scope) && includes(granted.resource, resource ?? '')
     )
+  }
+
+  /**
+   * Whether the browser may be sent to an address of the app without a click. Anybody can register an address that is made to
+   * deceive people, so those of an app that registered itself are trusted only by people who have allowed the app (RFC 9700,
+   * section 4.11.2).
+   * @param userId of the browser's session; `undefined` without one
+   */
+  async trusts({ id, selfRegistered, firstParty }: Client, userId: string | undefined): Promise<boolean> {
+    if (!selfRegistered || firstParty) return true
+    return userId !== undefined && (await grantedTo(this.#database.reader, userId, id)) !== undefined
   }
 
   /** Adds scopes and APIs to what the user allows the app. Both are separated by spaces. */

@@ -23,7 +23,7 @@ import {
   type EndSessionQuery,
   type EndSessionRequest,
 } from './end-session-request.ts'
-import type { Onward } from './onward.ts'
+import type { Next, Onward } from './onward.ts'
 import { confirmPage, refusedPage, signedOutPage } from './pages.ts'
 import { returnPath, type SignOut } from './sign-out.ts'
 
@@ -95,9 +95,11 @@ function startRoute(routes: App, parts: EndSessionRoutesParts): void {
       const session = token === undefined ? undefined : await sessions.find(token)
       if (session && !(await signOut.mayEnd(session, wanted)))
         return html(reply, await askFirst(parts, session, { wanted, query: values, site: routes.site }))
-      const next = session ? await signOut.end(session, wanted, auditOrigin(request)) : wanted.redirect
+      const next = session
+        ? await signOut.end(session, wanted, auditOrigin(request))
+        : await signOut.next(wanted, undefined)
       if (session) sessionCookie.clear(reply)
-      return next === undefined ? html(reply, signedOutPage(routes.site)) : reply.redirect(next, 303)
+      return goOn(reply, next)
     },
   )
 }
@@ -129,9 +131,9 @@ function formRoute(routes: App): void {
 function confirmRoute(routes: App, parts: EndSessionRoutesParts): void {
   const { sessions, sessionCookie, signOut, baseUrl } = parts
   /** After a form, browsers apply `form-action` to redirects too, so the page redirects. */
-  const goOn = (reply: FastifyReply, next: string | undefined): FastifyReply => {
-    if (next !== undefined) void reply.header('refresh', `0;url=${next}`)
-    return html(reply, signedOutPage(routes.site, next))
+  const refresh = (reply: FastifyReply, next: Next | undefined): FastifyReply => {
+    if (next && !next.asks) void reply.header('refresh', `0;url=${next.url}`)
+    return html(reply, signedOutPage(routes.site, next?.url))
   }
   routes.post(
     `${path}/confirm`,
@@ -147,7 +149,7 @@ function confirmRoute(routes: App, parts: EndSessionRoutesParts): void {
       errorHandler: (error, request, reply) => {
         const isOver = error instanceof Problem && error.code === 'not-signed-in'
         if (!isOver || isForeignWrite(request, baseUrl())) throw error
-        void goOn(reply, undefined)
+        void refresh(reply, undefined)
       },
     },
     async (request, reply) => {
@@ -155,9 +157,11 @@ function confirmRoute(routes: App, parts: EndSessionRoutesParts): void {
       if (wanted instanceof RefusedSignOut) return refuse(parts, request, reply, wanted)
       const token = sessionCookie.read(request)
       const session = token === undefined ? undefined : await sessions.find(token)
-      const next = session ? await signOut.end(session, wanted, auditOrigin(request)) : wanted.redirect
+      const next = session
+        ? await signOut.end(session, wanted, auditOrigin(request))
+        : await signOut.next(wanted, undefined)
       sessionCookie.clear(reply)
-      return goOn(reply, next)
+      return refresh(reply, next)
     },
   )
 }
@@ -176,11 +180,14 @@ function returnRoute(routes: App, { onward }: EndSessionRoutesParts): void {
         response: { 200: page, 303: Type.Null() },
       },
     },
-    async ({ query: { state = '' } }, reply) => {
-      const next = onward.read(state)
-      return next === undefined ? html(reply, signedOutPage(routes.site)) : reply.redirect(next, 303)
-    },
+    async ({ query: { state = '' } }, reply) => goOn(reply, onward.read(state)),
   )
+}
+
+function goOn(reply: FastifyReply, next: Next | undefined): FastifyReply {
+  return next && !next.asks
+    ? reply.redirect(next.url, 303)
+    : html(reply, signedOutPage(reply.server.site, next?.url))
 }
 
 async function read(

@@ -6,6 +6,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Clients } from '../clients/clients.ts'
+import { Consents } from '../consent/consents.ts'
 import type { IdTokens } from '../token/id-tokens.ts'
 import { BackchannelLogouts } from './backchannel-logouts.ts'
 import { endSessionRoutes } from './end-session-routes.ts'
@@ -27,10 +28,11 @@ export interface LogoutParts {
 
 /** Sign-out for apps, and notices for those that it concerns. */
 export function createLogout(parts: LogoutParts): ServiceModule {
-  const { clock, keyring, accounts, configuration } = parts
+  const { clock, database, keyring, accounts, configuration } = parts
   const onward = new Onward(keyring, clock)
   const { record } = accounts.audit
-  const signOut = new SignOut({ ...parts, ...accounts, record, onward })
+  const consents = new Consents(database, clock)
+  const signOut = new SignOut({ ...parts, ...accounts, record, onward, consents })
   const { allowPrivateNetwork } = configuration
   const told = new BackchannelLogouts({ ...parts, keys: accounts.signingKeys, record, allowPrivateNetwork })
   return {

@@ -8,8 +8,9 @@ test('the address comes back for ten minutes, and only as it was signed', () => 
   let now = 1_000
   const clock = { ...systemClock, now: () => now }
   const onward = new Onward(new Keyring(['a-master-secret-of-thirty-two-bytes']), clock)
-  const state = onward.state('https://app.example.com/bye?state=1')
-  assert.equal(onward.read(state), 'https://app.example.com/bye?state=1')
+  const next = { url: 'https://app.example.com/bye?state=1', asks: true }
+  const state = onward.state(next)
+  assert.deepEqual(onward.read(state), next)
   assert.equal(onward.read(onward.state(undefined)), undefined)
   const [content, mac] = state.split('.') as [string, string]
   const changed = Buffer.from(content, 'base64url').toString().replace('app', 'evil')

@@ -6,6 +6,13 @@ const macLength = 18
 /** Milliseconds that the sign-out at the identity provider may take. */
 const lifetime = 10 * 60_000
 
+/** Where the browser goes after a sign-out. */
+export interface Next {
+  url: string
+  /** Whether it goes there only by a click of the person; see Consents.trusts. */
+  asks: boolean
+}
+
 /**
  * Carries the address of the app through the sign-out at the identity provider, as its `state`. It is signed, so that the
  * browser is sent to addresses only that this service has checked.
@@ -19,18 +26,18 @@ export class Onward {
     this.#clock = clock
   }
 
-  /** @param redirect the checked address, if there is one */
-  state(redirect: string | undefined): string {
-    const content = JSON.stringify([this.#clock.now() + lifetime, redirect ?? null])
+  /** @param next the checked address, if there is one */
+  state(next: Next | undefined): string {
+    const content = JSON.stringify([this.#clock.now() + lifetime, next?.url ?? null, next?.asks ?? false])
     const mac = this.#keyring.sign(content, purpose).subarray(0, macLength)
     return `${Buffer.from(content).toString('base64url')}.${mac.toString('base64url')}`
   }
 
   /** The address in a state; `undefined` when there is none, or when the state is old or not of this service. */
-  read(state: string): string | undefined {
+  read(state: string): Next | undefined {
     const [content = '', mac = ''] = state.split('.').map((part) => Buffer.from(part, 'base64url'))
     if (mac.length === 0 || !this.#keyring.verify(content, Buffer.from(mac), purpose)) return undefined
-    const [until, redirect] = JSON.parse(content.toString()) as [number, string | null]
-    return until > this.#clock.now() ? (redirect ?? undefined) : undefined
+    const [until, url, asks] = JSON.parse(content.toString()) as [number, string | null, boolean]
+    return until > this.#clock.now() && url !== null ? { url, asks } : undefined
   }
 }

@@ -1,5 +1,5 @@
 import { escapeHtml, narrowPage, type Site } from '../../http/pages/html.ts'
-import { hiddenFields } from '../consent/consent-page.ts'
+import { hiddenFields, hostOf } from '../consent/consent-page.ts'
 
 /** Asks before a sign-out that an app did not prove to be its own. */
 export function confirmPage(
@@ -28,12 +28,12 @@ ${hiddenFields(fields)}
   )
 }
 
-/** @param onward where the browser goes on, after a form: the answer has a Refresh header with the same address */
+/** @param onward where the browser goes on: by a click, or by a Refresh header with the same address */
 export function signedOutPage(site: Site, onward?: string): string {
   const link =
     onward === undefined
       ? `<a class="button wide" href="${site.basePath}/login">Sign in again</a>`
-      : `<a class="button wide primary" href="${escapeHtml(onward)}">Continue</a>`
+      : `<a class="button wide" href="${escapeHtml(onward)}">Continue to ${escapeHtml(hostOf(onward))}</a>`
   return narrowPage(
     site,
     'You are signed out',

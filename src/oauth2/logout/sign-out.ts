@@ -3,8 +3,9 @@ import type { TokenFamilies } from '../../accounts/tokens/token-families.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import type { Sessions } from '../../accounts/sessions/sessions.ts'
 import type { Database } from '../../storage/database.ts'
+import type { Consents } from '../consent/consents.ts'
 import type { EndSessionRequest } from './end-session-request.ts'
-import type { Onward } from './onward.ts'
+import type { Next, Onward } from './onward.ts'
 
 /** Where a browser ends its session at a provider; `undefined` when the sign-out ends here. */
 export type EndSessionUrl = (
@@ -19,6 +20,7 @@ export interface SignOutParts {
   record: RecordAudit
   endSessionUrl: EndSessionUrl
   onward: Onward
+  consents: Consents
   baseUrl: () => string
 }
 
@@ -40,12 +42,22 @@ export class SignOut {
     return (await tokenFamilies.sessionOf(database.reader, hint.familyId)) === session.id
   }
 
+  /**
+   * Where the browser goes on for an app; `undefined` for our own page.
+   * @param userId of the browser's session, also if it has just ended
+   */
+  async next({ client, redirect }: EndSessionRequest, userId: string | undefined): Promise<Next | undefined> {
+    if (!client || redirect === undefined) return undefined
+    return { url: redirect, asks: !(await this.#parts.consents.trusts(client, userId)) }
+  }
+
   /** Ends a session. Returns where the browser goes on; `undefined` for our own page. */
   async end(
     { id, userId, provider }: Session,
-    { client, redirect }: EndSessionRequest,
+    wanted: EndSessionRequest,
     origin: AuditOrigin,
-  ): Promise<string | undefined> {
+  ): Promise<Next | undefined> {
+    const { client } = wanted
     const { sessions, record, endSessionUrl, onward, baseUrl } = this.#parts
     await sessions.revoke(userId, id, (tx) =>
       record(tx, {
@@ -59,7 +71,8 @@ export class SignOut {
       }),
     )
     const postLogoutRedirectUri = `${baseUrl().replace(/\/+$/, '')}${returnPath}`
-    const atProvider = await endSessionUrl(provider, { postLogoutRedirectUri, state: onward.state(redirect) })
-    return atProvider?.href ?? redirect
+    const next = await this.next(wanted, userId)
+    const atProvider = await endSessionUrl(provider, { postLogoutRedirectUri, state: onward.state(next) })
+    return atProvider ? { url: atProvider.href, asks: false } : next
   }
 }
