@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { scopes as apiScopes } from '../http/access/scopes.ts'
 import type { App } from '../http/app.ts'
+import { preflightRoute, publicDocument } from '../http/responses/preflight-route.ts'
 import { prompts, responseModes } from './authorize/request-parameters.ts'
 import { authenticationMethods } from './clients/client-authentication.ts'
 import { assertionAlgorithms } from './clients/client-keys.ts'
@@ -36,6 +37,7 @@ export function discoveryRoutes(
   { baseUrl, grantTypes }: { baseUrl: () => string; grantTypes: readonly string[] },
 ): void {
   for (const path of ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']) {
+    preflightRoute(app, path, publicDocument)
     app.get(
       path,
       {

@@ -1,10 +1,11 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { AccessTokens } from '../accounts/tokens/access-tokens.ts'
 import type { NoteRefusal } from '../accounts/refusals.ts'
 import { withForms } from '../http/requests/forms.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
+import { preflightRoute } from '../http/responses/preflight-route.ts'
 import type { UserClaims } from './user-claims.ts'
 
 export interface UserinfoParts {
@@ -42,11 +43,10 @@ export async function userinfoRoutes(app: App, parts: UserinfoParts): Promise<vo
       { ...options, config: { ...options.config, optionalBody: true } },
       answer,
     )
-    routes.options(
-      '/oauth2/userinfo',
-      { config: { access: 'public', ownOrigins: true }, schema: { hide: true } },
-      async (_request, reply) => preflight(reply),
-    )
+    preflightRoute(routes, '/oauth2/userinfo', {
+      methods: 'GET, POST',
+      headers: 'authorization, content-type',
+    })
   })
 }
 
@@ -95,15 +95,4 @@ function tokenOf({ headers: { authorization }, body }: UserinfoRequest): string 
   const token = inHeader ?? inBody
   if (token === undefined) throw new Problem('not-signed-in')
   return token
-}
-
-function preflight(reply: FastifyReply): FastifyReply {
-  return reply
-    .headers({
-      'access-control-allow-methods': 'GET, POST',
-      'access-control-allow-headers': 'authorization, content-type',
-      'access-control-max-age': '600',
-    })
-    .code(204)
-    .send()
 }

@@ -62,6 +62,27 @@ describe('without CORS_ORIGINS', () => {
     })
     assert.equal(preflight.status, 405)
   })
+
+  test('pages of any origin can read the public documents with any header, such as those of MCP clients', async () => {
+    for (const path of [
+      '/.well-known/openid-configuration',
+      '/.well-known/oauth-authorization-server',
+      '/.well-known/jwks.json',
+    ]) {
+      const preflight = await service.fetch(path, {
+        method: 'OPTIONS',
+        headers: {
+          origin: listed,
+          'access-control-request-method': 'GET',
+          'access-control-request-headers': 'mcp-protocol-version',
+        },
+      })
+      assert.equal(preflight.status, 204, path)
+      assert.equal(preflight.headers.get('access-control-allow-origin'), '*')
+      assert.equal(preflight.headers.get('access-control-allow-methods'), 'GET')
+      assert.equal(preflight.headers.get('access-control-allow-headers'), '*, authorization')
+    }
+  })
 })
 
 describe('with CORS_ORIGINS', () => {

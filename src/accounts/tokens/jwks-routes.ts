@@ -1,12 +1,16 @@
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../../http/app.ts'
+import { preflightRoute, publicDocument } from '../../http/responses/preflight-route.ts'
 import { jwksMaxAge, type SigningKeys } from './signing-keys.ts'
+
+const path = '/.well-known/jwks.json'
 
 /** GET /.well-known/jwks.json: the public keys for verifiers of access tokens, pages of other origins included. */
 export function jwksRoutes(app: App, signingKeys: SigningKeys): void {
+  preflightRoute(app, path, publicDocument)
   app.get(
-    '/.well-known/jwks.json',
+    path,
     {
       config: {
         access: 'public',

@@ -1,4 +1,5 @@
 import type { App } from '../../http/app.ts'
+import { preflightRoute } from '../../http/responses/preflight-route.ts'
 import type { Clients } from '../clients/clients.ts'
 
 /** The configuration of a path that pages of registered apps may call. */
@@ -21,17 +22,5 @@ export function allowClientOrigins(routes: App, path: string, clients: Clients):
     if (origin !== undefined && (await clients.allowsOrigin(origin)))
       reply.header('access-control-allow-origin', origin)
   })
-  routes.options(
-    path,
-    { config: { access: 'public', ownOrigins: true }, schema: { hide: true } },
-    async (_request, reply) =>
-      reply
-        .headers({
-          'access-control-allow-methods': 'POST',
-          'access-control-allow-headers': 'content-type, authorization',
-          'access-control-max-age': '600',
-        })
-        .code(204)
-        .send(),
-  )
+  preflightRoute(routes, path, { methods: 'POST', headers: 'content-type, authorization' })
 }
