@@ -212,6 +212,25 @@ onEachEngine('authorization requests', (engine) => {
     assert.equal((await browser.go(at('web'))).status, 400)
   })
 
+  test('CORS: pages of registered origins may push a request', async () => {
+    for (const [origin, allowed] of [
+      [new URL(callback).origin, true],
+      ['https://evil.example', false],
+    ] as const) {
+      const asks = { origin, 'access-control-request-method': 'POST' }
+      const preflight = await service.fetch('/oauth2/par', { method: 'OPTIONS', headers: asks })
+      assert.equal(preflight.status, 204)
+      const body = authorizeUrl(service).searchParams
+      const pushed = await service.fetch('/oauth2/par', { method: 'POST', headers: { origin }, body })
+      assert.equal(pushed.status, 201)
+      const refused = await service.fetch('/oauth2/par', { method: 'POST', headers: { origin }, body: 'x=y' })
+      for (const response of [preflight, pushed, refused]) {
+        assert.equal(response.headers.get('access-control-allow-origin'), allowed ? origin : null)
+        assert.match(response.headers.get('vary')!, /Origin/)
+      }
+    }
+  })
+
   test('a form of another site goes on as GET, so that the session counts', async () => {
     const browser = new Browser()
     await signIn(service, browser)

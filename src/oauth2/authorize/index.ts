@@ -52,7 +52,7 @@ export function createAuthorization(parts: AuthorizationParts) {
         async (id) => (await accounts.users.find(database.reader, id)) !== undefined,
       )
       await consentRoute(app, { ...accounts, ...shared, forms })
-      await pushRoute(app, { ...accounts, authentication, requests })
+      await pushRoute(app, { ...accounts, clients, authentication, requests })
     },
     sweep: (now: number) => requests.sweep(now),
   }

@@ -4,9 +4,11 @@ import type { App } from '../../http/app.ts'
 import { Problem } from '../../errors.ts'
 import type { Client } from '../clients/client.ts'
 import type { ClientAuthentication } from '../clients/client-authentication.ts'
+import type { Clients } from '../clients/clients.ts'
 import { answerOAuthError, OAuthError, oauthErrors } from '../oauth-error.ts'
 import { acceptRawForms } from '../raw-forms.ts'
 import { readOAuthParameters } from '../../http/requests/query-string.ts'
+import { allowClientOrigins, browserCall } from '../token/client-origins.ts'
 import { AuthorizationError } from './authorization-error.ts'
 import { pushedLifetime, type AuthorizationRequests, type Parameters } from './authorization-requests.ts'
 import { parseRequest, returnAddress } from './request-parameters.ts'
@@ -14,21 +16,27 @@ import { parseRequest, returnAddress } from './request-parameters.ts'
 /** Parameters that authenticate the client, and are not part of the request. */
 const ofAuthentication = new Set(['client_secret', 'client_assertion', 'client_assertion_type'])
 
-/** POST /oauth2/par: a client sends its authorization request directly (RFC 9126). */
+const path = '/oauth2/par'
+
+export interface PushRouteParts {
+  clients: Clients
+  authentication: ClientAuthentication
+  requests: AuthorizationRequests
+  noteRefusal: NoteRefusal
+}
+
+/** POST /oauth2/par: a client sends its authorization request directly (RFC 9126), pages of its own origins included. */
 export async function pushRoute(
   app: App,
-  {
-    authentication,
-    requests,
-    noteRefusal,
-  }: { authentication: ClientAuthentication; requests: AuthorizationRequests; noteRefusal: NoteRefusal },
+  { clients, authentication, requests, noteRefusal }: PushRouteParts,
 ): Promise<void> {
   await app.register(async (routes: App) => {
     acceptRawForms(routes)
+    allowClientOrigins(routes, path, clients)
     routes.post<{ Body: string }>(
-      '/oauth2/par',
+      path,
       {
-        config: { access: 'public', rateLimit: { max: 300 } },
+        config: { ...browserCall, rateLimit: { max: 300 } },
         schema: {
           tags: ['sign-in'],
           summary: 'Push an authorization request (RFC 9126)',
