@@ -64,6 +64,25 @@ onEachEngine('apps that register themselves', (engine) => {
     assert.equal(metadata['registration_endpoint'], `${service.baseUrl}/oauth2/register`)
   })
 
+  test('a page of any origin can register its app, and read a refusal', async () => {
+    const origin = 'https://inspector.example'
+    const allowed = (answer: Response) => answer.headers.get('access-control-allow-origin')
+    const preflight = await service.fetch('/oauth2/register', {
+      method: 'OPTIONS',
+      headers: {
+        origin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'content-type',
+      },
+    })
+    assert.deepEqual([preflight.status, allowed(preflight)], [204, '*'])
+    assert.equal(preflight.headers.get('access-control-allow-headers'), 'content-type')
+    const answer = await register(service, { ...request, token_endpoint_auth_method: 'none' }, { origin })
+    assert.deepEqual([answer.status, allowed(answer)], [201, '*'])
+    const refused = await register(service, { redirect_uris: ['javascript:alert(1)'] }, { origin })
+    assert.deepEqual([refused.status, allowed(refused)], [400, '*'])
+  })
+
   test('without a method it gets a secret, and unknown metadata are ignored', async () => {
     const addresses = { logo_uri: trap.url, client_uri: trap.url, tos_uri: trap.url, policy_uri: trap.url }
     const answer = await register(service, {

@@ -4,6 +4,7 @@ import { auditOrigin } from '../../accounts/audit/audit.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
+import { preflightRoute } from '../../http/responses/preflight-route.ts'
 import { answerOAuthError, OAuthError, oauthErrors } from '../oauth-error.ts'
 import type { ClientManagement } from './client-management.ts'
 import type { StoredClient } from './client-store.ts'
@@ -39,17 +40,31 @@ const Answer = Type.Object({
   id_token_signed_response_alg: Type.String(),
 })
 
+const path = '/oauth2/register'
+
+/** Pages can register their app, as MCP clients in browsers do. The call reads no cookie, so it gives a page no rights. */
+function allowAllOrigins(routes: App): void {
+  routes.addHook(
+    'onRequest',
+    async (_request, reply) => void reply.header('access-control-allow-origin', '*'),
+  )
+  preflightRoute(routes, path, { methods: 'POST', headers: 'content-type' })
+}
+
 /** POST /oauth2/register: an app registers itself (RFC 7591), if CLIENT_REGISTRATION allows it. */
 export async function registrationRoute(app: App, parts: RegistrationParts): Promise<void> {
   const { mode, management, noteRefusal } = parts
   if (mode === 'off') return
+  const isOpen = mode === 'open'
   await app.register(async (routes: App) => {
+    if (isOpen) allowAllOrigins(routes)
     routes.post(
-      '/oauth2/register',
+      path,
       {
         bodyLimit,
         config: {
-          access: mode === 'open' ? 'public' : { scope: 'clients:write' },
+          access: isOpen ? 'public' : { scope: 'clients:write' },
+          ...(isOpen && { ownOrigins: true, sends: { always: ['Access-Control-Allow-Origin'] } }),
           rateLimit: { max: 10, sharedByProcesses: true },
         },
         schema: {
