@@ -140,8 +140,17 @@ onEachEngine('delivery log', (engine) => {
     assert.deepEqual(await (await replay({ dryRun: true, status: 'delivered' })).json(), { total: 0 })
     assert.deepEqual(await (await replay({ dryRun: true, eventType: 'odd' })).json(), { total: 3 })
     assert.deepEqual(await (await replay({ dryRun: true, status: 'pending' })).json(), { total: 0 })
-    for (const json of [{ status: 'x' }, { since: 'x' }])
-      assert.equal((await replay(json)).status, 400, JSON.stringify(json))
+    for (const json of [
+      { status: 'x' },
+      { since: 'x' },
+      { until: '2026-13-01' },
+      { eventType: 'x'.repeat(300) },
+    ]) {
+      const refused = await replay(json)
+      assert.equal(refused.status, 400, JSON.stringify(json))
+      const { code, source } = (await refused.json()) as { code: string; source: object }
+      assert.deepEqual([code, source], ['invalid-body', { pointer: `/${Object.keys(json)[0]}` }])
+    }
     const before = receiver.calls.length
     const response = await replay()
     assert.equal(response.status, 202)

@@ -130,7 +130,12 @@ onEachEngine('failures in groups', (engine) => {
     const until = new Date(Date.now() + hour).toISOString()
     const snoozed = await read<Group>(`/failures/${id}/snooze`, 'POST', { until })
     assert.deepEqual([snoozed.state, snoozed.snoozedUntil], ['snoozed', until])
-    await read(`/failures/${id}/snooze`, 'POST', { until: '2001-01-01T00:00:00Z' }, 400)
+    for (const refused of ['2001-01-01T00:00:00Z', 'tomorrow'])
+      assert.partialDeepStrictEqual(
+        await read(`/failures/${id}/snooze`, 'POST', { until: refused }, 400),
+        { code: 'invalid-body', source: { pointer: '/until' } },
+        refused,
+      )
     await service.database.transaction((tx) =>
       tx
         .updateTable('failure_groups')

@@ -3,6 +3,7 @@ import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { JobView, TotalView, viewJob } from '../../events/jobs/job.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
+import { readBodyFilters } from '../../http/requests/body-filters.ts'
 import { deliveryStatuses, readDeliveryFilter } from '../deliveries/delivery-filter.ts'
 import { DeliveryView, viewDelivery } from '../views/delivery.ts'
 import { type Area, subscriberOf } from './area.ts'
@@ -64,7 +65,7 @@ export function bulkReplayRoute(app: App, { replay, subscribers }: DeliveryRoute
     },
     async (request, reply) => {
       const { body } = request
-      const filter = readDeliveryFilter(body)
+      const filter = readBodyFilters(() => readDeliveryFilter(body))
       const { id: subscriberId, status } = await subscriberOf(subscribers, area, request)
       const caller = area.reach(request)
       if (body.dryRun)

@@ -4,6 +4,7 @@ import { readEventNumber } from '../../events/event-number.ts'
 import { JobView, TotalView, viewJob } from '../../events/jobs/job.ts'
 import { requireScope } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
+import { readBodyFilters } from '../../http/requests/body-filters.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
@@ -164,7 +165,7 @@ function bulkReprocessRoute(app: App, { reprocessing, findHandler }: FailedRoute
     },
     async (request, reply) => {
       const { body } = request
-      const filter = readFailedFilter(body, findHandler)
+      const filter = readBodyFilters(() => readFailedFilter(body, findHandler))
       if (body.dryRun) return reply.code(200).send({ total: await reprocessing.count(filter) })
       return reply.code(202).send(viewJob(await reprocessing.start(filter, auditOrigin(request))))
     },

@@ -3,6 +3,7 @@ import { auditOrigin, type AuditOrigin } from '../../accounts/audit/audit.ts'
 import type { AuditAction } from '../../accounts/audit/audit-actions.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
+import { readBodyFilters } from '../../http/requests/body-filters.ts'
 import { readTimeParameter } from '../../paging/time-parameter.ts'
 import type { FailureGroupState } from '../../storage/tables.ts'
 import { readHours } from './store.ts'
@@ -48,7 +49,7 @@ function snoozeRoute(app: App, parts: FailureRouteParts): void {
       },
     },
     async (request, reply) => {
-      const until = readTimeParameter(request.body.until, 'until')
+      const until = readBodyFilters(() => readTimeParameter(request.body.until, 'until'))
       const now = parts.clock.now()
       if (until <= now || until > now + longestSnooze)
         throw new Problem('invalid-body', {
