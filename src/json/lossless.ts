@@ -27,9 +27,11 @@ function parseBytes(bytes: Uint8Array, parse: (text: string) => unknown): unknow
   try {
     return parse(text)
   } catch (error) {
-    throw new Problem('invalid-body', {
-      detail: `The body is not JSON: ${(error as Error).message}.`,
-      cause: error,
-    })
+    // The reviver of parseExactly is called for each level from within the one above it.
+    const detail =
+      error instanceof RangeError
+        ? 'The body is nested too deeply.'
+        : `The body is not JSON: ${(error as Error).message}.`
+    throw new Problem('invalid-body', { detail, cause: error })
   }
 }

@@ -25,6 +25,23 @@ onEachEngine('emit', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
+  test('data that is nested too deeply is refused in plain words', async () => {
+    const service = await startEmitting(engine)
+    // The number at the end is one that a double does not hold.
+    for (const end of ['', '12345678901234567890']) {
+      const response = await service.admin('/events', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: `{"type":"order.paid","data":${'['.repeat(20_000)}${end}${']'.repeat(20_000)}}`,
+      })
+      assert.equal(response.status, 400)
+      const { code, detail } = (await response.json()) as { code: string; detail: string }
+      assert.equal(code, 'invalid-body')
+      assert.match(detail, /^The (?:event's data|body) is nested too deeply\.$/)
+    }
+    await service.close()
+  })
+
   test('the order of keys does not change the content; the bytes of the first call are sent', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
     await subscribe(service, { url: receiver.url })

@@ -75,6 +75,8 @@ function writeJson(value: unknown): { data: string; canonical: string } {
     const data = JSON.stringify(value) as string | undefined
     if (data !== undefined) return { data, canonical: canonicalJson(data) }
   } catch (error) {
+    // Both writers call themselves for each level, and leave the bound to the stack.
+    if (error instanceof RangeError) throw invalid('data', 'is nested too deeply')
     throw invalid('data', `cannot be written as JSON: ${(error as Error).message.split('\n', 1)[0]}`)
   }
   throw invalid('data', 'is required; it may be any JSON value')
