@@ -29,6 +29,20 @@ test('accepts the configured algorithm, encoding and prefix only', () => {
   }
 })
 
+test('an array is refused as a body that is not an object, unless the paths lead into it', () => {
+  const read = (body: string, options: Partial<HmacOptions> = {}) => {
+    const signature = createHmac('sha256', 's').update(body).digest('hex')
+    const scheme = hmac({ header: 'x-signature', secret: 's', ...options })
+    return scheme.verify({ rawBody: Buffer.from(body), headers: { 'x-signature': signature }, now: 0 })
+  }
+  const refused = read('[]')
+  assert.ok('rejected' in refused)
+  assert.equal(refused.detail, 'The body is not a JSON object.')
+  const first = { id: { body: '0.id' }, type: { body: '0.type' } }
+  assert.partialDeepStrictEqual(read('[{"id":"1","type":"a"}]', first), accepted)
+  assert.ok('rejected' in read('[]', first))
+})
+
 test('hex digits may be in either case', () => {
   assert.partialDeepStrictEqual(verify({ secret: 's' }, digest('sha256', 'hex').toUpperCase()), accepted)
 })

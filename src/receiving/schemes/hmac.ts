@@ -1,4 +1,4 @@
-import { bodyDigest, headerOf, identify, readJson, textOf, valueAt } from './body.ts'
+import { bodyDigest, headerOf, identify, isObject, readJson, textOf, valueAt } from './body.ts'
 import { hmacCheck, type Pairs } from './hmac-check.ts'
 import type { HmacAlgorithm } from '../../crypto/hmac.ts'
 import type { Encoding } from './digest.ts'
@@ -56,7 +56,12 @@ export function hmac(options: HmacOptions): Scheme {
   const isTimed = options.timestampHeader !== undefined || options.pairs?.timestamp !== undefined
   if (isTimed !== signed.includes('{timestamp}'))
     throw new TypeError('hmac: a time needs {timestamp} in `signed`, and {timestamp} needs a time')
-  const readsBody = (id !== 'digest' && 'body' in id) || 'body' in type || mediaTypes === undefined
+  const paths = [id, type].flatMap((place) =>
+    typeof place === 'object' && 'body' in place ? [place.body] : [],
+  )
+  const readsBody = paths.length > 0 || mediaTypes === undefined
+  // A path such as `0.id` leads into an array.
+  const readsArray = paths.every((path) => /^\d/.test(path))
   return createScheme({
     name: 'hmac',
     options,
@@ -71,8 +76,7 @@ export function hmac(options: HmacOptions): Scheme {
     read(delivery) {
       const body = readsBody ? readJson(delivery.rawBody) : { value: undefined }
       if ('rejected' in body) return body
-      const isFieldWanted = (id !== 'digest' && 'body' in id) || 'body' in type
-      if (isFieldWanted && (typeof body.value !== 'object' || body.value === null))
+      if (paths.length > 0 && !isObject(body.value) && !(Array.isArray(body.value) && readsArray))
         return malformed('The body is not a JSON object.')
       const eventId = id === 'digest' ? bodyDigest(delivery.rawBody) : find(id, delivery, body.value)
       return identify(eventId, 'always' in type ? type.always : find(type, delivery, body.value))
