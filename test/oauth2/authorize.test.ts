@@ -306,6 +306,15 @@ onEachEngine('authorization requests', (engine) => {
     assert.equal(await errorOf({ registration: '{}' }), 'registration_not_supported')
   })
 
+  test('a state or nonce that is too long, or that cannot be stored, is refused with the reason', async () => {
+    for (const [more, reason] of [
+      [{ state: 'a\0b' }, 'state has a character that cannot be stored'],
+      [{ nonce: 'a\0b' }, 'nonce has a character that cannot be stored'],
+      [{ state: 'a'.repeat(4097) }, 'state has more than 4096 characters'],
+    ] as const)
+      assert.equal((await answerOf(service, new Browser(), more)).error_description, reason)
+  })
+
   test('a wrong client or redirect URI gets a page and no redirect', async () => {
     for (const more of [
       { client_id: 'nobody' },

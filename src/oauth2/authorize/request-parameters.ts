@@ -103,8 +103,7 @@ function refuseUnsupported(parameters: Parameters): void {
   const repeated = names.find((name, index) => names.indexOf(name) !== index)
   if (repeated !== undefined) throw invalid(`the parameter ${printed(repeated)} came twice`)
   const value = (name: string): string | undefined => valueOf(parameters, name)
-  const state = value('state')
-  if (state !== undefined && !isText(state)) throw invalid(`state has more than ${longestText} characters`)
+  checkedText('state', value('state'))
   // Without an address for the answer to a request object, the parameters beside it count.
   if (value('request') !== undefined)
     throw new AuthorizationError('request_not_supported', 'request objects are not supported')
@@ -176,8 +175,10 @@ function hintOf(hint: string | undefined): string | undefined {
 }
 
 function checkedText(name: string, text: string | undefined): string | null {
-  if (text !== undefined && !isText(text)) throw invalid(`${name} has more than ${longestText} characters`)
-  return text ?? null
+  if (text === undefined) return null
+  if (text.length > longestText) throw invalid(`${name} has more than ${longestText} characters`)
+  if (!isStorableText(text)) throw invalid(`${name} has a character that cannot be stored`)
+  return text
 }
 
 function isText(text: string): boolean {
