@@ -29,6 +29,10 @@ onEachEngine('brands of owners', (engine) => {
     assert.deepEqual(shown, { name: null, logo: null, variables: null })
   })
 
+  test('a name that the databases cannot store is refused', async () => {
+    for (const name of ['\ud800', 'Acme \udc00', 'a\0b']) await change('initech', { name }, 400)
+  })
+
   test('it is stored, audited, and shown in this portal only', async () => {
     assert.deepEqual(await change('acme', brand), brand)
     assert.deepEqual(await read('acme'), brand)

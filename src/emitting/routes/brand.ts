@@ -10,7 +10,11 @@ const closed = { additionalProperties: false }
 /** Characters. It is part of the answer that opens the portal. */
 const longestLogo = 90_000
 
-const Name = Type.String({ minLength: 1, maxLength: 60, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
+const Name = Type.String({
+  minLength: 1,
+  maxLength: 60,
+  pattern: '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]*$',
+})
 const Color = Type.String({ pattern: '^#[0-9a-fA-F]{6}$' })
 const Logo = Type.String({
   maxLength: longestLogo,
