@@ -6,8 +6,12 @@ import type { Field } from '../list.ts'
 /** Types whose values have the same text in the database, in items and in query strings. */
 export const keysetTypes: readonly FieldType[] = ['text', 'uuid', 'integer', 'bigint']
 
+/** The cursor of the key `''`. No text of a query string that is a key holds U+0000, and clients take an empty cursor for none. */
+const emptyKey = '\u0000'
+
 /** Reads a key from an unsigned cursor. @throws Problem `invalid-cursor` for a text that is not a key. */
 export function readKeysetCursor({ type }: Field, cursor: string): KeyValue {
+  if (type === 'text' && cursor === emptyKey) return ''
   const position = cursor === '' ? undefined : fieldTypes[type].read(cursor)
   // Only the text that showKeysetCursor writes is accepted: `1e3` is not the key 1000.
   if (position && 'at' in position && String(position.at) === cursor) return position.at
@@ -18,5 +22,5 @@ export function readKeysetCursor({ type }: Field, cursor: string): KeyValue {
 }
 
 export function showKeysetCursor({ type }: Field, value: string | number): string | number {
-  return type === 'integer' ? Number(value) : String(value)
+  return type === 'integer' ? Number(value) : String(value) || emptyKey
 }

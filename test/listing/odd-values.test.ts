@@ -1,0 +1,60 @@
+// SQLite stores a value of any type in any column, and a key may be the empty text. No page fails for it, and walks go on.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { sql } from 'kysely'
+import { list } from '../../src/index.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { readList, walk } from './seed.ts'
+import { listService } from './service.ts'
+
+const ids = (items: readonly Record<string, unknown>[]): unknown[] => items.map(({ id }) => id)
+const upper = '0190AB00-0000-4000-8000-0000000000CD'
+
+onEachEngine('keys and values that are rare', (engine) => {
+  const sqlite = engine.name === 'sqlite'
+  const named = list({
+    path: '/named',
+    table: 'named',
+    access: 'public',
+    fields: { id: { type: 'text' } },
+    key: 'id',
+    pages: ['keyset'],
+  })
+  const referred = list({
+    path: '/referred',
+    table: 'referred',
+    access: 'public',
+    fields: { id: { type: 'integer' }, owner: { type: 'uuid' } },
+    key: 'id',
+    filters: { owner: 'equals', owners: { kind: 'in', field: 'owner' } },
+  })
+  const opened = listService(engine, [named, referred], (database) =>
+    database.transaction(async (tx) => {
+      for (const statement of [
+        `create table named (id ${sqlite ? 'text' : 'text collate "C"'} not null primary key)`,
+        `insert into named values (''), ('a'), ('b')`,
+        `create table referred (id int not null primary key, owner ${sqlite ? 'text' : 'uuid'} not null)`,
+        `insert into referred values (1, '${upper.toLowerCase()}'), (2, '${upper}')`,
+      ])
+        await sql.raw(statement).execute(tx)
+    }),
+  )
+
+  test('a walk by the key goes on after the empty text', async () => {
+    const found: unknown[] = []
+    let next = '/named?limit=1'
+    for (let pages = 0; next !== '' && pages < 9; pages += 1) {
+      const response = await opened.service.fetch(next)
+      assert.equal(response.status, 200, next)
+      const page = (await response.json()) as { data: Record<string, unknown>[]; nextCursor: string | null }
+      found.push(...ids(page.data))
+      const link = /^<(.+)>; rel="next"$/.exec(response.headers.get('link') ?? '')?.[1]
+      assert.equal(link === undefined, page.nextCursor === null)
+      // A client may take a falsy cursor for the end.
+      assert.notEqual(page.nextCursor, '')
+      next = link ?? ''
+    }
+    assert.deepEqual(found, ['', 'a', 'b'])
+    assert.equal((await opened.service.fetch('/named?cursor=')).status, 400, 'a client that lost the cursor')
+  })
+})
