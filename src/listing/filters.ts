@@ -21,19 +21,26 @@ export const filterKinds: Record<FilterKind, KindRules> = {
     read(text, field) {
       const position = readValue(text, field)
       // A text that is not a value of the field equals no value.
-      return position && 'at' in position ? { values: [position.at] } : 'none'
+      if (!position || !('at' in position)) return 'none'
+      const values = spellings(position.at, field)
+      return values.length === 1 ? { values } : oneOf(values)
     },
-    sql: ({ column, value }) => `${column} = ${value()}`,
+    sql: (parts) =>
+      parts.applied.values.length === 1 ? `${parts.column} = ${parts.value()}` : isOneOf(parts),
   },
   in: {
     read(text, field) {
       const positions = text.split(',', maxFilterValues).map((part) => readValue(part, field))
       const values = [
-        ...new Set(positions.flatMap((position) => (position && 'at' in position ? [position.at] : []))),
+        ...new Set(
+          positions.flatMap((position) =>
+            position && 'at' in position ? spellings(position.at, field) : [],
+          ),
+        ),
       ]
       return values.length === 0 ? 'none' : oneOf(values)
     },
-    sql: ({ column, value, applied }) => `${column} in (${applied.values.map(value).join(', ')})`,
+    sql: isOneOf,
   },
   atLeast: range('>=', 'below'),
   above: range('>', 'below'),
@@ -104,6 +111,15 @@ function range(operator: '>=' | '>' | '<=' | '<', passing: 'above' | 'below'): K
 function readValue(text: string, field: Field): ValuePosition {
   if (field.values && !field.values.includes(text)) return undefined
   return fieldTypes[field.type].read(text, field.stored)
+}
+
+/** A UUID as it is given and in lower case, as which most programs write it: on SQLite it is a text. */
+function spellings(value: KeyValue, { type }: Field): KeyValue[] {
+  return type === 'uuid' ? [...new Set([value, String(value).toLowerCase()])] : [value]
+}
+
+function isOneOf({ column, value, applied }: Parameters<KindRules['sql']>[0]): string {
+  return `${column} in (${applied.values.map(value).join(', ')})`
 }
 
 /** Repeats the last value up to the next power of two, so that few statements serve any number of values. */

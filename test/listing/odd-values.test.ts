@@ -57,4 +57,10 @@ onEachEngine('keys and values that are rare', (engine) => {
     assert.deepEqual(found, ['', 'a', 'b'])
     assert.equal((await opened.service.fetch('/named?cursor=')).status, 400, 'a client that lost the cursor')
   })
+
+  test('a filter by a UUID in upper case finds it in lower case', async () => {
+    assert.deepEqual(ids((await readList(opened.service, `/referred?owner=${upper}`)).data), [1, 2])
+    assert.deepEqual(ids((await readList(opened.service, `/referred?owners=x,${upper}`)).data), [1, 2])
+    assert.deepEqual(ids((await walk(opened.service, `/referred?owner=${upper}&limit=1`)).flat()), [1, 2])
+  })
 })
