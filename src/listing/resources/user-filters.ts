@@ -20,7 +20,7 @@ export function userFilters(admins: readonly AdminRule[]): Filter[] {
       field: 'email',
       kind: 'prefix',
       rules: searchRules,
-      description: `Keeps users whose e-mail address, name or id begins with this text, in upper or lower case, and the user of an identity \`provider:providerId\`. At most ${mostFound} are found by each.`,
+      description: `Keeps users whose e-mail address, name or id begins with this text, in upper or lower case, and the user of an identity \`provider:providerId\`. On SQLite, only A to Z are the same in both cases. At most ${mostFound} are found by each.`,
     },
     {
       parameter: 'role',
