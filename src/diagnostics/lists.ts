@@ -25,7 +25,10 @@ async function* checkOne(
   advised: Map<string, string>,
 ): AsyncGenerator<Finding> {
   const about = `list ${declaration.path}`
-  const { list, faults, missing, missingForPairs, createCounts } = await checkList(database, declaration)
+  const { list, faults, missing, missingForPairs, createCounts, nullKeys } = await checkList(
+    database,
+    declaration,
+  )
   yield* faults.map((text) => fault(about, text))
   if (faults.length > 0) return
   for (const [steps, queries] of grouped(await explainList(database, list)))
@@ -46,6 +49,11 @@ async function* checkOne(
   for (const one of missingForPairs) yield advice(one, ', which sorts all that passes the filter')
   if (createCounts !== undefined)
     yield warning(about, `its counts are not maintained yet, so totals and deep pages are slow`, createCounts)
+  if (nullKeys)
+    yield warning(
+      about,
+      'it has rows whose key is null, which a walk may miss: give them keys, and declare the column not null',
+    )
 }
 
 /** Queries that are planned in the same way, by their plan, in the order in which they come. */

@@ -53,6 +53,9 @@ export interface TypeRules {
   read(text: string, stored?: TimeForm): ValuePosition
 }
 
+/** Milliseconds from 1970 to the last time of a Date, and to the first. */
+const longestTime = 8.64e15
+
 const castOnSqlite = (type: string) => ({ sqlite: (operand: string) => `cast(${operand} as ${type})` })
 
 export const fieldTypes: Record<FieldType, TypeRules> = {
@@ -98,7 +101,7 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     read: readNumeric,
   },
   boolean: {
-    show: (value) => value === 1 || value === 't',
+    show: (value) => value === 1 || value === 't' || value === 'true',
     cursor: 'any',
     read: (text) => (text === 'true' ? { at: 1 } : text === 'false' ? { at: 0 } : undefined),
   },
@@ -110,7 +113,8 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
   },
   milliseconds: {
     bind: { postgres: (placeholder) => `${placeholder}::bigint` },
-    show: (value) => isoTime(Number(value)),
+    show: (value) =>
+      isOtherText(value) || Math.abs(Number(value)) > longestTime ? value : isoTime(Number(value)),
     toCursor: exactInteger,
     cursor: 'integer',
     read: readMilliseconds,
@@ -143,10 +147,16 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
   },
 }
 
-/** @throws RangeError for an integer that a double does not hold exactly. */
-function exactInteger(value: string | number): number {
+/** Whether SQLite keeps a text in a column of integers because it is not a number. */
+function isOtherText(value: string | number): boolean {
+  return typeof value === 'string' && !/^-?\d+$/.test(value)
+}
+
+/** Fractions and texts, which SQLite keeps in a column of integers, stay as they are. @throws RangeError beyond 2^53 */
+function exactInteger(value: string | number): string | number {
+  if (isOtherText(value)) return value
   const number = Number(value)
-  if (!Number.isSafeInteger(number))
+  if (Math.abs(number) > Number.MAX_SAFE_INTEGER)
     throw new RangeError(`${value} is beyond 2^53: declare the field as bigint, which is a text in JSON`)
   return number
 }

@@ -97,7 +97,7 @@ async function checkDeclared(
   return checked.map(({ list }) => list)
 }
 
-function logAdvice({ list: { path }, missing, createCounts }: CheckedList, log: Log): void {
+function logAdvice({ list: { path }, missing, createCounts, nullKeys }: CheckedList, log: Log): void {
   for (const { queries, statement } of missing)
     log.warn(
       { list: path, queries, fix: statement },
@@ -108,4 +108,5 @@ function logAdvice({ list: { path }, missing, createCounts }: CheckedList, log: 
       { list: path, fix: createCounts },
       'the counts of a list are not maintained yet: totals and deep pages will be slow',
     )
+  if (nullKeys) log.warn({ list: path }, 'a list has rows whose key is null: walks may miss them')
 }

@@ -1,5 +1,5 @@
 import type { KeyValue } from '../paging/cursor-values.ts'
-import { fieldTypes } from './field-types.ts'
+import { fieldTypes, type TypeRules } from './field-types.ts'
 import { fieldOf, shownFields, type Field, type ListDeclaration } from './list.ts'
 import type { Row } from './reader.ts'
 
@@ -22,8 +22,7 @@ export function presenter(
     const item: Item = {}
     for (let index = 0; index < columns.length; index += 1) {
       const { name, show } = columns[index]!
-      const value = row[index]!
-      item[name] = show && value !== null ? show(value) : value
+      item[name] = showValue(row[index]!, show)
     }
     return item
   }
@@ -41,18 +40,25 @@ function presenterOfAll(
   if (known) return known
   const shows = shown.map((name) => fieldTypes[fields[name]!.type].show)
   const members = shown.map((name, index) => {
-    const value = shows[index]
-      ? `row[${index}] === null ? null : show[${index}](row[${index}])`
-      : `row[${index}]`
-    return `${JSON.stringify(name)}: ${value}`
+    const value = `row[${index}]`
+    const usual = shows[index] ? `show[${index}](${value})` : value
+    return `${JSON.stringify(name)}: typeof ${value} === 'object' ? rare(${value}, show[${index}]) : ${usual}`
   })
   // oxlint-disable-next-line typescript/no-implied-eval -- of checked names and of numbers, once for each list
-  const make = new Function('show', `return (row) => ({ ${members.join(', ')} })`) as (
+  const make = new Function('show', 'rare', `return (row) => ({ ${members.join(', ')} })`) as (
     show: typeof shows,
+    rare: typeof showValue,
   ) => (row: Row) => Item
-  const made = make(shows)
+  const made = make(shows, showValue)
   presenters.set(fields, made)
   return made
+}
+
+/** @param value of SQLite also a BLOB, which it keeps in a column of any type; it is shown as the text of its bytes. */
+function showValue(value: KeyValue | Uint8Array, show: TypeRules['show']): unknown {
+  if (value === null) return null
+  const read = typeof value === 'object' ? Buffer.from(value).toString() : value
+  return show ? show(read) : read
 }
 
 const presenters = new WeakMap<object, (row: Row) => Item>()

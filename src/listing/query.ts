@@ -122,7 +122,7 @@ function readNames<T>(
 
 function cursorKey({ name, field }: SortKey): CursorKey {
   const { cursor } = fieldTypes[field.type]
-  return field.nullable ? { name, type: cursor, nullable: true } : { name, type: cursor }
+  return { name, type: cursor, asStored: true, ...(field.nullable && { nullable: true }) }
 }
 
 /** Queries in the cache of one list, and the longest URL of one, in characters. A full cache uses a few megabytes. */

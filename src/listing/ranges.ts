@@ -29,8 +29,8 @@ export function rangesAfter(order: readonly SortKey[], nulls: readonly boolean[]
     }
     let end = start + 1
     // A comparison of row values with a null is neither true nor false, so a nullable key begins a range of its own.
-    while (end < order.length && order[end]!.descending === first.descending && !order[end]!.field.nullable)
-      end += 1
+    const mayBeNull = (index: number): boolean => order[index]!.field.nullable || nulls[index] === true
+    while (end < order.length && order[end]!.descending === first.descending && !mayBeNull(end)) end += 1
     if (first.field.nullable && nullsComeAfter) ranges.push({ equal: start, next: { kind: 'null' } })
     ranges.push({ equal: start, next: { kind: 'after', keys: end - start } })
     start = end

@@ -12,6 +12,11 @@ export interface CursorKey {
    */
   type: 'text' | 'number' | 'integer' | 'time' | 'any'
   nullable?: boolean
+  /**
+   * Whether the key is a column of a user's table. SQLite stores values of any type in it, and null in a primary key that is not
+   * declared `not null`. Then every value that a row can have is accepted: the signature proves that one had it.
+   */
+  asStored?: boolean
 }
 
 /** Numbers that JSON cannot represent. */
@@ -44,7 +49,8 @@ function readShownTime(text: string): string | undefined {
   }
 }
 
-function isOfType(value: unknown, { type, nullable }: CursorKey): value is KeyValue {
+function isOfType(value: unknown, { type, nullable, asStored }: CursorKey): value is KeyValue {
+  if (asStored) return value === null || typeof value === 'string' || Number.isFinite(value)
   if (value === null) return nullable === true
   if (type === 'text' || type === 'time' || (type === 'any' && typeof value === 'string'))
     return typeof value === 'string'

@@ -107,6 +107,22 @@ onEachEngine('lists against their tables', (engine) => {
     )
   })
 
+  test('rows without a key are told, where SQLite lets a primary key be null', async () => {
+    if (engine.name === 'postgres') return
+    const options = {
+      path: '/keyless',
+      table: 'keyless',
+      fields: { id: { type: 'text' } },
+      key: 'id',
+    } as const
+    await run('create table keyless (id text primary key)')
+    await run(`insert into keyless values ('a')`)
+    const { faults, nullKeys } = await check(options)
+    assert.deepEqual([faults, nullKeys], [[], undefined])
+    await run('insert into keyless values (null)')
+    assert.equal((await check(options)).nullKeys, true)
+  })
+
   test('a key that is not unique, or may be null, is a fault with a fix', async () => {
     const { faults } = await check({
       path: '/bare',

@@ -63,4 +63,68 @@ onEachEngine('keys and values that are rare', (engine) => {
     assert.deepEqual(ids((await readList(opened.service, `/referred?owners=x,${upper}`)).data), [1, 2])
     assert.deepEqual(ids((await walk(opened.service, `/referred?owner=${upper}&limit=1`)).flat()), [1, 2])
   })
+
+  if (!sqlite) return
+  const loose = list({
+    path: '/loose',
+    table: 'loose',
+    access: 'public',
+    fields: {
+      id: { type: 'text' },
+      whole: { type: 'integer' },
+      name: { type: 'text' },
+      fine: { type: 'boolean' },
+      at: { type: 'milliseconds' },
+    },
+    key: 'id',
+    sort: ['whole', 'name', 'at'],
+    exports: true,
+  })
+  const odd = listService(engine, [loose], (database) =>
+    database.transaction(async (tx) => {
+      for (const statement of [
+        'create table loose (id text primary key, whole integer not null, name text not null, fine boolean not null, at integer not null)',
+        `insert into loose values ('1', 5, 'a', 1, 0), ('2', 'abc', x'616263', 'true', 'never'), ('3', 'abd', 'b', 'false', 2.5)`,
+        `insert into loose values (null, 1, 'none', 0, 0)`,
+      ])
+        await sql.raw(statement).execute(tx)
+    }),
+  )
+
+  // The description of the list does not declare such values, so the answers are not held against it.
+  const read = async (path: string) =>
+    (await fetch(`${odd.service.baseUrl}${path}`)).json() as Promise<{
+      data: Record<string, unknown>[]
+      pageInfo: { nextCursor: string | null }
+    }>
+  const walkOdd = async (path: string): Promise<unknown[]> => {
+    const found: unknown[] = []
+    for (let cursor: string | null = '', pages = 0; cursor !== null && pages < 9; pages += 1) {
+      const page = await read(`${path}${cursor && `&cursor=${cursor}`}`)
+      found.push(...ids(page.data))
+      cursor = page.pageInfo.nextCursor
+    }
+    return found
+  }
+
+  test('a value that SQLite stored with another type is shown as it is', async () => {
+    const { data } = await read('/loose')
+    assert.deepEqual(data.slice(1), [
+      { id: '1', whole: 5, name: 'a', fine: true, at: '1970-01-01T00:00:00.000Z' },
+      { id: '2', whole: 'abc', name: 'abc', fine: true, at: 'never' },
+      { id: '3', whole: 'abd', name: 'b', fine: false, at: '1970-01-01T00:00:00.002Z' },
+    ])
+    assert.deepEqual((await read('/loose?fields=id,name')).data[2], { id: '2', name: 'abc' })
+    assert.match(await (await odd.service.fetch('/loose.ndjson')).text(), /"whole":"abc","name":"abc"/)
+  })
+
+  test('a walk passes such values and rows without a key', async () => {
+    for (const [sort, expected] of [
+      ['id', [null, '1', '2', '3']],
+      ['whole', [null, '1', '2', '3']],
+      ['-whole', ['3', '2', '1', null]],
+      ['at', [null, '1', '3', '2']],
+    ] as const)
+      assert.deepEqual(await walkOdd(`/loose?limit=1&sort=${sort}`), expected, sort)
+  })
 })

@@ -5,6 +5,7 @@ import { defaultOrder } from '../order.ts'
 import { knownFields, validateColumns, validateKey } from './columns.ts'
 import { checkExpansions } from './expansions.ts'
 import { missingIndexes, type MissingIndex, type MissingIndexes } from './index-advice.ts'
+import { hasNullKeys } from './null-keys.ts'
 import { validateRowAccess } from './sample-caller.ts'
 import { missingSearchIndexes, validateSearch } from './search.ts'
 import { inspectTable } from './inspect.ts'
@@ -23,6 +24,8 @@ export interface CheckedList {
   missingForPairs: readonly MissingIndex[]
   /** The command that creates the counts, when the list declares `keep` and has none. Until then, deep pages are slow. */
   createCounts?: string
+  /** Whether rows have no key. Walks may miss them: of two nulls, none comes after the other. */
+  nullKeys?: boolean
 }
 
 export async function checkList(database: Database, declaration: ListDeclaration): Promise<CheckedList> {
@@ -53,6 +56,7 @@ export async function checkList(database: Database, declaration: ListDeclaration
     missing: [...advice.missing, ...missingSearchIndexes(list, table, engine), ...expansions.missing],
     missingForPairs: advice.forPairs,
     ...(counts.create !== undefined && { createCounts: counts.create }),
+    ...(faults.length === 0 && hasNullKeys(database, list, table) && { nullKeys: true }),
   }
 }
 
