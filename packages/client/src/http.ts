@@ -58,16 +58,18 @@ export async function readObject<T extends object>(response: Response): Promise<
   throw errorOf('unexpected-answer', 502, { detail: `The answer (${response.status}) is not a JSON object.` })
 }
 
-/** A request header of a Web Request, of Node's IncomingMessage, or of Headers themselves. Names are in lower case. */
+/** A request header of a Web Request, of Node's IncomingMessage, or of Headers themselves. */
 export type HeaderSource =
   | { headers: Headers | Readonly<Record<string, string | string[] | undefined>> }
   | Headers
 
-/** The value of a header; several are joined by a comma, as Headers does. */
+/** The value of a header; several are joined by a comma, as Headers does. @param name in lower case */
 export function headerOf(source: HeaderSource, name: string): string | undefined {
   const headers = isHeaders(source) ? source : source.headers
   if (isHeaders(headers)) return headers.get(name) ?? undefined
-  const value = headers[name]
+  // Node writes names in lower case; gateways of functions pass them on as the sender or a proxy wrote them.
+  const written = name in headers ? name : Object.keys(headers).find((one) => one.toLowerCase() === name)
+  const value = written === undefined ? undefined : headers[written]
   return Array.isArray(value) ? value.join(', ') : value
 }
 

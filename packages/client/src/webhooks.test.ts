@@ -101,6 +101,31 @@ describe('verifyWebhook', () => {
     await assert.rejects(verifyWebhook(body, shifted, secret, { now }), { ...refused, detail: /full stop/ })
   })
 
+  test('finds headers in the case in which a gateway passes them on', async () => {
+    const headers = Object.fromEntries(
+      Object.entries(headersOf()).map(([name, value]) => [
+        name.replaceAll(/(?:^|-)[a-z]/g, (found) => found.toUpperCase()),
+        value,
+      ]),
+    )
+    assert.deepEqual(Object.keys(headers), ['Webhook-Id', 'Webhook-Timestamp', 'Webhook-Signature'])
+    for (const source of [headers, { headers }])
+      assert.equal((await verifyWebhook(body, source, secret, { now })).id, 'e1')
+  })
+
+  test('a body that was parsed is a fault of the program, not a wrong signature', async () => {
+    for (const parsed of [JSON.parse(body), [1], undefined, null, 1] as string[])
+      await assert.rejects(verifyWebhook(parsed, headersOf(), secret, { now }), {
+        name: 'TypeError',
+        message: /raw bytes/,
+      })
+  })
+
+  test('a tolerance that is no number accepts nothing', async () => {
+    const headers = headersOf(body, secret, 'e1', at - 86_400_000)
+    await assert.rejects(verifyWebhook(body, headers, secret, { now, tolerance: Number.NaN }), refused)
+  })
+
   test('tries a bounded number of signatures', async () => {
     const many = `${'v1,AAAA '.repeat(30)}${headersOf()['webhook-signature']}`
     await assert.rejects(

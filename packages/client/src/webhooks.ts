@@ -32,7 +32,7 @@ const keyForm = /^(?:v1,)?(whsec_|whpk_)?([A-Za-z0-9+/]+={0,2})$/
  *
  * @param body the raw bytes, or the text that they are: not parsed and written again.
  * @param secret `whsec_…`, or the public key `whpk_…`; several while keys rotate.
- * @throws PosternError `invalid-signature` (401); TypeError when a secret is not of that form.
+ * @throws PosternError `invalid-signature` (401); TypeError when a secret is not of that form, or the body was parsed.
  */
 export async function verifyWebhook<Data = unknown>(
   body: Uint8Array | ArrayBuffer | string,
@@ -42,6 +42,7 @@ export async function verifyWebhook<Data = unknown>(
 ): Promise<WebhookEvent<Data>> {
   const keys = [secret].flat().map(readKey)
   if (keys.length === 0) throw new TypeError('verifyWebhook needs a secret')
+  const bytes = bytesOfBody(body)
   const source =
     'headers' in headers || typeof headers.get === 'function'
       ? (headers as HeaderSource)
@@ -52,9 +53,9 @@ export async function verifyWebhook<Data = unknown>(
   if (!id || !timestamp || !list) throw invalid('A header of Standard Webhooks is missing.')
   // The signed text is `id.timestamp.body`: with a full stop in the id its parts could be shifted. Postern sends none.
   if (id.includes('.')) throw invalid('Its id has a full stop.')
-  if (!/^\d{1,12}$/.test(timestamp) || Math.abs(now() / 1000 - Number(timestamp)) > tolerance)
+  // Written so that a tolerance that is not a number refuses.
+  if (!/^\d{1,12}$/.test(timestamp) || !(Math.abs(now() / 1000 - Number(timestamp)) <= tolerance))
     throw invalid('It was signed too long ago, or in the future.')
-  const bytes = typeof body === 'string' ? bytesOfText(body) : new Uint8Array(body)
   const head = bytesOfText(`${id}.${timestamp}.`)
   const signed = new Uint8Array(head.length + bytes.length)
   signed.set(head)
@@ -62,6 +63,15 @@ export async function verifyWebhook<Data = unknown>(
   for (const signature of list.split(' ').slice(0, maxSignatures))
     for (const key of keys) if (await belongs(signature, key, signed)) return parse<Data>(bytes)
   throw invalid('No signature belongs to the body and the secret.')
+}
+
+/** @throws TypeError for what a framework made of the body, which would only look like a wrong signature. */
+function bytesOfBody(body: Uint8Array | ArrayBuffer | string): Uint8Array {
+  if (typeof body === 'string') return bytesOfText(body)
+  if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength)
+  // Not `instanceof`: test runners and frames have a constructor of their own.
+  if (Object.prototype.toString.call(body) === '[object ArrayBuffer]') return new Uint8Array(body)
+  throw new TypeError('verifyWebhook needs the raw bytes of the body, or their text: not the parsed body')
 }
 
 interface Key {
