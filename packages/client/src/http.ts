@@ -9,8 +9,16 @@ export interface HttpOptions {
   timeout: number
 }
 
-/** The address of a path of the service, which may be below a base path of its own. */
+/** Milliseconds. With more than 31 bits, timers end at once. */
+export const longestTimer = 2 ** 31 - 1
+
+/**
+ * The address of a path of the service, which may be below a base path of its own. In a browser `url` may be empty or a path.
+ * @throws TypeError for an address without its scheme, which `fetch` would take for a service that cannot be reached.
+ */
 export function addressOf(url: string, path: string): string {
+  if (!/^(?:https?:\/\/[^/]|\/|$)/i.test(url))
+    throw new TypeError(`the address of the service begins with https:// or http://, unlike ${url}`)
   return url.replace(/\/+$/, '') + path
 }
 
@@ -28,10 +36,13 @@ export async function send<T>(
   const control = new AbortController()
   const given = init.signal ?? undefined
   let late = false
-  const timer = setTimeout(() => {
-    late = true
-    control.abort()
-  }, timeout)
+  const timer = setTimeout(
+    () => {
+      late = true
+      control.abort()
+    },
+    Math.min(timeout, longestTimer),
+  )
   const abort = (): void => control.abort(given?.reason)
   given?.addEventListener('abort', abort)
   if (given?.aborted === true) abort()

@@ -122,6 +122,74 @@ describe('errors', () => {
   })
 })
 
+describe('answers', () => {
+  const page = () => new Response('<html>', { headers: { 'content-type': 'text/html' } })
+
+  test('a page of another server, which answers 200 to every path, is no answer of the service', async () => {
+    const { client, calls } = clientOf([page, page])
+    const expected = { code: 'unexpected-answer', status: 502, detail: /text\/html/ }
+    await assert.rejects(client.get('/users'), expected)
+    const event = { type: 'order.paid', data: {}, id: 'o1' }
+    await assert.rejects(client.post('/events', { body: event, idempotent: true }), expected)
+    assert.equal(calls.length, 2)
+  })
+
+  test('a call that the types do not describe may answer with a text; no content is undefined', async () => {
+    const csv = () => new Response('id\r\n', { headers: { 'content-type': 'text/csv' } })
+    const empty = () => new Response(null, { status: 200 })
+    const { client } = clientOf([csv, empty])
+    assert.equal(await client.request('GET', '/users.csv'), 'id\r\n')
+    assert.equal(await client.post('/auth/logout'), undefined)
+  })
+})
+
+describe('time-outs', () => {
+  test('one that is longer than timers can be does not end the call at once', async () => {
+    for (const timeout of [Number.POSITIVE_INFINITY, 2 ** 31]) {
+      const slow = async (_address: string, init?: RequestInit) => {
+        await new Promise((done) => setTimeout(done, 20))
+        init?.signal?.throwIfAborted()
+        return Response.json({ data: [] })
+      }
+      assert.deepEqual(await createClient({ url, fetch: slow, timeout, retries: 0 }).get('/auth/providers'), {
+        data: [],
+      })
+    }
+  })
+})
+
+describe('addresses', () => {
+  test('one without https:// is a fault of the program, not of the network', async () => {
+    for (const wrong of ['gate.example.com', 'localhost:3000', 'ftp://gate.example.com', 'https://']) {
+      const { client, calls } = clientOf([], { url: wrong })
+      await assert.rejects(client.get('/auth/providers'), { name: 'TypeError', message: /https:\/\// })
+      assert.deepEqual(calls, [])
+    }
+  })
+
+  test('in a browser it may be empty or a path', async () => {
+    for (const [given, address] of [
+      ['', '/auth/providers'],
+      ['/gate/', '/gate/auth/providers'],
+    ] as const) {
+      const asked: string[] = []
+      const fetch = async (one: string) => {
+        asked.push(one)
+        return Response.json({ data: [] })
+      }
+      await createClient({ url: given, fetch }).get('/auth/providers')
+      assert.deepEqual(asked, [address])
+    }
+  })
+
+  test('a token that no header can hold is a fault of the program, too', async () => {
+    const { client, calls } = clientOf([], { token: 'pk_1\n2' })
+    const error = await client.get('/auth/providers').catch((reason: unknown) => reason)
+    assert.ok(error instanceof TypeError && !error.message.includes('pk_1'))
+    assert.deepEqual(calls, [])
+  })
+})
+
 describe('retries', () => {
   const busy = () => problem(503, 'overloaded', { 'retry-after': '0' })
   const broken = () => Promise.reject(new TypeError('fetch failed'))

@@ -49,15 +49,20 @@ export interface Client<C = Calls> {
   request: <T = unknown>(method: Method, path: string, options?: FreeOptions) => Promise<T>
 }
 
-/** Calls the service over HTTP. All errors are PosternErrors, except the reason of a signal that was aborted. */
+/**
+ * Calls the service over HTTP. All errors are PosternErrors, except the reason of a signal that was aborted, and TypeErrors for what
+ * no call can be made of: an address without `https://`, a path without its `params`, a body that is no JSON.
+ */
 export function createClient<C = Calls>(options: ClientOptions): Client<C> {
-  const request = (method: Method, path: string, call: FreeOptions = {}): Promise<unknown> => {
+  const make = (read: Read, method: Method, path: string, call: FreeOptions = {}): Promise<unknown> => {
     const { retries = 3, longestWait = 30 } = options
     const repeatable = mayRepeat(method, call)
     const retry = { retries: repeatable ? retries : 0, longestWait, signal: call.signal }
-    return withRetries(() => attempt(options, method, path, call), retry)
+    return withRetries(() => attempt(options, method, path, call, read), retry)
   }
-  const bound = (method: Method) => (path: string, call?: FreeOptions) => request(method, path, call)
+  const request = (method: Method, path: string, call?: FreeOptions) => make(readAnswer, method, path, call)
+  const bound = (method: Method) => (path: string, call?: FreeOptions) =>
+    make(readDescribed, method, path, call)
   const client = {
     get: bound('GET'),
     post: bound('POST'),
@@ -75,22 +80,32 @@ function mayRepeat(method: Method, { idempotent }: FreeOptions): boolean {
   return idempotent ?? (method !== 'POST' && method !== 'PATCH')
 }
 
+type Read = (response: Response) => Promise<unknown>
+
 async function attempt(
   options: ClientOptions,
   method: Method,
   path: string,
   call: FreeOptions,
+  read: Read,
 ): Promise<unknown> {
   const { url, token, fetch, timeout = 10_000 } = options
   const credential = typeof token === 'function' ? await token() : token
   const { params = {}, query = {}, body, signal } = call
   const headers: Record<string, string> = { accept: 'application/json' }
-  if (credential !== undefined) headers['authorization'] = `Bearer ${credential}`
+  if (credential !== undefined) headers['authorization'] = bearer(credential)
   if (body !== undefined) headers['content-type'] = 'application/json'
   const init: RequestInit = { method, headers }
   if (body !== undefined) init.body = JSON.stringify(body)
   if (signal !== undefined) init.signal = signal
-  return send(addressOf(url, fill(path, params) + search(query)), init, { fetch, timeout }, readAnswer)
+  return send(addressOf(url, fill(path, params) + search(query)), init, { fetch, timeout }, read)
+}
+
+/** @throws TypeError for a token that no header can hold. That of `fetch` would repeat the token. */
+function bearer(token: string): string {
+  const text = token.trim()
+  if (/[^\x21-\x7e]/.test(text)) throw new TypeError('the token has a character that no token has')
+  return `Bearer ${text}`
 }
 
 /** Fills the `{names}` of a path. @throws TypeError when one is missing. */
@@ -113,6 +128,16 @@ function search(query: Readonly<Record<string, unknown>>): string {
   return text === '' ? '' : `?${text}`
 }
 
+/** The answer of a call that the types describe: JSON, or `undefined` without content. */
+async function readDescribed(response: Response): Promise<unknown> {
+  const answer = await readAnswer(response)
+  const type = typeOf(response)
+  if (answer === undefined || isJson(type)) return answer
+  if (answer === '') return undefined
+  // Servers of pages answer 200 to every path: without this, an event sent to one would look emitted.
+  throw errorOf('unexpected-answer', 502, { detail: `The answer is ${type || 'a text'}, and not JSON.` })
+}
+
 async function readAnswer(response: Response): Promise<unknown> {
   if (response.status >= 400) throw await errorOfResponse(response)
   // With redirect: 'manual', a browser shows nothing of a redirect but its type.
@@ -121,10 +146,12 @@ async function readAnswer(response: Response): Promise<unknown> {
       detail: `The service redirected the call (${response.status}).`,
     })
   if (response.status === 204) return undefined
-  const type = response.headers.get('content-type') ?? ''
   const text = await response.text()
-  return /[/+]json\b/.test(type) ? parse(text) : text
+  return isJson(typeOf(response)) ? parse(text) : text
 }
+
+const typeOf = (response: Response): string => response.headers.get('content-type') ?? ''
+const isJson = (type: string): boolean => /[/+]json\b/.test(type)
 
 function parse(text: string): unknown {
   try {

@@ -1,4 +1,5 @@
 import { type PosternError, RateLimitedError, UnavailableError } from '../errors.ts'
+import { longestTimer } from '../http.ts'
 
 export interface RetryOptions {
   /** Attempts after the first one. */
@@ -43,10 +44,13 @@ export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void>
       clearTimeout(timer)
       fail(signal?.reason as Error)
     }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', abort)
-      done()
-    }, milliseconds)
+    const timer = setTimeout(
+      () => {
+        signal?.removeEventListener('abort', abort)
+        done()
+      },
+      Math.min(milliseconds, longestTimer),
+    )
     signal?.addEventListener('abort', abort, { once: true })
   })
 }
