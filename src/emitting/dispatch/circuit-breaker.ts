@@ -3,9 +3,9 @@ import type { Random } from '../../runtime/clock.ts'
 /** The breaker opens after this many failures in a row, over at least this many milliseconds. */
 const failureThreshold = 10
 const failingThreshold = 30_000
-/** Milliseconds between probes: the first pause, doubled by every failed probe up to the longest. */
+/** Milliseconds between probes: the first pause, doubled by every failed probe up to the longest, which is a minute with its jitter. */
 const firstPause = 5_000
-const longestPause = 60_000
+const longestPause = 50_000
 /** Each pause varies by ±20 %, so that many subscribers behind one broken gateway are not probed at the same moment. */
 const jitter = 0.2
 
