@@ -101,11 +101,18 @@ export async function errorOfResponse(response: Response): Promise<PosternError>
   // A gateway answers with a page of its own while the service cannot be reached, and that passes.
   const unnamed = response.status >= 500 ? 'unavailable' : 'unexpected-answer'
   return errorOf(text('code') ?? text('error') ?? unnamed, response.status, {
-    detail: text('detail') ?? text('error_description') ?? text('title'),
+    detail: text('detail') ?? text('error_description') ?? text('title') ?? unexplained(body, response),
     requestId: text('requestId') ?? response.headers.get('x-request-id') ?? undefined,
     retryAfter: retryAfterOf(response.headers),
     pointer: pointerOf(body?.['source']),
   })
+}
+
+/** What a log would otherwise show of a gateway's page is the code alone. */
+function unexplained(body: unknown, { status }: Response): string | undefined {
+  return body === undefined
+    ? `The answer has the status ${status}, and no description of an error.`
+    : undefined
 }
 
 /** Retry-After in seconds (RFC 9110, section 10.2.3); `undefined` without a valid one. */
