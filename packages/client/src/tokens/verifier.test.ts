@@ -138,6 +138,21 @@ describe('verification of access tokens', () => {
     await assert.rejects(verify(`${head}.${payload}.${signature}`), refused(/signature/))
   })
 
+  test('a signature of any length is refused, also one that is no base64url', async () => {
+    for (const alg of ['ES256', 'RS256', 'EdDSA']) {
+      const signer = await newSigner(alg, 'k')
+      published = [signer.jwk]
+      const { verify } = verifier()
+      const [head, payload, signature = ''] = (await sign(signer)).split('.')
+      for (const other of ['A', 'AA', 'AAAAA', signature.slice(0, -1), `${signature}AAA`, 'A'.repeat(9_000)])
+        await assert.rejects(
+          verify(`${head}.${payload}.${other}`),
+          refused(/signature|no signed JWT/),
+          `${alg} ${other}`,
+        )
+    }
+  })
+
   test('keys for encryption, short RSA keys and symmetric keys verify nothing', async () => {
     published = [
       { ...first.jwk, use: 'enc' },

@@ -94,8 +94,8 @@ interface SignedClaims {
 async function verifySignature(token: string, keys: KeySet): Promise<SignedClaims> {
   if (typeof token !== 'string' || token.length > maxLength || !form.test(token))
     throw invalid('It is no signed JWT.')
-  const [head = '', body = '', signature = ''] = token.split('.')
-  const { header, payload } = decode(head, body)
+  const [head = '', body = '', tail = ''] = token.split('.')
+  const { header, payload, signature } = decode(head, body, tail)
   const { alg, typ, kid, crit } = header
   // RFC 9068, section 4: an id_token, or another JWT of the service, is no access token.
   if (typeof typ !== 'string' || !/^(?:application\/)?at\+jwt$/i.test(typ))
@@ -106,14 +106,14 @@ async function verifySignature(token: string, keys: KeySet): Promise<SignedClaim
   if (!key) throw invalid('The service does not publish its key.')
   if (alg !== key.algorithm && !(alg === 'Ed25519' && key.algorithm === 'EdDSA'))
     throw invalid('Its algorithm is not that of its key.')
-  const valid = await key.verify(bytesOfText(`${head}.${body}`), bytesOfBase64url(signature))
+  const valid = await key.verify(bytesOfText(`${head}.${body}`), signature)
   if (!valid) throw invalid('Its signature is wrong.')
   return { claims: payload as AccessTokenClaims, generation }
 }
 
-function decode(head: string, body: string) {
+function decode(head: string, body: string, tail: string) {
   try {
-    return { header: objectOfPart(head), payload: objectOfPart(body) }
+    return { header: objectOfPart(head), payload: objectOfPart(body), signature: bytesOfBase64url(tail) }
   } catch (cause) {
     throw invalid('It is no signed JWT.', cause)
   }
