@@ -139,9 +139,11 @@ describe('verifyWebhook', () => {
       code: 'invalid-body',
       status: 400,
     })
-    for (const wrong of ['', 'whsec_%', []]) {
-      const error = await verifyWebhook(body, headersOf(), wrong, { now }).catch((reason: unknown) => reason)
-      assert.ok(error instanceof TypeError && !error.message.includes('%'))
+    const unset = undefined as unknown as string
+    for (const wrong of ['', 'whsec_%', 'whsec_A', 'whpk_AAAA', [], unset]) {
+      const both = { ...headersOf(), 'webhook-signature': 'v1,AAAA v1a,AAAA' }
+      const error = await verifyWebhook(body, both, wrong, { now }).catch((reason: unknown) => reason)
+      assert.ok(error instanceof TypeError && /secret/.test(error.message) && !error.message.includes('%'))
     }
   })
 })

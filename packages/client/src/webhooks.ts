@@ -24,6 +24,8 @@ export interface WebhookOptions {
 
 /** Postern signs with ten keys of each kind at most. More are not tried, so that a request costs a bounded time. */
 const maxSignatures = 20
+/** Bytes of an ed25519 key (RFC 8032, section 5.1.5). */
+const publicKeyLength = 32
 const keyForm = /^(?:v1,)?(whsec_|whpk_)?([A-Za-z0-9+/]+={0,2})$/
 
 /**
@@ -79,18 +81,22 @@ interface Key {
   bytes: Uint8Array<ArrayBuffer>
 }
 
-function readKey(text: string): Key {
-  const [, prefix, base64] = keyForm.exec(text.trim()) ?? []
+/** @param text of programs without types, `undefined` when a variable is not set */
+function readKey(text: string | undefined): Key {
+  const [, prefix, base64 = ''] = keyForm.exec(text?.trim() ?? '') ?? []
+  const version = prefix === 'whpk_' ? 'v1a' : 'v1'
+  const bytes = bytesOrNothing(base64)
   // The message does not repeat the secret.
-  if (base64 === undefined) throw new TypeError('a secret of webhooks has the form whsec_… or whpk_…')
-  return { version: prefix === 'whpk_' ? 'v1a' : 'v1', bytes: bytesOfBase64(base64) }
+  if (!bytes || (version === 'v1a' ? bytes.length !== publicKeyLength : bytes.length === 0))
+    throw new TypeError('a secret of webhooks has the form whsec_… or whpk_…')
+  return { version, bytes }
 }
 
 /** Web Crypto compares HMACs in constant time. */
 async function belongs(signature: string, key: Key, signed: Uint8Array<ArrayBuffer>): Promise<boolean> {
   const comma = signature.indexOf(',')
   if (signature.slice(0, comma) !== key.version) return false
-  const value = readSignature(signature.slice(comma + 1))
+  const value = bytesOrNothing(signature.slice(comma + 1))
   if (!value) return false
   const { subtle } = await webCrypto()
   const algorithm = key.version === 'v1' ? { name: 'HMAC', hash: 'SHA-256' } : { name: 'Ed25519' }
@@ -98,7 +104,7 @@ async function belongs(signature: string, key: Key, signed: Uint8Array<ArrayBuff
   return subtle.verify(algorithm.name, imported, value, signed)
 }
 
-function readSignature(base64: string): Uint8Array<ArrayBuffer> | undefined {
+function bytesOrNothing(base64: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     return bytesOfBase64(base64)
   } catch {
