@@ -233,4 +233,42 @@ describe('sign-in of a page', () => {
       post_logout_redirect_uri: 'https://app.example.com/',
     })
   })
+
+  for (const keep of ['memory', 'local'] as const)
+    test(`a renewal that is answered after the sign-out signs nobody in again (${keep})`, async () => {
+      const { page } = await comeBack(create({ keep }))
+      const renewal = Promise.withResolvers<Response>()
+      const revoked = (): Response => new Response(null, { status: 200 })
+      answers = [() => granted({ expires_in: 10 }), () => renewal.promise, revoked, revoked]
+      await page.handleCallback()
+      const renewed = page.getAccessToken()
+      while (posts.length < 2) await new Promise((done) => setImmediate(done))
+      await page.signOut({ local: true })
+      renewal.resolve(granted({ access_token: 'a2', refresh_token: 'r2' }))
+      assert.equal(await renewed, undefined)
+      assert.equal(await page.getAccessToken(), undefined)
+      const tokens = posts
+        .filter(({ path }) => path === '/oauth2/revoke')
+        .map(({ fields }) => fields['token'])
+      assert.deepEqual(tokens, ['r1', 'r2'])
+    })
+
+  test('a renewal that is refused after a new sign-in leaves the new tokens', async () => {
+    const { page } = await comeBack()
+    const renewal = Promise.withResolvers<Response>()
+    answers = [
+      () => granted({ expires_in: 10 }),
+      () => renewal.promise,
+      () => granted({ access_token: 'b1', refresh_token: 's1' }),
+    ]
+    await page.handleCallback()
+    const renewed = page.getAccessToken()
+    // The request of the renewal goes out before that of the code.
+    while (posts.length < 2) await new Promise((done) => setImmediate(done))
+    await comeBack(page)
+    await page.handleCallback()
+    renewal.resolve(Response.json({ error: 'invalid_grant' }, { status: 400 }))
+    assert.equal(await renewed, 'b1')
+    assert.equal(await page.getAccessToken(), 'b1')
+  })
 })

@@ -150,12 +150,7 @@ class BrowserSignIn implements SignIn {
     const { clientId, postLogoutRedirectUri } = this.#options
     const held = this.#store.read()
     this.#write(undefined)
-    const token = held?.refreshToken ?? held?.accessToken
-    // Without an answer the token ends with the session, or by its age: the page is signed out in any case.
-    if (token !== undefined)
-      await postForm(this.#address('revoke'), { token, client_id: clientId }, this.#http).catch(
-        () => undefined,
-      )
+    if (held) await this.#revoke(held)
     if (local) return
     const query = new URLSearchParams({ client_id: clientId })
     if (held?.idToken !== undefined) query.set('id_token_hint', held.idToken)
@@ -185,11 +180,17 @@ class BrowserSignIn implements SignIn {
     }
     try {
       const renewed = await this.#request({ grant_type: 'refresh_token', refresh_token: held.refreshToken })
+      const present = this.#store.read()
+      // The person signed out, or in again, while the answer was on its way.
+      if (!present) await this.#revoke(renewed)
+      if (present?.refreshToken !== held.refreshToken) return present
       // A renewal need not repeat the id_token, nor replace the refresh token.
       const tokens = { ...held, ...renewed }
       this.#write(tokens)
       return tokens
     } catch (error) {
+      const present = this.#store.read()
+      if (present?.refreshToken !== held.refreshToken) return present
       if (error instanceof PosternError && error.code === 'invalid_grant') {
         this.#write(undefined)
         return undefined
@@ -197,6 +198,12 @@ class BrowserSignIn implements SignIn {
       if (held.expiresAt > Date.now()) return held
       throw error
     }
+  }
+
+  /** Without an answer the token ends with the session, or by its age. */
+  async #revoke({ refreshToken, accessToken }: Tokens): Promise<void> {
+    const fields = { token: refreshToken ?? accessToken, client_id: this.#options.clientId }
+    await postForm(this.#address('revoke'), fields, this.#http).catch(() => undefined)
   }
 
   #request(fields: Record<string, string>): Promise<Tokens> {
