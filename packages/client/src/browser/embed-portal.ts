@@ -56,26 +56,29 @@ export function embedPortal(
   let answered = false
   let waiting: ReturnType<typeof setTimeout> | undefined
 
+  let removed = false
   const remove = (): void => {
+    removed = true
     clearTimeout(waiting)
     window.removeEventListener('message', onMessage)
     frame.remove()
   }
   const fail = (reason: 'no-link' | 'refused'): void => {
+    if (removed) return
     remove()
     onFailed?.(reason)
   }
   const open = (): void => {
-    createLink().then(
-      (link) => {
+    createLink()
+      .then((link) => {
+        // An address, and not the page of a sign-in that a server answered instead.
         const url = new URL(link)
         ;({ origin } = url)
         // Tells the portal whom its messages are for; the browser delivers them to no other origin.
         url.searchParams.set('embedder', window.location.origin)
         frame.src = url.href
-      },
-      () => fail('no-link'),
-    )
+      })
+      .catch(() => fail('no-link'))
   }
   const onMessage = (event: Message): void => {
     // Other frames, and other pages in this frame, may send messages too.
