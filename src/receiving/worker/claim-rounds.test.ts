@@ -41,7 +41,7 @@ function roundsOver(types: readonly string[], handlersOf: (type: string) => read
     begin(events: readonly ClaimedEvent[]) {
       for (const one of events) {
         const plan = planOf(one.source, one.type)
-        groups.queue({ claimed: one, plan })
+        groups.queue({ claimed: one, plan, claimedAt: 0 })
         if (!groups.next(plan, false)) continue
         claimed.push(one.type)
         running.push(one.type)

@@ -159,7 +159,7 @@ export class ClaimRounds {
       unsettled.claimLost({ claim, kinds: wanted, dueBy: now })
       return new Map()
     }
-    runner.begin(claimed)
+    runner.begin(claimed, now)
     const counts = new Map<string, number>()
     for (const one of claimed) counts.set(nameOf(one), (counts.get(nameOf(one)) ?? 0) + 1)
     return counts

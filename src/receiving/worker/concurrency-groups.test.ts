@@ -90,7 +90,7 @@ test('the number of events claimed ahead follows the speed of the handlers, with
   assert.equal(claimable(5, 5, 5, 5), 512)
   const groups = after(plan, 5, 5, 5, 5)
   const claimed = claimedOf(1024 * 1024)
-  for (let number = 0; number < 200; number += 1) groups.queue({ plan, claimed })
+  for (let number = 0; number < 200; number += 1) groups.queue({ plan, claimed, claimedAt: 0 })
   for (let number = 0; number < 200; number += 1) groups.next(plan, false)
   const queued = groups.clear().length
   assert.equal(queued, 192, 'eight have a place')
@@ -118,7 +118,7 @@ function boundPlans(concurrency: number): [Plan, Plan, Plan] {
 test('groups that wait for the same bound take turns', () => {
   const groups = new ConcurrencyGroups()
   const [a, b, c] = boundPlans(1)
-  const refill = (plan: Plan): void => groups.queue({ plan, claimed: claimedOf(1) })
+  const refill = (plan: Plan): void => groups.queue({ plan, claimed: claimedOf(1), claimedAt: 0 })
   for (const plan of [a, b, c, a, b, c]) refill(plan)
   let running = groups.next(a, false)!.plan
   const order = [running]
@@ -136,8 +136,8 @@ test('an event starts by the bounds of its own plan', () => {
   const groups = new ConcurrencyGroups()
   const [a] = boundPlans(1)
   const free = { ...a, bounds: [] }
-  groups.queue({ plan: a, claimed: claimedOf(1) })
-  groups.queue({ plan: a, claimed: claimedOf(1) })
+  groups.queue({ plan: a, claimed: claimedOf(1), claimedAt: 0 })
+  groups.queue({ plan: a, claimed: claimedOf(1), claimedAt: 0 })
   assert.ok(groups.next(free, false))
   assert.equal(groups.next(free, false), undefined)
 })
@@ -165,11 +165,12 @@ test('quick handlers of one bound are claimed ahead for four seconds together, a
   groups.reserve(a, 50)
   assert.equal(groups.claimable(b, false), 39)
   groups.reserve(a, -50)
-  for (let number = 0; number < 89; number += 1) groups.queue({ plan: a, claimed: claimedOf(1) })
+  for (let number = 0; number < 89; number += 1)
+    groups.queue({ plan: a, claimed: claimedOf(1), claimedAt: 0 })
   assert.equal(groups.claimable(b, false), 1, 'its turn')
   assert.equal(groups.claimable(c, false), 1, 'a handler that is not known to be quick gets its turn too')
   groups.clear()
-  groups.queue({ plan: c, claimed: claimedOf(1) })
+  groups.queue({ plan: c, claimed: claimedOf(1), claimedAt: 0 })
   assert.ok(groups.next(c, false))
   assert.equal(groups.claimable(a, false), 0)
 })

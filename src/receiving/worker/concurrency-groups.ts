@@ -2,11 +2,14 @@ import type { Bound, Plan } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
 import { BoundUses, type GroupUse } from './bound-uses.ts'
 import { HandlerPace, quickHandler } from './handler-pace.ts'
+import { mostTimeAhead } from './timing.ts'
 
 /** A claimed event that waits for a slot of its concurrency group. */
 export interface Queued {
   readonly claimed: ClaimedEvent
   readonly plan: Plan
+  /** When its lease began, in milliseconds since 1970. */
+  readonly claimedAt: number
   /** Whether it needs a transaction of its own, because a shared one has failed. */
   readonly alone?: boolean
 }
@@ -30,8 +33,6 @@ class Group implements GroupUse {
  * next claim returns.
  */
 const ahead = { quick: 128, instant: 512 }
-/** Milliseconds of handlers' time that may be claimed ahead: less than a lease lasts beyond the handler's time limit. */
-const mostTimeAhead = 4_000
 /** Bytes of their payloads, estimated from the average. */
 const mostBytesAhead = 16 * 1024 * 1024
 

@@ -9,7 +9,7 @@ import type { Queued } from './concurrency-groups.ts'
 import { extendLease } from './held-events.ts'
 import { HeldUpOthers, Stopping } from './interruptions.ts'
 import type { RestoredClaims } from './restored-claims.ts'
-import { leaseMargin, mostRunning, pauseAfterError } from './timing.ts'
+import { leaseMargin, mostRunning, mostTimeAhead, pauseAfterError } from './timing.ts'
 
 /** From this number of running handlers on, each concurrency group runs only one at a time. */
 const scarceFrom = 96
@@ -77,15 +77,16 @@ export class EventRunner {
   /**
    * Queues claimed events, and starts those that may start. Events whose handlers have been running since before a restore of the
    * database are due again after a pause.
+   * @param claimedAt when their leases began, in milliseconds since 1970
    */
-  begin(claimed: readonly ClaimedEvent[]): void {
+  begin(claimed: readonly ClaimedEvent[], claimedAt: number): void {
     const { clock, groups, planOf, restored, returns } = this.#parts
     const { running, others } = restored.divide(claimed)
     returns.releaseSoon(running, clock.now() + pauseAfterError)
     const plans = new Set<Plan>()
     for (const one of others) {
       const plan = planOf(one.source, one.type)
-      groups.queue({ claimed: one, plan })
+      groups.queue({ claimed: one, plan, claimedAt })
       plans.add(plan)
     }
     for (const plan of plans) this.startQueued(plan)
@@ -145,13 +146,14 @@ export class EventRunner {
    */
   async #process(queued: Queued, freeSlot: () => void): Promise<string | undefined> {
     const { clock, groups, onHandled, schedule } = this.#parts
-    const { claimed, plan } = queued
+    const { claimed, plan, claimedAt } = queued
     const startedAt = clock.now()
     const trace: AttemptTrace = { onEnd: onHandled }
     try {
       if (claimed.attempts - claimed.attemptsBefore > schedule.length + mostCrashes)
         throw new Error('the process ended during too many attempts to handle this event')
-      if (queued.alone) await this.#extendLease(queued)
+      // Otherwise the lease could end before the handlers: another claim would then run them at the same time.
+      if (queued.alone || Math.abs(startedAt - claimedAt) > mostTimeAhead) await this.#extendLease(queued)
       await this.#attemptOnceOrTwice(queued, trace, freeSlot)
       return 'processed'
     } catch (error) {
@@ -183,7 +185,7 @@ export class EventRunner {
     }
   }
 
-  #extendLease({ claimed, plan }: Queued): Promise<void> {
+  #extendLease({ claimed, plan }: Pick<Queued, 'claimed' | 'plan'>): Promise<void> {
     const { clock, database } = this.#parts
     return extendLease(database, claimed, clock.now() + plan.timeout + leaseMargin)
   }

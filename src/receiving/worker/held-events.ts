@@ -9,7 +9,8 @@ export const ownWork = { priority: 'work', timeLimit: 5_000 } as const
 export type Held = Pick<ClaimedEvent, 'event' | 'claim'>
 
 /**
- * Extends the lease of an event whose handlers run a second time under the same claim: the first run may have used most of it.
+ * Extends the lease of an event whose handlers start late under their claim: a long wait for a slot, or a first run of them, may have
+ * used most of it.
  * @throws ClaimLost if another claim holds the event; StorageUnavailable
  */
 export async function extendLease(database: Database, { event, claim }: Held, until: number): Promise<void> {

@@ -131,6 +131,6 @@ export class InsertClaims {
     const isVoid = generation !== this.#generation || Math.abs(now - claimedAt) > mostTime
     const isPaused = !pauses.isFresh || claimed.some(({ source, type }) => pauses.holds(planOf(source, type)))
     if (isVoid || isPaused) returns.releaseSoon(claimed, now)
-    else runner.begin(claimed)
+    else runner.begin(claimed, claimedAt)
   }
 }

@@ -4,6 +4,8 @@
 export const mostRunning = 192
 /** Milliseconds that a lease lasts beyond the handler's time limit: for the wait for a slot, the commit and a slow clock. */
 export const leaseMargin = 5_000
+/** Milliseconds that an event may wait for a slot under its lease: the rest of the margin is for the commit. */
+export const mostTimeAhead = 4_000
 /** Milliseconds between two looks for due work: signals may be lost. */
 export const pollInterval = 1_000
 /** Milliseconds before the next try while the database does not answer. */

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { test } from 'node:test'
+import { ManualClock } from '#test/harness/manual-clock.ts'
+import { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
+import { InFlight } from '../../runtime/in-flight.ts'
+import { createLog } from '../../telemetry/log.ts'
+import { Metrics } from '../../telemetry/metrics.ts'
+import type { RegisteredHandler } from '../handlers/declared-handlers.ts'
+import { plansOver } from '../handlers/plan.ts'
+import type { ClaimedEvent } from '../queue/store.ts'
+import { ConcurrencyGroups } from './concurrency-groups.ts'
+import { EventRunner } from './event-runner.ts'
+import { RestoredClaims } from './restored-claims.ts'
+import { leaseMargin, mostTimeAhead } from './timing.ts'
+
+const timeout = 30_000
+const types = ['order.paid', 'order.sent', 'order.returned']
+const claimedOf = (event: number): ClaimedEvent => ({
+  event,
+  claim: 'claim',
+  source: 'shop',
+  eventId: `e${event}`,
+  type: types[event - 1]!,
+  payload: new Uint8Array(),
+  headers: null,
+  receivedAt: 0,
+  attempts: 1,
+  attemptsBefore: 0,
+  orderKey: null,
+})
+
+/** A runner of several groups, which share a handler that runs one event at a time, until it is told to end. */
+function runnerOf() {
+  const clock = new ManualClock()
+  const ends: (() => void)[] = []
+  const extended: [event: number, until: number][] = []
+  const handlerOf = (key: string, concurrency?: number): RegisteredHandler => ({
+    id: key,
+    key,
+    handle: () => (concurrency ? new Promise<void>((resolve) => ends.push(resolve)) : undefined),
+    timeout: timeout / 2,
+    concurrency,
+    orderBy: undefined,
+  })
+  const handlers = new Map(types.map((type) => [type, [handlerOf(type), handlerOf('*', 1)]]))
+  const planOf = plansOver('sqlite', (_source, type) => handlers.get(type)!)
+  const scope = {
+    waited: 0,
+    took: 0,
+    within: <T>(work: () => T): T => work(),
+    release: async () => ({ committed: Promise.resolve() }),
+    rollback: async () => undefined,
+  }
+  const update = { until: 0, event: 0 }
+  const statement = {
+    updateTable: () => statement,
+    set(values: { leased_until: number }) {
+      update.until = values.leased_until
+      return statement
+    },
+    where(column: string, _is: string, value: number) {
+      if (column === 'event') update.event = value
+      return statement
+    },
+    async executeTakeFirstOrThrow() {
+      extended.push([update.event, update.until])
+      return { numUpdatedRows: 1n }
+    },
+  }
+  const nothing = (): void => undefined
+  const runner = new EventRunner({
+    clock,
+    planOf,
+    log: createLog('silent'),
+    metrics: new Metrics(),
+    groups: new ConcurrencyGroups(),
+    inFlight: new InFlight(),
+    restored: new RestoredClaims(),
+    returns: { releaseSoon: nothing },
+    aborts: new AbortBroadcast(),
+    schedule: [],
+    database: { transaction: (work: (tx: unknown) => unknown) => work(statement) },
+    transactions: { begin: () => scope },
+    onFree: nothing,
+  } as unknown as ConstructorParameters<typeof EventRunner>[0])
+  return { clock, runner, ends, extended }
+}
+
+test('an event that was queued for long has a whole lease when its handlers start', async () => {
+  const { clock, runner, ends, extended } = runnerOf()
+  runner.begin(
+    types.map((_, index) => claimedOf(index + 1)),
+    clock.now(),
+  )
+  await nextTurn()
+  clock.pass(mostTimeAhead)
+  ends.shift()!()
+  await nextTurn()
+  assert.deepEqual(extended, [], 'a wait that the lease allows for')
+  clock.pass(1)
+  ends.shift()!()
+  await nextTurn()
+  assert.equal(ends.length, 1)
+  assert.deepEqual(extended, [[3, clock.now() + timeout + leaseMargin]])
+})
