@@ -11,15 +11,20 @@ const jitter = 0.2
 
 /**
  * Holds deliveries back while a subscriber is down, so that they wait instead of using up their attempts. While the breaker is
- * open, one delivery at a time is sent as a probe. The first success closes it.
+ * open, one delivery at a time is sent as a probe. The first success closes it. It adds up how much time passed between its calls, so
+ * that a clock that is set back makes no pause longer.
  */
 export class CircuitBreaker {
   readonly #random: Random
   #failures = 0
-  #failingSince = 0
-  /** Milliseconds until the next probe; 0 while the breaker is closed. */
+  /** Milliseconds since the first of the failures. */
+  #failingFor = 0
+  /** Milliseconds from one probe to the next; 0 while the breaker is closed. */
   #pause = 0
-  #probeAt = 0
+  /** Milliseconds until the next probe. */
+  #probeIn = 0
+  /** The time of the last call. */
+  #now = 0
   #probing = false
 
   constructor(random: Random) {
@@ -38,12 +43,14 @@ export class CircuitBreaker {
   /** How many attempts may start: any number while the breaker is closed; else one probe when its time has come. */
   capacity(now: number): number {
     if (!this.open) return Number.POSITIVE_INFINITY
-    return !this.#probing && now >= this.#probeAt ? 1 : 0
+    this.#pass(now)
+    return !this.#probing && this.#probeIn === 0 ? 1 : 0
   }
 
   /** Milliseconds until the next probe; `undefined` while the breaker is closed or a probe is in flight. */
   waitTime(now: number): number | undefined {
-    return this.open && !this.#probing ? Math.max(0, this.#probeAt - now) : undefined
+    this.#pass(now)
+    return this.open && !this.#probing ? this.#probeIn : undefined
   }
 
   started(): void {
@@ -59,12 +66,13 @@ export class CircuitBreaker {
 
   /** @param isProbe false for an attempt that started before the breaker opened */
   failed(now: number, isProbe: boolean): void {
-    if (this.#failures === 0) this.#failingSince = now
+    this.#pass(now)
+    if (this.#failures === 0) this.#failingFor = 0
     this.#failures += 1
     if (this.open) {
-      if (isProbe && this.#probing) this.#holdFor(Math.min(longestPause, this.#pause * 2), now)
-    } else if (this.#failures >= failureThreshold && now - this.#failingSince >= failingThreshold) {
-      this.#holdFor(firstPause, now)
+      if (isProbe && this.#probing) this.#holdFor(Math.min(longestPause, this.#pause * 2))
+    } else if (this.#failures >= failureThreshold && this.#failingFor >= failingThreshold) {
+      this.#holdFor(firstPause)
     }
   }
 
@@ -73,9 +81,16 @@ export class CircuitBreaker {
     if (isProbe) this.#probing = false
   }
 
-  #holdFor(pause: number, now: number): void {
+  #pass(now: number): void {
+    const passed = Math.max(0, now - this.#now)
+    this.#failingFor += passed
+    this.#probeIn = Math.max(0, this.#probeIn - passed)
+    this.#now = now
+  }
+
+  #holdFor(pause: number): void {
     this.#pause = pause
     this.#probing = false
-    this.#probeAt = now + pause * (1 - jitter + 2 * jitter * this.#random())
+    this.#probeIn = pause * (1 - jitter + 2 * jitter * this.#random())
   }
 }

@@ -121,6 +121,19 @@ test('a subscriber that is down is probed by one attempt at a time, with growing
   assert.ok(queue.capacity(50_000) > 0)
 })
 
+test('a clock that is set back neither delays the next probe nor hides an outage', () => {
+  const queue = queueWith({ concurrency: 8 })
+  const hour = 3_600_000
+  for (let n = 0; n < 20; n += 1) fail(queue, 'unavailable', hour + n * 1_000)
+  for (let n = 0; n < 20; n += 1) fail(queue, 'unavailable', n * 1_000)
+  assert.equal(queue.capacity(19_000), 0)
+  fail(queue, 'answered', 30_000)
+  for (let n = 0; n < 16; n += 1) fail(queue, 'unavailable', hour + n * 2_000)
+  assert.equal(queue.capacity(0), 0)
+  assert.ok(queue.waitTime(0)! <= 5_000)
+  assert.equal(queue.capacity(5_000), 1)
+})
+
 test('an error response does not count as an outage', () => {
   const queue = queueWith({ concurrency: 8 })
   for (let n = 0; n < 100; n += 1) fail(queue, 'answered', n * 1_000)
