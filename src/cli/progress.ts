@@ -22,15 +22,15 @@ export function showProgress(total: number, what: string, final = true): Progres
   const line = (): string => `${last.done} of ${last.total} ${what}\n`
   // A bar without a total would say 0 of 0, and a small database is copied before its size is told.
   let bar = process.stderr.isTTY && total > 0 ? startBar(total, what) : undefined
-  let next = Date.now() + interval
+  let next = performance.now() + interval
   return {
     update(done, total = last.total) {
       last = { done, total }
       if (process.stderr.isTTY && total > 0) bar ??= startBar(total, what)
       bar?.setTotal(total)
       bar?.update(done)
-      if (bar || Date.now() < next) return
-      next = Date.now() + interval
+      if (bar || performance.now() < next) return
+      next = performance.now() + interval
       process.stderr.write(line())
     },
     // The bar is drawn anew below the line.

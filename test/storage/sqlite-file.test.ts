@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { renameSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { migrate } from '../../src/storage/migrate.ts'
+import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
 import { engines } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
@@ -29,6 +30,26 @@ describe('one SQLite file belongs to one service', { skip }, () => {
     await beside.batch('work', (connection) => connection.run('delete from posts'))
     await beside.close()
     await service.close()
+    await home.drop()
+  })
+
+  test('a wait for their lock ends, also when the clock is set back', async ({ mock }) => {
+    const home = await engine!.createDatabase()
+    const file = home.url.slice('sqlite:'.length)
+    const database = openSqlite(file)
+    const other = new SqliteConnection(file)
+    other.exec('begin immediate')
+    let elapsed = 0
+    mock.method(Date, 'now', () => 0)
+    mock.method(performance, 'now', () => (elapsed += 1_000))
+    await assert.rejects(
+      database.batch('work', () => undefined),
+      /another process has held the write lock for 10000 ms/,
+    )
+    mock.restoreAll()
+    other.exec('rollback')
+    other.close()
+    await database.close()
     await home.drop()
   })
 

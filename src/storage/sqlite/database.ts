@@ -221,8 +221,8 @@ function beginImmediate(connection: SqliteConnection): Promise<void> {
 
 /** Tries again while another process has the file's lock. */
 async function untilFree(tries: () => Promise<boolean>): Promise<void> {
-  for (const started = Date.now(); !(await tries()); await wait(5 + Math.random() * 20)) {
-    if (Date.now() - started > busyLimit) {
+  for (const started = systemClock.elapsed(); !(await tries()); await wait(5 + Math.random() * 20)) {
+    if (systemClock.elapsed() - started > busyLimit) {
       throw new StorageUnavailable(new Error(`another process has held the write lock for ${busyLimit} ms`))
     }
   }
