@@ -14,8 +14,11 @@ export class Progress {
     this.#at = this.#clock.now()
   }
 
-  /** Milliseconds since then; 0 for a worker that does not run in this process. */
+  /**
+   * Milliseconds since then; 0 for a worker that does not run in this process. After the clock was set, the difference counts until
+   * the next round: otherwise a worker that stalls then would not be seen for as long as the clock was set back.
+   */
   get age(): number {
-    return this.#at === undefined ? 0 : Math.max(0, this.#clock.now() - this.#at)
+    return this.#at === undefined ? 0 : Math.abs(this.#clock.now() - this.#at)
   }
 }

@@ -105,3 +105,22 @@ test('a failing or silent database delays no call', async () => {
   clock.pass(1_000)
   assert.equal((await counts.take('key', 10))?.allowed, true)
 })
+
+test('a clock that is set back makes neither a refusal nor a pause longer', async () => {
+  const clock = new ManualClock()
+  let fails = false
+  const count = async (): Promise<Counted[]> => {
+    if (fails) throw new Error('the database does not answer')
+    return [refused]
+  }
+  const counts = new SharedCounts({ count, clock, onError: () => undefined })
+  clock.time = 10 * 3_600_000
+  const first = await counts.take('key', 10)
+  clock.time -= 3_600_000
+  assert.deepEqual(await counts.take('key', 10), first, 'counted anew')
+  fails = true
+  assert.equal(await counts.take('other', 10), undefined)
+  fails = false
+  clock.time -= 3_600_000
+  assert.equal((await counts.take('other', 10))?.allowed, false)
+})

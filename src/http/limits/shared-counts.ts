@@ -38,6 +38,8 @@ const mostAtOnce = 100
 const maxWait = 1_000
 /** Milliseconds without questions after a failure or a missing answer. */
 const pause = 5_000
+/** Milliseconds that a refusal counts at most: the rest of this minute, and the next one. After the clock is set back, it would count for longer. */
+const longestRefusal = 120_000
 
 /**
  * Counts calls of all processes in the database, for calls that the process's own count allows. A refused key is remembered until
@@ -52,7 +54,7 @@ export class SharedCounts {
   /** By key. */
   readonly #waiting = new Map<string, { max: number; answers: Answer[] }>()
   #counting = false
-  #pausedUntil = -Infinity
+  #pausedAt = -Infinity
 
   constructor(parts: SharedCountsParts) {
     this.#parts = parts
@@ -65,18 +67,18 @@ export class SharedCounts {
     // Names contain addresses and credentials, which are not stored.
     const key = hashToken(name).toString('base64url')
     const { until, resetAt } = this.#known.refusalOf(key) ?? { until: now, resetAt: now }
-    if (now < until)
+    if (now < until && until - now <= longestRefusal)
       return {
         allowed: false,
         remaining: 0,
         retryAfter: (until - now) / 1000,
         resetAfter: (resetAt - now) / 1000,
       }
-    if (now < this.#pausedUntil) return undefined
+    if (Math.abs(now - this.#pausedAt) < pause) return undefined
     if (!this.#known.admit(key, now)) return undefined
     const taken = await new Promise<Taken | undefined>((resolve) => {
       const cancel = clock.after(maxWait, () => {
-        this.#pausedUntil = clock.now() + pause
+        this.#pausedAt = clock.now()
         resolve(undefined)
       })
       const answer: Answer = (taken) => {
@@ -110,7 +112,7 @@ export class SharedCounts {
         for (const [index, [, { max, answers }]] of pending.entries())
           answerAll(answers, counted[index]!, max)
       } catch (error) {
-        this.#pausedUntil = clock.now() + pause
+        this.#pausedAt = clock.now()
         onError(error)
         const unanswered = [...pending, ...this.#waiting]
         this.#waiting.clear()

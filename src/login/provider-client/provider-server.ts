@@ -33,9 +33,10 @@ export class ProviderServerCache {
   readonly #parts: ProviderServerParts
   readonly #fetch: ProviderFetch
   #current: ProviderServer | undefined
-  #freshUntil = 0
+  /** When the metadata were read, and for how many milliseconds they are fresh. A clock that is set back makes it no longer. */
+  #fresh = { from: -Infinity, for: 0 }
   #reading: Promise<ProviderServer> | undefined
-  #failed: { error: unknown; until: number } | undefined
+  #failed: { error: unknown; at: number } | undefined
 
   constructor(parts: ProviderServerParts) {
     this.#parts = parts
@@ -47,17 +48,17 @@ export class ProviderServerCache {
     const { clock } = this.#parts
     const cached = this.#current
     const now = clock.now()
-    if (cached && now < this.#freshUntil) return cached
-    if (this.#failed && now < this.#failed.until) throw this.#failed.error
+    if (cached && Math.abs(now - this.#fresh.from) < this.#fresh.for) return cached
+    if (this.#failed && Math.abs(now - this.#failed.at) < failureCacheTime) throw this.#failed.error
     this.#reading ??= this.#read().finally(() => (this.#reading = undefined))
     try {
       return await this.#reading
     } catch (error) {
       if (cached) {
-        this.#freshUntil = clock.now() + staleCacheTime
+        this.#fresh = { from: clock.now(), for: staleCacheTime }
         return cached
       }
-      this.#failed = { error, until: clock.now() + failureCacheTime }
+      this.#failed = { error, at: clock.now() }
       throw error
     }
   }
@@ -94,7 +95,7 @@ export class ProviderServerCache {
       })
     const server = await this.#server(configured ?? (await discovered()))
     this.#current = server
-    this.#freshUntil = configured ? Number.POSITIVE_INFINITY : clock.now() + cacheTime
+    this.#fresh = { from: clock.now(), for: configured ? Number.POSITIVE_INFINITY : cacheTime }
     this.#failed = undefined
     return server
   }
