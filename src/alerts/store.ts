@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Tx } from '../storage/database.ts'
 
 /** Milliseconds between two evaluations, by whichever process. */
@@ -19,6 +20,18 @@ export async function claimRound(tx: Tx, now: number): Promise<boolean> {
     .returning('one')
     .executeTakeFirst()
   return claimed !== undefined
+}
+
+/**
+ * Makes evaluations wait for each other until the end of the transaction. Reading the conditions may take longer than the time between
+ * two rounds, so that another process begins one as well: the second one then reads what the first one told.
+ */
+export async function lockRound(tx: Tx): Promise<void> {
+  await tx
+    .updateTable('alert_rounds')
+    .set({ due_at: sql.ref('due_at') })
+    .where('one', '=', 1)
+    .execute()
 }
 
 /** Deletes old messages, a part of them in each call. */

@@ -7,7 +7,7 @@ import type { Log } from '../telemetry/log.ts'
 import { Refused, type Deliver } from './deliver.ts'
 import { currentLines } from './current-lines.ts'
 import { subjectOf, type Line } from './message.ts'
-import { claimRound, sweepSendings } from './store.ts'
+import { claimRound, lockRound, sweepSendings } from './store.ts'
 import { claimSendings, finishSending, type SendingRow } from './sendings.ts'
 import { evaluate } from './condition-states.ts'
 import { openTarget } from './targets.ts'
@@ -48,6 +48,7 @@ async function evaluateIfDue({ database, clock, conditions }: AlertRounds): Prom
   const found = await conditions()
   await database.transaction(
     async (tx) => {
+      await lockRound(tx)
       await evaluate(tx, found, now)
       await sweepSendings(tx, now)
     },

@@ -17,6 +17,7 @@ import { openDatabase } from '../../src/storage/open.ts'
 import type { AlertDestinationsTable } from '../../src/storage/tables.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { eventually } from '../receiving/harness.ts'
 
 const keyring = new Keyring(['x'.repeat(32)])
 const hour = 3_600_000
@@ -106,6 +107,22 @@ onEachEngine('rounds of alerts', (engine) => {
     assert.deepEqual(told(), ['ops resolved 1'])
     await pass(24 * hour)
     assert.deepEqual(told(), [])
+  })
+
+  test('opens once, also if reading the conditions takes so long that another process begins as well', async () => {
+    await add('ops')
+    const found = Promise.withResolvers<Condition[]>()
+    const asked: AlertRounds[] = []
+    const rounds: Promise<void>[] = []
+    for (const parts of processes) {
+      now += evaluateEvery
+      const conditions = (): Promise<Condition[]> => (asked.push(parts), found.promise)
+      rounds.push(round({ ...parts, conditions }))
+      await eventually(async () => asked.length === rounds.length)
+    }
+    found.resolve([condition('orders')])
+    await Promise.all(rounds)
+    assert.deepEqual(told(), ['ops opened 1'])
   })
 
   test('what comes back within a minute is neither resolved nor opened again', async () => {
