@@ -105,18 +105,29 @@ export function filesInTheWay(target: string): string[] {
 
 /**
  * Writes a backup to `target`, of which no file may exist: see `filesInTheWay`.
- * @throws Error if the file is not a backup or is damaged; then there is no target
+ * @throws Error if the file is not a backup or is damaged, or cannot be written; then there is no target
  */
 export function restoreSqlite(file: string, target: string): void {
   const partial = `${target}.partial`
+  const spoolPartial = `${target}-spool.partial`
   mkdirSync(dirname(target), { recursive: true, mode: 0o700 })
   try {
     writeFileSync(partial, '', { mode: 0o600 })
     copyFileSync(file, partial)
     const spool = readParts(partial, file)
-    if (spool) writeFileSync(`${target}-spool`, spool, { mode: 0o600 })
-    renameSync(partial, target)
+    if (spool) {
+      writeFileSync(spoolPartial, spool, { mode: 0o600 })
+      // Before the database, which without its spool would be complete only in appearance.
+      renameSync(spoolPartial, `${target}-spool`)
+    }
+    try {
+      renameSync(partial, target)
+    } catch (error) {
+      if (spool) rmSync(`${target}-spool`)
+      throw error
+    }
   } finally {
+    rmSync(spoolPartial, { force: true })
     for (const end of ['', '-wal', '-shm', '-journal']) rmSync(partial + end, { force: true })
   }
 }
