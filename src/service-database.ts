@@ -3,6 +3,7 @@ import { secretsFile } from './config/generated-secrets.ts'
 import { Keyring } from './crypto/keyring.ts'
 import type { Database } from './storage/database.ts'
 import { migrate } from './storage/migrate.ts'
+import { migrations } from './storage/migrations/index.ts'
 import { openDatabase } from './storage/open.ts'
 import { applyProductMigrations, readProductMigrations } from './storage/product-migrations.ts'
 import { checkSealedValues } from './storage/sealed-check.ts'
@@ -68,10 +69,13 @@ export async function prepareDatabase(database: Database, parts: PreparationPart
     if (exposed.length > 0) log.warn({ exposed }, describeExposed(exposed))
   } else await database.checkPooling()
   if (parts.migrate === false) return
-  const applied = await migrate(database)
+  const options = {
+    onWait: () => log.warn('another process migrates the database: this one waits until it has ended'),
+  }
+  const applied = await migrate(database, migrations, options)
   if (parts.migrationsFolder !== undefined) {
     const own = readProductMigrations(parts.migrationsFolder, database.engine)
-    applied.push(...(await applyProductMigrations(database, own)))
+    applied.push(...(await applyProductMigrations(database, own, options)))
   }
   if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
 }

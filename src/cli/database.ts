@@ -3,7 +3,15 @@ import { systemClock } from '../runtime/clock.ts'
 import type { Database } from '../storage/database.ts'
 import { exitCodes } from './command-failure.ts'
 import { migrate } from '../storage/migrate.ts'
+import type { MigrationOptions } from '../storage/migration-log.ts'
+import { migrations } from '../storage/migrations/index.ts'
 import { openDatabase, type DatabasePlace } from '../storage/open.ts'
+
+/** Says on stderr that another process migrates the database. */
+export const tellWait: MigrationOptions = {
+  onWait: () =>
+    void process.stderr.write('another process migrates the database: this one waits until it has ended\n'),
+}
 
 /** Opens a database, migrates it to this version, runs `work`, and closes the database. */
 export async function withDatabase<T>(
@@ -12,7 +20,7 @@ export async function withDatabase<T>(
 ): Promise<T> {
   const database = await openDatabase(place)
   try {
-    await migrate(database)
+    await migrate(database, migrations, tellWait)
     return await work(database)
   } finally {
     await database.close()

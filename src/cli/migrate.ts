@@ -1,11 +1,13 @@
 import { migrationsFolder } from '../config/module.ts'
 import { migrate, pendingMigrations } from '../storage/migrate.ts'
+import { migrations } from '../storage/migrations/index.ts'
 import { openDatabase } from '../storage/open.ts'
 import {
   applyProductMigrations,
   pendingProductMigrations,
   readProductMigrations,
 } from '../storage/product-migrations.ts'
+import { tellWait } from './database.ts'
 import { print } from './output.ts'
 import { readSettings } from './settings.ts'
 
@@ -18,7 +20,10 @@ export async function migrateCommand({ dryRun }: { dryRun?: boolean }): Promise<
     const own = readProductMigrations(migrationsFolder(configuration.configFile), database.engine)
     const names = dryRun
       ? [...(await pendingMigrations(database)), ...(await pendingProductMigrations(database, own))]
-      : [...(await migrate(database)), ...(await applyProductMigrations(database, own))]
+      : [
+          ...(await migrate(database, migrations, tellWait)),
+          ...(await applyProductMigrations(database, own, tellWait)),
+        ]
     const done = dryRun ? 'would be applied' : 'applied'
     print(
       dryRun ? { pending: names } : { applied: names },

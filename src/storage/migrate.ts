@@ -1,5 +1,5 @@
 import type { Database } from './database.ts'
-import { applyMigrations, pendingNames, type MigrationLog } from './migration-log.ts'
+import { applyMigrations, pendingNames, type MigrationLog, type MigrationOptions } from './migration-log.ts'
 import { migrations as all } from './migrations/index.ts'
 import type { Migration } from './migrations/migration.ts'
 import { channel } from './postgres/session/notifications.ts'
@@ -68,9 +68,9 @@ const log: MigrationLog<Migration, Applied> = {
 export async function migrate(
   database: Database,
   migrations: readonly Migration[] = all,
-  now = Date.now(),
+  options: MigrationOptions = {},
 ): Promise<string[]> {
-  return applyMigrations(database, log, migrations, now).catch(rethrow)
+  return applyMigrations(database, log, migrations, options).catch(rethrow)
 }
 
 /** As PostgreSQL and SQLite say that a table, an index or the first column of the table of migrations is another one. */

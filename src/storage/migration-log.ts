@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
+import { systemClock, type Clock } from '../runtime/clock.ts'
 import { migrationLock } from './advisory-locks.ts'
 import type { Database } from './database.ts'
 import { bounded } from './postgres/driver/statement.ts'
@@ -8,6 +9,15 @@ import { poolTransaction } from './postgres/pool/pool-transaction.ts'
 
 /** Milliseconds for one migration, and to wait for a concurrent one. */
 const longestMigration = 24 * 3_600_000
+/** Milliseconds of a wait for a concurrent one before it is told: most have nothing to do. */
+const waitToldAfter = 5_000
+
+/** How a wait for the migration of another process is told. */
+export interface MigrationOptions {
+  /** Called once, when another process has kept this one waiting for five seconds. Only on PostgreSQL. */
+  readonly onWait?: () => void
+  readonly clock?: Clock
+}
 
 /** A table of applied migrations, and how to apply those that it lacks. */
 export interface MigrationLog<Migration extends { name: string }, Applied extends object> {
@@ -42,8 +52,9 @@ export async function applyMigrations<Migration extends { name: string }, Applie
   database: Database,
   log: MigrationLog<Migration, Applied>,
   migrations: readonly Migration[],
-  now: number,
+  { onWait, clock = systemClock }: MigrationOptions = {},
 ): Promise<string[]> {
+  const now = clock.now()
   const { table, select } = log
   const failureOf = (migration: Migration, error: unknown): unknown =>
     log.failureOf ? log.failureOf(migration, error) : error
@@ -62,7 +73,8 @@ export async function applyMigrations<Migration extends { name: string }, Applie
       }
       return pending.map(({ name }) => name)
     })
-  return underMigrationLock(database.pool, async (client) => {
+  const toldWait = { clock, onWait }
+  return underMigrationLock(database.pool, toldWait, async (client) => {
     await client.query(`create table if not exists ${table} (${log.columnsOf('bigint')})`)
     const { rows } = await client.query<Applied>(select)
     const pending = log.pendingAfter(rows, migrations)
@@ -102,10 +114,19 @@ export async function pendingNames<Migration extends { name: string }, Applied e
 }
 
 /** Runs `work` in a transaction that waits for concurrent migrations, without a limit for its statements. */
-function underMigrationLock<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+function underMigrationLock<T>(
+  pool: Pool,
+  { clock, onWait = () => undefined }: { clock: Clock; onWait: MigrationOptions['onWait'] },
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
   return poolTransaction(pool, async (client) => {
     await client.query('set local statement_timeout = 0')
-    await client.query(bounded(longestMigration, 'select pg_advisory_xact_lock($1)', [migrationLock]))
+    const cancel = clock.after(waitToldAfter, onWait)
+    try {
+      await client.query(bounded(longestMigration, 'select pg_advisory_xact_lock($1)', [migrationLock]))
+    } finally {
+      cancel()
+    }
     return work(client)
   })
 }

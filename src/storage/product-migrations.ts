@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Database } from './database.ts'
-import { applyMigrations, pendingNames, type MigrationLog } from './migration-log.ts'
+import { applyMigrations, pendingNames, type MigrationLog, type MigrationOptions } from './migration-log.ts'
 
 /** A file of the product's own migrations cannot be applied. The message names it and tells what to change. */
 export class ProductMigrationError extends Error {
@@ -68,9 +68,9 @@ const log: MigrationLog<ProductMigration, Applied> = {
 export async function applyProductMigrations(
   database: Database,
   migrations: readonly ProductMigration[],
-  now = Date.now(),
+  options: MigrationOptions = {},
 ): Promise<string[]> {
-  return migrations.length === 0 ? [] : applyMigrations(database, log, migrations, now)
+  return migrations.length === 0 ? [] : applyMigrations(database, log, migrations, options)
 }
 
 /** The names of those that the database does not have yet. Reads only. @throws ProductMigrationError as `applyProductMigrations` does */
