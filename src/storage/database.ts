@@ -126,7 +126,11 @@ interface CommonDatabase {
    * Never on SQLite, where a replaced file is not served until the next start.
    */
   onSetBack(listener: () => void): () => void
-  /** @throws StorageUnavailable if the database cannot be written */
+  /**
+   * Writes nothing, so that it costs little. A full disk shows at the next write only: see receiving/endpoint/recent-failure.ts.
+   * @throws StorageUnavailable if the database does not answer; on PostgreSQL also if the server is read-only; on SQLite also if the file was
+   * removed or replaced, or if one writer keeps all others waiting
+   */
   ping(): Promise<void>
   close(): Promise<void>
 }
