@@ -39,7 +39,8 @@ export const settings = {
     env: 'HOST',
     read: read.text,
     default: '127.0.0.1',
-    description: 'The address to listen on. Demo mode listens on loopback only.',
+    description:
+      'The address to listen on: an IP address or a host name of this machine. The path of a Unix socket is not supported. Demo mode listens on loopback only.',
   }),
   port: setting({
     env: 'PORT',
