@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../runtime/clock.ts'
+import { Period } from '../../runtime/period.ts'
 import { periodicWorker, type PeriodicWorker } from '../../runtime/periodic-worker.ts'
 import { whenAborted } from '../../runtime/when-aborted.ts'
 import type { Worker } from '../../runtime/worker.ts'
@@ -51,7 +52,8 @@ export class AuditForwarder implements Worker {
   readonly #rounds: PeriodicWorker
   #stopped = false
   #failures = 0
-  #retryAt = 0
+  /** Between a failure and the next try. */
+  readonly #pause = new Period()
 
   constructor(parts: AuditForwarderParts) {
     const { database, clock, metrics, url } = parts
@@ -87,7 +89,7 @@ export class AuditForwarder implements Worker {
 
   async #forward(): Promise<void> {
     const { clock } = this.#parts
-    if (clock.now() < this.#retryAt) return
+    if (this.#pause.has(clock.now())) return
     // Checked before claiming, so that an idle log causes no writes.
     if ((await this.#position.oldestWaiting()) === undefined) return
     let position = await this.#position.claim(this.#claim, clock.now())
@@ -116,10 +118,11 @@ export class AuditForwarder implements Worker {
     const { clock } = this.#parts
     const delay = Math.min(longestDelay, firstDelay * 2 ** this.#failures)
     this.#failures += 1
-    this.#retryAt = clock.now() + delay
+    const now = clock.now()
+    this.#pause.start(now, delay)
     this.#warn(error)
     const message = error instanceof Error ? error.message : String(error)
-    await this.#position.recordFailure(this.#claim, message, clock.now(), this.#retryAt)
+    await this.#position.recordFailure(this.#claim, message, now, now + delay)
   }
 
   #warn(error: unknown): void {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts'
+import { Period } from '../../runtime/period.ts'
 import { hashToken } from '../../crypto/tokens.ts'
 import { KnownKeys } from './known-keys.ts'
 import { takenOf, type Taken } from './rate-limiter.ts'
@@ -54,7 +55,7 @@ export class SharedCounts {
   /** By key. */
   readonly #waiting = new Map<string, { max: number; answers: Answer[] }>()
   #counting = false
-  #pausedAt = -Infinity
+  readonly #pause = new Period()
 
   constructor(parts: SharedCountsParts) {
     this.#parts = parts
@@ -74,11 +75,11 @@ export class SharedCounts {
         retryAfter: (until - now) / 1000,
         resetAfter: (resetAt - now) / 1000,
       }
-    if (Math.abs(now - this.#pausedAt) < pause) return undefined
+    if (this.#pause.has(now)) return undefined
     if (!this.#known.admit(key, now)) return undefined
     const taken = await new Promise<Taken | undefined>((resolve) => {
       const cancel = clock.after(maxWait, () => {
-        this.#pausedAt = clock.now()
+        this.#pause.start(clock.now(), pause)
         resolve(undefined)
       })
       const answer: Answer = (taken) => {
@@ -112,7 +113,7 @@ export class SharedCounts {
         for (const [index, [, { max, answers }]] of pending.entries())
           answerAll(answers, counted[index]!, max)
       } catch (error) {
-        this.#pausedAt = clock.now()
+        this.#pause.start(clock.now(), pause)
         onError(error)
         const unanswered = [...pending, ...this.#waiting]
         this.#waiting.clear()

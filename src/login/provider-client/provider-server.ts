@@ -1,5 +1,6 @@
 import type { Configuration, ExportedJWKSCache, ServerMetadata } from 'openid-client'
 import type { Clock } from '../../runtime/clock.ts'
+import { Period } from '../../runtime/period.ts'
 import { clientAuthentication } from './client-authentication.ts'
 import { configuredMetadata, discover, DiscoveryFailed } from './discovery.ts'
 import { asCustomFetch, withProviderHeaders, type ProviderFetch } from './provider-fetch.ts'
@@ -33,10 +34,10 @@ export class ProviderServerCache {
   readonly #parts: ProviderServerParts
   readonly #fetch: ProviderFetch
   #current: ProviderServer | undefined
-  /** When the metadata were read, and for how many milliseconds they are fresh. A clock that is set back makes it no longer. */
-  #fresh = { from: -Infinity, for: 0 }
+  /** While the metadata need not be read again. */
+  readonly #fresh = new Period()
   #reading: Promise<ProviderServer> | undefined
-  #failed: { error: unknown; at: number } | undefined
+  #failed: { error: unknown; during: Period } | undefined
 
   constructor(parts: ProviderServerParts) {
     this.#parts = parts
@@ -48,17 +49,18 @@ export class ProviderServerCache {
     const { clock } = this.#parts
     const cached = this.#current
     const now = clock.now()
-    if (cached && Math.abs(now - this.#fresh.from) < this.#fresh.for) return cached
-    if (this.#failed && Math.abs(now - this.#failed.at) < failureCacheTime) throw this.#failed.error
+    if (cached && this.#fresh.has(now)) return cached
+    if (this.#failed && this.#failed.during.has(now)) throw this.#failed.error
     this.#reading ??= this.#read().finally(() => (this.#reading = undefined))
     try {
       return await this.#reading
     } catch (error) {
       if (cached) {
-        this.#fresh = { from: clock.now(), for: staleCacheTime }
+        this.#fresh.start(clock.now(), staleCacheTime)
         return cached
       }
-      this.#failed = { error, at: clock.now() }
+      this.#failed = { error, during: new Period() }
+      this.#failed.during.start(clock.now(), failureCacheTime)
       throw error
     }
   }
@@ -95,7 +97,7 @@ export class ProviderServerCache {
       })
     const server = await this.#server(configured ?? (await discovered()))
     this.#current = server
-    this.#fresh = { from: clock.now(), for: configured ? Number.POSITIVE_INFINITY : cacheTime }
+    this.#fresh.start(clock.now(), configured ? Number.POSITIVE_INFINITY : cacheTime)
     this.#failed = undefined
     return server
   }

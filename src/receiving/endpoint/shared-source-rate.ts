@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts'
+import { Period } from '../../runtime/period.ts'
 import { chargeOf, SourceRate, type RateTaken } from './source-rate.ts'
 
 /** The answer to a reservation. */
@@ -37,21 +38,6 @@ const maxWait = 1_000
 const pause = 5_000
 /** Webhooks that wait for the answer; more are counted by the process alone. */
 const mostWaiting = 10_000
-
-/** A period of time. It is over if the clock is set back. */
-class Period {
-  #from = Infinity
-  #until = -Infinity
-
-  start(now: number, lasts: number): void {
-    this.#from = now
-    this.#until = now + lasts
-  }
-
-  has(now: number): boolean {
-    return now >= this.#from && now < this.#until
-  }
-}
 
 /**
  * The rate limit of a source for all processes together. A process reserves events ahead, more at a time while it uses them up, so that

@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts'
+import { Period } from '../../runtime/period.ts'
 import type { Database } from '../../storage/database.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -24,7 +25,7 @@ interface LostClaim {
   /** Releases the events that it holds, and returns their number. */
   readonly release: () => Promise<number>
   readonly landedBy: number
-  nextAt: number
+  readonly wait: Period
   pause: number
 }
 
@@ -37,7 +38,7 @@ interface Unreturned {
 interface Unrecorded {
   readonly record: () => Promise<void>
   readonly leaseEnds: number
-  nextAt: number
+  readonly wait: Period
   pause: number
 }
 
@@ -73,7 +74,7 @@ export class Unsettled {
     const now = clock.now()
     const release = (): Promise<number> =>
       'kinds' in lost ? releaseClaimOfKinds(database, lost) : releaseClaimOfEvents(database, lost)
-    this.#claims.push({ release, landedBy: now + claimLandsWithin, nextAt: now, pause: firstPause })
+    this.#claims.push({ release, landedBy: now + claimLandsWithin, wait: new Period(), pause: firstPause })
   }
 
   /** Records an event to be given back. */
@@ -83,7 +84,7 @@ export class Unsettled {
 
   /** Records a failed attempt that is to be stored. */
   toRecord(record: () => Promise<void>, leaseEnds: number): void {
-    this.#unrecorded.push({ record, leaseEnds, nextAt: this.#parts.clock.now(), pause: firstPause })
+    this.#unrecorded.push({ record, leaseEnds, wait: new Period(), pause: firstPause })
   }
 
   /**
@@ -118,7 +119,7 @@ export class Unsettled {
     const all = this.#unrecorded.filter(({ leaseEnds }) => leaseEnds > now)
     this.#unrecorded = []
     for (const [index, one] of all.entries()) {
-      if (one.nextAt > now) {
+      if (one.wait.has(now)) {
         this.#unrecorded.push(one)
         continue
       }
@@ -129,7 +130,7 @@ export class Unsettled {
           this.#unrecorded.push(...all.slice(index))
           throw error
         }
-        one.nextAt = now + one.pause
+        one.wait.start(now, one.pause)
         one.pause *= 2
         this.#unrecorded.push(one)
         log.error({ err: error }, 'a failed attempt could not be recorded; trying again')
@@ -142,8 +143,8 @@ export class Unsettled {
     const over = new Set<LostClaim>()
     for (const lost of this.#claims) {
       const now = clock.now()
-      if (lost.nextAt > now) continue
-      lost.nextAt = now + lost.pause
+      if (lost.wait.has(now)) continue
+      lost.wait.start(now, lost.pause)
       try {
         const events = await lost.release()
         if (events > 0) log.info({ events }, 'a claim whose answer was lost was given back')
