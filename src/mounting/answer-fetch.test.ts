@@ -80,4 +80,11 @@ describe('a request by fetch', { timeout: 20_000 }, () => {
     assert.equal((await answer).status, 204)
     await closed
   })
+
+  test('a reader that cancels the answer ends it at the server', async () => {
+    const { answer, closed } = answerBy((_request, response) => void response.write('first'), {})
+    const response = await answer
+    await response.body!.cancel()
+    await closed
+  })
 })

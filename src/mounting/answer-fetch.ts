@@ -22,6 +22,8 @@ const withoutBody = new Set([204, 304])
  */
 export async function answerFetch(server: Server, request: Request): Promise<Response> {
   const [near, far] = duplexPair()
+  // Without an error, the other end would see only the end of its input, and would go on with an answer that nobody reads.
+  near.once('close', () => far.destroy())
   server.emit('connection', Object.defineProperty(far, 'remoteAddress', { value: '127.0.0.1' }))
   const { host, pathname, search } = new URL(request.url)
   const call = httpRequest({
