@@ -9,7 +9,11 @@ export interface RequestHandler {
   (request: IncomingMessage, response: ServerResponse, next?: () => void): void
   /** The same for web standard requests, such as those of Next.js' route files. */
   readonly fetch: (request: Request) => Promise<Response>
-  /** Ends the workers and closes the database. Close the server first: then no request is in progress. */
+  /**
+   * Ends the live connections of pages, waits for the answers in progress, ends the workers and closes the database, within about ten
+   * seconds. Before it, let the server accept no more requests, and do not wait until it has closed: a page that is open keeps its
+   * live connection until this call.
+   */
   readonly close: () => Promise<void>
 }
 

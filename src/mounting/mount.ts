@@ -6,6 +6,7 @@ import { isLoopbackHost } from '../network/loopback.ts'
 import { startService } from '../service.ts'
 import { createLog } from '../telemetry/log.ts'
 import { answerFetch } from './answer-fetch.ts'
+import { InProgress } from './in-progress.ts'
 import type { MountOptions } from './options.ts'
 
 /** A running service without a server of its own. */
@@ -14,8 +15,13 @@ export interface Mounted {
   fetch: (request: Request) => Promise<Response>
   /** From now on `/readyz` answers 503 and every answer has `Connection: close`. */
   announceStop: () => void
+  /** Waits for the answers in progress, ends the workers and closes the database, within about ten seconds. */
   close: () => Promise<void>
 }
+
+/** Milliseconds that `close` may take, as for a stop of the service alone, and how many of them it waits for answers. */
+const stopWithin = 10_000
+const answersWithin = 7_000
 
 /** Starts the service for a server of somebody else, which passes it the requests. */
 export async function mount(options: MountOptions): Promise<Mounted> {
@@ -40,6 +46,7 @@ export async function mount(options: MountOptions): Promise<Mounted> {
   })
   log.info({ address: baseUrl ?? local, ms: Math.round(performance.now() - begun) }, 'ready')
   const { server, closing } = service.app
+  const inProgress = new InProgress(server, closing)
   if (baseUrl === undefined)
     server.prependOnceListener('request', (request: IncomingMessage) => {
       baseUrl = (localOrigin(request) ?? new URL(local).origin) + basePath
@@ -57,7 +64,12 @@ export async function mount(options: MountOptions): Promise<Mounted> {
     },
     fetch: (request) => answerFetch(server, request),
     announceStop: () => closing.start(),
-    close: () => service.stop(),
+    async close() {
+      const begun = performance.now()
+      closing.start()
+      await inProgress.none(answersWithin)
+      await service.stop(Math.round(stopWithin - (performance.now() - begun)))
+    },
   }
 }
 

@@ -23,7 +23,7 @@ const description = `Messages: \`hello\` at the beginning; \`event\` for a new e
 
 /** GET /live: server-sent events for pages. */
 export function liveRoute(app: App, { hub, authenticate }: LiveRouteParts): void {
-  app.addHook('preClose', async () => hub.close())
+  app.closing.onStart(() => hub.close())
   app.get(
     '/live',
     {
@@ -54,8 +54,6 @@ export function liveRoute(app: App, { hub, authenticate }: LiveRouteParts): void
         person: personOf(request),
         credential: `${authorization}\n${cookie}`,
         async isAllowed() {
-          // A process that is about to stop sends its viewers to another one.
-          if (app.closing.begun) return false
           if (request.principal) requireScope({ principal: await authenticate(request) }, scope)
           return true
         },

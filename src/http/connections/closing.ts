@@ -21,6 +21,7 @@ export type ServerSocket = Socket & { _httpMessage?: ServerResponse | null }
  */
 export class Closing {
   readonly #open = new Set<ServerSocket>()
+  readonly #listeners: (() => void)[] = []
   #begun = false
 
   constructor(app: FastifyInstance) {
@@ -52,6 +53,12 @@ export class Closing {
     if (this.#begun) return
     this.#begun = true
     for (const { _httpMessage: response } of this.#open) if (response) this.announce(response)
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** Calls `listener` at the start, for answers that would not end by themselves. */
+  onStart(listener: () => void): void {
+    this.#listeners.push(listener)
   }
 
   /** Makes an answer the last one on its connection, unless its head is already sent. */

@@ -1,0 +1,87 @@
+// How a mounted service ends while requests are in progress.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { after, before, describe, test } from 'node:test'
+import { onEachEngine, type TestDatabase } from '#test/harness/engines.ts'
+import { createHandler, type MountOptions } from '../../src/index.ts'
+import { fastify, listen, type Mounted } from './ways.ts'
+
+const key = 'pk_test_admin_key_0123456789'
+
+/** A server that stops accepting, and a service that ends at the same time. */
+async function together(options: MountOptions): Promise<Mounted> {
+  const gate = await createHandler({ ...options, prefix: '/gate' })
+  const server = createServer(gate)
+  const mounted = await listen(server, '/gate', gate.close)
+  return {
+    ...mounted,
+    async close() {
+      const closed = once(server, 'close')
+      server.close()
+      await Promise.all([closed, gate.close()])
+    },
+  }
+}
+
+onEachEngine('the end of a mounted service', (engine) => {
+  let database: TestDatabase
+  let env: Record<string, string>
+  before(async () => {
+    database = await engine.createMigratedDatabase()
+    env = {
+      DATABASE_URL: database.url,
+      POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
+      ADMIN_API_KEY: key,
+      LOG_LEVEL: process.env['TEST_LOG'] ?? 'fatal',
+    }
+  })
+  after(() => database.drop())
+
+  for (const [name, way] of [
+    ['Fastify', (options: MountOptions) => fastify(options)],
+    ["Node's http", together],
+  ] as const)
+    // A heartbeat comes after 15 seconds.
+    describe(name, { timeout: 12_000 }, () => {
+      test('the live connection of a page ends with the service', async () => {
+        const mounted = await way({ env })
+        const { status, body } = await mounted.fetch('/live', {
+          headers: { authorization: `Bearer ${key}`, accept: 'text/event-stream' },
+        })
+        assert.equal(status, 200)
+        const read = new Response(body).text()
+        await mounted.close()
+        assert.match(await read, /event: hello/)
+      })
+
+      test('a request in progress is answered, and then the database closes', async () => {
+        const mounted = await way({ env })
+        let end!: () => void
+        const body = new ReadableStream({
+          start(control) {
+            control.enqueue(Buffer.from('{"id":"last",'))
+            end = () => {
+              control.enqueue(Buffer.from('"category":"c","price":1,"stock":1,"name":"n"}'))
+              control.close()
+            }
+          },
+        })
+        const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+        const answer = mounted.fetch('/products', {
+          method: 'POST',
+          headers,
+          body,
+          duplex: 'half',
+        })
+        // The answer shows that the server has read what was sent before it.
+        await (await mounted.fetch('/readyz')).arrayBuffer()
+        const closed = mounted.close()
+        setImmediate(end)
+        const { status, headers: sent } = await answer
+        await closed
+        assert.ok(status === 201 || status === 409, String(status))
+        assert.equal(sent.get('connection'), 'close')
+      })
+    })
+})
