@@ -20,3 +20,16 @@ test('Retry-After is seconds or an HTTP date; other values are ignored', () => {
   ]
   for (const [header, expected] of cases) assert.equal(readRetryAfter(header, now), expected, String(header))
 })
+
+test('the obsolete forms of an HTTP date are in UTC, wherever the process runs', () => {
+  const { TZ } = process.env
+  process.env['TZ'] = 'America/New_York'
+  try {
+    const now = Date.UTC(1994, 10, 6, 8, 48, 37)
+    for (const header of ['Sunday, 06-Nov-94 08:49:37 GMT', 'Sun Nov  6 08:49:37 1994'])
+      assert.equal(readRetryAfter(header, now), 60_000, header)
+  } finally {
+    if (TZ === undefined) delete process.env['TZ']
+    else process.env['TZ'] = TZ
+  }
+})

@@ -3,6 +3,8 @@ export function readRetryAfter(header: string | undefined, now: number): number 
   if (header === undefined) return undefined
   if (/^\s*\d{1,10}\s*$/.test(header)) return Number(header) * 1000
   // Date.parse accepts many other forms; an HTTP date begins with the name of a day.
-  const at = /^\s*[A-Z][a-z]{2,8},? /.test(header) ? Date.parse(header) : Number.NaN
+  const isDate = /^\s*[A-Z][a-z]{2,8},? /.test(header)
+  // The form of C's asctime() has no zone, and means UTC (RFC 9110, section 5.6.7). Date.parse would take it for local time.
+  const at = isDate ? Date.parse(/ \d{4}\s*$/.test(header) ? `${header} GMT` : header) : Number.NaN
   return Number.isNaN(at) ? undefined : Math.max(0, at - now)
 }
