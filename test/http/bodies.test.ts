@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { gzipSync } from 'node:zlib'
 import { engines } from '../harness/engines.ts'
 import { adminKey, startTestService, type TestService } from '../harness/service.ts'
 import { eventually, sign } from '../receiving/harness.ts'
@@ -148,6 +149,28 @@ describe('bodies in pieces', () => {
   after(async () => {
     for (const socket of sockets) socket.destroy()
     await service.close()
+  })
+
+  test('a compressed body is refused by name, and `identity` is accepted', async () => {
+    const body = gzipSync('{"type":"order.paid","data":{}}')
+    const send = (coding: string, content: Buffer | string) =>
+      service.fetch('/events', {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${adminKey}`,
+          'content-type': 'application/json',
+          'content-encoding': coding,
+        },
+        body: content,
+      })
+    const refused = await send('gzip', body)
+    assert.equal(refused.status, 415)
+    const { code, detail } = (await refused.json()) as { code: string; detail: string }
+    assert.deepEqual(
+      [code, detail],
+      ['unsupported-media-type', 'Bodies with `Content-Encoding: gzip` are not read.'],
+    )
+    assert.equal((await send('identity', '{"type":"order.paid","data":{}}')).status, 202)
   })
 
   test('chunks of one byte take no more memory than the bytes', async () => {

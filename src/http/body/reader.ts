@@ -49,6 +49,8 @@ export class BodyReader {
     scope.addContentTypeParser(types, (request, _payload, done) => {
       // No route reads it.
       if (request.is404) return done(null)
+      const coding = request.headers['content-encoding']
+      if (coding !== undefined && !/^(identity)?$/i.test(coding)) return done(unsupportedCoding(coding))
       this.read(request.raw, bodyLimit, (problem, bytes) => {
         if (problem) done(problem)
         else parse(request, bytes!, done)
@@ -72,6 +74,12 @@ export class BodyReader {
     if (!(request instanceof IncomingRequest && request.giveBody(body))) readStream(request, body)
     request.sendContinue?.()
   }
+}
+
+/** Bodies are never decompressed: a small one could become very large (RFC 9110, section 15.5.16). */
+function unsupportedCoding(coding: string): Problem {
+  const detail = `Bodies with \`Content-Encoding: ${coding.slice(0, 50)}\` are not read.`
+  return new Problem('unsupported-media-type', { detail, advice: 'Send the body without a content coding.' })
 }
 
 /** Needed when pieces arrived while the guard waited. */
