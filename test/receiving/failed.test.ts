@@ -178,7 +178,8 @@ onEachEngine('failed events', (engine) => {
     ] as const) {
       const refused = await again({ [field]: value })
       assert.equal(refused.status, 400)
-      assert.match(((await refused.json()) as { detail: string }).detail, new RegExp(`\`${field}\``))
+      const { code, source } = (await refused.json()) as { code: string; source: { pointer: string } }
+      assert.deepEqual([code, source.pointer], ['invalid-body', `/${field}`])
     }
     assert.equal((await again({ colour: 'red' })).status, 400)
     assert.equal((await service.fetch('/events/failed')).status, 401)
