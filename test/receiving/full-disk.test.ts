@@ -135,6 +135,7 @@ test('SQLite: the spool is full and cannot be moved', { skip: !sqlite }, (contex
         assert.ok(statSync(`${file}-spool`).size > 0)
         disk.fill()
         await sender.untilFull(`to-the-spool-${round}`)
+        assert.equal((await service.fetch('/readyz?for=webhooks')).status, 503, 'webhooks are refused')
         // The lock is free again, and still nothing can be moved.
         foreign.exec('rollback')
         foreign.close()

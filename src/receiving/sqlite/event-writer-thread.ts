@@ -25,16 +25,17 @@ let refusals: string[] = []
 /** The sources of the events that were known already. */
 let duplicates: string[] = []
 
-/** Uses the spool. @throws StorageUnavailable that names its file, for all errors */
+/** Uses the spool. @throws StorageUnavailable that names its file, with the code of SQLite, for all errors */
 function ofSpool<T>(use: (spool: SpoolFile) => T): T {
   try {
     return use((spool ??= new SpoolFile(spoolFile)))
   } catch (error) {
     const cause = error instanceof StorageUnavailable ? error.cause : error
-    const why = cause instanceof Error ? cause.message : String(cause)
-    throw new StorageUnavailable(
-      new Error(`the spool ${spoolFile} cannot be used, and webhooks get 503 until it is repaired: ${why}`),
+    const { message = String(cause), errcode } = cause as { message?: string; errcode?: number }
+    const named = new Error(
+      `the spool ${spoolFile} cannot be used, and webhooks get 503 until it is repaired: ${message}`,
     )
+    throw new StorageUnavailable(Object.assign(named, { errcode }))
   }
 }
 
