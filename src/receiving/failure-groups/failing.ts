@@ -22,18 +22,18 @@ export interface FailingGroup extends Kind {
  * @param after milliseconds since 1970
  */
 export async function readFailing(reader: Queryable, after: number): Promise<FailingGroup[]> {
-  // Both are limited before the time is compared, so that a group with many older failures costs no more.
-  const failed = sql`select failed_at from event_queue where failure_group = recent.id and status = 'failed'
-    order by event desc limit ${sql.lit(most.events)}`
-  const retrying = sql`select failed_at from event_queue where failure_group = recent.id and status = 'pending' and failed_at is not null
-    order by event desc limit ${sql.lit(most.events)}`
+  // Limited before the time is compared, so that a group with many older failures costs no more.
+  const [failed, retrying] = [
+    ofGroup('recent', 'failed', most.events),
+    ofGroup('recent', 'pending', most.events),
+  ]
   const { rows } = await sql<FailingGroup>`
     with recent as (
       select * from (
         select id, handler, last_at, row_number() over (partition by handler order by last_at desc, id) as place from failure_groups
-        where last_at > ${after} and (
-          exists (select 1 from event_queue q where q.failure_group = failure_groups.id and q.status = 'failed')
-          or exists (select 1 from event_queue q where q.failure_group = failure_groups.id and q.status = 'pending' and q.failed_at is not null))
+        where last_at > ${after} and coalesce(
+          (select event from (${ofGroup('failure_groups', 'failed', 1)}) one),
+          (select event from (${ofGroup('failure_groups', 'pending', 1)}) one)) is not null
       ) active where place <= ${sql.lit(most.groups)}
     ), counted as (
       select handler, last_at,
@@ -41,12 +41,22 @@ export async function readFailing(reader: Queryable, after: number): Promise<Fai
         (select count(*) from (${retrying}) latest where failed_at > ${after}) as retrying,
         (select min(failed_at) from (select * from (${failed}) one union all select * from (${retrying}) other) latest
           where failed_at > ${after}) as since,
-        coalesce(
-          (select max(event) from event_queue where failure_group = recent.id and status = 'failed'),
-          (select max(event) from event_queue where failure_group = recent.id and status = 'pending')) as newest
+        coalesce((select max(event) from (${failed}) latest), (select max(event) from (${retrying}) latest)) as newest
       from recent
     )
     select handler, failed, retrying, since, source, type from counted join event_queue on event_queue.event = newest
     where since is not null order by last_at desc`.execute(reader)
   return rows
+}
+
+/**
+ * SQL for the newest events of a group that failed and have a status. Only the index `event_queue_of_group` has the order of its
+ * three columns. By its first two with `=`, PostgreSQL may read the whole queue instead, where it expects to find such an event soon.
+ */
+function ofGroup(groups: 'failure_groups' | 'recent', status: 'failed' | 'pending', limit: number) {
+  const place = (event: number) => sql`(${sql.ref(`${groups}.id`)}, ${sql.lit(status)}, ${sql.lit(event)})`
+  return sql<{ event: number; failed_at: number }>`select event, failed_at from event_queue
+    where failure_group is not null and failed_at is not null
+      and (failure_group, status, event) >= ${place(0)} and (failure_group, status, event) <= ${place(Number.MAX_SAFE_INTEGER)}
+    order by failure_group desc, status desc, event desc limit ${sql.lit(limit)}`
 }
