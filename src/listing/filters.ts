@@ -114,8 +114,8 @@ function readValue(text: string, field: Field): ValuePosition {
 }
 
 /** A UUID as it is given and in lower case, as which most programs write it: on SQLite it is a text. */
-function spellings(value: KeyValue, { type }: Field): KeyValue[] {
-  return type === 'uuid' ? [...new Set([value, String(value).toLowerCase()])] : [value]
+function spellings(value: KeyValue, { type, ignoresCase }: Field): KeyValue[] {
+  return type === 'uuid' && !ignoresCase ? [...new Set([value, String(value).toLowerCase()])] : [value]
 }
 
 function isOneOf({ column, value, applied }: Parameters<KindRules['sql']>[0]): string {

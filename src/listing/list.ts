@@ -10,7 +10,7 @@ export interface Field extends FieldOptions {
   description: string
   /** For a `timestamp`: the form of its rows' times on SQLite, if all rows have the same, and of a column without a time zone. */
   stored?: TimeForm
-  /** Whether the column is of PostgreSQL's type `citext`, whose comparisons ignore case. */
+  /** Whether the column is of PostgreSQL's type `citext` or `uuid`, whose comparisons ignore case. */
   ignoresCase?: boolean
 }
 

@@ -43,7 +43,7 @@ export function knownFields(
 /** What a type of PostgreSQL changes about the filters of its columns. */
 function factsOfType(type: string | undefined): Pick<Field, 'stored' | 'ignoresCase'> {
   if (type === 'timestamp') return { stored: zonelessForm }
-  return type === 'citext' ? { ignoresCase: true } : {}
+  return type === 'citext' || type === 'uuid' ? { ignoresCase: true } : {}
 }
 
 export function validateColumns(
