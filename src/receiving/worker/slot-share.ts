@@ -1,3 +1,4 @@
+import { Period } from '../../runtime/period.ts'
 import type { SlotRequest } from '../queue/slot-store.ts'
 
 /** Milliseconds for which a share is valid without a renewal. */
@@ -17,10 +18,12 @@ export class SlotShare {
   /** The longest that events of this handler may take, in milliseconds. */
   #timeout = 0
   #share = 0
-  /** Until when the share may be used. */
-  #validUntil = -Infinity
-  #neededAt = -Infinity
-  #nextRequestAt = -Infinity
+  /** While the share may be used. */
+  readonly #valid = new Period()
+  /** While a need for more slots is remembered. */
+  #needed = new Period()
+  /** Between a request and the next one. */
+  readonly #pause = new Period()
 
   constructor(limit: number) {
     this.limit = limit
@@ -28,12 +31,12 @@ export class SlotShare {
 
   /** How many events may run now. */
   allowed(now: number): number {
-    return now <= this.#validUntil ? this.#share : 0
+    return this.#valid.has(now) ? this.#share : 0
   }
 
   /** There is work for more slots. */
   need(now: number): void {
-    this.#neededAt = now
+    this.#needed.start(now, needLasts)
   }
 
   /** There is work that may take so many milliseconds. */
@@ -42,27 +45,27 @@ export class SlotShare {
   }
 
   needsMore(now: number): boolean {
-    return now - this.#neededAt <= needLasts
+    return this.#needed.has(now)
   }
 
   mayRequest(now: number): boolean {
-    return now >= this.#nextRequestAt
+    return !this.#pause.has(now)
   }
 
   /** A request for slots begins: from when on the next one may, and until when the slots are held. */
   requested(now: number): Pick<SlotRequest, 'limit' | 'until'> {
-    this.#nextRequestAt = now + requestInterval
+    this.#pause.start(now, requestInterval)
     return { limit: this.limit, until: now + validFor + this.#timeout + margin }
   }
 
   requestFailed(now: number): void {
-    this.#nextRequestAt = now + retryDelay
+    this.#pause.start(now, retryDelay)
   }
 
   /** The answer to a request. */
   grant(share: number, requestedAt: number): void {
     this.#share = share
-    this.#validUntil = requestedAt + validFor
+    this.#valid.start(requestedAt, validFor)
   }
 
   /** Gives back what is beyond `used`, with the next request. */
@@ -73,6 +76,6 @@ export class SlotShare {
   /** Gives back all, with the next request. */
   end(): void {
     this.#share = 0
-    this.#neededAt = -Infinity
+    this.#needed = new Period()
   }
 }
