@@ -33,3 +33,11 @@ test('other stacks stay as they are', () => {
   const text = `Error: failed${stack(['work (/a.js:1:1)', 'runHandlersLater (/a.js:2:2)'])}`
   assert.equal(endStackAtHandler(text), text)
 })
+
+test('the time for a message with many empty lines is linear', () => {
+  const text = `Error: ${'\n'.repeat(100_000)}`
+  const begun = performance.now()
+  assert.equal(endStackAtHandler(text), text)
+  const passed = performance.now() - begun
+  assert.ok(passed < 2_000, `${Math.round(passed)} ms`)
+})
