@@ -97,9 +97,12 @@ export function namesIdentities({ hosts = {} }: ForwardAuthConfig): boolean {
     .some((rule) => typeof rule !== 'string' && rule.some(({ identities }) => identities !== undefined))
 }
 
-/** Applications compare by small or by capital letters: the capital of the long s (U+017F) is `S`, its small letter is itself. */
+/**
+ * Applications compare by small or by capital letters: the capital of the long s (U+017F) is `S`, its small letter is itself. The
+ * small letter of U+0130 is `i` in Java and Go, and `i` with U+0307 in JavaScript.
+ */
 function withoutCase(path: string): string {
-  return path.toUpperCase().toLowerCase()
+  return path.toUpperCase().toLowerCase().replaceAll('i\u0307', 'i')
 }
 
 function compileRule(allowed: Allowed): Rule {

@@ -114,8 +114,8 @@ test('nobody passes with a path that has too many readings', () => {
 })
 
 test('a path counts in both ways that applications treat case', () => {
-  // U+017F, U+0131: letters whose capitals are `S` and `I`.
-  const odd = ['/report%C5%BF', '/adm%C4%B1n/users']
+  // U+017F, U+0131: letters whose capitals are `S` and `I`. U+0130: a letter whose small letter is `i`.
+  const odd = ['/report%C5%BF', '/adm%C4%B1n/users', '/adm%C4%B0n/users']
   for (const path of ['/Admin', '/ADMIN/users', '/public/..%2fADMIN', '/reports', '/%52EPORTS/', ...odd])
     assert.ok(names(path).includes('admin'), `${path}: ${names(path).join()}`)
   assert.deepEqual(names('/Public/x'), ['everyone', 'signed-in'])
