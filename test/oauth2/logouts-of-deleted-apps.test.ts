@@ -92,6 +92,20 @@ onEachEngine('back-channel logout of an app that is deleted', (engine) => {
     assert.equal(receiver.calls.length, before + 1)
   })
 
+  test('a deletion writes only the notices that have no address yet', async () => {
+    const app = appOf('many')
+    await signOut(app.id)
+    await database.transaction((tx) => keepLogouts(tx, app))
+    const [first] = await waiting()
+    assert.equal(first?.uri, receiver.url)
+    await database.transaction((tx) =>
+      keepLogouts(tx, { ...app, backchannelLogoutUri: 'https://again.example' }),
+    )
+    const [second] = await waiting()
+    assert.equal(second?.uri, receiver.url)
+    await database.transaction((tx) => tx.deleteFrom('backchannel_logouts').execute())
+  })
+
   test('a notice of an app that left the configuration is given up after five attempts', async () => {
     const [begun, before] = [clock.now(), receiver.calls.length]
     await signOut('gone')

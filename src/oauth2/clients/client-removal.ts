@@ -5,11 +5,19 @@ import type { Client } from './client.ts'
 /** Rows that one transaction changes at most, so that other writers do not wait long. */
 const batch = 1_000
 
-/** Keeps the notices of a client that is deleted: those who signed out before are still signed out there. */
+/**
+ * Adds the address of a client that is deleted to its waiting notices: those who signed out before are still signed out there.
+ * Notices that have it are left alone, so that the deletion of a client with many sign-ins does not write them all again at once.
+ */
 export async function keepLogouts(tx: Tx, client: Client): Promise<void> {
   const { id, backchannelLogoutUri: uri, idTokenAlgorithm: algorithm } = client
   if (uri === undefined) return
-  await tx.updateTable('backchannel_logouts').set({ uri, algorithm }).where('client_id', '=', id).execute()
+  await tx
+    .updateTable('backchannel_logouts')
+    .set({ uri, algorithm })
+    .where('client_id', '=', id)
+    .where('uri', 'is', null)
+    .execute()
 }
 
 /**
@@ -27,7 +35,7 @@ export async function forgetClient(
     for (let done = rows; done === rows;) done = await database.transaction(step, { priority: 'work' })
   }
   await inSteps((tx) => endFamilies(tx, client, now, rows))
-  // Of sign-outs since the deletion.
+  // Sign-outs that ran at the same time as the deletion added notices without the address.
   await database.transaction((tx) => keepLogouts(tx, client), { priority: 'work' })
   await inSteps((tx) => deleteConsents(tx, client.id, rows))
 }
