@@ -1,5 +1,4 @@
 import { Type, type TSchema } from 'typebox'
-import { optionalText } from '../http/schemas/schemas.ts'
 import { readLimit } from './limit.ts'
 import type { PageRequest } from './page.ts'
 
@@ -35,7 +34,8 @@ export function limitParameter({ default: fallback, max } = usualLimits) {
 
 /** The parameters of a list with cursors, which `readPageRequest` reads. */
 export function pageParameters(limits = usualLimits) {
-  return { limit: limitParameter(limits), cursor: optionalText('The nextCursor of the previous page') }
+  const cursor = Type.String({ minLength: 1, description: 'The nextCursor of the previous page' })
+  return { limit: limitParameter(limits), cursor: Type.Optional(cursor) }
 }
 
 /** Never throws: the list checks the cursor. */

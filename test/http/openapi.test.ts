@@ -31,6 +31,15 @@ describe('the OpenAPI document', () => {
           assert.ok(!(bound in parameter.schema), `${name} declares ${bound} for ${parameter.name}`)
   })
 
+  test('declares that a cursor of a page is not empty, which all lists refuse', async () => {
+    const cursors = (await operations()).flatMap(([name, { parameters = [] }]) =>
+      parameters.filter((one) => one.name === 'cursor').map(({ schema }) => ({ name, schema })),
+    )
+    assert.ok(cursors.length > 10)
+    for (const { name, schema } of cursors)
+      assert.ok('pattern' in schema || schema['minLength'] === 1, `${name}: ${JSON.stringify(schema)}`)
+  })
+
   test('declares a problem besides each page that tells of an error', async () => {
     let pages = 0
     for (const [name, { responses }] of await operations())

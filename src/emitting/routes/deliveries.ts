@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { App } from '../../http/app.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
-import { limitParameter, readPageRequest } from '../../paging/parameters.ts'
+import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import { readDeliveryFilter, readDeliverySearch, responseClasses } from '../deliveries/delivery-filter.ts'
 import { viewAttempt, viewAttemptForOwner } from '../views/attempt.ts'
 import { DeliveryView, OwnedDeliveryView, viewDelivery, viewOwnedDelivery } from '../views/delivery.ts'
@@ -12,8 +12,7 @@ import { IdParams, optionalText } from '../../http/schemas/schemas.ts'
 
 const querystring = Type.Object({
   ...filters,
-  limit: limitParameter(),
-  cursor: Type.Optional(Type.String({ minLength: 1 })),
+  ...pageParameters(),
 })
 
 /** GET /deliveries, which only admins have. */

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import type { App } from '../../http/app.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
-import { limitParameter, readPageRequest } from '../../paging/parameters.ts'
+import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import { deliveryStatuses } from '../deliveries/delivery-filter.ts'
 import type { Owner, Owners } from '../subscribers/owners.ts'
 import type { SubscriberState } from '../subscribers/subscriber-state.ts'
@@ -59,8 +59,7 @@ export function ownerRoutes(app: App, { owners }: OwnerRouteParts): void {
         summary: 'The owners of subscribers, by name',
         querystring: Type.Object({
           q: optionalText('A part of the name; upper and lower case are equal'),
-          limit: limitParameter(),
-          cursor: Type.Optional(Type.String({ minLength: 1 })),
+          ...pageParameters(),
         }),
         response: { 200: pageSchema(OwnerView) },
       },

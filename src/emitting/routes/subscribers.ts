@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import type { App } from '../../http/app.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
-import { limitParameter, readPageRequest } from '../../paging/parameters.ts'
+import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import type { Reach } from '../events/audience.ts'
 import { readSettings } from '../subscribers/subscriber-body.ts'
 import { readState, subscriberStates } from '../subscribers/subscriber-state.ts'
@@ -63,8 +63,7 @@ function registerRoute(app: App, parts: SubscriberRouteParts, area: Area): void 
 function listRoute(app: App, parts: SubscriberRouteParts, area: Area): void {
   const { subscribers } = parts
   const querystring = Type.Object({
-    limit: limitParameter(),
-    cursor: Type.Optional(Type.String({ minLength: 1 })),
+    ...pageParameters(),
     state: Type.Optional(Type.String({ description: subscriberStates.join(', ') })),
     url: optionalText('A part of the address; upper and lower case are equal'),
     ...(area.reachesAll && {

@@ -3,7 +3,6 @@ import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { closedSignal } from '../../http/connections/closed-signal.ts'
-import { optionalText } from '../../http/schemas/schemas.ts'
 import { readLimit } from '../../paging/limit.ts'
 import { limitParameter } from '../../paging/parameters.ts'
 import { readEventCursor } from '../cursor.ts'
@@ -38,7 +37,7 @@ export function bodySearchRoute(app: App, searches: BodySearches): void {
           ...bodyQuerySchema,
           ...filterSchema,
           limit: limitParameter(limits),
-          cursor: optionalText('Only events below this id'),
+          cursor: Type.Optional(Type.String({ pattern: '^\\d+$', description: 'Only events below this id' })),
         }),
         response: { 200: { description: 'A stream', content: { [mediaType]: { schema: Type.String() } } } },
       },

@@ -6,7 +6,7 @@ import { Problem } from '../../errors.ts'
 import { requireScope } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
-import { limitParameter, readPageRequest } from '../../paging/parameters.ts'
+import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import type { ClientList } from './client-list.ts'
 import type { ClientCaller, ClientManagement } from './client-management.ts'
 import type { GivenSettings } from './given-settings.ts'
@@ -43,10 +43,6 @@ export function clientRoutes(routes: App, clients: ClientManagement, list: Clien
 }
 
 function readRoutes(routes: App, clients: ClientManagement, list: ClientList): void {
-  const querystring = Type.Object({
-    limit: limitParameter(),
-    cursor: Type.Optional(Type.String({ minLength: 1 })),
-  })
   routes.get(
     '/clients',
     {
@@ -54,7 +50,7 @@ function readRoutes(routes: App, clients: ClientManagement, list: ClientList): v
       schema: {
         tags,
         summary: 'Apps, declared ones included; of the others the newest first',
-        querystring,
+        querystring: Type.Object(pageParameters()),
         response: { 200: pageSchema(ClientView) },
       },
     },

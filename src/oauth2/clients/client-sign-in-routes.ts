@@ -5,7 +5,7 @@ import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { DateTime, IdParams, noContent, nullable, NullableText } from '../../http/schemas/schemas.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
-import { limitParameter, readPageRequest } from '../../paging/parameters.ts'
+import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { ClientSignIn, ClientSignIns } from './client-sign-ins.ts'
 
@@ -35,10 +35,7 @@ export function clientSignInRoutes(routes: App, signIns: ClientSignIns): void {
         tags,
         summary: 'The live sign-ins in an app, newest first',
         params: IdParams,
-        querystring: Type.Object({
-          limit: limitParameter(),
-          cursor: Type.Optional(Type.String({ minLength: 1 })),
-        }),
+        querystring: Type.Object(pageParameters()),
         response: { 200: pageSchema(SignIn) },
       },
     },
