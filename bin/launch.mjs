@@ -52,7 +52,7 @@ export function npmCommand() {
 export function waitFor(child) {
   return new Promise((done) => {
     const handlers = ['SIGTERM', 'SIGINT', 'SIGHUP'].map((signal) => {
-      // Ctrl-C reaches the whole process group already: a second SIGINT would tell the child to skip its drain.
+      // Ctrl-C reaches the whole process group already: the child would get it twice.
       const handler = () => (signal === 'SIGINT' && process.stdin.isTTY ? undefined : child.kill(signal))
       process.on(signal, handler)
       return () => process.off(signal, handler)

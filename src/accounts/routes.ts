@@ -50,8 +50,8 @@ function sessionRoute(scope: App, parts: AccountsRoutesParts): void {
 function logoutRoute(scope: App, parts: AccountsRoutesParts): void {
   const { sessions, tokenFamilies, sessionCookie, audit, baseUrl } = parts
   const answer = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    // Without the cookie in the request there is none to clear, or another site made the request. Beside the token of an app, its session
-    // goes on: without the cookie, nobody could end it here any more.
+    // Without the cookie in the request there is none to clear, or another site made the request. With the token of an app, only the
+    // sign-in of the app ends. The session of the cookie goes on, and its browser needs the cookie to end it.
     const isOfApp = request.principal?.kind === 'token'
     if (!isOfApp && sessionCookie.read(request) !== undefined) sessionCookie.clear(reply)
     return wantsPage(request) ? reply.redirect(`${reply.server.basePath}/login`, 303) : reply.code(204).send()

@@ -282,7 +282,7 @@ export const settings = {
     default: '5',
     demoDefault: '0',
     description:
-      'Seconds after SIGTERM in which the service still accepts requests, while `/readyz` says 503 and every answer carries `Connection: close`, so that load balancers use other processes before this one stops. It should exceed the interval of their health checks. Finishing running work takes up to 10 seconds more: a supervisor must not kill the process before both have passed. A second signal ends the delay.',
+      'Seconds after SIGTERM in which the service still accepts requests, while `/readyz` says 503 and every answer carries `Connection: close`, so that load balancers use other processes before this one stops. It should exceed the interval of their health checks. Finishing running work takes up to 10 seconds more: a supervisor must not kill the process before both have passed. A second signal, at least a second after the first one, ends the delay.',
   }),
   sessionIdle: setting({
     env: 'SESSION_IDLE',

@@ -114,6 +114,7 @@ export class Decision {
       })
   }
 
+  /** The live session of the browser; `undefined` without one. */
   async sessionOf(request: FastifyRequest): Promise<Session | undefined> {
     const { sessions, sessionCookie } = this.#parts
     const token = sessionCookie.read(request)
