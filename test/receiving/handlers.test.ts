@@ -79,6 +79,10 @@ onEachEngine('handlers', (engine) => {
                 },
               })
             },
+            'late throw': async () => {
+              await Promise.resolve()
+              throw new Error('late')
+            },
             'bad emit': (_event, { emit }) => emit({ type: '', data: {} }),
             swallowed: async (_event, { tx }) => {
               // A statement that fails ends the transaction on PostgreSQL; swallowing its error must not count as success.
@@ -198,6 +202,16 @@ onEachEngine('handlers', (engine) => {
     await postWebhook(service, { id: 'bad emit', type: 'bad emit' })
     await settled(service.database)
     assert.equal((await entryOf('bad emit')).status, 'failed')
+  })
+
+  test('the stack of a stored error names no code of the service', async () => {
+    await postWebhook(service, { id: 'late throw', type: 'late throw' })
+    await settled(service.database)
+    const { event } = await entryOf('late throw')
+    const failures = service.database.reader.selectFrom('handler_failures').select('error')
+    const { error } = await failures.where('event', '=', event).limit(1).executeTakeFirstOrThrow()
+    assert.match(error, /at late throw \(.*handlers\.test\.ts/)
+    assert.doesNotMatch(error, /src\/receiving/)
   })
 
   test('errors with fields of other types, or that cannot be shown, are failures as any other', async () => {
