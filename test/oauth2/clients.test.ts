@@ -208,20 +208,26 @@ onEachEngine('apps of the database', (engine) => {
   })
 
   test('wrong settings are refused as in the configuration', async () => {
-    for (const settings of [
-      { redirectUris: ['javascript:alert(1)'] },
-      { redirectUris: ['https://app.example/#x'] },
-      { redirectUris: [] },
-      { clientCredentials: true, confidential: false },
-      { scopes: ['two words'] },
-      { jwks: { keys: [{ kty: 'oct', k: 'c2VjcmV0' }] } },
-      { audience: 'https://a.example https://b.example' },
-      { backchannelLogoutUri: 'ftp://app.example/' },
-    ])
-      assert.equal(
-        (await call(400, 'POST', '/clients', { name: 'x', redirectUris, ...settings }))['code'],
-        'invalid-body',
-      )
+    const wrong: [property: string, settings: object][] = [
+      ['redirectUris', { redirectUris: ['javascript:alert(1)'] }],
+      ['redirectUris', { redirectUris: ['https://app.example/#x'] }],
+      ['redirectUris', { redirectUris: [] }],
+      ['clientCredentials', { clientCredentials: true, confidential: false }],
+      ['scopes', { scopes: ['two words'] }],
+      ['jwks', { jwks: { keys: [{ kty: 'oct', k: 'c2VjcmV0' }] } }],
+      ['audience', { audience: 'https://a.example https://b.example' }],
+      ['backchannelLogoutUri', { backchannelLogoutUri: 'ftp://app.example/' }],
+      ['postLogoutRedirectUris', { postLogoutRedirectUris: ['/bye'] }],
+      ['audiences', { audiences: ['two words'] }],
+      ['accessTokenLifetime', { accessTokenLifetime: 60.5 }],
+      ['name', { name: '\u200b' }],
+    ]
+    for (const [property, settings] of wrong) {
+      const problem = await call(400, 'POST', '/clients', { name: 'x', redirectUris, ...settings })
+      assert.equal(problem['code'], 'invalid-body')
+      // The form of the dashboard shows it beside this field.
+      assert.match((problem['source'] as { pointer: string }).pointer, new RegExp(`^/${property}(?:/|$)`))
+    }
   })
 
   test('a declared id in the form of a user id stops the start', async () => {

@@ -5,6 +5,12 @@ import { signingAlgorithms } from './client.ts'
 import { secretsOf, type ClientConfig, type ClientSettings } from './client-config.ts'
 import { keyFaults } from './client-keys.ts'
 
+/** What is wrong with a setting of a client. */
+export interface ClientFault {
+  setting: keyof ClientSettings
+  message: string
+}
+
 /** The errors in `login.clients`, as messages for the operator. */
 export function validateClients(clients: readonly ClientConfig[]): string[] {
   const seen = new Set<string>()
@@ -13,9 +19,8 @@ export function validateClients(clients: readonly ClientConfig[]): string[] {
     const faults = [...idFaults(id, seen), ...nameFaults(name, id), ...secretFaults(secret, id)]
     seen.add(id)
     const confidential = secret !== undefined || settings.jwks !== undefined
-    return [...faults, ...settingsFaults(settings, { named: id, confidential })].map(
-      (fault) => `login.clients: ${fault}`,
-    )
+    const ofSettings = settingsFaults(settings, { named: id, confidential }).map(({ message }) => message)
+    return [...faults, ...ofSettings].map((fault) => `login.clients: ${fault}`)
   })
 }
 
@@ -65,56 +70,65 @@ function secretFaults(secret: ClientConfig['secret'], named: string): string[] {
 export function settingsFaults(
   client: ClientSettings,
   { named, confidential }: { named: string; confidential: boolean },
-): string[] {
-  const faults = flags.flatMap((flag) =>
-    client[flag] === undefined || typeof client[flag] === 'boolean'
-      ? []
-      : [`${flag} of ${named} must be true or false`],
-  )
+): ClientFault[] {
+  const faults: ClientFault[] = []
+  const add = (setting: keyof ClientSettings, message: string) => faults.push({ setting, message })
+  for (const flag of flags)
+    if (client[flag] !== undefined && typeof client[flag] !== 'boolean')
+      add(flag, `${flag} of ${named} must be true or false`)
   faults.push(...nameListFaults(client, named), ...uriListFaults(client, named))
   if (client.idTokenAlgorithm !== undefined && !signingAlgorithms.includes(client.idTokenAlgorithm))
-    faults.push(`idTokenAlgorithm of ${named} must be one of ${signingAlgorithms.join(', ')}`)
+    add('idTokenAlgorithm', `idTokenAlgorithm of ${named} must be one of ${signingAlgorithms.join(', ')}`)
   if (!isSeconds(client.accessTokenLifetime, 60, 3600))
-    faults.push(`accessTokenLifetime of ${named} must be 60 to 3600 seconds`)
+    add('accessTokenLifetime', `accessTokenLifetime of ${named} must be 60 to 3600 seconds`)
   if (!isSeconds(client.refreshTokenLifetime, 60, Infinity))
-    faults.push(`refreshTokenLifetime of ${named} must be at least 60 seconds`)
+    add('refreshTokenLifetime', `refreshTokenLifetime of ${named} must be at least 60 seconds`)
   if (!confidential && client.clientCredentials === true)
-    faults.push(`clientCredentials of ${named} needs a secret or jwks`)
-  if (client.jwks !== undefined) faults.push(...keyFaults(client.jwks, `jwks of ${named}`))
+    add('clientCredentials', `clientCredentials of ${named} needs a secret or jwks`)
+  if (client.jwks !== undefined)
+    for (const fault of keyFaults(client.jwks, `jwks of ${named}`)) add('jwks', fault)
   return faults
 }
 
-function nameListFaults({ audience, audiences, scopes }: ClientSettings, named: string): string[] {
-  const faults: string[] = []
+function nameListFaults({ audience, audiences, scopes }: ClientSettings, named: string): ClientFault[] {
+  const faults: ClientFault[] = []
+  const add = (setting: keyof ClientSettings, message: string) => faults.push({ setting, message })
   const isNames = (value: unknown): boolean =>
     Array.isArray(value) && value.length <= mostListed && value.every(isName)
   if (audience !== undefined && !isName(audience) && (!isNames(audience) || audience.length === 0))
-    faults.push(`audience of ${named} must be a string or a list of strings`)
+    add('audience', `audience of ${named} must be a string or a list of strings`)
   if (audiences !== undefined && !isNames(audiences))
-    faults.push(`audiences of ${named} must be a list of strings`)
+    add('audiences', `audiences of ${named} must be a list of strings`)
   const isScopeText = (scope: string): boolean => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)
   if (scopes !== undefined && (!isNames(scopes) || !scopes.every(isScopeText)))
-    faults.push(`scopes of ${named} must be a list of scopes (RFC 6749, section 3.3)`)
+    add('scopes', `scopes of ${named} must be a list of scopes (RFC 6749, section 3.3)`)
   // Several audiences are stored with spaces in between.
-  if ([audience ?? [], audiences ?? []].flat().some((one) => typeof one === 'string' && /\s/.test(one)))
-    faults.push(`an audience of ${named} contains a space`)
+  for (const [setting, given] of Object.entries({ audience, audiences }))
+    if ([given ?? []].flat().some((one) => typeof one === 'string' && /\s/.test(one)))
+      add(setting as keyof ClientSettings, `an audience of ${named} contains a space`)
   return faults
 }
 
-function uriListFaults(client: ClientSettings, named: string): string[] {
-  const faults: string[] = []
+function uriListFaults(client: ClientSettings, named: string): ClientFault[] {
+  const faults: ClientFault[] = []
+  const add = (setting: keyof ClientSettings, message: string) => faults.push({ setting, message })
   const needsNone = client.clientCredentials === true || client.deviceGrant === true
-  if ((client.redirectUris ?? []).length === 0 && !needsNone) faults.push(`${named} has no redirectUris`)
+  if ((client.redirectUris ?? []).length === 0 && !needsNone)
+    add('redirectUris', `${named} has no redirectUris`)
   for (const list of uriLists) {
     const uris = client[list] ?? []
-    if (uris.length > mostListed) faults.push(`${list} of ${named} has more than ${mostListed} entries`)
+    if (uris.length > mostListed) add(list, `${list} of ${named} has more than ${mostListed} entries`)
     for (const uri of uris)
-      faults.push(...uriFaults(uri, `the redirect URI ${JSON.stringify(uri)} of ${named}`))
+      for (const fault of uriFaults(uri, `the redirect URI ${JSON.stringify(uri)} of ${named}`))
+        add(list, fault)
   }
   if (client.backchannelLogoutUri !== undefined) {
     const uri = `backchannelLogoutUri of ${named}`
-    if (!/^https?:/.test(client.backchannelLogoutUri)) faults.push(`${uri} must be an http or https URL`)
-    else faults.push(...uriFaults(client.backchannelLogoutUri, uri))
+    const isWeb = /^https?:/.test(client.backchannelLogoutUri)
+    for (const fault of isWeb
+      ? uriFaults(client.backchannelLogoutUri, uri)
+      : [`${uri} must be an http or https URL`])
+      add('backchannelLogoutUri', fault)
   }
   return faults
 }

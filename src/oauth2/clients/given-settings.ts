@@ -20,9 +20,10 @@ export function settingsToStore(
   const all = Object.entries({ ...before, ...Object.fromEntries(changes) })
   const settings: ClientSettings = Object.fromEntries(all.filter(([, value]) => value !== null))
   const [fault] = [
-    ...nameFaults(name, 'the app'),
+    ...nameFaults(name, 'the app').map((message) => ({ setting: 'name', message })),
     ...settingsFaults(settings, { named: 'the app', confidential }),
   ]
-  if (fault !== undefined) throw new Problem('invalid-body', { detail: `${fault}.` })
+  if (fault !== undefined)
+    throw new Problem('invalid-body', { detail: `${fault.message}.`, pointer: `/${fault.setting}` })
   return settings
 }

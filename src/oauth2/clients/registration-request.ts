@@ -60,7 +60,7 @@ export function readRegistration(body: Static<typeof RegistrationBody>): NewClie
   }
   const confidential = method !== 'none'
   const [wrong] = settingsFaults(settings, { named: 'the app', confidential })
-  if (wrong !== undefined) throw invalid(wrong)
+  if (wrong !== undefined) throw invalid(wrong.message)
   return { name, confidential, settings, origin: 'registration' }
 }
 
