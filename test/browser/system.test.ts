@@ -219,7 +219,7 @@ describe('the pages of the system', () => {
     await open('/alerts', 'Alerts')
     await page.getByText('Nobody is told yet').waitFor()
     await page.getByText('Nothing needs a person').waitFor()
-    await page.getByRole('button', { name: 'Add E-mail' }).click()
+    await page.getByRole('button', { name: 'Add e-mail' }).click()
     await page.getByLabel('Name').fill('People on call')
     await page.getByLabel('E-mail addresses').fill('ops@example.com, boss@example.com')
     await look('alerts-add')

@@ -1,12 +1,11 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { PosternError } from 'postern-client/api'
 import { useState, type FormEvent } from 'react'
 import { bindFields } from '../ui/bind-fields.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog, DialogActions } from '../ui/dialog.tsx'
 import { CheckField, SelectField, TextArea, TextField } from '../ui/fields.tsx'
+import { Form } from '../ui/form.tsx'
 import { readHeaders, writeHeaders } from '../ui/header-lines.ts'
-import { ProblemNotice } from '../ui/notices.tsx'
 import { api, type SubscriberDetail } from './client.ts'
 import { EventTypesField } from './event-types-field.tsx'
 
@@ -69,7 +68,7 @@ export function EndpointForm({
   const [values, setValues] = useState(() => valuesOf(endpoint))
   const set = (change: Partial<Values>): void => setValues({ ...values, ...change })
   /** What is wrong with the headers as they were when the form was sent. */
-  const [unreadable, setUnreadable] = useState<string>()
+  const [unreadable, setUnreadable] = useState<{ headers: string }>()
   const { text, check } = bindFields(values, set)
   const save = useMutation({
     mutationFn: (body: ReturnType<typeof bodyOf>) =>
@@ -81,9 +80,6 @@ export function EndpointForm({
       await queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' })
     },
   })
-  const pointer = save.error instanceof PosternError ? save.error.pointer?.split('/')[1] : undefined
-  const at = (name: string): string | undefined => (pointer === name ? save.error?.message : undefined)
-  const known = ['url', 'description', 'eventTypes', 'rateLimit', 'headers'].includes(pointer ?? '')
   const none = values.eventTypes.length === 0
   const submit = (event: FormEvent): void => {
     event.preventDefault()
@@ -92,31 +88,24 @@ export function EndpointForm({
       save.mutate(bodyOf(values))
       setUnreadable(undefined)
     } catch (error) {
-      setUnreadable((error as Error).message)
+      setUnreadable({ headers: (error as Error).message })
     }
   }
   return (
     <Dialog open wide onClose={onClose} title={endpoint ? 'Change the endpoint' : 'Add an endpoint'}>
-      <form onSubmit={submit} className="flex flex-col gap-4">
-        {save.error && !known && <ProblemNotice error={save.error} />}
+      <Form problem={save.error} faults={unreadable} onSubmit={submit} className="flex flex-col gap-4">
         <TextField
           label="Address"
           type="url"
           required
           maxLength={2048}
           placeholder="https://shop.example.com/hooks"
-          error={at('url')}
           {...text('url')}
         />
-        <TextField
-          label="Description (optional)"
-          maxLength={1000}
-          error={at('description')}
-          {...text('description')}
-        />
+        <TextField label="Description (optional)" maxLength={1000} {...text('description')} />
         <EventTypesField
           chosen={values.eventTypes}
-          error={none ? 'Choose at least one.' : at('eventTypes')}
+          error={none ? 'Choose at least one.' : undefined}
           onChange={(eventTypes) => set({ eventTypes })}
         />
         <details className="rounded-md border border-line px-3 py-2">
@@ -134,14 +123,12 @@ export function EndpointForm({
               min="0.01"
               max="10000"
               step="any"
-              error={at('rateLimit')}
               {...text('rateLimit')}
             />
             <TextArea
               label="Headers (optional)"
               rows={3}
               hint="One per line, as Name: value. Credentials are shown as [redacted]."
-              error={unreadable ?? at('headers')}
               {...text('headers')}
             />
           </div>
@@ -152,7 +139,7 @@ export function EndpointForm({
             {endpoint ? 'Save' : 'Add'}
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { CheckField, TextField } from '../ui/fields.tsx'
+import { CheckField, FieldGroup, TextField } from '../ui/fields.tsx'
 import { useEventTypes } from './event-types.ts'
 
 /** Which events an endpoint gets: all, or those of the catalogue that are ticked. */
@@ -22,8 +22,7 @@ export function EventTypesField({
   const toggle = (type: string): void =>
     onChange(chosen.includes(type) ? chosen.filter((one) => one !== type) : [...chosen, type])
   return (
-    <fieldset>
-      <legend className="mb-1 text-sm font-medium">Event types</legend>
+    <FieldGroup label="Event types" name="eventTypes" error={error}>
       <CheckField label="All, also those to come" checked={all} onChange={() => onChange(all ? [] : ['*'])} />
       {!all && data.length === 0 && (
         <TextField
@@ -54,11 +53,6 @@ export function EventTypesField({
           ))}
         </div>
       )}
-      {error !== undefined && (
-        <p role="alert" className="mt-1 text-sm text-danger">
-          {error}
-        </p>
-      )}
-    </fieldset>
+    </FieldGroup>
   )
 }

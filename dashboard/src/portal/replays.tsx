@@ -4,6 +4,7 @@ import { Status } from '../ui/badge.tsx'
 import { bindFields } from '../ui/bind-fields.ts'
 import { Button } from '../ui/button.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
+import { Form } from '../ui/form.tsx'
 import { Empty, ProblemNotice, Progress, ReadState } from '../ui/notices.tsx'
 import { Section } from '../ui/page.tsx'
 import { formatNumber, Time } from '../ui/time.tsx'
@@ -50,8 +51,7 @@ export function Replays({ endpoint }: { endpoint: string }) {
         title="Send many again"
         description="Each keeps its event id, so that your server can tell duplicates."
       >
-        {problem && <ProblemNotice error={problem} />}
-        <form onSubmit={submit} className="flex flex-wrap items-end gap-3">
+        <Form problem={problem} onSubmit={submit} className="flex flex-wrap items-end gap-3">
           <SelectField
             label="Status"
             options={[
@@ -66,7 +66,7 @@ export function Replays({ endpoint }: { endpoint: string }) {
           <Button type="submit" busy={count.isPending}>
             Count
           </Button>
-        </form>
+        </Form>
         {count.data && (
           <p role="status" className="mt-3 flex flex-wrap items-center gap-3">
             {formatNumber(count.data.total)}{' '}

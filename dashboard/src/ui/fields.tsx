@@ -1,24 +1,37 @@
 import { useId, type ComponentProps, type ReactNode } from 'react'
 import { classes } from './classes.ts'
+import { useFault } from './form.tsx'
 
 export const box =
   'w-full rounded-md border border-strong bg-card px-2.5 py-1.5 text-ink placeholder:text-soft disabled:opacity-60 aria-invalid:border-danger'
 
 interface FieldParts {
   label: string
+  /** The property of the body, by which a form finds the field of an error. */
+  name?: string | undefined
   /** Below the input: what to enter. */
   hint?: ReactNode
-  /** What is wrong with the entry. */
+  /** What is wrong with the entry, if the form does not say it. */
   error?: string | undefined
   /** Shows the label to screen readers only, for filters whose placeholder says enough. */
   hideLabel?: boolean
 }
 
+/** What is wrong with an entry; the input names it in `aria-describedby`. */
+function Fault({ id, children }: { id: string; children: string }) {
+  return (
+    <p id={id} data-fault role="alert" className="mt-1 text-sm break-words text-danger">
+      {children}
+    </p>
+  )
+}
+
 /** A label, an input, its hint and its error. */
 export function Field({
   label,
+  name,
   hint,
-  error,
+  error: own,
   hideLabel = false,
   children,
 }: FieldParts & {
@@ -29,6 +42,8 @@ export function Field({
   }) => ReactNode
 }) {
   const id = useId()
+  const fault = useFault(name)
+  const error = own ?? fault
   const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ') || undefined
   return (
     <div className="min-w-0">
@@ -45,12 +60,28 @@ export function Field({
           {hint}
         </p>
       )}
-      {error !== undefined && (
-        <p id={`${id}-error`} role="alert" className="mt-1 text-sm text-danger">
-          {error}
-        </p>
-      )}
+      {error !== undefined && <Fault id={`${id}-error`}>{error}</Fault>}
     </div>
+  )
+}
+
+/** Several inputs with one label, such as boxes of which several can be ticked. */
+export function FieldGroup({
+  label,
+  name,
+  error: own,
+  children,
+  ...rest
+}: Pick<FieldParts, 'label' | 'name' | 'error'> & Omit<ComponentProps<'fieldset'>, 'name'>) {
+  const id = useId()
+  const fault = useFault(name)
+  const error = own ?? fault
+  return (
+    <fieldset {...rest} aria-describedby={error === undefined ? undefined : id}>
+      <legend className="mb-1 text-sm font-medium">{label}</legend>
+      {children}
+      {error !== undefined && <Fault id={id}>{error}</Fault>}
+    </fieldset>
   )
 }
 
@@ -59,12 +90,15 @@ export function TextField({
   hint,
   error,
   hideLabel,
+  name,
   className,
   ...rest
 }: FieldParts & ComponentProps<'input'>) {
   return (
-    <Field {...{ label, hint, error, hideLabel }}>
-      {(ids) => <input type="text" {...rest} {...ids} className={classes(box, 'h-9', className)} />}
+    <Field {...{ label, name, hint, error, hideLabel }}>
+      {(ids) => (
+        <input type="text" name={name} {...rest} {...ids} className={classes(box, 'h-9', className)} />
+      )}
     </Field>
   )
 }
@@ -90,15 +124,17 @@ export function TextArea({
   hint,
   error,
   hideLabel,
+  name,
   className,
   ...rest
 }: FieldParts & ComponentProps<'textarea'>) {
   return (
-    <Field {...{ label, hint, error, hideLabel }}>
+    <Field {...{ label, name, hint, error, hideLabel }}>
       {(ids) => (
         <textarea
           rows={6}
           spellCheck={false}
+          name={name}
           {...rest}
           {...ids}
           className={classes(box, 'font-mono text-sm', className)}
@@ -113,15 +149,16 @@ export function SelectField({
   hint,
   error,
   hideLabel,
+  name,
   className,
   options,
   ...rest
 }: FieldParts &
   ComponentProps<'select'> & { options: readonly (string | { value: string; label: string })[] }) {
   return (
-    <Field {...{ label, hint, error, hideLabel }}>
+    <Field {...{ label, name, hint, error, hideLabel }}>
       {(ids) => (
-        <select {...rest} {...ids} className={classes(box, 'h-9', className)}>
+        <select name={name} {...rest} {...ids} className={classes(box, 'h-9', className)}>
           {options.map((option) => {
             const { value, label } = typeof option === 'string' ? { value: option, label: option } : option
             return (
@@ -142,12 +179,15 @@ export function CheckField({
   ...rest
 }: { label: string; hint?: ReactNode } & ComponentProps<'input'>) {
   const id = useId()
+  const fault = useFault(rest.name)
+  const described = [hint && `${id}-hint`, fault && `${id}-error`].filter(Boolean).join(' ') || undefined
   return (
     <div className="flex min-h-6 items-start gap-2">
       <input
         type="checkbox"
         id={id}
-        aria-describedby={hint ? `${id}-hint` : undefined}
+        aria-describedby={described}
+        aria-invalid={fault === undefined ? undefined : true}
         {...rest}
         className="mt-1 size-4 shrink-0"
       />
@@ -158,6 +198,7 @@ export function CheckField({
             {hint}
           </span>
         )}
+        {fault !== undefined && <Fault id={`${id}-error`}>{fault}</Fault>}
       </label>
     </div>
   )

@@ -22,7 +22,7 @@ import {
   type Column,
 } from '../../ui/index.ts'
 import { DestinationDialog } from './destination-dialog.tsx'
-import { conditions, kinds, what, type Destination, type Kind, type Sending } from './kinds.ts'
+import { addText, conditions, kinds, what, type Destination, type Kind, type Sending } from './kinds.ts'
 
 const route = getRouteApi('/alerts')
 const everyKind = Object.keys(kinds) as Kind[]
@@ -114,7 +114,7 @@ function OpenNow() {
 function AddButtons({ onAdd }: { onAdd: (kind: Kind) => void }) {
   return everyKind.map((kind) => (
     <Button key={kind} onClick={() => onAdd(kind)}>
-      Add {kind === 'email' ? 'e-mail' : kinds[kind].label}
+      {addText(kind)}
     </Button>
   ))
 }

@@ -6,12 +6,14 @@ import {
   CheckField,
   Dialog,
   DialogActions,
-  ProblemNotice,
+  FieldGroup,
+  Form,
   SelectField,
   TextField,
   toast,
 } from '../../ui/index.ts'
 import {
+  addText,
   conditionKinds,
   conditions,
   kinds,
@@ -32,20 +34,20 @@ export function DestinationDialog({
   onClose: () => void
 }) {
   if (kind === undefined) return null
-  const { label, hint } = kinds[kind]
+  const { hint } = kinds[kind]
   return (
     <Dialog
       open
       onClose={onClose}
-      title={destination ? `Change ${destination.name}` : `Add ${label}`}
+      title={destination ? `Change ${destination.name}` : addText(kind)}
       description={hint}
     >
-      <Form kind={kind} destination={destination} onClose={onClose} />
+      <DestinationForm kind={kind} destination={destination} onClose={onClose} />
     </Dialog>
   )
 }
 
-function Form({
+function DestinationForm({
   kind,
   destination,
   onClose,
@@ -91,7 +93,8 @@ function Form({
     setChosen(next)
   }
   return (
-    <form
+    <Form
+      problem={save.error}
       onSubmit={(event: FormEvent) => {
         event.preventDefault()
         save.mutate()
@@ -100,6 +103,7 @@ function Form({
       <div className="flex flex-col gap-3">
         <TextField
           label="Name"
+          name="name"
           required
           maxLength={100}
           placeholder="People on call"
@@ -108,6 +112,7 @@ function Form({
         />
         <TextField
           label={isMail ? 'E-mail addresses' : 'Address of the webhook'}
+          name={isMail ? 'to' : 'url'}
           hint={
             destination && !isMail
               ? `Leave it empty to keep the address at ${destination.host}.`
@@ -123,6 +128,7 @@ function Form({
         />
         <SelectField
           label="Remind while it lasts"
+          name="repeatSeconds"
           options={
             repeats.some(({ value }) => value === repeat)
               ? repeats
@@ -133,11 +139,11 @@ function Form({
         />
         <CheckField
           label="Only what fails now, no warnings"
+          name="severity"
           checked={urgent}
           onChange={({ target }) => setUrgent(target.checked)}
         />
-        <fieldset>
-          <legend className="mb-1 text-sm font-medium">Tell about</legend>
+        <FieldGroup label="Tell about" name="conditions">
           <div className="grid gap-1.5 sm:grid-cols-2">
             {conditionKinds.map((one) => (
               <CheckField
@@ -148,13 +154,8 @@ function Form({
               />
             ))}
           </div>
-        </fieldset>
+        </FieldGroup>
       </div>
-      {save.error && (
-        <div className="mt-4">
-          <ProblemNotice error={save.error} />
-        </div>
-      )}
       <DialogActions>
         <Button onClick={onClose}>Cancel</Button>
         <Button
@@ -166,6 +167,6 @@ function Form({
           {destination ? 'Save' : 'Add'}
         </Button>
       </DialogActions>
-    </form>
+    </Form>
   )
 }

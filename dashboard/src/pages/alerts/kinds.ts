@@ -18,6 +18,9 @@ export const kinds: Record<Kind, { label: string; hint: string }> = {
   },
 }
 
+/** What adds a destination: “Add e-mail”, “Add Slack”. */
+export const addText = (kind: Kind): string => `Add ${kind === 'email' ? 'e-mail' : kinds[kind].label}`
+
 export const conditions: Record<ConditionKind, string> = {
   'subscriber-failing': 'A subscriber does not answer',
   'subscriber-disabled': 'A subscriber was disabled',

@@ -2,16 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { FormEvent } from 'react'
 import type { AppDetail, BodyOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
-import {
-  Button,
-  CheckField,
-  ProblemNotice,
-  Section,
-  SelectField,
-  TextArea,
-  TextField,
-  toast,
-} from '../../ui/index.ts'
+import { Button, CheckField, Form, Section, SelectField, TextArea, TextField, toast } from '../../ui/index.ts'
 import { linesOf } from '../../ui/lines.ts'
 import { secondsOf, textOf } from './form-values.ts'
 
@@ -49,8 +40,7 @@ export function AppSettings({ app }: { app: AppDetail }) {
   }
   return (
     <Section>
-      <form onSubmit={submit}>
-        {save.error && <ProblemNotice error={save.error} />}
+      <Form problem={save.error} onSubmit={submit}>
         <fieldset disabled={app.declared} className="grid gap-4 lg:grid-cols-2">
           <legend className="sr-only">Settings of {app.name}</legend>
           <TextField label="Name" name="name" required maxLength={100} defaultValue={app.name} />
@@ -117,7 +107,7 @@ export function AppSettings({ app }: { app: AppDetail }) {
             </Button>
           </div>
         )}
-      </form>
+      </Form>
     </Section>
   )
 }

@@ -8,7 +8,7 @@ import {
   CheckField,
   Dialog,
   DialogActions,
-  ProblemNotice,
+  Form,
   SelectField,
   TextArea,
   TextField,
@@ -73,8 +73,7 @@ function NewAppForm({
     })
   }
   return (
-    <form onSubmit={submit} className="grid gap-4">
-      {Boolean(error) && <ProblemNotice error={error} />}
+    <Form problem={error} onSubmit={submit} className="grid gap-4">
       <TextField label="Name" name="name" required maxLength={100} hint="Users see it when they sign in." />
       <SelectField label="Kind" name="kind" options={kinds} />
       <TextArea
@@ -96,7 +95,7 @@ function NewAppForm({
           Add
         </Button>
       </DialogActions>
-    </form>
+    </Form>
   )
 }
 

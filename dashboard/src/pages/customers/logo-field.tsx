@@ -1,5 +1,5 @@
-import { useId, useState } from 'react'
-import { Button } from '../../ui/index.ts'
+import { useState } from 'react'
+import { Button, Field } from '../../ui/index.ts'
 
 const types = ['image/svg+xml', 'image/png', 'image/webp', 'image/jpeg']
 /** Bytes; the service takes 90,000 characters of base64. */
@@ -13,7 +13,6 @@ export function LogoField({
   value: string | null
   onChange: (logo: string | null) => void
 }) {
-  const id = useId()
   const [fault, setFault] = useState<string>()
   const take = async (file: File | undefined): Promise<void> => {
     if (!file) return
@@ -26,44 +25,41 @@ export function LogoField({
     if (wrong === undefined) onChange(await dataUri(file))
   }
   return (
-    <div>
-      <label htmlFor={id} className="mb-1 block text-sm font-medium">
-        Logo
-      </label>
-      {value !== null && (
-        <div className="mb-2 flex items-center gap-2">
-          <img
-            src={value}
-            alt="The logo on white"
-            className="h-12 max-w-40 rounded border border-line bg-white p-2"
+    <Field
+      label="Logo"
+      name="logo"
+      hint={`SVG, PNG, WebP or JPEG, at most ${largest / 1_000} kB; shown 28 pixels high.`}
+      error={fault}
+    >
+      {(ids) => (
+        <>
+          {value !== null && (
+            <div className="mb-2 flex items-center gap-2">
+              <img
+                src={value}
+                alt="The logo on white"
+                className="h-12 max-w-40 rounded border border-line bg-white p-2"
+              />
+              <img
+                src={value}
+                alt="The logo on black"
+                className="h-12 max-w-40 rounded border border-line bg-black p-2"
+              />
+              <Button small onClick={() => onChange(null)}>
+                Remove the logo
+              </Button>
+            </div>
+          )}
+          <input
+            {...ids}
+            type="file"
+            accept={types.join(',')}
+            className="block w-full text-sm file:mr-3 file:min-h-9 file:rounded-md file:border file:border-solid file:border-line file:bg-card file:px-3 file:text-ink"
+            onChange={({ target }) => void take(target.files?.[0])}
           />
-          <img
-            src={value}
-            alt="The logo on black"
-            className="h-12 max-w-40 rounded border border-line bg-black p-2"
-          />
-          <Button small onClick={() => onChange(null)}>
-            Remove the logo
-          </Button>
-        </div>
+        </>
       )}
-      <input
-        id={id}
-        type="file"
-        accept={types.join(',')}
-        aria-describedby={`${id}-hint`}
-        className="block w-full text-sm file:mr-3 file:min-h-9 file:rounded-md file:border file:border-solid file:border-line file:bg-card file:px-3 file:text-ink"
-        onChange={({ target }) => void take(target.files?.[0])}
-      />
-      <p id={`${id}-hint`} className="mt-1 text-sm text-soft">
-        SVG, PNG, WebP or JPEG, at most {largest / 1_000} kB; shown 28 pixels high.
-      </p>
-      {fault !== undefined && (
-        <p role="alert" className="mt-1 text-sm text-danger">
-          {fault}
-        </p>
-      )}
-    </div>
+    </Field>
   )
 }
 

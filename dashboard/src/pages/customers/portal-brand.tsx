@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import type { AnswerOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
-import { Button, Loading, ProblemNotice, Section, TextField, toast } from '../../ui/index.ts'
+import { Button, Form, Loading, ProblemNotice, Section, TextField, toast } from '../../ui/index.ts'
 import { LogoField } from './logo-field.tsx'
 
 type Brand = AnswerOf<'GET /owners/{owner}/brand'>
@@ -41,10 +41,10 @@ function BrandForm({ owner, stored }: { owner: string; stored: Brand }) {
     save.mutate(brand)
   }
   return (
-    <form onSubmit={submit} className="flex max-w-xl flex-col gap-4">
-      {save.error && <ProblemNotice error={save.error} />}
+    <Form problem={save.error} onSubmit={submit} className="flex max-w-xl flex-col gap-4">
       <TextField
         label="Name"
+        name="name"
         hint="In the header and the title of the window."
         maxLength={60}
         value={brand.name ?? ''}
@@ -64,7 +64,7 @@ function BrandForm({ owner, stored }: { owner: string; stored: Brand }) {
           </Button>
         )}
       </div>
-    </form>
+    </Form>
   )
 }
 
@@ -81,6 +81,7 @@ function ColorField({ value, onChange }: { value: string | null; onChange: (colo
       <div className="flex-1">
         <TextField
           label="Colour of buttons and links"
+          name="color"
           placeholder="#7a3cff"
           pattern="#[0-9a-fA-F]{6}"
           title="# and six hexadecimal digits"

@@ -1,8 +1,8 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
-import { api, PosternError } from '../../api/client.ts'
-import { Button, Dialog, DialogActions, ProblemNotice, toast } from '../../ui/index.ts'
-import { bodyOf, faultsOf, fieldsOf, formValue, type FormField, type FormValue } from './form-schema.ts'
+import { api } from '../../api/client.ts'
+import { Button, Dialog, DialogActions, Form, toast } from '../../ui/index.ts'
+import { bodyOf, faultsOf, fieldsOf, formValue, type FormValue } from './form-schema.ts'
 import type { ListDescription, Row } from './lists.ts'
 import { RowInput } from './row-input.tsx'
 
@@ -24,7 +24,6 @@ export function RowForm({ list, row, onClose }: { list: ListDescription; row?: R
       onClose()
       await queries.invalidateQueries({ queryKey: ['list-rows', list.path] })
     },
-    onError: (error) => setFaults(faultOf(error, fields)),
   })
   const submit = (event: FormEvent): void => {
     event.preventDefault()
@@ -32,22 +31,18 @@ export function RowForm({ list, row, onClose }: { list: ListDescription; row?: R
     setFaults(found)
     if (Object.keys(found).length === 0) save.mutate(bodyOf(fields, values, row))
   }
-  // A problem of one field stands at the field.
-  const problem = save.error && Object.keys(faultOf(save.error, fields)).length === 0 ? save.error : undefined
   return (
     <Dialog
       open
       onClose={onClose}
       title={row ? `Change ${String(row[list.key])}` : `New row of ${list.path}`}
     >
-      <form onSubmit={submit} noValidate className="flex flex-col gap-4">
-        {problem && <ProblemNotice error={problem} />}
+      <Form problem={save.error} faults={faults} onSubmit={submit} noValidate className="flex flex-col gap-4">
         {fields.map((field) => (
           <RowInput
             key={field.name}
             field={field}
             value={values[field.name] ?? null}
-            error={faults[field.name]}
             onChange={(value) => setValues({ ...values, [field.name]: value })}
           />
         ))}
@@ -57,7 +52,7 @@ export function RowForm({ list, row, onClose }: { list: ListDescription; row?: R
             {row ? 'Save' : 'Create'}
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }
@@ -65,9 +60,3 @@ export function RowForm({ list, row, onClose }: { list: ListDescription; row?: R
 /** The path of one row. */
 export const pathOf = ({ path, key }: ListDescription, row: Row): string =>
   `${path}/${encodeURIComponent(String(row[key]))}`
-
-function faultOf(error: unknown, fields: readonly FormField[]): Record<string, string> {
-  if (!(error instanceof PosternError)) return {}
-  const name = error.pointer?.slice(1)
-  return name !== undefined && fields.some((field) => field.name === name) ? { [name]: error.message } : {}
-}

@@ -6,7 +6,6 @@ import { localTime } from './local-time.ts'
 interface InputProps {
   field: FormField
   value: FormValue
-  error: string | undefined
   onChange: (value: FormValue) => void
 }
 
@@ -29,12 +28,12 @@ export function RowInput(props: InputProps) {
   )
 }
 
-function Control({ field, value, error, onChange }: InputProps): ReactNode {
+function Control({ field, value, onChange }: InputProps): ReactNode {
   const { name, kind, whole, required, nullable, options, description, longest } = field
   const common = {
     label: required ? name : `${name} (optional)`,
+    name,
     hint: description,
-    error,
     disabled: value === null && kind !== 'choice',
     required: required && !nullable,
     value: typeof value === 'string' ? value : '',
@@ -47,6 +46,7 @@ function Control({ field, value, error, onChange }: InputProps): ReactNode {
       ) : (
         <CheckField
           label={name}
+          name={name}
           hint={description}
           checked={value === true}
           onChange={({ target }) => onChange(target.checked)}
@@ -102,11 +102,11 @@ function TruthField({
   value,
   onChange,
   ...common
-}: { label: string; hint: string; error: string | undefined } & Pick<InputProps, 'value' | 'onChange'>) {
-  const { label, hint, error } = common
+}: { label: string; name: string; hint: string } & Pick<InputProps, 'value' | 'onChange'>) {
+  const { label, name, hint } = common
   return (
     <SelectField
-      {...{ label, hint, error }}
+      {...{ label, name, hint }}
       options={truths}
       value={value === null ? '' : String(value)}
       onChange={({ target }) => onChange(target.value === '' ? null : target.value === 'true')}

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState, type FormEvent } from 'react'
 import { api } from '../../api/client.ts'
-import { Button, Notice, ProblemNotice, Section, TextArea, TextField, useConfirm } from '../../ui/index.ts'
+import { Button, Form, Notice, Section, TextArea, TextField, useConfirm } from '../../ui/index.ts'
 import { linkLook } from '../deliveries/delivery-table.tsx'
 
 /** Emits an event of a type; the service checks the data against the schema. */
@@ -42,9 +42,10 @@ export function EmitForm({ type, sample }: { type: string; sample: string }) {
   }
   return (
     <Section title="Emit an event" description="It is stored and sent like those of your product.">
-      <form onSubmit={(event) => void submit(event)} className="grid max-w-3xl gap-4">
+      <Form problem={emit.error} onSubmit={(event) => void submit(event)} className="grid max-w-3xl gap-4">
         <TextArea
           label="Data, as JSON"
+          name="data"
           rows={8}
           value={text}
           error={fault}
@@ -55,11 +56,11 @@ export function EmitForm({ type, sample }: { type: string; sample: string }) {
         />
         <TextField
           label="Customer (optional)"
+          name="audience"
           hint="Whose subscribers get it. Empty: subscribers without a customer. * means everybody."
           value={audience}
           onChange={({ target }) => setAudience(target.value)}
         />
-        {emit.error && <ProblemNotice error={emit.error} />}
         {emit.data && (
           <Notice>
             Emitted as {emit.data.eventId}.{' '}
@@ -73,7 +74,7 @@ export function EmitForm({ type, sample }: { type: string; sample: string }) {
             Emit
           </Button>
         </div>
-      </form>
+      </Form>
     </Section>
   )
 }

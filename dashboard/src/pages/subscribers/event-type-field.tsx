@@ -30,6 +30,7 @@ export function EventTypeField({ value, onChange }: { value: string; onChange: (
     <div>
       <TextField
         label="Event types"
+        name="eventTypes"
         hint="Separated by commas. * means all, order.* all that begin with order."
         value={value}
         onChange={({ target }) => onChange(target.value)}

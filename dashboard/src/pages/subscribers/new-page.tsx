@@ -3,16 +3,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import { useState, type FormEvent } from 'react'
 import type { AnswerOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
-import {
-  Button,
-  ButtonLink,
-  CheckField,
-  Notice,
-  Page,
-  ProblemNotice,
-  Section,
-  TextField,
-} from '../../ui/index.ts'
+import { Button, ButtonLink, CheckField, Form, Notice, Page, Section, TextField } from '../../ui/index.ts'
 import { EventTypeField, readTypes } from './event-type-field.tsx'
 import { ShownOnce } from './shown-once.tsx'
 
@@ -48,9 +39,10 @@ export function NewPage() {
   return (
     <Page title="Add a subscriber" description="It gets each event that it wants as a signed POST request.">
       <Section>
-        <form onSubmit={submit} className="grid max-w-2xl gap-4">
+        <Form problem={add.error} onSubmit={submit} className="grid max-w-2xl gap-4">
           <TextField
             label="Address"
+            name="url"
             type="url"
             required
             autoFocus
@@ -61,12 +53,14 @@ export function NewPage() {
           <EventTypeField value={types} onChange={setTypes} />
           <TextField
             label="Customer (optional)"
+            name="owner"
             hint="The owner sees and manages this subscriber in the portal, and it only gets events for this owner. It cannot be changed later."
             value={owner}
             onChange={({ target }) => setOwner(target.value)}
           />
           <TextField
             label="Description (optional)"
+            name="description"
             value={description}
             onChange={({ target }) => setDescription(target.value)}
           />
@@ -75,14 +69,13 @@ export function NewPage() {
             checked={sendTest}
             onChange={({ target }) => setSendTest(target.checked)}
           />
-          {add.error && <ProblemNotice error={add.error} />}
           <div className="flex gap-2">
             <Button type="submit" kind="primary" busy={add.isPending}>
               Add
             </Button>
             <ButtonLink to="/subscribers">Cancel</ButtonLink>
           </div>
-        </form>
+        </Form>
       </Section>
     </Page>
   )

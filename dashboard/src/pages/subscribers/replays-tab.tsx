@@ -4,8 +4,8 @@ import type { BodyOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   Button,
+  Form,
   Notice,
-  ProblemNotice,
   Section,
   SelectField,
   TextField,
@@ -51,7 +51,8 @@ export function ReplaysTab({ id }: { id: string }) {
         title="Send many again"
         description="With the same event ids, so a receiver that remembers them handles none twice."
       >
-        <form
+        <Form
+          problem={error}
           className="grid max-w-3xl gap-4 sm:grid-cols-2"
           onSubmit={(event) => {
             event.preventDefault()
@@ -82,12 +83,7 @@ export function ReplaysTab({ id }: { id: string }) {
             )}
             {total === 0 && <span role="status">No delivery matches.</span>}
           </div>
-        </form>
-        {error && (
-          <div className="mt-3">
-            <ProblemNotice error={error} />
-          </div>
-        )}
+        </Form>
       </Section>
       <Notice>A replay queues deliveries. Whether they arrived, each delivery shows itself.</Notice>
       <ReplayJobs id={id} />

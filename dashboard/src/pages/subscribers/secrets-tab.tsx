@@ -1,11 +1,11 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useState, type FormEvent } from 'react'
 import { addressOf, api } from '../../api/client.ts'
 import {
   Button,
   CopyValue,
   DataTable,
-  ProblemNotice,
+  Form,
   Section,
   SelectField,
   TextField,
@@ -89,7 +89,8 @@ function Rotate({ subscriber: { id, url } }: { subscriber: Subscriber }) {
       await client.invalidateQueries({ queryKey: ['subscribers'] })
     },
   })
-  const ask = async (): Promise<void> => {
+  const ask = async (event: FormEvent): Promise<void> => {
+    event.preventDefault()
     const period = overlaps.find(({ value }) => value === overlap)!.label
     const isHard = overlap === '0'
     const question = {
@@ -108,32 +109,33 @@ function Rotate({ subscriber: { id, url } }: { subscriber: Subscriber }) {
       description="During the overlap both secrets sign, so you can change the receiver at any time within it."
     >
       {rotate.data && <ShownOnce {...rotate.data} />}
-      <div className="grid max-w-2xl gap-4 sm:grid-cols-2">
+      <Form
+        problem={rotate.error}
+        onSubmit={(event) => void ask(event)}
+        className="grid max-w-2xl gap-4 sm:grid-cols-2"
+      >
         <SelectField
           label="Overlap"
+          name="overlapSeconds"
           options={overlaps}
           value={overlap}
           onChange={({ target }) => setOverlap(target.value)}
         />
         <TextField
           label="Your own secret (optional)"
+          name="secret"
           placeholder="whsec_…"
           autoComplete="off"
           hint="Default: a new random one."
           value={own}
           onChange={({ target }) => setOwn(target.value)}
         />
-      </div>
-      {rotate.error && (
-        <div className="mt-3">
-          <ProblemNotice error={rotate.error} />
+        <div className="sm:col-span-2">
+          <Button type="submit" busy={rotate.isPending}>
+            Replace the secret
+          </Button>
         </div>
-      )}
-      <div className="mt-4">
-        <Button busy={rotate.isPending} onClick={() => void ask()}>
-          Replace the secret
-        </Button>
-      </div>
+      </Form>
     </Section>
   )
 }

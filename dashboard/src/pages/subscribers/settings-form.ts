@@ -48,8 +48,11 @@ export function formOf(subscriber: Omit<Subscriber, 'keys' | 'publicKeys'>): Set
   }
 }
 
-/** The settings that differ. @throws Error for a line that cannot be read */
-export function changeOf(before: SettingsForm, after: SettingsForm): SubscriberChange {
+/** The settings that differ, and the fields with a line that cannot be read, if there are any. */
+export function changeOf(
+  before: SettingsForm,
+  after: SettingsForm,
+): { change: SubscriberChange; faults?: Record<string, string> } {
   const readers: { [Name in keyof SettingsForm]: () => SubscriberChange } = {
     url: () => ({ url: after.url.trim() }),
     description: () => ({ description: after.description.trim() || null }),
@@ -68,9 +71,14 @@ export function changeOf(before: SettingsForm, after: SettingsForm): SubscriberC
     httpSignature: () => ({ httpSignature: after.httpSignature }),
   }
   const change: SubscriberChange = {}
+  const faults: Record<string, string> = {}
   for (const name of Object.keys(readers) as (keyof SettingsForm)[])
-    if (before[name] !== after[name]) Object.assign(change, readers[name]())
-  return change
+    try {
+      if (before[name] !== after[name]) Object.assign(change, readers[name]())
+    } catch (error) {
+      faults[name] = (error as Error).message
+    }
+  return Object.keys(faults).length === 0 ? { change } : { change, faults }
 }
 
 const readNumber = (text: string): number | null => (text.trim() === '' ? null : Number(text))

@@ -4,19 +4,19 @@ import { api } from '../../api/client.ts'
 import {
   Button,
   CheckField,
-  Notice,
-  ProblemNotice,
+  Form,
   Section,
   SelectField,
   TextArea,
   TextField,
   bindFields,
   toast,
+  type Faults,
 } from '../../ui/index.ts'
 import { EventTypeField } from './event-type-field.tsx'
 import { changeOf, conditionsHint, formOf, headersHint, type SettingsForm } from './settings-form.ts'
 import { ShownOnce } from './shown-once.tsx'
-import type { Subscriber } from './types.ts'
+import type { Subscriber, SubscriberChange } from './types.ts'
 
 const signings = [
   { value: 'v1', label: 'v1: a shared secret, HMAC-SHA256' },
@@ -29,9 +29,9 @@ export function SettingsTab({ subscriber }: { subscriber: Subscriber }) {
   const client = useQueryClient()
   const [before, setBefore] = useState(() => formOf(subscriber))
   const [form, setForm] = useState(before)
-  const [fault, setFault] = useState<string>()
+  const [faults, setFaults] = useState<Faults>()
   const save = useMutation({
-    mutationFn: (change: NonNullable<ReturnType<typeof changeOf>>) =>
+    mutationFn: (change: SubscriberChange) =>
       api.patch('/subscribers/{id}', { params: { id: subscriber.id }, body: change }),
     onSuccess: async (saved) => {
       const stored = formOf(saved)
@@ -43,23 +43,18 @@ export function SettingsTab({ subscriber }: { subscriber: Subscriber }) {
   })
   const submit = (event: FormEvent): void => {
     event.preventDefault()
-    setFault(undefined)
-    try {
-      save.mutate(changeOf(before, form))
-    } catch (error) {
-      setFault((error as Error).message)
-    }
+    const { change, faults } = changeOf(before, form)
+    setFaults(faults)
+    if (faults === undefined) save.mutate(change)
   }
   const set = (change: Partial<SettingsForm>): void => setForm({ ...form, ...change })
   const isChanged = JSON.stringify(form) !== JSON.stringify(before)
   return (
-    <form onSubmit={submit}>
+    <Form problem={save.error} faults={faults} onSubmit={submit}>
       {save.data && <ShownOnce {...save.data} />}
       <WhatItGets form={form} set={set} subscriber={subscriber} />
       <HowItIsSent form={form} set={set} />
       <HowItIsSigned form={form} set={set} />
-      {fault !== undefined && <Notice tone="danger">{fault}</Notice>}
-      {save.error && <ProblemNotice error={save.error} />}
       <div className="flex flex-wrap items-center gap-2">
         <Button type="submit" kind="primary" busy={save.isPending} disabled={!isChanged}>
           Save
@@ -68,7 +63,7 @@ export function SettingsTab({ subscriber }: { subscriber: Subscriber }) {
           Discard changes
         </Button>
       </div>
-    </form>
+    </Form>
   )
 }
 

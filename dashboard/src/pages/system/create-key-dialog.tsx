@@ -9,8 +9,9 @@ import {
   CopyButton,
   Dialog,
   DialogActions,
+  FieldGroup,
+  Form,
   Notice,
-  ProblemNotice,
   SelectField,
   TextField,
 } from '../../ui/index.ts'
@@ -40,12 +41,12 @@ export function CreateKeyDialog({ open, onClose }: { open: boolean; onClose: () 
       title={made ? 'The key was created' : 'Create an API key'}
       description={made ? undefined : 'Give it only the scopes that its program needs.'}
     >
-      {made ? <Made made={made} onClose={close} /> : <Form onMade={setMade} onClose={close} />}
+      {made ? <Made made={made} onClose={close} /> : <KeyForm onMade={setMade} onClose={close} />}
     </Dialog>
   )
 }
 
-function Form({ onMade, onClose }: { onMade: (made: NewKey) => void; onClose: () => void }) {
+function KeyForm({ onMade, onClose }: { onMade: (made: NewKey) => void; onClose: () => void }) {
   const queryClient = useQueryClient()
   const [name, setName] = useState('')
   const [chosen, setChosen] = useState<ReadonlySet<Scope>>(new Set())
@@ -71,10 +72,11 @@ function Form({ onMade, onClose }: { onMade: (made: NewKey) => void; onClose: ()
   }
   const isWide = chosen.has(wide) && days === ''
   return (
-    <form onSubmit={submit}>
+    <Form problem={create.error} onSubmit={submit}>
       <div className="grid gap-3 sm:grid-cols-2">
         <TextField
           label="Name"
+          name="name"
           required
           maxLength={100}
           placeholder="shop back end"
@@ -83,13 +85,13 @@ function Form({ onMade, onClose }: { onMade: (made: NewKey) => void; onClose: ()
         />
         <SelectField
           label="Expires"
+          name="expiresAt"
           options={ends}
           value={days}
           onChange={({ target }) => setDays(target.value)}
         />
       </div>
-      <fieldset className="mt-4">
-        <legend className="mb-1 text-sm font-medium">Scopes</legend>
+      <FieldGroup label="Scopes" name="scopes" className="mt-4">
         <div className="grid gap-x-4 gap-y-1.5 sm:grid-cols-2">
           {scopeNames.map((scope) => (
             <CheckField
@@ -101,15 +103,14 @@ function Form({ onMade, onClose }: { onMade: (made: NewKey) => void; onClose: ()
             />
           ))}
         </div>
-      </fieldset>
-      <div className="mt-4">
-        {isWide && (
+      </FieldGroup>
+      {isWide && (
+        <div className="mt-4">
           <Notice tone="warn">
             A key that reaches everything should expire. `postern doctor` warns about it.
           </Notice>
-        )}
-        {create.error && <ProblemNotice error={create.error} />}
-      </div>
+        </div>
+      )}
       <DialogActions>
         <Button onClick={onClose}>Cancel</Button>
         <Button
@@ -121,7 +122,7 @@ function Form({ onMade, onClose }: { onMade: (made: NewKey) => void; onClose: ()
           Create
         </Button>
       </DialogActions>
-    </form>
+    </Form>
   )
 }
 
