@@ -28,9 +28,11 @@ export async function exportAudit(options: AuditExportOptions): Promise<void> {
   await interruptible(async (interrupt) => {
     const { signal } = interrupt
     const failures: Error[] = []
+    let enough = false
     // A reader that has enough, as `head` does, closes the pipe: that is the end and no error.
     const failed = (error: NodeJS.ErrnoException): void => {
-      if (error.code !== 'EPIPE') failures.push(error)
+      if (error.code === 'EPIPE') enough = true
+      else failures.push(error)
       interrupt.abort()
     }
     process.stdout.on('error', failed)
@@ -47,11 +49,12 @@ export async function exportAudit(options: AuditExportOptions): Promise<void> {
         if (!options.follow) break
         await sleep(systemClock, pause, signal).catch(stopped)
       }
-    }).finally(() => progress.stop())
+      // How many of the last entries such a reader took is not known.
+    }).finally(() => progress.stop(!enough))
     process.stdout.off('error', failed)
     if (failures[0])
       throw new CommandFailure(`The entries could not be written to standard output: ${failures[0].message}`)
-    if (signal.aborted && !options.follow) process.exitCode = exitCodes.interrupted.code
+    if (signal.aborted && !options.follow && !enough) process.exitCode = exitCodes.interrupted.code
   })
 }
 
@@ -99,8 +102,8 @@ function readStart({ since, after }: AuditExportOptions): AuditStart {
   }
 }
 
-/** Counts on a terminal, unless the entries themselves go there. At the end, in any case, where to go on from. */
-function showProgress(): { add: (rows: number, seq: number) => void; stop: () => void } {
+/** Counts on a terminal, unless the entries themselves go there. At the end, with `sum`, where to go on from. */
+function showProgress(): { add: (rows: number, seq: number) => void; stop: (sum: boolean) => void } {
   const shown = process.stderr.isTTY && !process.stdout.isTTY
   let count = 0
   let last: number | undefined
@@ -110,8 +113,9 @@ function showProgress(): { add: (rows: number, seq: number) => void; stop: () =>
       last = seq
       if (shown) process.stderr.write(`\r${count} entries`)
     },
-    stop() {
+    stop(sum) {
       if (shown && count > 0) process.stderr.write('\r\u001b[K')
+      if (!sum) return
       const next = last === undefined ? '' : `; --after ${last} goes on from here`
       process.stderr.write(`${count} ${count === 1 ? 'entry' : 'entries'}${next}\n`)
     },

@@ -24,9 +24,10 @@ export async function runPlainServe(): Promise<void> {
 /** A reader that has enough, as `head` does, closes the pipe: that ends the command, and is no error. */
 function endWithReader(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
     // A command with a listener of its own ends its work first.
-    if (process.stdout.listenerCount('error') === 1) process.exit()
+    if (process.stdout.listenerCount('error') > 1) return
+    if (error.code !== 'EPIPE') throw error
+    process.exit()
   })
 }
 

@@ -190,6 +190,12 @@ onEachEngine('the export of the audit log', (engine) => {
     return { code, told }
   }
 
+  test('a reader that has enough ends the export, and that is no failure', async () => {
+    await write({ n: 'enough' })
+    const { code, told } = await commandIn('{ "$@"; echo "ended: $?" >&2; } | head -n 1')
+    assert.deepEqual([code, told], [0, 'ended: 0\n'])
+  })
+
   test(
     'an output that cannot be written is a failure, and nothing of it counts',
     { skip: !hasFull },
