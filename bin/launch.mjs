@@ -115,7 +115,8 @@ export async function run(target, args, compileCache) {
   if (pinned) {
     const child = spawn(
       pinned.binary,
-      [...(isCompiled(target) ? ['--enable-source-maps'] : []), target, ...args],
+      // After `--` Node.js leaves options that it knows, such as --env-file, to the program.
+      [...(isCompiled(target) ? ['--enable-source-maps'] : []), '--', target, ...args],
       {
         stdio: 'inherit',
         env: Object.assign({ NODE_COMPILE_CACHE: compileCache }, process.env),

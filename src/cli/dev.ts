@@ -20,7 +20,7 @@ export async function dev(envFile?: string, forward?: string): Promise<void> {
   const options = [...(envFile === undefined ? [] : ['--env-file', envFile]), ...(isJson() ? ['--json'] : [])]
   const serve = ['serve', ...(forward === undefined ? [] : ['--forward', forward])]
   const start = (): ChildProcess =>
-    spawn(process.execPath, [...process.execArgv, process.argv[1]!, ...options, ...serve], {
+    spawn(process.execPath, [...process.execArgv, '--', process.argv[1]!, ...options, ...serve], {
       stdio: 'inherit',
     })
   let child = start()

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
+import { fileFault } from '../diagnostics/describe-error.ts'
 import { CommandFailure } from './command-failure.ts'
 
 /** The file that a variable was read from, by its name. */
@@ -36,9 +37,8 @@ export function loadEnvFile(named?: string): void {
         loaded.set(name, { origin: named === undefined ? '.env file' : '--env-file', file })
     }
   } catch (error) {
-    throw new CommandFailure(
-      `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-    )
+    const { message } = error as Error
+    throw new CommandFailure(`${file} cannot be read: ${fileFault(error as Error) ?? message}`)
   }
 }
 

@@ -18,6 +18,7 @@ export function commandLine(): Command {
     .version(version)
     .option('--env-file <file>', 'read settings from this file instead of .env; the environment wins')
     .option('--json', 'print JSON: one document, or one line for each entry of a stream')
+    .showHelpAfterError('Add --help for the commands and options.')
     .addHelpText('after', `\nExit codes:\n${describeExitCodes()}`)
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exitCodes.usage.code))
     .hook('preAction', async (command, action) => {

@@ -51,8 +51,12 @@ const fileErrors: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
 }
 
-function describeFile({ path, syscall, code = '' }: NodeJS.ErrnoException): string | undefined {
-  const why = fileErrors[code]
+/** Why a file cannot be used, in words; undefined for what is no usual error of a file. */
+export const fileFault = ({ code = '' }: NodeJS.ErrnoException): string | undefined => fileErrors[code]
+
+function describeFile(error: NodeJS.ErrnoException): string | undefined {
+  const { path, syscall } = error
+  const why = fileFault(error)
   return path === undefined || why === undefined ? undefined : `Cannot ${syscall} ${path}: ${why}.`
 }
 

@@ -16,7 +16,7 @@ export function startPostern(
   env: Readonly<Record<string, string>> = {},
 ): { child: ChildProcess; ended: Promise<Ended> } {
   const options = { cwd: folder, env: { ...childEnvironment(), HOME: folder, ...env } }
-  const running = promisify(execFile)(process.execPath, [mainFile, ...args], options)
+  const running = promisify(execFile)(process.execPath, ['--', mainFile, ...args], options)
   const ended = running.then(
     (output) => ({ code: 0, ...output }),
     (error: Ended) => error,

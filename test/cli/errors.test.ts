@@ -35,6 +35,17 @@ describe('error messages of commands', () => {
   /** The command line is wrong. */
   const refuses = (args: string[], wanted: RegExp, env = {}): Promise<void> => fails(args, wanted, env, 2)
 
+  test('a command line that is wrong: what was meant, and where help is', async () => {
+    const help = 'Add --help for the commands and options'
+    await refuses(
+      ['doctr'],
+      new RegExp(`^error: unknown command 'doctr'\\n\\(Did you mean doctor\\?\\)\\n${help}`),
+    )
+    await refuses(['frob'], new RegExp(`^error: unknown command 'frob'\\n${help}`))
+    await refuses(['keys', 'list', '--frob'], new RegExp(`^error: unknown option '--frob'\\n${help}`))
+    await fails(['--env-file', 'nofile', 'doctor'], /^nofile cannot be read: it is not there$/m)
+  })
+
   test('send: no server at the address', async () => {
     const url = `http://127.0.0.1:${await freePort()}/webhooks/provider`
     await fails(['send', url, '--secret', 's'], new RegExp(`${url} does not answer: .*ECONNREFUSED`))

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { exec, execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -43,4 +43,16 @@ test('`npx postern` in a checkout runs its sources', async () => {
   })
   assert.match(stdout, /^Usage: postern serve/)
   assert.match(stdout, /src\/main\.ts/)
+})
+
+test('Node.js leaves --env-file to the command: a file that is missing is an error of Postern', async () => {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    scripts: Record<string, string>
+  }
+  const running = promisify(exec)(`${scripts['postern']} --env-file nofile doctor`, { cwd: root })
+  await assert.rejects(running, ({ code, stderr }: { code: number; stderr: string }) => {
+    assert.match(stderr, /nofile/)
+    assert.match(stderr, /^nofile cannot be read: it is not there$/m)
+    return code === 1
+  })
 })
