@@ -1,5 +1,6 @@
 import { createRouter } from '@tanstack/react-router'
 import { boot } from './api/boot.ts'
+import { RouteProblem } from './layout/faults.tsx'
 import { accountRoutes } from './pages/account/routes.ts'
 import { alertRoutes } from './pages/alerts/routes.ts'
 import { appRoutes } from './pages/apps/routes.ts'
@@ -41,6 +42,8 @@ export const router = createRouter({
   routeTree,
   basepath: `${boot.basePath}/dashboard`,
   defaultPreload: 'intent',
+  // Within the frame.
+  defaultErrorComponent: RouteProblem,
   scrollRestoration: true,
   // Forms, answers and secrets of one thing must not stay on the page of another.
   defaultRemountDeps: ({ params }) => params,

@@ -54,6 +54,28 @@ describe('the frame of the dashboard', () => {
     complaints.splice(0)
   })
 
+  test('a page whose script an update has removed is loaded again once, and then offers it within the frame', async () => {
+    await page.goto(`${service.baseUrl}/dashboard/account`)
+    await page.getByRole('link', { name: 'API keys' }).first().waitFor()
+    let documents = 0
+    page.on('request', (request) => {
+      if (request.isNavigationRequest()) documents += 1
+    })
+    const script = /keys-page-[\w-]+\.js/
+    await page.route(script, (route) => route.fulfill({ status: 404, body: '' }))
+    await page.getByRole('link', { name: 'API keys' }).first().click()
+    const reload = page.getByRole('button', { name: 'Reload' })
+    await reload.waitFor()
+    assert.equal(documents, 1)
+    await page.getByRole('link', { name: 'Audit log' }).first().waitFor()
+    await assertAccessible(page)
+    await picture(page, 'missing-script')
+    await page.unroute(script)
+    await reload.click()
+    await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor()
+    complaints.splice(0)
+  })
+
   test('on a telephone all pages are reached by the bar at the bottom', async () => {
     await page.setViewportSize({ width: 390, height: 844 })
     await page.getByRole('button', { name: 'More' }).click()
