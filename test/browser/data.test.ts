@@ -82,6 +82,25 @@ describe('data in a browser', () => {
     await table('/shelf').getByText('p00000').waitFor()
   })
 
+  test('a value that the filter cannot read is told at its field, also of an address', async () => {
+    const field = page.getByLabel('price at least')
+    const isTold = async (): Promise<void> => {
+      await page.getByRole('alert').filter({ hasText: 'Enter a number.' }).waitFor()
+      assert.equal(await field.getAttribute('aria-invalid'), 'true')
+    }
+    await field.fill('abc')
+    await page.getByRole('button', { name: 'Apply' }).click()
+    await isTold()
+    assert.ok(await field.evaluate((element) => element.matches(':focus')))
+    assert.ok(!page.url().includes('minPrice'))
+    await assertAccessible(page)
+    await pictures('data-filter-fault')
+    await page.goto(`${service.baseUrl}/dashboard/data/shelf?f.minPrice=abc`)
+    await isTold()
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await page.getByText('Enter a number.').waitFor({ state: 'detached' })
+  })
+
   test('a list of 10,000 rows is filtered and sorted, and the address keeps both', async () => {
     const prices = rows
       .filter(({ category, price }) => category === 'toys' && price >= 5_000)

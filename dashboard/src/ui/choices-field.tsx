@@ -6,12 +6,14 @@ import { box, Field } from './fields.tsx'
 /** Several of a few values, in a menu that stays open while one chooses. */
 export function ChoicesField({
   label,
+  name,
   title,
   values,
   chosen,
   onChange,
 }: {
   label: string
+  name?: string
   title?: string
   values: readonly string[]
   chosen: readonly string[]
@@ -22,11 +24,11 @@ export function ChoicesField({
   const toggle = (value: string, on: boolean): void =>
     onChange(values.filter((one) => (one === value ? on : chosen.includes(one))))
   return (
-    <Field label={label}>
-      {({ id }) => (
+    <Field label={label} name={name}>
+      {(ids) => (
         <Base.Root>
           <Base.Trigger
-            id={id}
+            {...ids}
             aria-label={`${label}: ${text}`}
             title={title}
             className={`${box} flex h-9 items-center justify-between gap-2 text-left`}

@@ -1,6 +1,7 @@
 import { useState, type FormEvent } from 'react'
-import { Button, ChoicesField, SelectField, TextField } from '../../ui/index.ts'
+import { Button, ChoicesField, Form, SelectField, TextField } from '../../ui/index.ts'
 import { isTime } from './cells.tsx'
+import { filterFaults } from './filter-faults.ts'
 import { localTime } from './local-time.ts'
 import { filtersOf, type ListSearch } from './list-search.ts'
 import type { ListDescription, ListFilter } from './lists.ts'
@@ -37,19 +38,26 @@ export function Filters({
 }) {
   const applied = filtersOf(search)
   const [typed, setTyped] = useState(applied)
+  const [faults, setFaults] = useState(() => filterFaults(list.filters, applied))
   const [before, setBefore] = useState(JSON.stringify(applied))
   // "Back", or a link, changed the filters.
   if (before !== JSON.stringify(applied)) {
     setBefore(JSON.stringify(applied))
     setTyped(applied)
+    setFaults(filterFaults(list.filters, applied))
   }
   if (list.filters.length === 0) return null
   const submit = (event: FormEvent): void => {
     event.preventDefault()
+    const found = filterFaults(list.filters, typed)
+    setFaults(found)
+    if (found) return
     onChange(Object.fromEntries(Object.entries(typed).filter(([, value]) => value !== '')))
   }
   return (
-    <form
+    <Form
+      problem={undefined}
+      faults={faults}
       role="search"
       aria-label="Filters"
       onSubmit={submit}
@@ -68,7 +76,7 @@ export function Filters({
         Apply
       </Button>
       {Object.keys(applied).length > 0 && <Button onClick={() => onChange({})}>Clear</Button>}
-    </form>
+    </Form>
   )
 }
 
@@ -82,7 +90,7 @@ function FilterField({
   onChange: (value: string) => void
 }) {
   const { operator, type, values } = filter
-  const common = { label: labelOf(filter), title: filter.description }
+  const common = { label: labelOf(filter), name: filter.parameter, title: filter.description }
   const options = optionsOf(filter)
   if (options)
     return (
