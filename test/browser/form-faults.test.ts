@@ -106,6 +106,13 @@ describe('errors of forms in a browser', () => {
     await assertWrong(page.getByLabel('Data, as JSON'), /must have/)
   })
 
+  test('the type of a sample', async () => {
+    await open('/sources/provider?tab=sample')
+    await page.getByLabel('Event type').fill('x'.repeat(1_000))
+    await press('Send sample')
+    await assertWrong(page.getByLabel('Event type'), /\/type/)
+  })
+
   test('an error of no field of the form is a notice', async () => {
     await open('/subscribers/new')
     await page.getByLabel('Address').fill(receiver.url)

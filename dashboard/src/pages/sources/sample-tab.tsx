@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import type { Source } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
-import { Button, Empty, Notice, ProblemNotice, Section, TextArea, TextField } from '../../ui/index.ts'
+import { Button, Empty, Form, Notice, Section, TextArea, TextField } from '../../ui/index.ts'
 import { EventLink } from '../failures/event-link.tsx'
 
 /** Signs a sample with the secret of the source, and shows the event that it became. */
@@ -38,15 +38,17 @@ export function SampleTab({ source }: { source: Source }) {
       title="Send a signed sample"
       description="It is verified and stored as any webhook, and its handlers run."
     >
-      <form onSubmit={submit} className="max-w-xl space-y-4">
+      <Form problem={send.error} onSubmit={submit} className="max-w-xl space-y-4">
         <TextField
           label="Event type"
+          name="type"
           value={type}
           required
           onChange={(event) => setType(event.target.value)}
         />
         <TextArea
           label="Data (JSON)"
+          name="data"
           rows={5}
           className="font-mono text-sm"
           value={text}
@@ -61,9 +63,8 @@ export function SampleTab({ source }: { source: Source }) {
         >
           Send sample
         </Button>
-      </form>
+      </Form>
       <div className="mt-4">
-        {send.error && <ProblemNotice error={send.error} />}
         {send.data && (
           <Notice>
             Stored as the event{' '}
