@@ -209,10 +209,20 @@ function markOptionalBody(operation: Operation): void {
   delete operation[optionalBodyMark]
 }
 
-/** An error for which a route declares a page may be a problem as well, for callers that do not ask for a page. */
-function orProblem(status: string, response: { content?: Record<string, object> }): object {
+/** A declared answer with its headers. An error with a page may be a problem as well, for callers that do not ask for a page. */
+function describeDeclared(
+  status: string,
+  response: { content?: Record<string, object> },
+  sender: DescribedSender,
+): object {
+  const headers = headersOfDeclared(status, sender)
   const isPage = Number(status) >= 400 && response.content?.['text/html'] !== undefined
-  return isPage ? { ...response, content: { ...response.content, ...problem.content } } : response
+  if (!isPage) return { ...response, headers }
+  return {
+    ...response,
+    content: { ...response.content, ...problem.content },
+    headers: { ...headersOfProblem('default', sender), ...headers },
+  }
 }
 
 /** Adds the headers of every answer, and an answer for each problem that always has headers of its own. */
@@ -223,7 +233,7 @@ function addHeaders(operation: Operation): void {
   const { default: other, ...declared } = responses
   const answers: [string, object][] = Object.entries(declared).map(([status, response]) => [
     status,
-    { ...orProblem(status, response), headers: headersOfDeclared(status, sender) },
+    describeDeclared(status, response, sender),
   ])
   const add = (status: '401' | '429' | '503' | 'default'): void => {
     if (!(status in declared)) answers.push([status, { ...other, headers: headersOfProblem(status, sender) }])
