@@ -4,7 +4,7 @@ import { inspectEnvironment } from './environment.ts'
 
 const misspelled = (env: Record<string, string>): string[] => inspectEnvironment(env).misspelled
 
-test('a name that differs from that of a setting by a letter or two is named with the setting', () => {
+test('a name that differs from that of a setting by a letter is named with the setting', () => {
   const pairs = {
     DATABSE_URL: 'DATABASE_URL',
     DATABASE_URI: 'DATABASE_URL',
@@ -26,6 +26,8 @@ test('settings, their files, providers and names of other programs are not', () 
     GITHUB_CLIENT_ID: 'x',
     GITHUB_CLIENT_SECRET: 'x',
     HOSTNAME: 'x',
+    DATABASE_SSL: 'x',
+    SITE_URL: 'x',
     HOSTS: 'x',
     PORTS: 'x',
     NODE_OPTIONS: 'x',

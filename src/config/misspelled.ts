@@ -3,12 +3,10 @@ import type { Environment } from './readers.ts'
 
 /** Shorter names are too often those of other programs. */
 const shortest = 7
-/** Letters that may be added, left out or replaced; exchanged neighbours count as two. */
-const mostEdits = 2
 
 /**
- * Variables that have no effect, because their names differ from that of a setting by a letter or two, as sentences. Names of other
- * programs are in the same environment, so this is a warning and no fault.
+ * Variables that have no effect, because their names differ from that of a setting by a letter, as sentences. Names of other programs are in
+ * the same environment, so this is a warning and no fault.
  * @param names the settings
  */
 export function misspelledSettings(env: Environment, names: ReadonlySet<string>): string[] {
@@ -24,17 +22,15 @@ export function misspelledSettings(env: Environment, names: ReadonlySet<string>)
   })
 }
 
-/** Whether the edit distance (Levenshtein) of two names is at most `mostEdits`. */
+/** Whether two names differ by one letter that was added, left out or replaced, or by two neighbours that were exchanged. */
 function isNear(name: string, other: string): boolean {
-  if (Math.abs(name.length - other.length) > mostEdits) return false
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index)
-  for (let at = 0; at < name.length; at += 1) {
-    const next = [at + 1]
-    for (let index = 0; index < other.length; index += 1)
-      next.push(
-        Math.min(row[index]! + (name[at] === other[index] ? 0 : 1), row[index + 1]! + 1, next[index]! + 1),
-      )
-    row = next
+  let begin = 0
+  while (begin < name.length && name[begin] === other[begin]) begin += 1
+  let [end, otherEnd] = [name.length, other.length]
+  while (end > begin && otherEnd > begin && name[end - 1] === other[otherEnd - 1]) {
+    end -= 1
+    otherEnd -= 1
   }
-  return row.at(-1)! <= mostEdits
+  const [left, right] = [name.slice(begin, end), other.slice(begin, otherEnd)]
+  return Math.max(left.length, right.length) <= 1 || (left.length === 2 && left === right[1]! + right[0]!)
 }
