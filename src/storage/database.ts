@@ -5,6 +5,7 @@ import type { RowsStatement, RowValue } from './postgres/driver/queries.ts'
 import type { SessionCheck } from './postgres/driver/session-client.ts'
 import type { SharedSession } from './postgres/session/shared-session.ts'
 import type { SqliteConnection, WriteSession } from './sqlite/connection.ts'
+import type { OpenFile } from './sqlite/file-in-place.ts'
 import type { Repeated } from './sqlite/writer-thread.ts'
 import type { Tables } from './tables.ts'
 import type { SharedTransactions, BeforeCommit } from './shared-transactions.ts'
@@ -138,6 +139,8 @@ interface CommonDatabase {
 export interface SqliteDatabase extends CommonDatabase {
   readonly engine: 'sqlite'
   readonly file: string
+  /** The file for connections of other threads. */
+  readonly opened: OpenFile
   readonly readConnection: SqliteConnection
   /**
    * A number that changes with every commit: while it is the same, `readConnection` reads the same. Writes of this process show

@@ -1,7 +1,7 @@
 // The log of an SQLite file is written back beside the commits.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { getPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -109,7 +109,11 @@ test('failures in a row are reported once, and it tries again', async () => {
   const errors: Error[] = []
   const failing = Promise.withResolvers<() => void>()
   const again = Promise.withResolvers<void>()
-  const file = join(folder, 'later', 'postern.db')
+  const file = join(folder, 'later.db')
+  const connection = new SqliteConnection(file)
+  const { opened } = connection
+  connection.close()
+  renameSync(file, `${file}.away`)
   const clock: Clock = {
     now: () => 0,
     after(delay, run) {
@@ -120,7 +124,7 @@ test('failures in a row are reported once, and it tries again', async () => {
     },
   }
   const checkpointer = new Checkpointer(
-    file,
+    opened,
     (error) => {
       errors.push(error)
       // In a later turn, when the failure has been recorded.
@@ -130,12 +134,13 @@ test('failures in a row are reported once, and it tries again', async () => {
   )
   // The thread alone does not keep the process running.
   const running = setInterval(() => {
-    if (existsSync(file)) again.resolve()
+    // The log of its connection.
+    if (existsSync(`${file}-wal`)) again.resolve()
   }, 20)
   checkpointer.noteWritten()
   const tryAgain = await failing.promise
   assert.match(errors[0]!.message, /commits will do it/)
-  mkdirSync(join(folder, 'later'))
+  renameSync(`${file}.away`, file)
   tryAgain()
   await again.promise
   await checkpointer.close()

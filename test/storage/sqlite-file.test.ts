@@ -1,6 +1,7 @@
 // What can happen to an SQLite file besides writing: a second process that would serve it, and its disappearance.
 import assert from 'node:assert/strict'
-import { renameSync } from 'node:fs'
+import { existsSync, renameSync, statSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { migrate } from '../../src/storage/migrate.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
@@ -86,6 +87,38 @@ describe('a file that is removed under a running service', { skip }, () => {
     renameSync(`${file}.away`, file)
     await write()
     await database.close()
+    await home.drop()
+  })
+
+  test('a thread that starts meanwhile creates no new one, and so does not delete the log', async () => {
+    const home = await engine!.createDatabase()
+    const file = home.url.slice('sqlite:'.length)
+    const database = openSqlite(file)
+    await migrate(database)
+    const insert = (id: string) => ({
+      sql: `insert into posts (id, title, body, created_at) values (?, '', '', '')`,
+      rows: [[id]],
+    })
+    const { sql } = insert('')
+    await database.batch('request', (connection) => connection.run(sql, ['before']))
+    renameSync(file, `${file}.away`)
+    await assert.rejects(database.batchAside('request', [insert('meanwhile')]), {
+      name: 'StorageUnavailable',
+    })
+    assert.equal(existsSync(file), false)
+    assert.ok(statSync(`${file}-wal`).size > 0)
+    renameSync(`${file}.away`, file)
+    await database.batchAside('request', [insert('after')])
+    await database.close()
+    const other = new DatabaseSync(file, { readOnly: true })
+    assert.deepEqual(
+      other
+        .prepare('select id from posts order by id')
+        .all()
+        .map(({ id }) => id),
+      ['after', 'before'],
+    )
+    other.close()
     await home.drop()
   })
 

@@ -1,13 +1,14 @@
 // The thread that searches bodies on SQLite, so that the statements do not block the event loop.
 import { workerData } from 'node:worker_threads'
 import { SqliteConnection } from '../../storage/sqlite/connection.ts'
+import type { OpenFile } from '../../storage/sqlite/file-in-place.ts'
 import { serveTasks } from '../../storage/sqlite/thread-server.ts'
 import { columns, type EventRow } from '../store.ts'
 import { needlesOf } from './body-query.ts'
 import { matchBody, type StoredBody } from './match-body.ts'
 import type { Match, Scanned, Step } from './scan.ts'
 
-const connection = new SqliteConnection((workerData as { file: string }).file, { readOnly: true, cache: 50 })
+const connection = new SqliteConnection(workerData as OpenFile, { readOnly: true, cache: 50 })
 
 const boundary = 'select id from events where id < ? order by id desc limit 1 offset ?'
 const extent =

@@ -4,11 +4,11 @@ import type { ScanTasks } from './scan-sqlite-thread.ts'
 import type { BodyScanner } from './scan.ts'
 
 /** Searches in a thread with a connection of its own, which starts with the first search. */
-export function sqliteBodies({ file }: SqliteDatabase): BodyScanner {
+export function sqliteBodies({ opened }: SqliteDatabase): BodyScanner {
   const thread = new ThreadClient<ScanTasks>({
     module: new URL('scan-sqlite-thread.ts', import.meta.url),
     name: 'body search',
-    workerData: { file },
+    workerData: opened,
     isBackground: true,
   })
   return { scan: (step) => thread.call('scan', step), close: () => thread.close() }

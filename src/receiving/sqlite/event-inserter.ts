@@ -39,7 +39,7 @@ export class EventInserter {
   constructor(parts: EventInserterParts) {
     this.#parts = parts
     const module = new URL('event-writer-thread.ts', import.meta.url)
-    this.#thread = new ThreadClient({ module, name: 'events', workerData: { file: parts.database.file } })
+    this.#thread = new ThreadClient({ module, name: 'events', workerData: parts.database.opened })
   }
 
   /**

@@ -2,6 +2,7 @@
 import { workerData } from 'node:worker_threads'
 import { finish, tryBegin } from '../../storage/sqlite/begin.ts'
 import { SqliteConnection } from '../../storage/sqlite/connection.ts'
+import type { OpenFile } from '../../storage/sqlite/file-in-place.ts'
 import type { PackedRows } from '../../storage/sqlite/packed-rows.ts'
 import { serveTasks } from '../../storage/sqlite/thread-server.ts'
 import { unpackEvents } from '../queue/event-rows.ts'
@@ -14,9 +15,9 @@ import { SpoolFile, type Spooled } from './spool-file.ts'
 /** Spooled events that one transaction moves: a few milliseconds of the write lock. */
 const step = 500
 
-const { file } = workerData as { file: string }
-const connection = new SqliteConnection(file)
-const spoolFile = `${file}-spool`
+const opened = workerData as OpenFile
+const connection = new SqliteConnection(opened)
+const spoolFile = `${opened.file}-spool`
 /** Opened at its first use, because it may be damaged: then this thread continues, and tries again when it is next used. */
 let spool: SpoolFile | undefined
 

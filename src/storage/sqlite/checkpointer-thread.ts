@@ -2,6 +2,7 @@
 import { constants, getPriority, setPriority } from 'node:os'
 import { workerData } from 'node:worker_threads'
 import { mostLogPages, SqliteConnection } from './connection.ts'
+import type { OpenFile } from './file-in-place.ts'
 import { serveTasks } from './thread-server.ts'
 
 /**
@@ -11,7 +12,7 @@ import { serveTasks } from './thread-server.ts'
 const leastPages = (log: number): number => (log > mostLogPages * 0.75 ? mostLogPages / 80 : mostLogPages / 4)
 
 lowerPriority()
-const connection = new SqliteConnection((workerData as { file: string }).file)
+const connection = new SqliteConnection(workerData as OpenFile)
 
 const tasks = {
   /** Writes the log back into the file, if enough of it is new. */

@@ -1,5 +1,6 @@
 import { systemClock, type Clock } from '../../runtime/clock.ts'
 import type { CheckpointerTasks } from './checkpointer-thread.ts'
+import type { OpenFile } from './file-in-place.ts'
 import { ThreadClient } from './thread-client.ts'
 
 /** Milliseconds from a write to the next task, and after a failure. */
@@ -21,12 +22,12 @@ export class Checkpointer {
   #isClosed = false
 
   /** @param onError called with the first of several failures in a row */
-  constructor(file: string, onError: (error: Error) => void, clock: Clock = systemClock) {
+  constructor(file: OpenFile, onError: (error: Error) => void, clock: Clock = systemClock) {
     const module = new URL('checkpointer-thread.ts', import.meta.url)
     this.#thread = new ThreadClient({
       module,
       name: 'checkpointer',
-      workerData: { file },
+      workerData: file,
       isBackground: true,
     })
     this.#onError = onError

@@ -1,6 +1,6 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { translateError } from '../unavailable.ts'
-import { FileInPlace } from './file-in-place.ts'
+import { existing, FileInPlace, type OpenFile } from './file-in-place.ts'
 import { createPrivately } from './file-modes.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 
@@ -40,21 +40,34 @@ export class SqliteConnection {
   readonly #statements: BoundedCache<string, Prepared>
   readonly #file: FileInPlace
 
-  constructor(file: string, options: ConnectionOptions = {}) {
+  /**
+   * @param of the path of a file, which is created if it does not exist; or a file that is open already
+   * @throws StorageUnavailable if the open file was removed or replaced: SQLite would delete the log of a file that is newly created
+   */
+  constructor(of: string | OpenFile, options: ConnectionOptions = {}) {
+    const { readOnly = false } = options
+    const isNew = typeof of === 'string'
+    const file = isNew ? of : of.file
     this.#statements = new BoundedCache(options.cache ?? 500)
-    if (!options.readOnly) createPrivately(file)
-    this.#database = new DatabaseSync(file, {
-      readOnly: options.readOnly ?? false,
+    if (isNew && !readOnly) createPrivately(file)
+    this.#database = new DatabaseSync(isNew || readOnly ? file : existing(file), {
+      readOnly,
       timeout: 0,
       enableForeignKeyConstraints: true,
     })
     try {
+      this.#file = new FileInPlace(file, isNew ? undefined : of)
+      this.#file.check()
       this.#setUp(options)
     } catch (error) {
       this.#database.close()
       throw error
     }
-    this.#file = new FileInPlace(file)
+  }
+
+  /** For further connections to the same file. */
+  get opened(): OpenFile {
+    return this.#file.opened
   }
 
   #setUp({ readOnly, logPages = mostLogPages }: ConnectionOptions): void {

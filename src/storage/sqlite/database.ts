@@ -13,6 +13,7 @@ import { sqliteTransactions } from './transaction-driver.ts'
 import { Checkpointer } from './checkpointer.ts'
 import { SqliteConnection } from './connection.ts'
 import { execute } from './execute.ts'
+import type { OpenFile } from './file-in-place.ts'
 import { WriteGate } from './gate.ts'
 import { claimFile } from './owner.ts'
 import { buffersOf, packRows } from './packed-rows.ts'
@@ -46,20 +47,23 @@ interface Connections {
  */
 export function openSqlite(file: string, onError: (error: Error) => void = () => undefined): SqliteDatabase {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  const checkpointer = new Checkpointer(file, onError)
+  const batches = new SqliteConnection(file)
+  const { opened } = batches
+  const checkpointer = new Checkpointer(opened, onError)
   const connections: Connections = {
-    batches: new SqliteConnection(file),
-    transactions: new SqliteConnection(file),
-    reading: new SqliteConnection(file, { readOnly: true }),
+    batches,
+    transactions: new SqliteConnection(opened),
+    reading: new SqliteConnection(opened, { readOnly: true }),
     gate: new WriteGate(systemClock, () => checkpointer.noteWritten()),
   }
   const { reading, gate } = connections
-  const writer = openWriter(file)
-  const aside = openReaderAside(file)
+  const writer = openWriter(opened)
+  const aside = openReaderAside(opened)
   let owned: (() => void) | undefined
   return {
     engine: 'sqlite',
     file,
+    opened,
     readConnection: reading,
     dataVersion: dataVersionOf(connections),
     reader: kyselyOver('sqlite', async (query) => execute(reading, query)),
@@ -200,9 +204,9 @@ function ping({ gate, reading }: Connections): void {
   reading.get('select 1 as one')
 }
 
-function openWriter(file: string): ThreadClient<WriterTasks> {
+function openWriter(file: OpenFile): ThreadClient<WriterTasks> {
   const module = new URL('writer-thread.ts', import.meta.url)
-  return new ThreadClient({ module, name: 'writer', workerData: { file } })
+  return new ThreadClient({ module, name: 'writer', workerData: file })
 }
 
 /** Packs the statements for each try, because their buffers move to the thread. */

@@ -1,9 +1,10 @@
 // The thread of `readerAside`.
 import { workerData } from 'node:worker_threads'
 import { SqliteConnection, type SqlRow, type SqlValue } from './connection.ts'
+import type { OpenFile } from './file-in-place.ts'
 import { serveTasks } from './thread-server.ts'
 
-const connection = new SqliteConnection((workerData as { file: string }).file, { readOnly: true })
+const connection = new SqliteConnection(workerData as OpenFile, { readOnly: true })
 
 const tasks = {
   read: ({ sql, parameters }: { sql: string; parameters: readonly SqlValue[] }): SqlRow[] =>

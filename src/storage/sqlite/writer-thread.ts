@@ -2,6 +2,7 @@
 import { workerData } from 'node:worker_threads'
 import { finish, tryBegin } from './begin.ts'
 import { SqliteConnection, type SqlValue } from './connection.ts'
+import type { OpenFile } from './file-in-place.ts'
 import { unpackRows, type PackedRows } from './packed-rows.ts'
 import { serveTasks } from './thread-server.ts'
 
@@ -11,7 +12,7 @@ export interface Repeated<Rows = readonly (readonly SqlValue[])[]> {
   rows: Rows
 }
 
-const connection = new SqliteConnection((workerData as { file: string }).file)
+const connection = new SqliteConnection(workerData as OpenFile)
 
 const tasks = {
   /** Runs statements in one transaction; false if another process holds the file's lock: then nothing was done. */
