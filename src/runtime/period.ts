@@ -9,6 +9,10 @@ export class Period {
     this.#until = now + lasts
   }
 
+  end(): void {
+    this.#until = -Infinity
+  }
+
   has(now: number): boolean {
     return now >= this.#from && now < this.#until
   }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts'
+import { Period } from '../../runtime/period.ts'
 import { isUnwritable } from '../../storage/unavailable.ts'
 import type { InsertEvents } from './acceptor.ts'
 
@@ -11,14 +12,14 @@ const countsFor = 10_000
  */
 export class RecentFailure {
   readonly #clock: Pick<Clock, 'now'>
-  #failedAt = -Infinity
+  readonly #failed = new Period()
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock
   }
 
   get isRecent(): boolean {
-    return Math.abs(this.#clock.now() - this.#failedAt) < countsFor
+    return this.#failed.has(this.#clock.now())
   }
 
   /** The same function, with its outcomes recorded. */
@@ -26,9 +27,9 @@ export class RecentFailure {
     return async (events) => {
       try {
         await insert(events)
-        this.#failedAt = -Infinity
+        this.#failed.end()
       } catch (error) {
-        if (isUnwritable(error)) this.#failedAt = this.#clock.now()
+        if (isUnwritable(error)) this.#failed.start(this.#clock.now(), countsFor)
         throw error
       }
     }

@@ -34,7 +34,7 @@ function ofSpool<T>(use: (spool: SpoolFile) => T): T {
     const cause = error instanceof StorageUnavailable ? error.cause : error
     const { message = String(cause), errcode } = cause as { message?: string; errcode?: number }
     const named = new Error(
-      `the spool ${spoolFile} cannot be used, and webhooks get 503 until it is repaired: ${message}`,
+      `the spool ${spoolFile} cannot be used, and webhooks get 503 until it can: ${message}`,
     )
     throw new StorageUnavailable(Object.assign(named, { errcode }))
   }
