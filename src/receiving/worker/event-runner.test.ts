@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { ManualClock } from '#test/harness/manual-clock.ts'
 import { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import { InFlight } from '../../runtime/in-flight.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { Metrics } from '../../telemetry/metrics.ts'
 import type { RegisteredHandler } from '../handlers/declared-handlers.ts'
@@ -35,6 +36,10 @@ function runnerOf() {
   const clock = new ManualClock()
   const ends: (() => void)[] = []
   const extended: [event: number, until: number][] = []
+  const aborts = new AbortBroadcast()
+  const failed: unknown[] = []
+  /** Called while a lease is extended. */
+  const meanwhile = { run: (): void => undefined }
   const handlerOf = (key: string, concurrency?: number): RegisteredHandler => ({
     id: key,
     key,
@@ -65,6 +70,7 @@ function runnerOf() {
     },
     async executeTakeFirstOrThrow() {
       extended.push([update.event, update.until])
+      meanwhile.run()
       return { numUpdatedRows: 1n }
     },
   }
@@ -77,14 +83,14 @@ function runnerOf() {
     groups: new ConcurrencyGroups(),
     inFlight: new InFlight(),
     restored: new RestoredClaims(),
-    returns: { releaseSoon: nothing },
-    aborts: new AbortBroadcast(),
+    returns: { releaseSoon: nothing, release: async (events: unknown) => void failed.push(events) },
+    aborts,
     schedule: [],
     database: { transaction: (work: (tx: unknown) => unknown) => work(statement) },
     transactions: { begin: () => scope },
     onFree: nothing,
   } as unknown as ConstructorParameters<typeof EventRunner>[0])
-  return { clock, runner, ends, extended }
+  return { clock, runner, ends, extended, aborts, failed, meanwhile }
 }
 
 test('an event that was queued for long has a whole lease when its handlers start', async () => {
@@ -103,4 +109,14 @@ test('an event that was queued for long has a whole lease when its handlers star
   await nextTurn()
   assert.equal(ends.length, 1)
   assert.deepEqual(extended, [[3, clock.now() + timeout + leaseMargin]])
+})
+
+test('handlers do not start if the claims are lost while the lease is extended', async () => {
+  const { clock, runner, ends, extended, aborts, failed, meanwhile } = runnerOf()
+  const late = claimedOf(1)
+  meanwhile.run = () => aborts.abortCurrent(new StorageUnavailable(new Error('the session was lost')))
+  runner.begin([late], clock.now() - mostTimeAhead - 1)
+  await nextTurn()
+  assert.equal(extended.length, 1)
+  assert.deepEqual([ends.length, failed], [0, [[late]]])
 })

@@ -185,9 +185,17 @@ export class EventRunner {
     }
   }
 
-  #extendLease({ claimed, plan }: Pick<Queued, 'claimed' | 'plan'>): Promise<void> {
-    const { clock, database } = this.#parts
-    return extendLease(database, claimed, clock.now() + plan.timeout + leaseMargin)
+  /** Rejects also if the claims of this process are lost meanwhile: their loss aborts only handlers that run already. */
+  async #extendLease({ claimed, plan }: Pick<Queued, 'claimed' | 'plan'>): Promise<void> {
+    const { aborts, clock, database } = this.#parts
+    let lost: Error | undefined
+    const forget = aborts.onAbort((reason) => (lost = reason))
+    try {
+      await extendLease(database, claimed, clock.now() + plan.timeout + leaseMargin)
+    } finally {
+      forget()
+    }
+    if (lost) throw lost
   }
 
   async #attempt(
