@@ -30,8 +30,8 @@ async function open() {
   const home = await engine!.createMigratedDatabase()
   const file = home.url.slice('sqlite:'.length)
   const module = new URL('../../src/receiving/sqlite/event-writer-thread.ts', import.meta.url)
-  const thread = new ThreadClient<EventTasks>({ module, name: 'events', workerData: { file } })
   const beside = new SqliteConnection(file)
+  const thread = new ThreadClient<EventTasks>({ module, name: 'events', workerData: beside.opened })
   return {
     beside,
     insert: (events: readonly IncomingEvent[], mayWrite = true) =>
