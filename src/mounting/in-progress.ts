@@ -23,7 +23,7 @@ export class InProgress {
     })
   }
 
-  /** Resolves when there are none, or after `limit` milliseconds. */
+  /** Resolves when no answer is in progress, or after `limit` milliseconds. */
   async none(limit: number): Promise<void> {
     if (this.#answers.size === 0) return
     const over = new AbortController()

@@ -17,7 +17,7 @@ const endless = `process.stderr.write('loading\\n'); await new Promise((done) =>
 
 test(
   'a stop during the start ends process 1 at once',
-  { skip: !isPossible && 'this machine makes no PID namespaces' },
+  { skip: !isPossible && 'PID namespaces are not available' },
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'postern-process-one-'))
     writeFileSync(join(folder, 'postern.config.ts'), endless)

@@ -315,11 +315,7 @@ onEachEngine('postern import', (engine) => {
     await run('users', 'k.csv', 'provider,providerId,email\ngoogle,k1,new@example.com\n')
     assert.deepEqual(await known(), both('new@example.com', 'Katherine', 0))
     await run('users', 'k.csv', 'provider,providerId,name\ngoogle,k1,\n')
-    assert.deepEqual(
-      await known(),
-      both('new@example.com', null, 0),
-      'an empty field says that there is none',
-    )
+    assert.deepEqual(await known(), both('new@example.com', null, 0), 'an empty field clears the value')
     await run('users', 'k.ndjson', lines({ ...user, email: null }))
     assert.deepEqual(await known(), both(null, null, 0))
   })

@@ -58,7 +58,7 @@ export interface DataTableProps<Row> {
   empty: ReactNode
   /** Whether the first rows are being read. */
   loading?: boolean
-  /** Why no rows could be read. The page says it; the table then does not say that there are none. */
+  /** Why the rows could not be read. The page shows it, and the table does not claim to be empty. */
   error?: unknown
   /** Reads further rows; shown as a button, and called as the end comes into view when `endless`. */
   onMore?: (() => void) | undefined

@@ -12,7 +12,7 @@ const jitter = 0.2
 /**
  * Holds deliveries back while a subscriber is down, so that they wait instead of using up their attempts. While the breaker is
  * open, one delivery at a time is sent as a probe. The first success closes it. It adds up how much time passed between its calls, so
- * that a clock that is set back makes no pause longer.
+ * that a pause does not become longer when the clock is set back.
  */
 export class CircuitBreaker {
   readonly #random: Random

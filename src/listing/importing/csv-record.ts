@@ -43,7 +43,7 @@ export class CsvRecord {
   }
 }
 
-/** The position of the closing quote; the length of the line if there is none. Two quotes stand for one in the text. */
+/** The position of the closing quote; the length of the line if the quote is not closed. Two quotes stand for one in the text. */
 function endOfQuoted(line: string, from: number): number {
   for (let end = line.indexOf('"', from); end >= 0; end = line.indexOf('"', end + 2))
     if (line[end + 1] !== '"') return end

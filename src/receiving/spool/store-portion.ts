@@ -9,7 +9,7 @@ export interface StoreParts {
   log: Log
 }
 
-/** The database does not answer, or takes no events. Errors of the spool have other classes. */
+/** The database does not answer, or refuses events. Errors of the spool have other classes. */
 export class DatabaseAway extends Error {
   constructor(cause: unknown) {
     super(cause instanceof Error ? cause.message : String(cause), { cause })

@@ -6,7 +6,7 @@ import type { ListFilter } from './lists.ts'
 const anyText = new Set<ListFilter['operator']>(['prefix', 'search', 'flag', 'null', 'positiveWhenTrue'])
 const numbers = new Set<ListFilter['type']>(['integer', 'bigint', 'number', 'real', 'numeric'])
 
-/** What is wrong with the values of filters, by their parameter: the service takes no notice of a filter that it cannot read. */
+/** What is wrong with the values of filters, by their parameter: the service ignores a filter that it cannot read. */
 export function filterFaults(
   filters: readonly ListFilter[],
   values: Readonly<Record<string, string>>,
