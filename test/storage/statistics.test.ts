@@ -42,14 +42,24 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
         .map((row) => row['QUERY PLAN'])
         .join('\n')
 
-    test('a statement that was planned for an almost empty table gets a new plan when the table has grown', async () => {
+    /**
+     * Prepares the statement for an almost empty table, then fills the table. Starts again if the server dropped the plan: it drops
+     * all plans of a connection that is behind with the invalidation messages of a server's other databases.
+     */
+    const planBeforeGrowth = async (times = 10): Promise<string> => {
+      await database.pool.query('truncate event_queue; deallocate all')
       await fill(1, 20)
-      for (let times = 0; times < 8; times += 1) await run()
+      for (let runs = 0; runs < 8; runs += 1) await run()
       await fill(21, 30_000)
+      const plan = await planOf()
+      return /Seq Scan/.test(plan) || times === 1 ? plan : planBeforeGrowth(times - 1)
+    }
+
+    test('a statement that was planned for an almost empty table gets a new plan when the table has grown', async () => {
+      assert.match(await planBeforeGrowth(), /Seq Scan on event_queue/, 'the plan that is kept')
       await database.pool.query('set role pg_read_all_data')
       assert.deepEqual(await analyzeChanged(database.pool), [], 'of a table that is not ours')
       await database.pool.query('reset role')
-      assert.match(await planOf(), /Seq Scan on event_queue/, 'the plan that is kept')
       assert.deepEqual(await analyzeChanged(database.pool), ['event_queue'])
       assert.doesNotMatch(await planOf(), /Seq Scan on event_queue/)
       assert.deepEqual(await analyzeChanged(database.pool), [], 'nothing has changed since')
