@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
-import { hang, startReceiver, type Answer } from '../harness/receiver.ts'
+import { hang, startReceiver } from '../harness/receiver.ts'
 import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 
 onEachEngine('fairness', (engine) => {
@@ -25,14 +26,21 @@ onEachEngine('fairness', (engine) => {
   test('concurrent attempts are limited by the concurrency of the subscriber', async () => {
     let running = 0
     let most = 0
-    const slow: Answer = (response) => {
+    // The first three wait for each other: fewer at a time would not end.
+    const three = Promise.withResolvers<void>()
+    const answer = async (response: ServerResponse): Promise<void> => {
       most = Math.max(most, ++running)
-      setTimeout(() => {
-        running -= 1
-        response.writeHead(204).end()
-      }, 30)
+      if (running === 3) three.resolve()
+      await three.promise
+      // A fourth would have come by the time that a statement takes.
+      await service.database.ping()
+      running -= 1
+      response.writeHead(204).end()
     }
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(slow)])
+    const [service, receiver] = await Promise.all([
+      startEmitting(engine),
+      startReceiver((response) => void answer(response)),
+    ])
     await subscribe(service, { url: receiver.url, concurrency: 3 })
     await Promise.all(Array.from({ length: 15 }, (_, n) => emit(service, { type: 'a', data: n })))
     await receiver.waitFor(15)
