@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IdentityKey } from '../accounts/users/roles.ts'
 import { sleep, type Clock } from '../runtime/clock.ts'
+import { Period } from '../runtime/period.ts'
 import type { Keyring, SealContext } from '../crypto/keyring.ts'
 import { sealedColumns } from '../crypto/sealed-columns.ts'
 import type { Database, Tx } from '../storage/database.ts'
@@ -129,7 +130,9 @@ export class ProviderTokens {
   /** Waits for the refresh of another process and gives its access token. */
   async #awaitOtherProcess(row: ProviderTokensTable): Promise<string | undefined> {
     const { clock } = this.#parts
-    for (const end = clock.now() + leaseTime; clock.now() < end; await sleep(clock, pollInterval)) {
+    const waiting = new Period()
+    waiting.start(clock.now(), leaseTime)
+    for (; waiting.has(clock.now()); await sleep(clock, pollInterval)) {
       const now = await this.#findByKey(keyOf(row))
       if (!now) return undefined
       const changed = now.updated_at !== row.updated_at

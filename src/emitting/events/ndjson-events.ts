@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Clock } from '../../runtime/clock.ts'
+import { Period } from '../../runtime/period.ts'
 import { Problem } from '../../errors.ts'
 import type { BodyBudget } from '../../http/body/budget.ts'
 import { CountedBody } from '../../http/body/counted-body.ts'
@@ -68,7 +69,8 @@ export async function* emitNdjson(body: Readable, parts: NdjsonEventsParts): Asy
   const line = new OpenLine(lines, parts.network)
   if (!budget.begin(line, 0))
     throw new Problem('overloaded', { retryAfter: 1, detail: 'Too many bodies are being read.' })
-  const until = clock.now() + longestCall
+  const call = new Period()
+  call.start(clock.now(), longestCall)
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       const complete = line.dropped ? [] : lines.push(chunk)
@@ -85,7 +87,7 @@ export async function* emitNdjson(body: Readable, parts: NdjsonEventsParts): Asy
         yield write(refusal(lines.number + 1, 'overloaded', 'Too many large bodies are being read.'))
         return
       }
-      if (clock.now() >= until) {
+      if (!call.has(clock.now())) {
         const detail = `A call may take ${longestCall / 1000} s: send this line and those behind it in another call.`
         yield write(refusal(lines.number + 1, 'request-timeout', detail))
         return
