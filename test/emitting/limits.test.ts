@@ -131,8 +131,13 @@ onEachEngine('limits', (engine) => {
     await emit(service, { type: 'a', data: 1, audience: 'acme' })
     const [waiting] = await deliveries(service, made.id)
     const path = `/deliveries/${waiting!.id}/replay`
-    const answers = await Promise.all(Array.from({ length: 70 }, () => acme.call('POST', path)))
-    assert.equal(answers.filter(({ status }) => status === 429).length, 10)
+    const statuses: Record<number, number> = {}
+    // Ten at a time: all of them wait for one row, and on a busy machine seventy would wait too long.
+    for (let count = 0; count < 70; count += 10) {
+      const answers = await Promise.all(Array.from({ length: 10 }, () => acme.call('POST', path)))
+      for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1
+    }
+    assert.deepEqual(statuses, { 202: 60, 429: 10 })
     pass(1_000)
     await acme.json(202, 'POST', path)
     await acme.json(429, 'POST', path)
