@@ -46,7 +46,8 @@ export async function startReceiver(...answers: Answer[]): Promise<Receiver> {
       for (const check of waiting) check()
     })
   })
-  server.listen(0, '127.0.0.1')
+  // A service opens hundreds of connections at once. The kernel drops those that do not fit, and may deliver them a minute later.
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 })
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
