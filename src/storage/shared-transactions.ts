@@ -11,10 +11,10 @@ export interface ScopeOptions {
   /** Called when a limit ended the scope. `early` if the scope would have had more time alone. */
   onTimeLimit: (early: boolean) => void
   /**
-   * On PostgreSQL: the group with which the scope shares a limited number of connections. While few are free, a group that
-   * has a connection waits for groups that have none. Whether a scope will have a single statement is also predicted by group.
+   * Scopes of the same kind of work. On PostgreSQL, groups share a limited number of connections: while few are free, a group that has
+   * a connection waits for groups that have none. Whether a scope will have a single statement is also predicted by group.
    */
-  share: string
+  group: string
   /** For a scope that is alone: called within its transaction, before its first statement. */
   prepare?: (tx: Tx) => void | Promise<void>
 }

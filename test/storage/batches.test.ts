@@ -44,7 +44,7 @@ onEachEngine('scopes with a single statement', (engine) => {
       timeLimit: 9_000,
       turnLimit: 9_000,
       onTimeLimit: () => undefined,
-      share: 'test',
+      group: 'test',
       ...options,
     })
   const keep = async (part: SavepointScope<string>, note: string): Promise<void> =>

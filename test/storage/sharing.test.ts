@@ -43,7 +43,7 @@ onEachEngine('shared transactions', (engine) => {
       timeLimit: 9_000,
       turnLimit: 9_000,
       onTimeLimit: () => undefined,
-      share: 'test',
+      group: 'test',
       ...options,
     })
   /** One after the other without a pause between them, so that all share a commit. */

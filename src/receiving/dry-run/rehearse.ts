@@ -39,7 +39,7 @@ export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts
     alone: true,
     timeLimit: Math.min(transactionTimeout, dryRunLimit),
     turnLimit,
-    share: plan.group.key,
+    group: plan.group.key,
     prepare(tx) {
       recorder = recorderOf(database, tx)
       return recorder.begin()

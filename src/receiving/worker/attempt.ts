@@ -70,7 +70,7 @@ export function attempt(
     alone,
     timeLimit: transactionTimeout,
     turnLimit,
-    share: plan.group.key,
+    group: plan.group.key,
     onTimeLimit: (early) => end(early ? new HeldUpOthers() : new TransactionTimeout(transactionTimeout)),
   })
   const ended = aborts.onAbort(end)

@@ -1,42 +1,26 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
-import type { Scheduler } from '../../runtime/clock.ts'
 import type { SavepointScope, ScopeOptions } from '../shared-transactions.ts'
 import type { Tx } from '../database.ts'
 import { insideTransaction } from '../inside-transaction.ts'
-import { transactionOver, type Engine } from '../query-runner.ts'
+import { transactionOver } from '../query-runner.ts'
 import { refuseTransactionControl } from '../statement-kinds.ts'
 import { TransactionOver } from '../transaction-over.ts'
 import { Participant, type ParticipantEvents } from './participant.ts'
-import type { PendingCommit, TransactionBatch } from './transaction-batch.ts'
+import type { ScopeHost } from './scope-host.ts'
+import type { ScopedTransaction } from './scoped-transaction.ts'
 
-/** What schedules the turns of scopes in shared transactions. */
-export interface ScopeHost<Note> {
-  readonly engine: Engine
-  readonly scheduler: Scheduler
-  /** Resolves when the scope has a transaction to itself, inside a savepoint. */
-  takeTurn(scope: SharedSavepointScope<Note>): Promise<TransactionBatch<Note>>
-  /** Whether the scope is expected to consist of only this statement, or of none. */
-  mayBatch(scope: SharedSavepointScope<Note>, query: CompiledQuery | undefined): boolean
-  /** Queues the scope for a batch of statements. */
-  joinStatements(scope: SharedSavepointScope<Note>, participant: Participant<Note>): void
-  /** Removes the scope from the queue. */
-  leave(scope: SharedSavepointScope<Note>): void
-  /** Records that a scope ended, and whether it could have been part of a batch of statements. */
-  noteEnd(scope: SharedSavepointScope<Note>, single: boolean): void
-  /** Ends the turn of a scope; `pending` if its work waits for the commit. */
-  turnEnded(transaction: TransactionBatch<Note>, pending?: PendingCommit<Note>): void
-  /** Ends a transaction that cannot continue. */
-  fail(transaction: TransactionBatch<Note>, error: unknown): void
-}
-
-/** `queued` waits for a turn of its own; `joined` is part of a batch of statements; `open` has the transaction to itself. */
-type State = 'new' | 'queued' | 'joined' | 'open' | 'ended'
+/**
+ * `new`: no statement was sent. `queued`: it waits for a turn of its own. `batched`: it takes part in a batch of statements, which may
+ * wait in the same queue. `open`: it has the transaction to itself, within a savepoint. `ended`: see Ending.
+ */
+type State = 'new' | 'queued' | 'batched' | 'open' | 'ended'
+/** `committed`: it was released. Its commit follows, and may fail. */
 type Ending = 'committed' | 'rolled back' | 'out of time'
 
 const transitions: Readonly<Record<State, readonly State[]>> = {
-  new: ['queued', 'joined', 'ended'],
+  new: ['queued', 'batched', 'ended'],
   queued: ['open', 'ended'],
-  joined: ['open', 'ended'],
+  batched: ['open', 'ended'],
   open: ['ended'],
   ended: [],
 }
@@ -50,12 +34,12 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
   readonly #lock = { held: false }
   #state: State = 'new'
   #ending: Ending | undefined
-  /** Why the transaction of a joined scope failed. */
+  /** Why the transaction failed in which this scope was batched. */
   #failure: Error | undefined
   #abandoned: AbortController | undefined
   #turn: Promise<void> | undefined
   #participant: Participant<Note> | undefined
-  #transaction: TransactionBatch<Note> | undefined
+  #transaction: ScopedTransaction<Note> | undefined
   #cancelTimer: (() => void) | undefined
   /** Times of `Scheduler.elapsed`. */
   #queuedAt: number | undefined
@@ -101,7 +85,7 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
   }
 
   async release(note: Note): Promise<{ committed: Promise<void> }> {
-    if (this.#state === 'new' && this.#host.mayBatch(this, undefined)) this.#join(undefined)
+    if (this.#state === 'new' && this.#host.mayBatch(this, undefined)) this.#joinBatch(undefined)
     if (!this.#participant) await this.#ownTurn()
     // Also for statements that are sent meanwhile.
     while (this.#unsettled > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve))
@@ -130,7 +114,7 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
     this.#cancelTimer = this.#host.scheduler.after(this.#limit, () => this.#expire())
   }
 
-  tookTurn(transaction: TransactionBatch<Note>): void {
+  tookTurn(transaction: ScopedTransaction<Note>): void {
     this.#enter('open')
     this.#transaction = transaction
   }
@@ -140,10 +124,6 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
     this.#cancelTimer?.()
   }
 
-  leftQueue(): void {
-    this.#host.leave(this)
-  }
-
   async #run(query: CompiledQuery): Promise<QueryResult<unknown>> {
     refuseTransactionControl(query.sql)
     this.#throwIfOver()
@@ -151,7 +131,7 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
     this.#unsettled += 1
     try {
       if (this.#state === 'new' && this.#host.mayBatch(this, query))
-        return await this.#untilAnswered(this.#join(query).answer)
+        return await this.#untilAnswered(this.#joinBatch(query).answer)
       await this.#ownTurn()
       // It may have ended since its turn began. The statement would run in the savepoint of another scope.
       this.#throwIfOver()
@@ -173,15 +153,15 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
     }
   }
 
-  #join(query: CompiledQuery | undefined): Participant<Note> {
-    this.#enter('joined')
+  #joinBatch(query: CompiledQuery | undefined): Participant<Note> {
+    this.#enter('batched')
     this.#queuedAt = this.#host.scheduler.elapsed()
     const participant = (this.#participant = new Participant<Note>(this, query))
-    this.#host.joinStatements(this, participant)
+    this.#host.joinBatch(this, participant)
     return participant
   }
 
-  /** Resolves when the scope is open, or has ended. */
+  /** Resolves when the scope is open, or has ended. If its statement was batched, the batch is broken up. */
   async #ownTurn(): Promise<void> {
     this.#throwIfOver()
     if (this.#state === 'open') return
@@ -191,7 +171,7 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
   async #queue(): Promise<void> {
     this.#enter('queued')
     this.#queuedAt = this.#host.scheduler.elapsed()
-    const transaction = await this.#host.takeTurn(this)
+    const transaction = await this.#host.turnFor(this)
     if (this.#ending) return this.#undo(transaction)
     this.tookTurn(transaction)
     this.#lock.held = true
@@ -216,11 +196,13 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
       // A statement without an answer cannot be rolled back alone: all scopes of the transaction run again.
       this.#host.fail(this.#transaction, reason)
     else if (this.#transaction) this.#undo(this.#transaction)
-    else if (this.#participant) this.#participant.leave(isBusy, reason)
-    else this.#host.leave(this)
+    else {
+      this.#participant?.leave(isBusy, reason)
+      if (!this.#participant?.hasBegun) this.#host.leaveQueue(this)
+    }
   }
 
-  #undo(transaction: TransactionBatch<Note>): void {
+  #undo(transaction: ScopedTransaction<Note>): void {
     try {
       transaction.driver.rollbackToSavepoint()
     } catch (error) {

@@ -34,7 +34,7 @@ function counting() {
     scheduler: { ...systemClock, elapsed: () => 0, after: () => () => undefined },
   })
   const begin = (): SavepointScope<string> =>
-    queue.begin({ alone: false, timeLimit: 100, turnLimit: 100, onTimeLimit() {}, share: 'test' })
+    queue.begin({ alone: false, timeLimit: 100, turnLimit: 100, onTimeLimit() {}, group: 'test' })
   const run = async (statements: number): Promise<void> => {
     const scope = begin()
     for (let index = 0; index < statements; index += 1) await sql`insert`.execute(scope.tx)

@@ -9,20 +9,21 @@ import type {
 import { transactionOver, type Engine } from '../query-runner.ts'
 import { TransactionOver } from '../transaction-over.ts'
 import type { Participant } from './participant.ts'
-import { SharedSavepointScope, type ScopeHost } from './savepoint-scope.ts'
+import { SharedSavepointScope } from './savepoint-scope.ts'
+import type { ScopeHost } from './scope-host.ts'
+import { newScopedTransaction, type PendingCommit, type ScopedTransaction } from './scoped-transaction.ts'
 import { SingleStatements } from './single-statements.ts'
 import { StatementBatch, type StatementBatchHost } from './statement-batch.ts'
-import { newTransactionBatch, type PendingCommit, type TransactionBatch } from './transaction-batch.ts'
 import { failureOf, type OpenTransaction } from './transaction-driver.ts'
 
 /** Savepoints of one transaction. PostgreSQL is slow beyond 64; on SQLite the time of the transaction is the bound. */
 const mostSavepoints: Readonly<Record<Engine, number>> = { sqlite: 240, postgres: 60 }
 /** Milliseconds for which a shared transaction accepts new scopes. */
-const longestBatch = 20
+const acceptsFor = 20
 /** Milliseconds of work before the event loop gets a turn. */
 const longestBurst = 2
-/** The most statements in one batch. A larger batch delays the first scope's commit. */
-const mostTogether = 32
+/** The most scopes in one batch of statements. A larger batch delays the first scope's commit. */
+const mostBatched = 32
 /** Milliseconds that a scope waits for its turn before another transaction is opened. */
 const maxWait = 2
 
@@ -37,20 +38,32 @@ export interface SharedTransactionParts<Note> {
   scheduler: Scheduler
 }
 
-interface Waiting<Note> {
+/** A scope in the queue that waits for a turn of its own. */
+interface WaitingForTurn<Note> {
   readonly scope: SharedSavepointScope<Note>
-  /** Set if the scope waits for a batch of statements. */
-  readonly participant: Participant<Note> | undefined
-  readonly takeTurn: (transaction: TransactionBatch<Note>) => void
+  readonly participant?: undefined
+  readonly giveTurn: (transaction: ScopedTransaction<Note>) => void
   readonly fail: (error: unknown) => void
 }
 
-/** Queues scopes and gives them turns in shared transactions. @see SharedTransactions */
+/** A scope in the queue that waits for a batch of statements. */
+interface WaitingForBatch<Note> {
+  readonly scope: SharedSavepointScope<Note>
+  readonly participant: Participant<Note>
+}
+
+type Waiting<Note> = WaitingForTurn<Note> | WaitingForBatch<Note>
+
+/**
+ * Queues scopes and gives them turns in shared transactions. An idle transaction takes the next scope from the queue, until it has
+ * been open for `acceptsFor` or has enough savepoints; then it commits the work of the released scopes. @see SharedTransactions
+ */
 export class SharedTransactionQueue<Note>
   implements SharedTransactions<Note>, ScopeHost<Note>, StatementBatchHost<Note>
 {
   readonly #parts: SharedTransactionParts<Note>
-  readonly #transactions = new Set<TransactionBatch<Note>>()
+  /** Those that accept scopes. Neither those of a scope alone, nor those that are being committed. */
+  readonly #accepting = new Set<ScopedTransaction<Note>>()
   #opening = 0
   readonly #queue: Waiting<Note>[] = []
   readonly #singles = new SingleStatements()
@@ -72,80 +85,71 @@ export class SharedTransactionQueue<Note>
     return new SharedSavepointScope(this, options)
   }
 
-  async takeTurn(scope: SharedSavepointScope<Note>): Promise<TransactionBatch<Note>> {
-    const { alone, share, prepare } = scope.options
-    if (!alone)
-      return new Promise((takeTurn, fail) => this.#enqueue({ scope, participant: undefined, takeTurn, fail }))
-    const driver = await this.#parts.open(share, scope.abandoned)
-    const transaction = newTransactionBatch<Note>(driver, true, this.scheduler.elapsed())
-    try {
-      driver.savepoint()
-      await prepare?.(transactionOver(this.#parts.engine, async (query) => driver.run(query)))
-    } catch (error) {
-      await driver.rollback()
-      throw error
-    }
-    return transaction
+  turnFor(scope: SharedSavepointScope<Note>): Promise<ScopedTransaction<Note>> {
+    if (scope.options.alone) return this.#openAlone(scope)
+    return new Promise((giveTurn, fail) => this.#enqueue({ scope, giveTurn, fail }))
   }
 
   mayBatch({ options }: SharedSavepointScope<Note>, query: CompiledQuery | undefined): boolean {
-    return this.#parts.batches && !options.alone && (!query || this.#singles.expected(options.share, query))
+    return this.#parts.batches && !options.alone && (!query || this.#singles.expected(options.group, query))
   }
 
-  joinStatements(scope: SharedSavepointScope<Note>, participant: Participant<Note>): void {
-    const fail = (error: unknown): void =>
-      participant.pending ? participant.pending.reject(error) : participant.fail(failureOf(false, error))
-    this.#enqueue({ scope, participant, takeTurn: () => {}, fail })
+  joinBatch(scope: SharedSavepointScope<Note>, participant: Participant<Note>): void {
+    this.#enqueue({ scope, participant })
   }
 
   noteEnd({ options }: SharedSavepointScope<Note>, single: boolean): void {
-    if (this.#parts.batches) this.#singles.learn(options.share, single)
+    if (this.#parts.batches) this.#singles.learn(options.group, single)
   }
 
-  leave(scope: SharedSavepointScope<Note>): void {
+  leaveQueue(scope: SharedSavepointScope<Note>): void {
     const place = this.#queue.findIndex((waiting) => waiting.scope === scope)
-    if (place >= 0) this.#queue.splice(place, 1)[0]!.fail(new TransactionOver('rolled back'))
+    if (place < 0) return
+    const [waiting] = this.#queue.splice(place, 1)
+    // A participant has failed its statements itself.
+    if (!waiting!.participant) waiting!.fail(new TransactionOver('rolled back'))
   }
 
-  statementsDone(transaction: TransactionBatch<Note>): void {
-    transaction.statements = undefined
+  batchDone(transaction: ScopedTransaction<Note>): void {
+    transaction.batch = undefined
     this.turnEnded(transaction)
   }
 
-  turnEnded(transaction: TransactionBatch<Note>, pending?: PendingCommit<Note>): void {
-    if (transaction.statements) return transaction.statements.endTurn(pending)
+  turnEnded(transaction: ScopedTransaction<Note>, pending?: PendingCommit<Note>): void {
+    if (transaction.batch) return transaction.batch.turnEnded(pending)
     if (pending) transaction.pending.push(pending)
     const now = this.scheduler.elapsed()
     if (!this.#acceptsMore(transaction, now)) return void this.#close(transaction)
-    if (now - transaction.burst < longestBurst) return this.#next(transaction)
+    if (now - transaction.yieldedAt < longestBurst) return this.#next(transaction)
     this.scheduler.soon(() => {
-      transaction.burst = this.scheduler.elapsed()
+      transaction.yieldedAt = this.scheduler.elapsed()
       this.#next(transaction)
     })
   }
 
-  fail(transaction: TransactionBatch<Note>, error: unknown): void {
-    this.#transactions.delete(transaction)
-    transaction.statements?.failed(error)
+  fail(transaction: ScopedTransaction<Note>, error: unknown): void {
+    this.#accepting.delete(transaction)
+    transaction.batch?.transactionFailed(error)
     for (const { reject } of transaction.pending.splice(0)) reject(failureOf(transaction.alone, error))
     void transaction.driver.rollback(true).then(() => this.#openIfNeeded())
   }
 
   #enqueue(waiting: Waiting<Note>): void {
     this.#queue.push(waiting)
-    const open = this.#transactions.size + this.#opening
+    const open = this.#accepting.size + this.#opening
     const fillsBatch =
-      waiting.participant !== undefined && this.#queue.length >= mostTogether && open < this.#parts.most
+      waiting.participant !== undefined && this.#queue.length >= mostBatched && open < this.#parts.most
     if (open === 0 || fillsBatch) void this.#open()
     else if (!this.#cancelMaxWait) this.#watchMaxWait()
   }
 
-  #acceptsMore({ alone, savepoints, since, driver }: TransactionBatch<Note>, now: number): boolean {
+  #acceptsMore({ alone, savepoints, openedAt, driver }: ScopedTransaction<Note>, now: number): boolean {
     if (alone || savepoints >= mostSavepoints[this.engine]) return false
-    return now - since < longestBatch && !driver.isContended()
+    return now - openedAt < acceptsFor && !driver.isContended()
   }
 
-  #next(transaction: TransactionBatch<Note>, isLastChance = false): void {
+  /** Gives the turn to the next scope. Without one, the transaction is closed. */
+  #next(transaction: ScopedTransaction<Note>, isLastChance = false): void {
     const waiting = this.#queue.shift()
     if (waiting) this.#startTurn(transaction, waiting)
     else if (isLastChance) void this.#close(transaction)
@@ -153,7 +157,7 @@ export class SharedTransactionQueue<Note>
     else this.scheduler.soon(() => this.#next(transaction, true))
   }
 
-  #startTurn(transaction: TransactionBatch<Note>, waiting: Waiting<Note>): void {
+  #startTurn(transaction: ScopedTransaction<Note>, waiting: Waiting<Note>): void {
     try {
       transaction.driver.savepoint()
     } catch (error) {
@@ -161,31 +165,31 @@ export class SharedTransactionQueue<Note>
       return this.fail(transaction, error)
     }
     transaction.savepoints += 1
-    if (waiting.participant) this.#startStatements(transaction, waiting.participant)
-    else waiting.takeTurn(transaction)
+    if (waiting.participant) this.#startBatch(transaction, waiting.participant)
+    else waiting.giveTurn(transaction)
   }
 
   /** Starts a batch of statements with `first` and the queued participants that fit it. */
-  #startStatements(transaction: TransactionBatch<Note>, first: Participant<Note>): void {
+  #startBatch(transaction: ScopedTransaction<Note>, first: Participant<Note>): void {
     const participants = [first]
     // If the batch is broken up, each of them needs a savepoint of its own.
-    const most = Math.min(mostTogether, mostSavepoints[this.engine] - transaction.savepoints)
+    const most = Math.min(mostBatched, mostSavepoints[this.engine] - transaction.savepoints)
     const { length } = this.#queue
     for (let index = 0; index < length; index += 1) {
       const waiting = this.#queue.shift()!
       const { participant } = waiting
-      if (!participant || participant.separate || first.separate || participants.length >= most)
+      if (!participant || participant.needsTurn || first.needsTurn || participants.length >= most)
         this.#queue.push(waiting)
       else participants.push(participant)
     }
-    const statements = new StatementBatch(this, transaction, participants)
-    transaction.statements = statements
-    statements.start()
+    const batch = new StatementBatch(this, transaction, participants)
+    transaction.batch = batch
+    batch.start()
   }
 
   /** Commits the pending work, or rolls back if there is none. */
-  async #close(transaction: TransactionBatch<Note>): Promise<void> {
-    this.#transactions.delete(transaction)
+  async #close(transaction: ScopedTransaction<Note>): Promise<void> {
+    this.#accepting.delete(transaction)
     const { driver, pending } = transaction
     try {
       if (pending.length === 0) await driver.rollback()
@@ -202,26 +206,39 @@ export class SharedTransactionQueue<Note>
     this.#openIfNeeded()
   }
 
+  async #openAlone({ options, abandoned }: SharedSavepointScope<Note>): Promise<ScopedTransaction<Note>> {
+    const driver = await this.#parts.open(options.group, abandoned)
+    const transaction = newScopedTransaction<Note>(driver, true, this.scheduler.elapsed())
+    try {
+      driver.savepoint()
+      await options.prepare?.(transactionOver(this.#parts.engine, async (query) => driver.run(query)))
+    } catch (error) {
+      await driver.rollback()
+      throw error
+    }
+    return transaction
+  }
+
   async #open(): Promise<void> {
     this.#opening += 1
-    let transaction: TransactionBatch<Note> | undefined
+    let transaction: ScopedTransaction<Note> | undefined
     try {
       const driver = await this.#parts.open(undefined, neverAborted)
-      transaction = newTransactionBatch(driver, false, this.scheduler.elapsed())
+      transaction = newScopedTransaction(driver, false, this.scheduler.elapsed())
     } catch (error) {
       // Also while another transaction serves scopes: a database that refuses connections is likely to fail that one too, and
       // an event that is given back early is handled early by another process.
-      for (const { fail } of this.#queue.splice(0)) fail(error)
+      for (const waiting of this.#queue.splice(0)) failWaiting(waiting, error)
     }
     this.#opening -= 1
     if (!transaction) return
-    this.#transactions.add(transaction)
+    this.#accepting.add(transaction)
     this.#next(transaction)
   }
 
-  /** Opens a transaction if scopes wait and none is open. */
+  /** Opens a transaction if scopes wait and none accepts them. */
   #openIfNeeded(): void {
-    if (this.#queue.length > 0 && this.#transactions.size + this.#opening === 0) void this.#open()
+    if (this.#queue.length > 0 && this.#accepting.size + this.#opening === 0) void this.#open()
   }
 
   /** After `maxWait`, opens another transaction for the scopes that still wait. */
@@ -229,10 +246,17 @@ export class SharedTransactionQueue<Note>
     this.#cancelMaxWait = this.scheduler.after(maxWait, () => {
       this.#cancelMaxWait = undefined
       if (this.#queue.length === 0) return
-      if (this.#transactions.size + this.#opening < this.#parts.most) void this.#open()
+      if (this.#accepting.size + this.#opening < this.#parts.most) void this.#open()
       this.#watchMaxWait()
     })
   }
 }
 
 const neverAborted = new AbortController().signal
+
+function failWaiting<Note>(waiting: Waiting<Note>, error: unknown): void {
+  const { participant } = waiting
+  if (!participant) waiting.fail(error)
+  else if (participant.pending) participant.pending.reject(error)
+  else participant.fail(failureOf(false, error))
+}

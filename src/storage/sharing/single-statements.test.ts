@@ -11,13 +11,13 @@ function learned(): SingleStatements {
   return statements
 }
 
-test('the number of shares is bounded, also if all have single statements', () => {
+test('the number of groups is bounded, also if all have single statements', () => {
   const statements = learned()
   for (let index = 0; index < 10_000; index += 1) statements.learn(`other ${index}`, true)
   assert.equal(statements.expected('first', insert), false)
 })
 
-test('a share that is known does not make the others forgotten', () => {
+test('a group that is known does not make the others forgotten', () => {
   const statements = learned()
   for (let index = 1; index < 10_000; index += 1) statements.learn(`other ${index}`, true)
   statements.learn('other 1', false)

@@ -1,7 +1,7 @@
 import type { Scheduler } from '../../runtime/clock.ts'
 import { TransactionOver } from '../transaction-over.ts'
 import type { Participant } from './participant.ts'
-import type { BatchTurn, PendingCommit, TransactionBatch } from './transaction-batch.ts'
+import type { PendingCommit, ScopedTransaction } from './scoped-transaction.ts'
 import { failureOf } from './transaction-driver.ts'
 
 /** Milliseconds that a statement may take when it is run again: the time limit of its handler no longer applies. */
@@ -11,12 +11,16 @@ const longestReplay = 250
 export interface StatementBatchHost<Note> {
   readonly scheduler: Scheduler
   /** All participants have ended; `transaction.pending` has those to be committed. */
-  statementsDone(transaction: TransactionBatch<Note>): void
+  batchDone(transaction: ScopedTransaction<Note>): void
   /** Ends a transaction that cannot continue. */
-  fail(transaction: TransactionBatch<Note>, error: unknown): void
+  fail(transaction: ScopedTransaction<Note>, error: unknown): void
 }
 
-/** `together`: under one savepoint. `singly`: each participant again, under a savepoint of its own. */
+/**
+ * `together`: the statements share one savepoint. It ends when all participants have been released.
+ * `singly`: the shared savepoint was rolled back, and the participants run again one after the other, each in a savepoint of its own.
+ * `done`: all participants have ended, and the transaction goes on. `failed`: the transaction has failed.
+ */
 type State = 'together' | 'singly' | 'done' | 'failed'
 
 const transitions: Readonly<Record<State, readonly State[]>> = {
@@ -28,93 +32,91 @@ const transitions: Readonly<Record<State, readonly State[]>> = {
 
 /**
  * Scopes that are expected to have one statement each: their statements are sent together under one savepoint. If a scope sends a
- * second statement or fails, the savepoint is rolled back, and the scopes run again one after the other, each in a savepoint of its
- * own. Example: A and B each send an UPDATE, and each is told that it changed one row. B sends a second statement. Both UPDATEs are
- * rolled back and run again. Each must change one row again, because A and B know that number; otherwise the transaction fails.
+ * second statement, fails or is rolled back, the batch is broken up. Example: A and B each send an UPDATE, and each is told that it
+ * changed one row. B sends a second statement. Both UPDATEs are rolled back and run again. Each must change one row again, because A
+ * and B know that number; otherwise the transaction fails.
  */
-export class StatementBatch<Note> implements BatchTurn<Note> {
+export class StatementBatch<Note> {
   readonly #host: StatementBatchHost<Note>
-  readonly #transaction: TransactionBatch<Note>
+  readonly #transaction: ScopedTransaction<Note>
   readonly #participants: readonly Participant<Note>[]
   #state: State = 'together'
-  /** Participants that have not ended. */
-  #open: number
-  #awaitingAnswers = false
-  #onAnswers: (() => void) | undefined
+  /** Participants that were not released; counted while `together`. */
+  #unreleased: number
+  /** Resolves when the statements that were sent together have been answered, or refused. */
+  #answered: Promise<void> | undefined
   #onTurnEnded: (() => void) | undefined
 
   constructor(
     host: StatementBatchHost<Note>,
-    transaction: TransactionBatch<Note>,
+    transaction: ScopedTransaction<Note>,
     participants: readonly Participant<Note>[],
   ) {
     this.#host = host
     this.#transaction = transaction
     this.#participants = participants
-    this.#open = participants.length
+    this.#unreleased = participants.length
   }
 
   /** Sends the statements; the savepoint is set. */
   start(): void {
     for (const participant of this.#participants) participant.begin(this)
-    if (this.#participants.some(({ separate }) => separate)) return this.breakUp()
-    for (const { pending } of this.#participants) if (pending) this.#open -= 1
+    if (this.#participants.some(({ needsTurn }) => needsTurn)) return this.breakUp()
+    for (const { pending } of this.#participants) if (pending) this.#unreleased -= 1
     this.#send(this.#participants.filter(({ query }) => query))
-    this.#finishIfAllEnded()
+    this.#finishIfAllReleased()
   }
 
+  /** A participant was released. */
   ended(): void {
-    this.#open -= 1
-    this.#finishIfAllEnded()
+    this.#unreleased -= 1
+    this.#finishIfAllReleased()
   }
 
-  endTurn(pending: PendingCommit<Note> | undefined): void {
+  /** A participant that had the transaction to itself has ended; `pending` if it was released. */
+  turnEnded(pending: PendingCommit<Note> | undefined): void {
     if (pending) this.#transaction.pending.push(pending)
     this.#onTurnEnded?.()
   }
 
+  /** Runs all participants again, one after the other. Has an effect once. */
   breakUp(): void {
     if (this.#state !== 'together') return
     this.#enter('singly')
     this.#runSingly().catch((error: unknown) => this.fail(error))
   }
 
+  /** Ends the transaction, which cannot continue. */
   fail(error: unknown): void {
     if (this.#state !== 'failed') this.#host.fail(this.#transaction, error)
   }
 
-  failed(error: unknown): void {
+  /** The transaction failed: notifies the open participants. Its host rejects the commits of the released ones. */
+  transactionFailed(error: unknown): void {
     if (this.#hasFailed()) return
     this.#enter('failed')
     for (const participant of this.#participants) {
+      // Some may be there already. Only the first rejection of a commit has an effect.
       if (participant.pending) this.#transaction.pending.push(participant.pending)
-      else if (!participant.left) participant.fail(failureOf(false, error))
+      else if (!participant.hasLeft) participant.fail(failureOf(false, error))
     }
   }
 
   #send(participants: readonly Participant<Note>[]): void {
     if (participants.length === 0) return
-    this.#awaitingAnswers = true
-    const answered = (): void => {
-      this.#awaitingAnswers = false
-      this.#onAnswers?.()
-    }
-    this.#transaction.driver.runTogether!(participants.map(({ query }) => query!)).then(
+    const queries = participants.map(({ query }) => query!)
+    this.#answered = this.#transaction.driver.runTogether!(queries).then(
       (results) => {
-        if (this.#state === 'together')
-          for (const [index, participant] of participants.entries()) participant.report(results[index]!)
-        answered()
+        if (this.#state !== 'together') return
+        for (const [index, participant] of participants.entries()) participant.report(results[index]!)
       },
-      () => {
-        // Running them singly shows which statement failed, and why.
-        this.breakUp()
-        answered()
-      },
+      // Running them singly shows which statement failed, and why.
+      () => this.breakUp(),
     )
   }
 
-  #finishIfAllEnded(): void {
-    if (this.#open > 0 || this.#state !== 'together') return
+  #finishIfAllReleased(): void {
+    if (this.#unreleased > 0 || this.#state !== 'together') return
     try {
       this.#transaction.driver.releaseSavepoint(true)
     } catch (error) {
@@ -126,15 +128,16 @@ export class StatementBatch<Note> implements BatchTurn<Note> {
 
   #finish(): void {
     this.#enter('done')
-    this.#host.statementsDone(this.#transaction)
+    this.#host.batchDone(this.#transaction)
   }
 
   async #runSingly(): Promise<void> {
-    if (this.#awaitingAnswers) await new Promise<void>((resolve) => (this.#onAnswers = resolve))
+    // A rollback must not overtake statements that are still running.
+    await this.#answered
     if (this.#hasFailed()) return
     this.#transaction.driver.rollbackToSavepoint()
     for (const participant of this.#participants) {
-      if (!participant.left) await this.#runAlone(participant)
+      if (!participant.hasLeft) await this.#runAlone(participant)
       if (this.#hasFailed()) return
     }
     this.#finish()
@@ -146,7 +149,7 @@ export class StatementBatch<Note> implements BatchTurn<Note> {
     this.#transaction.savepoints += 1
     if (participant.query) await this.#replay(participant)
     if (this.#hasFailed()) return
-    if (participant.left) return driver.rollbackToSavepoint()
+    if (participant.hasLeft) return driver.rollbackToSavepoint()
     if (!participant.pending) return this.#giveTurn(participant)
     driver.releaseSavepoint(true)
     this.#transaction.pending.push(participant.pending)
@@ -159,7 +162,7 @@ export class StatementBatch<Note> implements BatchTurn<Note> {
     )
     try {
       const result = await this.#transaction.driver.run(participant.query!)
-      if (this.#hasFailed() || participant.left) return
+      if (this.#hasFailed() || participant.hasLeft) return
       if (!participant.reported) return participant.report(result)
       if (participant.reported.numAffectedRows !== result.numAffectedRows)
         throw new Error('a statement changed another number of rows when it was run again')
@@ -171,6 +174,7 @@ export class StatementBatch<Note> implements BatchTurn<Note> {
     }
   }
 
+  /** Resolves when the turn of the participant ends. If the transaction fails during it, that may never happen. */
   async #giveTurn(participant: Participant<Note>): Promise<void> {
     const ended = new Promise<void>((resolve) => (this.#onTurnEnded = resolve))
     participant.giveTurn(this.#transaction)
