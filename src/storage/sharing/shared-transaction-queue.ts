@@ -7,10 +7,10 @@ import type {
   SharedTransactions,
 } from '../shared-transactions.ts'
 import { transactionOver, type Engine } from '../query-runner.ts'
-import { TransactionOver } from '../transaction-over.ts'
 import type { Participant } from './participant.ts'
 import { SharedSavepointScope } from './savepoint-scope.ts'
 import type { ScopeHost } from './scope-host.ts'
+import { WaitingScopes, type WaitingScope } from './waiting-scopes.ts'
 import { newScopedTransaction, type PendingCommit, type ScopedTransaction } from './scoped-transaction.ts'
 import { SingleStatements } from './single-statements.ts'
 import { StatementBatch, type StatementBatchHost } from './statement-batch.ts'
@@ -38,22 +38,6 @@ export interface SharedTransactionParts<Note> {
   scheduler: Scheduler
 }
 
-/** A scope in the queue that waits for a turn of its own. */
-interface WaitingForTurn<Note> {
-  readonly scope: SharedSavepointScope<Note>
-  readonly participant?: undefined
-  readonly giveTurn: (transaction: ScopedTransaction<Note>) => void
-  readonly fail: (error: unknown) => void
-}
-
-/** A scope in the queue that waits for a batch of statements. */
-interface WaitingForBatch<Note> {
-  readonly scope: SharedSavepointScope<Note>
-  readonly participant: Participant<Note>
-}
-
-type Waiting<Note> = WaitingForTurn<Note> | WaitingForBatch<Note>
-
 /**
  * Queues scopes and gives them turns in shared transactions. An idle transaction takes the next scope from the queue, until it has
  * been open for `acceptsFor` or has enough savepoints; then it commits the work of the released scopes. @see SharedTransactions
@@ -65,7 +49,7 @@ export class SharedTransactionQueue<Note>
   /** Those that accept scopes. Neither those of a scope alone, nor those that are being committed. */
   readonly #accepting = new Set<ScopedTransaction<Note>>()
   #opening = 0
-  readonly #queue: Waiting<Note>[] = []
+  readonly #waiting = new WaitingScopes<Note>()
   readonly #singles = new SingleStatements()
   #cancelMaxWait: (() => void) | undefined
 
@@ -103,11 +87,7 @@ export class SharedTransactionQueue<Note>
   }
 
   leaveQueue(scope: SharedSavepointScope<Note>): void {
-    const place = this.#queue.findIndex((waiting) => waiting.scope === scope)
-    if (place < 0) return
-    const [waiting] = this.#queue.splice(place, 1)
-    // A participant has failed its statements itself.
-    if (!waiting!.participant) waiting!.fail(new TransactionOver('rolled back'))
+    this.#waiting.remove(scope)
   }
 
   batchDone(transaction: ScopedTransaction<Note>): void {
@@ -134,11 +114,11 @@ export class SharedTransactionQueue<Note>
     void transaction.driver.rollback(true).then(() => this.#openIfNeeded())
   }
 
-  #enqueue(waiting: Waiting<Note>): void {
-    this.#queue.push(waiting)
+  #enqueue(waiting: WaitingScope<Note>): void {
+    this.#waiting.add(waiting)
     const open = this.#accepting.size + this.#opening
     const fillsBatch =
-      waiting.participant !== undefined && this.#queue.length >= mostBatched && open < this.#parts.most
+      waiting.participant !== undefined && this.#waiting.count >= mostBatched && open < this.#parts.most
     if (open === 0 || fillsBatch) void this.#open()
     else if (!this.#cancelMaxWait) this.#watchMaxWait()
   }
@@ -150,18 +130,18 @@ export class SharedTransactionQueue<Note>
 
   /** Gives the turn to the next scope. Without one, the transaction is closed. */
   #next(transaction: ScopedTransaction<Note>, isLastChance = false): void {
-    const waiting = this.#queue.shift()
+    const waiting = this.#waiting.takeFirst()
     if (waiting) this.#startTurn(transaction, waiting)
     else if (isLastChance) void this.#close(transaction)
     // One turn of the event loop may bring more scopes.
     else this.scheduler.soon(() => this.#next(transaction, true))
   }
 
-  #startTurn(transaction: ScopedTransaction<Note>, waiting: Waiting<Note>): void {
+  #startTurn(transaction: ScopedTransaction<Note>, waiting: WaitingScope<Note>): void {
     try {
       transaction.driver.savepoint()
     } catch (error) {
-      this.#queue.unshift(waiting)
+      this.#waiting.putBack(waiting)
       return this.fail(transaction, error)
     }
     transaction.savepoints += 1
@@ -171,17 +151,9 @@ export class SharedTransactionQueue<Note>
 
   /** Starts a batch of statements with `first` and the queued participants that fit it. */
   #startBatch(transaction: ScopedTransaction<Note>, first: Participant<Note>): void {
-    const participants = [first]
     // If the batch is broken up, each of them needs a savepoint of its own.
     const most = Math.min(mostBatched, mostSavepoints[this.engine] - transaction.savepoints)
-    const { length } = this.#queue
-    for (let index = 0; index < length; index += 1) {
-      const waiting = this.#queue.shift()!
-      const { participant } = waiting
-      if (!participant || participant.needsTurn || first.needsTurn || participants.length >= most)
-        this.#queue.push(waiting)
-      else participants.push(participant)
-    }
+    const participants = [first, ...this.#waiting.takeBatchable(first, most - 1)]
     const batch = new StatementBatch(this, transaction, participants)
     transaction.batch = batch
     batch.start()
@@ -228,7 +200,7 @@ export class SharedTransactionQueue<Note>
     } catch (error) {
       // Also while another transaction serves scopes: a database that refuses connections is likely to fail that one too, and
       // an event that is given back early is handled early by another process.
-      for (const waiting of this.#queue.splice(0)) failWaiting(waiting, error)
+      this.#waiting.failAll(error)
     }
     this.#opening -= 1
     if (!transaction) return
@@ -238,14 +210,14 @@ export class SharedTransactionQueue<Note>
 
   /** Opens a transaction if scopes wait and none accepts them. */
   #openIfNeeded(): void {
-    if (this.#queue.length > 0 && this.#accepting.size + this.#opening === 0) void this.#open()
+    if (this.#waiting.count > 0 && this.#accepting.size + this.#opening === 0) void this.#open()
   }
 
   /** After `maxWait`, opens another transaction for the scopes that still wait. */
   #watchMaxWait(): void {
     this.#cancelMaxWait = this.scheduler.after(maxWait, () => {
       this.#cancelMaxWait = undefined
-      if (this.#queue.length === 0) return
+      if (this.#waiting.count === 0) return
       if (this.#accepting.size + this.#opening < this.#parts.most) void this.#open()
       this.#watchMaxWait()
     })
@@ -253,10 +225,3 @@ export class SharedTransactionQueue<Note>
 }
 
 const neverAborted = new AbortController().signal
-
-function failWaiting<Note>(waiting: Waiting<Note>, error: unknown): void {
-  const { participant } = waiting
-  if (!participant) waiting.fail(error)
-  else if (participant.pending) participant.pending.reject(error)
-  else participant.fail(failureOf(false, error))
-}
