@@ -39,7 +39,7 @@ export async function declareRoutes(app: App, parts: ReceivingParts, made: Made)
     prepare: () => paused.refresh(),
     isHeld: ({ source, type }) => {
       const plan = planOf(source, type)
-      return plan.handlers.length === 0 || paused.holds(plan)
+      return plan.handlers.length === 0 || paused.isPaused(plan)
     },
     onError: (error) => log.warn({ err: error }, 'the age of the oldest received event could not be read'),
   })

@@ -10,7 +10,7 @@ export interface Pauses {
   /** Whether what is paused was read just now. */
   readonly isFresh: boolean
   /** Whether the events of a plan wait, because one of its handlers is paused. */
-  holds(plan: Pick<Plan, 'handlers'>): boolean
+  isPaused(plan: Pick<Plan, 'handlers'>): boolean
 }
 
 /** Milliseconds for which a result is used: while nothing is paused, and while something is, which may be resumed at any time. */
@@ -48,7 +48,7 @@ export class PausedHandlers implements Pauses {
     this.#readAt = -Infinity
   }
 
-  holds({ handlers }: Pick<Plan, 'handlers'>): boolean {
+  isPaused({ handlers }: Pick<Plan, 'handlers'>): boolean {
     return this.#ids.size > 0 && handlers.some(({ id }) => this.#ids.has(id))
   }
 
@@ -67,4 +67,4 @@ export class PausedHandlers implements Pauses {
 }
 
 /** For where no handler can be paused. */
-export const neverPaused: Pauses = { isFresh: true, refresh: () => Promise.resolve(), holds: () => false }
+export const neverPaused: Pauses = { isFresh: true, refresh: () => Promise.resolve(), isPaused: () => false }

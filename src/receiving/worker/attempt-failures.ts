@@ -23,7 +23,7 @@ export interface AttemptFailuresParts extends FailureParts {
 
 export interface AttemptFailuresState {
   groups: ConcurrencyGroups
-  returns: ClaimReleases
+  releases: ClaimReleases
   unsettled: Unsettled
   wakeUps: WakeUps
 }
@@ -50,16 +50,16 @@ export class AttemptFailures {
 
   /** Returns the outcome; undefined if it could not be recorded yet. */
   async after(failed: FailedAttempt, error: unknown): Promise<string | undefined> {
-    const { clock, groups, log, returns, unsettled, wakeUps } = this.#parts
+    const { clock, groups, log, releases, unsettled, wakeUps } = this.#parts
     const { claimed, plan } = failed
     const { event, source, type } = claimed
     const now = clock.now()
-    returns.releaseSoon(groups.failed(plan), now)
+    releases.releaseSoon(groups.failed(plan), now)
     if (error instanceof ClaimLost) return 'lost'
     if (notItsOwn.some((kind) => error instanceof kind)) {
       if (error instanceof WaitedForTransaction)
         log.warn({ err: error, event, source, type }, 'a handler had to wait')
-      await returns.release([claimed], error instanceof Stopping ? now : now + pauseAfterError)
+      await releases.release([claimed], error instanceof Stopping ? now : now + pauseAfterError)
       return 'given-back'
     }
     if (error instanceof TransactionTimeout) groups.ranOutOfTime(plan)

@@ -73,8 +73,8 @@ export function attempt(
     group: plan.group.key,
     onTimeLimit: (early) => end(early ? new HeldUpOthers() : new TransactionTimeout(transactionTimeout)),
   })
-  const ended = aborts.onAbort(end)
-  scope.within(work).then(resolve, fail).finally(ended)
+  const stopListening = aborts.onAbort(end)
+  scope.within(work).then(resolve, fail).finally(stopListening)
   return promise
 
   async function work(): Promise<Attempted> {
@@ -89,7 +89,7 @@ export function attempt(
   /** Ends the transaction before it aborts the signal. A handler that ignores the signal continues, but is not waited for. */
   function end(reason: Error): void {
     if (scope.released) return
-    ended()
+    stopListening()
     fail(reason)
     aborted.abort(reason)
   }

@@ -14,7 +14,7 @@ import { gather, pauseAfterError, pollInterval } from './timing.ts'
 import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from './wake-ups.ts'
 
-/** Rounds in a row that start nothing, before the worker waits for the next wake-up. */
+/** Rounds in a row that take nothing, before the worker waits for the next wake-up. */
 const mostIdleRounds = 100
 /** Milliseconds between two signals to other processes while more is due than this process can run. */
 const callEvery = 100
@@ -27,7 +27,7 @@ interface ClaimPassesParts {
   pauses: Pauses
   progress: Progress
   restored: RestoredClaims
-  returns: ClaimReleases
+  releases: ClaimReleases
   rounds: ClaimRounds
   runner: EventRunner
   store: EventQueue
@@ -42,29 +42,34 @@ interface ClaimPassesParts {
 /** A pass repeats rounds of claims until no more handlers can be started, and remembers whether due events are left. */
 export class ClaimPasses {
   readonly #parts: ClaimPassesParts
-  /** Whether the last pass has ended, and has left no due event. */
-  #isCaughtUp = false
-  /** Whether the last pass left due events, or events may be due without a signal. */
-  #moreDue = true
+  /**
+   * `none`: the last pass left no due event; new ones come with a signal. `left`: due events may be left, for which a slot must become
+   * free. `looking`: a pass looks for those that were left.
+   */
+  #due: 'none' | 'left' | 'looking' = 'left'
   #calledAt = -Infinity
 
   constructor(parts: ClaimPassesParts) {
     this.#parts = parts
   }
 
+  /** Whether the last pass left no due event, and nothing since then tells of one. */
   get isCaughtUp(): boolean {
-    return this.#isCaughtUp
+    return this.#due === 'none'
+  }
+
+  get #hasLeft(): boolean {
+    return this.#due === 'left'
   }
 
   /** Notes that due events are left. */
   leftDue(): void {
-    this.#moreDue = true
-    this.#isCaughtUp = false
+    this.#due = 'left'
   }
 
   /** Wakes the worker if due events are left for a slot that was freed. New events wake it by a signal. */
   slotFreed(plan: Plan): void {
-    if (!this.#moreDue) return
+    if (!this.#hasLeft) return
     const { groups, wakeUps } = this.#parts
     if (groups.wantsMore(plan)) wakeUps.now()
     else wakeUps.in(gather)
@@ -73,13 +78,13 @@ export class ClaimPasses {
   /** Does not reject. */
   async run(): Promise<void> {
     const { log, progress, runner, wakeUps } = this.#parts
-    this.#moreDue = false
+    if (this.#hasLeft) this.#due = 'looking'
     try {
       await this.#prepare()
       await this.#claimAll()
-      if (runner.free <= 0) this.#moreDue = true
-      this.#isCaughtUp = !this.#moreDue
-      if (this.#moreDue) this.#callOthers()
+      if (runner.free <= 0) this.leftDue()
+      if (this.#hasLeft) this.#callOthers()
+      else this.#due = 'none'
       progress.made()
       wakeUps.in(pollInterval)
     } catch (error) {
@@ -92,31 +97,31 @@ export class ClaimPasses {
   async #prepare(): Promise<void> {
     const { groups, openSession, restored, runner, store, unsettled } = this.#parts
     await openSession()
-    // Without a free slot there is no round, which would do it.
+    // Also without a free slot, and so without a round.
     await unsettled.settle()
     await restored.releaseUnknown(store, () => [...runner.processing(), ...groups.allClaimed()])
-    await this.#returnPaused()
+    await this.#releasePaused()
   }
 
   async #claimAll(): Promise<void> {
     const { mayContinue, progress, rounds, runner, unsettled } = this.#parts
     for (let idle = 0; runner.free > 0 && mayContinue();) {
       await unsettled.settle()
-      const { begun, more } = await rounds.next()
+      const { taken, more } = await rounds.next()
       progress.made()
-      idle = begun > 0 ? 0 : idle + 1
+      idle = taken > 0 ? 0 : idle + 1
       if (!more || idle >= mostIdleRounds) break
       // A pass over a backlog is long, and a handler may be paused meanwhile.
-      await this.#returnPaused()
+      await this.#releasePaused()
     }
   }
 
-  /** Returns the queued events of handlers that have been paused. Running ones are left to end. */
-  async #returnPaused(): Promise<void> {
-    const { clock, groups, pauses, returns } = this.#parts
+  /** Releases the queued events of handlers that have been paused. Running ones are left to end. */
+  async #releasePaused(): Promise<void> {
+    const { clock, groups, pauses, releases } = this.#parts
     await pauses.refresh()
-    const paused = groups.withdrawHeld((plan) => pauses.holds(plan))
-    returns.releaseSoon(paused, clock.now())
+    const paused = groups.withdrawPaused((plan) => pauses.isPaused(plan))
+    releases.releaseSoon(paused, clock.now())
   }
 
   /** Wakes other processes, which may have free slots. */

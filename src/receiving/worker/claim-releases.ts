@@ -9,7 +9,7 @@ import { gather, leaseMargin } from './timing.ts'
 import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from './wake-ups.ts'
 
-export interface ClaimReturnsParts {
+export interface ClaimReleasesParts {
   database: Database
   clock: Clock
   log: Log
@@ -19,11 +19,11 @@ export interface ClaimReturnsParts {
   wakeUps: WakeUps
 }
 
-/** Gives claimed events back to the queue. */
+/** Releases claimed events, so that any process can claim them. */
 export class ClaimReleases {
-  readonly #parts: ClaimReturnsParts
+  readonly #parts: ClaimReleasesParts
 
-  constructor(parts: ClaimReturnsParts) {
+  constructor(parts: ClaimReleasesParts) {
     this.#parts = parts
   }
 
@@ -45,7 +45,7 @@ export class ClaimReleases {
       log.warn({ err: error, events: claimed.length }, 'claimed events could not be given back; they will be')
       for (const one of claimed) {
         const { timeout } = planOf(one.source, one.type)
-        unsettled.toReturn(one, clock.now() + timeout + leaseMargin)
+        unsettled.toRelease(one, clock.now() + timeout + leaseMargin)
       }
       wakeUps.in(gather)
     }

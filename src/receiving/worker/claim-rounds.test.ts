@@ -38,11 +38,11 @@ function roundsOver(types: readonly string[], handlersOf: (type: string) => read
   const runner = {
     free: 100,
     isScarce: false,
-    begin(events: readonly ClaimedEvent[]) {
+    enqueue(events: readonly ClaimedEvent[]) {
       for (const one of events) {
         const plan = planOf(one.source, one.type)
         groups.queue({ claimed: one, plan, claimedAt: 0 })
-        if (!groups.next(plan, false)) continue
+        if (!groups.takeNext(plan, false)) continue
         claimed.push(one.type)
         running.push(one.type)
       }
@@ -61,7 +61,7 @@ function roundsOver(types: readonly string[], handlersOf: (type: string) => read
   } as unknown as ClaimRoundsParts)
   const end = (which: (type: string) => boolean): void => {
     for (const type of running.splice(0)) {
-      if (which(type)) groups.end(planOf('shop', type))
+      if (which(type)) groups.freeSlot(planOf('shop', type))
       else running.push(type)
     }
   }

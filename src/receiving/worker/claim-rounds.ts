@@ -36,9 +36,9 @@ export interface ClaimRoundsParts {
 
 /** What a round has done. */
 export interface Round {
-  /** Events that were started, queued or, without a handler, marked. */
-  readonly begun: number
-  /** Whether another round may start others. */
+  /** Events that were claimed or, without a handler, marked. */
+  readonly taken: number
+  /** Whether another round may take others. */
   readonly more: boolean
 }
 
@@ -46,41 +46,44 @@ export interface Round {
 export class ClaimRounds {
   readonly #parts: ClaimRoundsParts
   readonly #rotation: KindRotation
-  /** How often the session that holds the claims was lost, so that other processes could take them over. */
-  #losses = 0
+  /** How often a claim in flight became void. */
+  #voided = 0
 
   constructor(parts: ClaimRoundsParts) {
     this.#parts = parts
     this.#rotation = new KindRotation(parts.store)
   }
 
-  /** Called when the session that holds the claims was lost: a claim in flight is void. */
-  sessionLost(): void {
-    this.#losses += 1
+  /** Makes a claim in flight void, because other processes may have taken it over: its events are released instead of started. */
+  voidInFlight(): void {
+    this.#voided += 1
   }
 
   /** Claims events of the next kinds. @throws StorageUnavailable */
   async next(): Promise<Round> {
-    const { clock, wakeUps, onLeft } = this.#parts
+    const { clock, onLeft } = this.#parts
     const now = clock.now()
     const kinds = await this.#rotation.next(now)
     const { marked, handled } = await this.#dueWithHandlers(kinds, now)
-    const wanted = this.#requestsFor(handled, now)
-    const counts = wanted.length === 0 ? undefined : await this.#claim(wanted, now)
-    const begun = marked + (counts ? sum(counts.values()) : 0)
-    const full = kinds.length >= perRound
-    // A kind that returned fewer events than wanted has no more due.
-    const left =
-      full ||
-      marked > 0 ||
-      wanted.length < handled.length ||
-      wanted.some((one) => counts!.get(nameOf(one)) === one.count)
-    if (left) onLeft()
+    const requests = this.#requestsFor(handled, now)
+    const claimed = await this.#claim(requests, now)
+    const taken = marked + sum(claimed.values())
+    // There may be more kinds, or more events without a handler.
+    const isUnfinished = kinds.length >= perRound || marked > 0
+    // A kind of which fewer events were claimed than requested has no more due.
+    const isMoreDue = requests.some((one) => claimed.get(nameOf(one)) === one.count)
+    const isLeft = isUnfinished || requests.length < handled.length || isMoreDue
+    if (isLeft) onLeft()
+    this.#wakeForNext(kinds, now)
+    const requested = new Set(requests.map(nameOf))
+    this.#rotation.goOnBehind(kinds.findLast((kind) => requested.has(nameOf(kind))) ?? kinds.at(-1))
+    return { taken, more: isUnfinished || (isLeft && taken > 0 && this.#roomFor(handled)) }
+  }
+
+  /** Sets a wake-up for the first kind that is due before the next poll. */
+  #wakeForNext(kinds: readonly PendingKind[], now: number): void {
     const next = Math.min(...kinds.map(({ dueAt }) => dueAt).filter((dueAt) => dueAt > now))
-    if (next - now < pollInterval) wakeUps.in(next - now)
-    const names = new Set(wanted.map(nameOf))
-    this.#rotation.goOnBehind(kinds.findLast((kind) => names.has(nameOf(kind))) ?? kinds.at(-1))
-    return { begun, more: full || marked > 0 || (left && begun > 0 && this.#roomFor(handled)) }
+    if (next - now < pollInterval) this.#parts.wakeUps.in(next - now)
   }
 
   /** Returns the due kinds that have a handler, and marks the events of the others that have waited long enough. */
@@ -94,7 +97,7 @@ export class ClaimRounds {
     for (const kind of kinds) {
       if (kind.dueAt > now) continue
       const plan = planOf(kind.source, kind.type)
-      if (pauses.holds(plan)) continue
+      if (pauses.isPaused(plan)) continue
       slots?.request(plan)
       if (plan.handlers.length > 0) handled.push(kind)
       else if (kind.dueAt <= now - unhandledWait) {
@@ -107,7 +110,7 @@ export class ClaimRounds {
     return { marked: sum(changed.map(({ processed, failed }) => processed + failed)), handled }
   }
 
-  /** Divides the events that may be claimed among the kinds, and reserves them. */
+  /** Divides the events that may be claimed among the kinds, and reserves them in their groups until the claim has ended. */
   #requestsFor(due: readonly PendingKind[], now: number): ClaimRequest[] {
     const { planOf, groups, runner } = this.#parts
     const wanted: ClaimRequest[] = []
@@ -115,7 +118,7 @@ export class ClaimRounds {
     const ahead = Math.max(1, Math.floor(mostClaimed / Math.max(1, due.length)))
     let left = mostClaimed
     let { free } = runner
-    for (const kind of this.#rotation.inTurn(due)) {
+    for (const kind of this.#rotation.beginRound(due)) {
       const { source, type } = kind
       const plan = planOf(source, type)
       const isQuick = groups.isQuick(plan)
@@ -140,26 +143,27 @@ export class ClaimRounds {
     return due.some(({ source, type }) => groups.claimable(planOf(source, type), runner.isScarce) > 0)
   }
 
-  /** Returns the number of claimed events of each kind. */
+  /** Claims events and hands them to the runner. Returns their number by kind. */
   async #claim(wanted: readonly ClaimRequest[], now: number): Promise<Map<string, number>> {
     const { store, runner, unsettled } = this.#parts
+    if (wanted.length === 0) return new Map()
     let claim: string | undefined
-    const losses = this.#losses
+    const voided = this.#voided
     let claimed: ClaimedEvent[]
     try {
       claim = store.newClaim()
       claimed = await store.claim(wanted, claim, now)
     } catch (error) {
-      if (claim !== undefined) unsettled.claimLost({ claim, kinds: wanted, dueBy: now })
+      if (claim !== undefined) unsettled.claimUnanswered({ claim, kinds: wanted, dueBy: now })
       throw error
     } finally {
       this.#endReservations(wanted)
     }
-    if (losses !== this.#losses) {
-      unsettled.claimLost({ claim, kinds: wanted, dueBy: now })
+    if (voided !== this.#voided) {
+      unsettled.claimUnanswered({ claim, kinds: wanted, dueBy: now })
       return new Map()
     }
-    runner.begin(claimed, now)
+    runner.enqueue(claimed, now)
     const counts = new Map<string, number>()
     for (const one of claimed) counts.set(nameOf(one), (counts.get(nameOf(one)) ?? 0) + 1)
     return counts

@@ -91,7 +91,7 @@ test('the number of events claimed ahead follows the speed of the handlers, with
   const groups = after(plan, 5, 5, 5, 5)
   const claimed = claimedOf(1024 * 1024)
   for (let number = 0; number < 200; number += 1) groups.queue({ plan, claimed, claimedAt: 0 })
-  for (let number = 0; number < 200; number += 1) groups.next(plan, false)
+  for (let number = 0; number < 200; number += 1) groups.takeNext(plan, false)
   const queued = groups.clear().length
   assert.equal(queued, 192, 'eight have a place')
   assert.ok(groups.claimable(plan, false) <= 17, '16 MiB of payloads of one MiB')
@@ -120,12 +120,12 @@ test('groups that wait for the same bound take turns', () => {
   const [a, b, c] = boundPlans(1)
   const refill = (plan: Plan): void => groups.queue({ plan, claimed: claimedOf(1), claimedAt: 0 })
   for (const plan of [a, b, c, a, b, c]) refill(plan)
-  let running = groups.next(a, false)!.plan
+  let running = groups.takeNext(a, false)!.plan
   const order = [running]
   for (let turn = 0; turn < 5; turn += 1) {
-    groups.end(running)
+    groups.freeSlot(running)
     const next = [...groups.waiting(running)].find((plan) => groups.room(plan, false) > 0)
-    running = groups.next(next!, false)!.plan
+    running = groups.takeNext(next!, false)!.plan
     order.push(running)
     refill(running)
   }
@@ -138,8 +138,8 @@ test('an event starts by the bounds of its own plan', () => {
   const free = { ...a, bounds: [] }
   groups.queue({ plan: a, claimed: claimedOf(1), claimedAt: 0 })
   groups.queue({ plan: a, claimed: claimedOf(1), claimedAt: 0 })
-  assert.ok(groups.next(free, false))
-  assert.equal(groups.next(free, false), undefined)
+  assert.ok(groups.takeNext(free, false))
+  assert.equal(groups.takeNext(free, false), undefined)
 })
 
 test('groups with the same bound claim no more together than one of them would', () => {
@@ -171,7 +171,7 @@ test('quick handlers of one bound are claimed ahead for four seconds together, a
   assert.equal(groups.claimable(c, false), 1, 'a handler that is not known to be quick gets its turn too')
   groups.clear()
   groups.queue({ plan: c, claimed: claimedOf(1), claimedAt: 0 })
-  assert.ok(groups.next(c, false))
+  assert.ok(groups.takeNext(c, false))
   assert.equal(groups.claimable(a, false), 0)
 })
 

@@ -1,32 +1,9 @@
 import type { Bound, Plan } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
-import { BoundUses, type GroupUse } from './bound-uses.ts'
+import { BoundUses } from './bound-uses.ts'
+import { ConcurrencyGroup, type Queued } from './concurrency-group.ts'
 import { HandlerPace, quickHandler } from './handler-pace.ts'
 import { mostTimeAhead } from './timing.ts'
-
-/** A claimed event that waits for a slot of its concurrency group. */
-export interface Queued {
-  readonly claimed: ClaimedEvent
-  readonly plan: Plan
-  /** When its lease began, in milliseconds since 1970. */
-  readonly claimedAt: number
-  /** Whether it needs a transaction of its own, because a shared one has failed. */
-  readonly alone?: boolean
-}
-
-class Group implements GroupUse {
-  running = 0
-  /** Events that are being claimed. */
-  reserved = 0
-  readonly pace = new HandlerPace()
-  /** Moving average of the payloads that were claimed lately. */
-  bytes = 0
-  readonly queue: Queued[] = []
-
-  get taken(): number {
-    return this.queue.length + this.reserved
-  }
-}
 
 /**
  * Events that a group may claim beyond its running ones: work for a moment, and for instant handlers enough to last until the
@@ -38,9 +15,14 @@ const mostBytesAhead = 16 * 1024 * 1024
 
 const unknownPace = new HandlerPace()
 
-/** Counts running handlers, so that no group takes the slots that others need, and queues claimed events. */
+/**
+ * The concurrency groups of this process: their running handlers and their queued events. A group gets no slots that others need.
+ *
+ * Two limits hold for an event: that of its group in this process, and the bounds of its plan, which handlers declare and which
+ * hold for all groups of a handler and all processes. `claimable` counts what may be claimed, `room` what may run.
+ */
 export class ConcurrencyGroups {
-  readonly #groups = new Map<string, Group>()
+  readonly #groups = new Map<string, ConcurrencyGroup>()
   readonly #bounds = new BoundUses()
   readonly #allowed: (bound: Bound) => number
 
@@ -71,7 +53,7 @@ export class ConcurrencyGroups {
     const group = this.#groups.get(plan.group.key)
     const { taken = 0, running = 0 } = group ?? {}
     const count = Math.min(
-      Math.max(this.room(plan, scarce), this.#ahead(plan)) - taken,
+      Math.max(this.room(plan, scarce), this.#claimableAhead(plan)) - taken,
       ...plan.bounds.map((bound) => this.#leftOf(bound, plan) - taken),
     )
     const isNext = taken + running === 0 && this.#bounds.isQueuedByQuick(plan.bounds, group)
@@ -97,14 +79,12 @@ export class ConcurrencyGroups {
   wantsMore(plan: Plan): boolean {
     const found = this.#groups.get(plan.group.key)
     if (!found) return true
-    if (found.queue.length > 0) return found.queue.length * 2 <= this.#ahead(plan)
+    if (found.queue.length > 0) return found.queue.length * 2 <= this.#claimableAhead(plan)
     return found.running * 2 <= this.#limitOf(plan)
   }
 
   queue(queued: Queued): void {
-    const group = this.#of(queued.plan)
-    group.queue.push(queued)
-    group.bytes += (queued.claimed.payload.length - group.bytes) / 16
+    this.#of(queued.plan).add(queued)
   }
 
   /** Queues an event before all others, because it had its turn already. */
@@ -113,7 +93,7 @@ export class ConcurrencyGroups {
   }
 
   /** Takes the next event and a slot, if the group has both. */
-  next(plan: Plan, scarce: boolean): Queued | undefined {
+  takeNext(plan: Plan, scarce: boolean): Queued | undefined {
     const { queue } = this.#of(plan)
     const [first] = queue
     // The plans of one group may have different bounds.
@@ -157,25 +137,21 @@ export class ConcurrencyGroups {
 
   /** Removes and returns the queued events of a bound. */
   withdraw(key: string): ClaimedEvent[] {
-    return [...this.#waitingFor(key)].flatMap(takeAll)
+    return [...this.#waitingFor(key)].flatMap((group) => group.withdraw())
   }
 
-  /** Removes and returns the queued events of the plans that `isHeld` names. */
-  withdrawHeld(isHeld: (plan: Plan) => boolean): ClaimedEvent[] {
-    return [...this.#groups.values()].flatMap(({ queue }) => {
-      const held = queue.filter(({ plan }) => isHeld(plan))
-      if (held.length > 0) queue.splice(0, queue.length, ...queue.filter(({ plan }) => !isHeld(plan)))
-      return held.map(({ claimed }) => claimed)
-    })
+  /** Removes and returns the queued events of the plans that `isPaused` names. */
+  withdrawPaused(isPaused: (plan: Plan) => boolean): ClaimedEvent[] {
+    return [...this.#groups.values()].flatMap((group) => group.withdrawPaused(isPaused))
   }
 
   /** Removes and returns all queued events. */
   clear(): ClaimedEvent[] {
-    return [...this.#groups.values()].flatMap(takeAll)
+    return [...this.#groups.values()].flatMap((group) => group.withdraw())
   }
 
   /** Frees a slot. The group becomes the last one, so that groups that wait for the same bound take turns. */
-  end(plan: Plan): void {
+  freeSlot(plan: Plan): void {
     this.#count(plan, -1)
     const group = this.#of(plan)
     this.#groups.delete(plan.group.key)
@@ -189,14 +165,14 @@ export class ConcurrencyGroups {
   succeeded(plan: Plan, lasted: number, transaction: number): ClaimedEvent[] {
     const group = this.#of(plan)
     group.pace.succeeded(lasted, transaction)
-    return lasted > quickHandler ? takeAll(group) : []
+    return lasted > quickHandler ? group.withdraw() : []
   }
 
-  /** Records a failed handler, whose duration tells nothing. Returns the queued events, which must not wait for it. */
+  /** Records a failed handler, after which the group does not count as quick. Returns its queued events, which must not wait for it. */
   failed(plan: Plan): ClaimedEvent[] {
     const group = this.#of(plan)
     group.pace.failed()
-    return takeAll(group)
+    return group.withdraw()
   }
 
   /** Records a transaction that delayed others: the group stops sharing for a while. */
@@ -218,7 +194,7 @@ export class ConcurrencyGroups {
   }
 
   /** Events that may be claimed before a slot is free. */
-  #ahead(plan: Plan): number {
+  #claimableAhead(plan: Plan): number {
     const pace = this.#paceOf(plan)
     if (!pace.isQuick) return 0
     const bytes = this.#groups.get(plan.group.key)?.bytes ?? 0
@@ -244,9 +220,9 @@ export class ConcurrencyGroups {
     return this.#allowed(bound) - this.#bounds.heldBySlow(bound, this.#groups.get(plan.group.key))
   }
 
-  #of({ group, bounds }: Plan): Group {
+  #of({ group, bounds }: Plan): ConcurrencyGroup {
     let found = this.#groups.get(group.key)
-    if (!found) this.#groups.set(group.key, (found = new Group()))
+    if (!found) this.#groups.set(group.key, (found = new ConcurrencyGroup()))
     // The plans of one group may have different bounds.
     this.#bounds.join(found, bounds)
     return found
@@ -257,17 +233,12 @@ export class ConcurrencyGroups {
     this.#bounds.count(plan.bounds, count)
   }
 
-  *#waitingFor(key: string): Generator<Group> {
-    for (const group of this.#groups.values())
-      if (group.queue.some(({ plan }) => plan.bounds.some((bound) => bound.key === key))) yield group
+  *#waitingFor(key: string): Generator<ConcurrencyGroup> {
+    for (const group of this.#groups.values()) if (group.waitsFor(key)) yield group
   }
 }
 
 /** Events that so many slots are expected to start within `mostTimeAhead`. */
 function aheadOf(slots: number, { duration }: HandlerPace): number {
   return Math.max(0, Math.ceil((slots * mostTimeAhead) / duration))
-}
-
-function takeAll({ queue }: Group): ClaimedEvent[] {
-  return queue.splice(0).map(({ claimed }) => claimed)
 }

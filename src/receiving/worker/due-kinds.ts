@@ -33,10 +33,10 @@ export class KindRotation {
   }
 
   /**
-   * Begins a round. Returns its due kinds, those first that have waited for the most rounds: of the kinds that share slots, few may be
+   * Counts a round, and returns its due kinds, those first that have waited for the most rounds: of the kinds that share slots, few may be
    * claimed in one round, and others in between.
    */
-  inTurn<Due extends Kind>(due: readonly Due[]): Due[] {
+  beginRound<Due extends Kind>(due: readonly Due[]): Due[] {
     this.#round += 1
     if (this.#waitsSince.size + due.length > mostRemembered) this.#waitsSince.clear()
     const since = (kind: Kind): number => this.#waitsSince.get(keyOf(kind)) ?? this.#round

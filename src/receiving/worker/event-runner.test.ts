@@ -83,7 +83,7 @@ function runnerOf() {
     groups: new ConcurrencyGroups(),
     inFlight: new InFlight(),
     restored: new RestoredClaims(),
-    returns: { releaseSoon: nothing, release: async (events: unknown) => void failed.push(events) },
+    releases: { releaseSoon: nothing, release: async (events: unknown) => void failed.push(events) },
     aborts,
     schedule: [],
     database: { transaction: (work: (tx: unknown) => unknown) => work(statement) },
@@ -95,7 +95,7 @@ function runnerOf() {
 
 test('an event that was queued for long has a whole lease when its handlers start', async () => {
   const { clock, runner, ends, extended } = runnerOf()
-  runner.begin(
+  runner.enqueue(
     types.map((_, index) => claimedOf(index + 1)),
     clock.now(),
   )
@@ -115,7 +115,7 @@ test('handlers do not start if the claims are lost while the lease is extended',
   const { clock, runner, ends, extended, aborts, failed, meanwhile } = runnerOf()
   const late = claimedOf(1)
   meanwhile.run = () => aborts.abortCurrent(new StorageUnavailable(new Error('the session was lost')))
-  runner.begin([late], clock.now() - mostTimeAhead - 1)
+  runner.enqueue([late], clock.now() - mostTimeAhead - 1)
   await nextTurn()
   assert.equal(extended.length, 1)
   assert.deepEqual([ends.length, failed], [0, [[late]]])

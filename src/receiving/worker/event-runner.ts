@@ -5,12 +5,14 @@ import type { Plan, PlanOf } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
 import { attempt, type AttemptParts, type AttemptTrace } from './attempt.ts'
 import { AttemptFailures, type AttemptFailuresParts, type AttemptFailuresState } from './attempt-failures.ts'
-import type { Queued } from './concurrency-groups.ts'
+import type { Queued } from './concurrency-group.ts'
 import { extendLease } from './held-events.ts'
 import { HeldUpOthers, Stopping } from './interruptions.ts'
 import type { RestoredClaims } from './restored-claims.ts'
-import { leaseMargin, mostRunning, mostTimeAhead, pauseAfterError } from './timing.ts'
+import { leaseMargin, mostTimeAhead, pauseAfterError } from './timing.ts'
 
+/** The most handlers that run at once in one process. */
+const mostRunning = 192
 /** From this number of running handlers on, each concurrency group runs only one at a time. */
 const scarceFrom = 96
 /**
@@ -33,14 +35,22 @@ interface RunnerState extends AttemptFailuresState {
   onFree: (plan: Plan) => void
 }
 
-/** Runs the handlers of queued events and commits their work. `AttemptFailures` decides what follows a failure. */
+/**
+ * Runs the handlers of claimed events and commits their work. A claimed event is
+ * - queued, while it waits for a slot of its concurrency group;
+ * - running, while its handlers run in a slot;
+ * - committing, after they have ended: it uses no slot, and no abort reaches it;
+ * - and then processed. If a transaction failed that it shared with others, it is queued again, to run alone.
+ * After any other failure `AttemptFailures` releases it, records the failure, or finds that another claim holds it. The claim fences
+ * each of these writes, so an event whose lease has ended may be in any state here.
+ */
 export class EventRunner {
   readonly #parts: EventRunnerParts & RunnerState
   readonly #attempts
   readonly #failures: AttemptFailures
   /** Handlers that have not ended. */
   #running = 0
-  /** Events that are being processed, until the end of their commit. */
+  /** Events that are running or committing. */
   readonly #processing = new Set<Queued>()
   #stopped = false
 
@@ -64,7 +74,7 @@ export class EventRunner {
     return this.#running >= scarceFrom
   }
 
-  /** The events that are being processed. */
+  /** The events that are running or committing. */
   processing(): ClaimedEvent[] {
     return [...this.#processing].map(({ claimed }) => claimed)
   }
@@ -79,10 +89,10 @@ export class EventRunner {
    * database are due again after a pause.
    * @param claimedAt when their leases began, in milliseconds since 1970
    */
-  begin(claimed: readonly ClaimedEvent[], claimedAt: number): void {
-    const { clock, groups, planOf, restored, returns } = this.#parts
+  enqueue(claimed: readonly ClaimedEvent[], claimedAt: number): void {
+    const { clock, groups, planOf, restored, releases } = this.#parts
     const { running, others } = restored.divide(claimed)
-    returns.releaseSoon(running, clock.now() + pauseAfterError)
+    releases.releaseSoon(running, clock.now() + pauseAfterError)
     const plans = new Set<Plan>()
     for (const one of others) {
       const plan = planOf(one.source, one.type)
@@ -95,7 +105,7 @@ export class EventRunner {
   /** Starts queued events of a group while slots are free. */
   startQueued(plan: Plan): void {
     while (this.free > 0 && !this.#stopped) {
-      const next = this.#parts.groups.next(plan, this.isScarce)
+      const next = this.#parts.groups.takeNext(plan, this.isScarce)
       if (!next) return
       this.#start(next)
     }
@@ -116,7 +126,7 @@ export class EventRunner {
   #freeSlot(plan: Plan): void {
     const { groups, onFree } = this.#parts
     this.#running -= 1
-    groups.end(plan)
+    groups.freeSlot(plan)
     for (const waiting of groups.waiting(plan)) this.startQueued(waiting)
     onFree(plan)
   }
@@ -189,11 +199,11 @@ export class EventRunner {
   async #extendLease({ claimed, plan }: Pick<Queued, 'claimed' | 'plan'>): Promise<void> {
     const { aborts, clock, database } = this.#parts
     let lost: Error | undefined
-    const forget = aborts.onAbort((reason) => (lost = reason))
+    const stopListening = aborts.onAbort((reason) => (lost = reason))
     try {
       await extendLease(database, claimed, clock.now() + plan.timeout + leaseMargin)
     } finally {
-      forget()
+      stopListening()
     }
     if (lost) throw lost
   }
@@ -204,11 +214,11 @@ export class EventRunner {
     { alone, trace }: { alone: boolean; trace: AttemptTrace },
     freeSlot: () => void,
   ): Promise<void> {
-    const { clock, database, groups, returns, wakeUps } = this.#parts
+    const { clock, database, groups, releases, wakeUps } = this.#parts
     const startedAt = clock.now()
     const { committed, emitted, took } = await attempt(claimed, plan, alone, this.#parts, trace)
-    const unbegun = groups.succeeded(plan, clock.now() - startedAt, took)
-    returns.releaseSoon(unbegun, clock.now())
+    const mustNotWait = groups.succeeded(plan, clock.now() - startedAt, took)
+    releases.releaseSoon(mustNotWait, clock.now())
     freeSlot()
     await committed
     if (emitted) database.signal('deliveries')

@@ -30,7 +30,7 @@ const renewEvery = 1_000
  */
 export class HandlerSlots {
   readonly #parts: HandlerSlotsParts
-  readonly #handlers = new Map<string, SlotShare>()
+  readonly #shares = new Map<string, SlotShare>()
   /** Bounds of the next request, which waits for the answer to the last one. */
   readonly #due = new Set<string>()
   #requesting: Promise<void> | undefined
@@ -45,7 +45,7 @@ export class HandlerSlots {
 
   /** How many events of a bound this process may run now. */
   allowed({ key }: Pick<Bound, 'key'>): number {
-    return this.#handlers.get(key)?.allowed(this.#parts.clock.now()) ?? 0
+    return this.#shares.get(key)?.allowed(this.#parts.clock.now()) ?? 0
   }
 
   /** Requests slots for due events where none is free. `onMore` is called when there are some. */
@@ -54,7 +54,7 @@ export class HandlerSlots {
     const now = this.#parts.clock.now()
     for (const bound of bounds) {
       const slots = this.#slotsOf(bound)
-      slots.allowTimeout(timeout)
+      slots.noteTimeout(timeout)
       const allowed = this.allowed(bound)
       if (allowed >= bound.limit || allowed > this.#parts.groups.running(bound.key)) continue
       slots.need(now)
@@ -67,7 +67,7 @@ export class HandlerSlots {
   /** Call it when the claims of this process, and its slots with them, are lost. */
   forget(): void {
     this.#generation += 1
-    this.#handlers.clear()
+    this.#shares.clear()
     this.#due.clear()
   }
 
@@ -77,18 +77,18 @@ export class HandlerSlots {
     this.#cancelTimer?.()
     this.#due.clear()
     await this.#requesting
-    for (const slots of this.#handlers.values()) slots.end()
-    if (this.#handlers.size > 0) await this.#request([...this.#handlers.keys()])
+    for (const slots of this.#shares.values()) slots.end()
+    if (this.#shares.size > 0) await this.#request([...this.#shares.keys()])
   }
 
   #slotsOf({ key, limit }: Bound): SlotShare {
-    let slots = this.#handlers.get(key)
-    if (!slots) this.#handlers.set(key, (slots = new SlotShare(limit)))
+    let slots = this.#shares.get(key)
+    if (!slots) this.#shares.set(key, (slots = new SlotShare(limit)))
     return slots
   }
 
   #renewLater(): void {
-    if (this.#cancelTimer || this.#stopped || this.#handlers.size === 0) return
+    if (this.#cancelTimer || this.#stopped || this.#shares.size === 0) return
     this.#cancelTimer = this.#parts.clock.after(renewEvery, () => void this.#renew())
   }
 
@@ -98,7 +98,7 @@ export class HandlerSlots {
     if (this.#stopped) return
     const { groups, clock } = this.#parts
     const now = clock.now()
-    for (const [key, slots] of this.#handlers) {
+    for (const [key, slots] of this.#shares) {
       const peak = groups.drainPeak(key)
       // Gives back slots that were not used, unless there was work for more than could start.
       if (!slots.needsMore(now) && !groups.waits(key)) slots.reduceTo(peak)
@@ -123,7 +123,7 @@ export class HandlerSlots {
     const { store, clock, onError } = this.#parts
     const now = clock.now()
     const asked = keys.flatMap((key): SlotRequest[] => {
-      const slots = this.#handlers.get(key)
+      const slots = this.#shares.get(key)
       if (!slots) return []
       return [{ key, ...this.#needs(key, slots, now), ...slots.requested(now) }]
     })
@@ -133,7 +133,7 @@ export class HandlerSlots {
       if (generation === this.#generation) this.#applyShares(shared, now)
     } catch (error) {
       onError(error)
-      for (const key of keys) this.#handlers.get(key)?.requestFailed(now)
+      for (const key of keys) this.#shares.get(key)?.requestFailed(now)
     }
   }
 
@@ -149,7 +149,7 @@ export class HandlerSlots {
     const now = clock.now()
     let more = false
     for (const { key, held, share } of shared) {
-      const slots = this.#handlers.get(key)
+      const slots = this.#shares.get(key)
       if (!slots) continue
       const before = slots.allowed(now)
       slots.grant(this.#stopped ? 0 : Math.min(held, share), askedAt)
@@ -157,7 +157,7 @@ export class HandlerSlots {
       more ||= allowed > before
       if (groups.waits(key)) {
         if (allowed === 0 && groups.running(key) === 0) onNone(key)
-      } else if (held === 0 && !slots.needsMore(now)) this.#handlers.delete(key)
+      } else if (held === 0 && !slots.needsMore(now)) this.#shares.delete(key)
     }
     if (shared.some(({ freed }) => freed)) onFreed()
     if (more) onMore()

@@ -73,17 +73,17 @@ function setUp() {
       get isFresh() {
         return state.isFresh
       },
-      holds: () => state.paused,
+      isPaused: () => state.paused,
     },
     groups,
     runner: {
       get isScarce() {
         return state.isScarce
       },
-      begin: (claimed) => void state.begun.push(claimed),
+      enqueue: (claimed) => void state.begun.push(claimed),
     },
-    returns: { releaseSoon: (events) => void state.released.push(events) },
-    unsettled: { claimLost: (lost) => void state.lost.push(lost) },
+    releases: { releaseSoon: (events) => void state.released.push(events) },
+    unsettled: { claimUnanswered: (lost) => void state.lost.push(lost) },
     wakeUps: { now: () => void (state.woken += 1) },
     scheduler: { soon: (turn) => void state.turns.push(turn) },
     isIdle: () => state.isIdle,
@@ -143,7 +143,7 @@ test('claimed events begin in the next turn, after the acknowledgement', () => {
 })
 
 for (const [name, happens] of [
-  ['the session was lost, or the database restored', ({ claims }) => claims.forget()],
+  ['the session was lost, or the database restored', ({ claims }) => claims.voidInFlight()],
   ['the answer came late', ({ state }) => void (state.now += 1_001)],
   ['the handler was paused', ({ state }) => void (state.paused = true)],
   ['it is not known whether it was paused', ({ state }) => void (state.isFresh = false)],

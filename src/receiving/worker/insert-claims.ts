@@ -20,11 +20,11 @@ export interface InsertClaimsParts {
   store: Pick<EventQueue, 'newClaim'>
   clock: Pick<Clock, 'now'>
   planOf: PlanOf
-  pauses: Pick<Pauses, 'holds' | 'isFresh'>
+  pauses: Pick<Pauses, 'isPaused' | 'isFresh'>
   groups: ConcurrencyGroups
-  runner: Pick<EventRunner, 'isScarce' | 'begin'>
-  returns: Pick<ClaimReleases, 'releaseSoon'>
-  unsettled: Pick<Unsettled, 'claimLost'>
+  runner: Pick<EventRunner, 'isScarce' | 'enqueue'>
+  releases: Pick<ClaimReleases, 'releaseSoon'>
+  unsettled: Pick<Unsettled, 'claimUnanswered'>
   wakeUps: Pick<WakeUps, 'now'>
   scheduler: Pick<Scheduler, 'soon'>
   /** Whether the worker has claimed all that was due, and would claim new events at once. */
@@ -39,16 +39,19 @@ export interface InsertClaimsParts {
 export class InsertClaims {
   readonly #parts: InsertClaimsParts
   readonly #inFlight = new InFlight()
-  /** Increases when the claims of this process may be void: those in flight are then not used. */
-  #generation = 0
+  /** How often the claims in flight became void. */
+  #voided = 0
 
   constructor(parts: InsertClaimsParts) {
     this.#parts = parts
   }
 
-  /** Called when other processes may have taken over the claims, or the database may have forgotten them. */
-  forget(): void {
-    this.#generation += 1
+  /**
+   * Makes the claims in flight void, because other processes may have taken them over, or the database may have forgotten them: their
+   * events are released instead of started.
+   */
+  voidInFlight(): void {
+    this.#voided += 1
   }
 
   /** Whether an insert with a claim is in flight. */
@@ -80,12 +83,12 @@ export class InsertClaims {
     }
     if (chosen.size === 0) return undefined
     const claim = this.#newClaim()
-    return claim === undefined ? undefined : this.#begin(claim, chosen, now)
+    return claim === undefined ? undefined : this.#inFlightClaim(claim, chosen, now)
   }
 
   #mayClaim(plan: Plan): boolean {
     const { pauses, groups, runner } = this.#parts
-    return plan.bounds.length === 0 && groups.isQuick(plan) && !runner.isScarce && !pauses.holds(plan)
+    return plan.bounds.length === 0 && groups.isQuick(plan) && !runner.isScarce && !pauses.isPaused(plan)
   }
 
   #newClaim(): string | undefined {
@@ -97,13 +100,13 @@ export class InsertClaims {
     }
   }
 
-  #begin(claim: string, chosen: ReadonlyMap<IncomingEvent, Plan>, now: number): InsertClaim {
+  #inFlightClaim(claim: string, chosen: ReadonlyMap<IncomingEvent, Plan>, now: number): InsertClaim {
     const { groups, scheduler, unsettled, wakeUps } = this.#parts
-    const generation = this.#generation
+    const voided = this.#voided
     const { promise, resolve } = Promise.withResolvers<void>()
     void this.#inFlight.add(promise)
     for (const plan of chosen.values()) groups.reserve(plan, 1)
-    const end = (): void => {
+    const settle = (): void => {
       for (const plan of chosen.values()) groups.reserve(plan, -1)
       resolve()
     }
@@ -113,24 +116,25 @@ export class InsertClaims {
       stored: (claimed) =>
         // In the next turn: the webhooks are acknowledged first.
         scheduler.soon(() => {
-          end()
-          this.#start(claimed, generation, now)
+          settle()
+          this.#start(claimed, voided, now)
         }),
       failed() {
-        end()
-        unsettled.claimLost({ claim, events: [...chosen.keys()] })
+        settle()
+        unsettled.claimUnanswered({ claim, events: [...chosen.keys()] })
         wakeUps.now()
       },
     }
   }
 
   /** Starts the events of a claim, or releases them if it may be void, or if the handlers were paused meanwhile. */
-  #start(claimed: readonly ClaimedEvent[], generation: number, claimedAt: number): void {
-    const { clock, planOf, pauses, returns, runner } = this.#parts
+  #start(claimed: readonly ClaimedEvent[], voided: number, claimedAt: number): void {
+    const { clock, planOf, pauses, releases, runner } = this.#parts
     const now = clock.now()
-    const isVoid = generation !== this.#generation || Math.abs(now - claimedAt) > mostTime
-    const isPaused = !pauses.isFresh || claimed.some(({ source, type }) => pauses.holds(planOf(source, type)))
-    if (isVoid || isPaused) returns.releaseSoon(claimed, now)
-    else runner.begin(claimed, claimedAt)
+    const isVoid = voided !== this.#voided || Math.abs(now - claimedAt) > mostTime
+    const isPaused =
+      !pauses.isFresh || claimed.some(({ source, type }) => pauses.isPaused(planOf(source, type)))
+    if (isVoid || isPaused) releases.releaseSoon(claimed, now)
+    else runner.enqueue(claimed, claimedAt)
   }
 }

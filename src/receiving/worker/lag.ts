@@ -38,21 +38,21 @@ export async function oldestWaiting({
   pauses,
 }: LagParts & { pauses: Pauses }): Promise<number | undefined> {
   await pauses.refresh()
-  const isHeld = (plan: Plan): boolean => pauses.holds(plan)
-  const oldest = await oldestByGroup(store, planOf, clock.now(), { idle: true, isHeld })
+  const isPaused = (plan: Plan): boolean => pauses.isPaused(plan)
+  const oldest = await oldestByGroup(store, planOf, clock.now(), { idle: true, isPaused })
   return oldest.size === 0 ? undefined : Math.min(...oldest.values())
 }
 
 /**
  * When the oldest event of each group became due.
  * @param options.idle leaves out groups with running handlers: a slow handler must not make the service count as not ready
- * @param options.isHeld leaves out plans whose events wait on purpose
+ * @param options.isPaused leaves out plans whose events wait on purpose
  */
 async function oldestByGroup(
   store: EventQueue,
   planOf: PlanOf,
   now: number,
-  { idle, isHeld = () => false }: { idle: boolean; isHeld?: (plan: Plan) => boolean },
+  { idle, isPaused = () => false }: { idle: boolean; isPaused?: (plan: Plan) => boolean },
 ): Promise<Map<string, number>> {
   const oldest = new Map<string, number>()
   const atWork = new Set<string>()
@@ -62,7 +62,7 @@ async function oldestByGroup(
       const group = plan.group.key
       // Without a handler here, another process may have one: only afterwards does this process have to act.
       const since = plan.handlers.length > 0 ? dueAt : dueAt + unhandledWait
-      if (since <= now && !isHeld(plan)) oldest.set(group, Math.min(since, oldest.get(group) ?? since))
+      if (since <= now && !isPaused(plan)) oldest.set(group, Math.min(since, oldest.get(group) ?? since))
     }
     if (idle) {
       for (const { source, type } of await store.kindsAtWork(kinds, now))

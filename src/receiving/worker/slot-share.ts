@@ -40,7 +40,7 @@ export class SlotShare {
   }
 
   /** There is work that may take so many milliseconds. */
-  allowTimeout(timeout: number): void {
+  noteTimeout(timeout: number): void {
     this.#timeout = Math.max(this.#timeout, timeout)
   }
 

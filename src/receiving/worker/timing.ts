@@ -1,7 +1,5 @@
-// Limits that the parts of the worker share.
+// Times that the parts of the worker share.
 
-/** The most handlers that run at once in one process. */
-export const mostRunning = 192
 /** Milliseconds that a lease lasts beyond the handler's time limit: for the wait for a slot, the commit and a slow clock. */
 export const leaseMargin = 5_000
 /** Milliseconds that an event may wait for a slot under its lease: the rest of the margin is for the commit. */

@@ -10,7 +10,11 @@ test('a clock that is set back does not delay the search for a claim whose answe
   const database = { transaction: async () => ((looks += 1), 0) } as unknown as UnsettledParts['database']
   const unsettled = new Unsettled({ database, clock, log: createLog('silent') })
   clock.time = 10 * 3_600_000
-  unsettled.claimLost({ claim: 'claim', kinds: [{ source: 'shop', type: 'order.paid' }], dueBy: clock.now() })
+  unsettled.claimUnanswered({
+    claim: 'claim',
+    kinds: [{ source: 'shop', type: 'order.paid' }],
+    dueBy: clock.now(),
+  })
   await unsettled.settle()
   await unsettled.settle()
   assert.equal(looks, 1, 'not again at once')

@@ -20,8 +20,8 @@ const claimLandsWithin = 30_000
 /** Milliseconds until the same claim is looked for again, or the same failure recorded, at first: doubled by each try. */
 const firstPause = 1_000
 
-/** A claim without an answer: its statement may have taken effect, or may do so later. None of its handlers was started. */
-interface LostClaim {
+/** A claim without an answer: its statement may have taken effect, or may do so later. None of its events was queued. */
+interface UnansweredClaim {
   /** Releases the events that it holds, and returns their number. */
   readonly release: () => Promise<number>
   readonly landedBy: number
@@ -29,7 +29,7 @@ interface LostClaim {
   pause: number
 }
 
-interface Unreturned {
+interface Unreleased {
   readonly held: Held
   /** When the lease ends, and other processes take the event anyway. */
   readonly leaseEnds: number
@@ -55,8 +55,8 @@ export interface UnsettledParts {
  */
 export class Unsettled {
   readonly #parts: UnsettledParts
-  #claims: LostClaim[] = []
-  #unreturned: Unreturned[] = []
+  #claims: UnansweredClaim[] = []
+  #unreleased: Unreleased[] = []
   #unrecorded: Unrecorded[] = []
 
   constructor(parts: UnsettledParts) {
@@ -65,11 +65,11 @@ export class Unsettled {
 
   /** Whether events may still be held by claims of this process. */
   get any(): boolean {
-    return this.#claims.length + this.#unreturned.length + this.#unrecorded.length > 0
+    return this.#claims.length + this.#unreleased.length + this.#unrecorded.length > 0
   }
 
-  /** Records a claim whose answer was lost. */
-  claimLost(lost: ClaimOfKinds | ClaimOfEvents): void {
+  /** Notes a claim whose answer was lost, or came after the claims of this process had become void. */
+  claimUnanswered(lost: ClaimOfKinds | ClaimOfEvents): void {
     const { database, clock } = this.#parts
     const now = clock.now()
     const release = (): Promise<number> =>
@@ -77,12 +77,12 @@ export class Unsettled {
     this.#claims.push({ release, landedBy: now + claimLandsWithin, wait: new Period(), pause: firstPause })
   }
 
-  /** Records an event to be given back. */
-  toReturn({ event, claim }: Held, leaseEnds: number): void {
-    this.#unreturned.push({ held: { event, claim }, leaseEnds })
+  /** Notes an event that is to be released. */
+  toRelease({ event, claim }: Held, leaseEnds: number): void {
+    this.#unreleased.push({ held: { event, claim }, leaseEnds })
   }
 
-  /** Records a failed attempt that is to be stored. */
+  /** Notes a failed attempt that is to be recorded. */
   toRecord(record: () => Promise<void>, leaseEnds: number): void {
     this.#unrecorded.push({ record, leaseEnds, wait: new Period(), pause: firstPause })
   }
@@ -93,27 +93,27 @@ export class Unsettled {
    */
   async settle(): Promise<void> {
     if (!this.any) return
-    await this.#return()
-    await this.#record()
-    await this.#returnClaims()
+    await this.#releaseEvents()
+    await this.#recordFailures()
+    await this.#releaseClaims()
   }
 
-  async #return(): Promise<void> {
-    if (this.#unreturned.length === 0) return
+  async #releaseEvents(): Promise<void> {
+    if (this.#unreleased.length === 0) return
     const { database, clock } = this.#parts
     const now = clock.now()
-    const all = this.#unreturned.filter(({ leaseEnds }) => leaseEnds > now)
-    this.#unreturned = []
+    const all = this.#unreleased.filter(({ leaseEnds }) => leaseEnds > now)
+    this.#unreleased = []
     try {
       const held = all.map((one) => one.held)
       await releaseEvents(database, held, now)
     } catch (error) {
-      this.#unreturned.push(...all)
+      this.#unreleased.push(...all)
       throw error
     }
   }
 
-  async #record(): Promise<void> {
+  async #recordFailures(): Promise<void> {
     const { clock, log } = this.#parts
     const now = clock.now()
     const all = this.#unrecorded.filter(({ leaseEnds }) => leaseEnds > now)
@@ -138,9 +138,9 @@ export class Unsettled {
     }
   }
 
-  async #returnClaims(): Promise<void> {
+  async #releaseClaims(): Promise<void> {
     const { clock, log } = this.#parts
-    const over = new Set<LostClaim>()
+    const over = new Set<UnansweredClaim>()
     for (const lost of this.#claims) {
       const now = clock.now()
       if (lost.wait.has(now)) continue

@@ -59,7 +59,7 @@ test('a handler that is paused during a pass gets no event in its next round', a
         isPaused = claims > 0
         return Promise.resolve()
       },
-      holds: () => isPaused,
+      isPaused: () => isPaused,
     },
     close: () => Promise.resolve(),
   }

@@ -46,7 +46,7 @@ export class HandlerWorker implements Worker {
   readonly #inFlight = new InFlight()
   readonly #unsettled: Unsettled
   readonly #restored = new RestoredClaims()
-  readonly #returns: ClaimReleases
+  readonly #releases: ClaimReleases
   readonly #runner: EventRunner
   readonly #rounds: ClaimRounds
   readonly #passes: ClaimPasses
@@ -70,13 +70,13 @@ export class HandlerWorker implements Worker {
       unsettled: this.#unsettled,
       wakeUps: this.#wakeUps,
     }
-    this.#returns = new ClaimReleases(shared)
+    this.#releases = new ClaimReleases(shared)
     this.#runner = new EventRunner({
       ...shared,
-      returns: this.#returns,
+      releases: this.#releases,
       onFree: (plan) => this.#passes.slotFreed(plan),
     })
-    this.#slots = this.#shareSlots()
+    this.#slots = this.#createSlots()
     this.#rounds = new ClaimRounds({
       ...shared,
       runner: this.#runner,
@@ -86,7 +86,7 @@ export class HandlerWorker implements Worker {
     })
     this.#passes = new ClaimPasses({
       ...shared,
-      returns: this.#returns,
+      releases: this.#releases,
       runner: this.#runner,
       rounds: this.#rounds,
       progress: this.#progress,
@@ -95,7 +95,7 @@ export class HandlerWorker implements Worker {
     })
     this.#insertClaims = new InsertClaims({
       ...shared,
-      returns: this.#returns,
+      releases: this.#releases,
       runner: this.#runner,
       scheduler: parts.scheduler ?? systemClock,
       isIdle: () => this.#isIdle,
@@ -116,7 +116,7 @@ export class HandlerWorker implements Worker {
       database.onSetBack(() => {
         this.#restored.restored(this.#runner.processing())
         // The database may have forgotten these claims. Those that it has are released before the next claim.
-        this.#insertClaims.forget()
+        this.#insertClaims.voidInFlight()
         this.#groups.clear()
         this.wake()
       }),
@@ -135,8 +135,9 @@ export class HandlerWorker implements Worker {
     this.#runner.stop()
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
     this.#wakeUps.stop()
-    const forget = whenAborted(deadline, () => this.#parts.aborts.abort(new Stopping()))
+    const stopWatching = whenAborted(deadline, () => this.#parts.aborts.abort(new Stopping()))
     await this.#wakeUps.ended()
+    // No claim is made from now on. The queued events are released at once, those of inserts in flight when they are answered.
     await this.#releaseQueued()
     // An insert that the database does not answer must not delay the stop.
     await Promise.race([this.#insertClaims.ended(), aborted(deadline)])
@@ -144,7 +145,7 @@ export class HandlerWorker implements Worker {
     const sharedOut = this.#slots?.stop()
     await this.#inFlight.drained()
     await sharedOut
-    forget()
+    stopWatching()
     await this.#settleAtTheEnd()
     // Other processes take over what is still claimed.
     const isClean = !this.#unsettled.any && !this.#restored.any && !this.#insertClaims.any
@@ -170,8 +171,8 @@ export class HandlerWorker implements Worker {
     if (this.#hasSession) return
     await this.#parts.store.acquireSession({
       lost: () => {
-        this.#rounds.sessionLost()
-        this.#insertClaims.forget()
+        this.#rounds.voidInFlight()
+        this.#insertClaims.voidInFlight()
         // They are not released: the process that takes over the claims does that.
         this.#groups.clear()
         this.#slots?.forget()
@@ -183,7 +184,7 @@ export class HandlerWorker implements Worker {
     this.#hasSession = true
   }
 
-  #shareSlots(): HandlerSlots | undefined {
+  #createSlots(): HandlerSlots | undefined {
     const { store, clock, database, log } = this.#parts
     if (!store.slots) return undefined
     return new HandlerSlots({
@@ -194,16 +195,16 @@ export class HandlerWorker implements Worker {
         for (const plan of this.#groups.allWaiting()) this.#runner.startQueued(plan)
         this.wake()
       },
-      onNone: (key) => this.#returns.releaseSoon(this.#groups.withdraw(key), clock.now()),
+      onNone: (key) => this.#releases.releaseSoon(this.#groups.withdraw(key), clock.now()),
       onFreed: () => database.signal('event_queue'),
       onError: (error) =>
         log.warn({ err: error }, 'the slots of handlers with a concurrency could not be shared'),
     })
   }
 
-  /** Gives back the events that are queued. */
+  /** Releases the queued events. */
   #releaseQueued(): Promise<void> {
-    return this.#returns.release(this.#groups.clear(), this.#parts.clock.now())
+    return this.#releases.release(this.#groups.clear(), this.#parts.clock.now())
   }
 
   async #settleAtTheEnd(): Promise<void> {
