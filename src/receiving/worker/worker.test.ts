@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ManualClock } from '#test/harness/manual-clock.ts'
+import { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import { Metrics } from '../../telemetry/metrics.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { withoutGroups } from '../failure-groups/tally.ts'
+import { neverPaused } from '../handlers/paused.ts'
 import { plansOver } from '../handlers/plan.ts'
-import type { EventQueue } from '../queue/store.ts'
+import type { IncomingEvent } from '../queue/incoming.ts'
+import type { ClaimInserts } from '../queue/insert-claims.ts'
+import type { ClaimedEvent, EventQueue } from '../queue/store.ts'
 import { perRound } from './due-kinds.ts'
 import { HandlerWorker, type WorkerParts } from './worker.ts'
 
@@ -68,4 +73,96 @@ test('a handler that is paused during a pass gets no event in its next round', a
   await passed.promise
   await worker.stop(new AbortController().signal)
   assert.equal(claims, 1)
+})
+
+test('the events of an insert that is answered after the deadline of a stop are left to other processes', async () => {
+  const kinds = ['quick', 'slow'].map((type) => ({ source: 'shop', type, dueAt: 0 }))
+  const claimedOf = (type: string): ClaimedEvent => ({
+    event: 1,
+    claim: 'claim',
+    source: 'shop',
+    eventId: type,
+    type,
+    payload: new Uint8Array(),
+    headers: null,
+    receivedAt: 0,
+    attempts: 1,
+    attemptsBefore: 0,
+    orderKey: null,
+  })
+  const due = kinds.slice()
+  let choose: ClaimInserts | undefined
+  let isClean: boolean | undefined
+  const store: Partial<EventQueue> = {
+    slots: undefined,
+    acquireSession: () => Promise.resolve(),
+    releaseSession: async (clean) => void (isClean = clean),
+    newClaim: () => 'claim',
+    pendingKinds: async () => due.slice(),
+    claim: async (wanted) => {
+      due.length = 0
+      return wanted.map(({ type }) => claimedOf(type))
+    },
+    claimInserts: (by) => (choose = by),
+  }
+  const handlers = new Map(
+    kinds.map(({ type }) => [
+      type,
+      [
+        {
+          id: type,
+          key: type,
+          handle: () => (type === 'slow' ? new Promise<void>(() => undefined) : undefined),
+          timeout: 1_000,
+          concurrency: undefined,
+          orderBy: undefined,
+        },
+      ],
+    ]),
+  )
+  const scope = {
+    within: <T>(work: () => T): T => work(),
+    release: async () => ({ committed: Promise.resolve() }),
+    rollback: async () => undefined,
+    waited: 0,
+    took: 0,
+  }
+  const databaseAnswers = Promise.withResolvers<void>()
+  const worker = new HandlerWorker({
+    store,
+    database: {
+      engine: 'postgres',
+      onSignal: () => () => undefined,
+      onSetBack: () => () => undefined,
+      signalOthers: () => undefined,
+      transaction: () => databaseAnswers.promise,
+    },
+    transactions: { begin: () => scope },
+    aborts: new AbortBroadcast(),
+    schedule: [],
+    clock: new ManualClock(),
+    scheduler: { soon: (callback: () => void) => callback() },
+    log: createLog('silent'),
+    metrics: new Metrics(),
+    failureGroups: withoutGroups,
+    planOf: plansOver('postgres', (_source, type) => handlers.get(type)!),
+    pauses: neverPaused,
+    close: () => Promise.resolve(),
+  } as unknown as WorkerParts)
+  worker.start()
+  await nextTurn()
+  worker.wake()
+  await nextTurn()
+  const incoming = { ...claimedOf('quick'), status: 'pending', dueAt: 0 } as unknown as IncomingEvent
+  const claim = choose!([incoming])!
+  const deadline = new AbortController()
+  const stopped = worker.stop(deadline.signal)
+  await nextTurn()
+  deadline.abort()
+  await nextTurn()
+  // The slow event is being released, so the stop has not ended.
+  claim.stored([claimedOf('quick')])
+  databaseAnswers.resolve()
+  await stopped
+  assert.equal(isClean, false)
 })

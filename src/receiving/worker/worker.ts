@@ -141,14 +141,16 @@ export class HandlerWorker implements Worker {
     await this.#releaseQueued()
     // An insert that the database does not answer must not delay the stop.
     await Promise.race([this.#insertClaims.ended(), aborted(deadline)])
+    // The events of an insert that is answered from now on are queued, but neither started nor released.
+    const areInsertsAnswered = !this.#insertClaims.any
     await this.#releaseQueued()
     const sharedOut = this.#slots?.stop()
     await this.#inFlight.drained()
     await sharedOut
     stopWatching()
     await this.#settleAtTheEnd()
-    // Other processes take over what is still claimed.
-    const isClean = !this.#unsettled.any && !this.#restored.any && !this.#insertClaims.any
+    // Otherwise other processes take over what is still claimed.
+    const isClean = areInsertsAnswered && !this.#unsettled.any && !this.#restored.any
     await this.#parts.store.releaseSession(isClean)
     await this.#parts.close()
   }
