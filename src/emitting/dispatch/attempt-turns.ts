@@ -68,7 +68,7 @@ export class AttemptTurns {
       if (!queue) return
       this.#ready.delete(queue)
       const started = this.#startSome(queue, now)
-      if (queue.waiting > 0 && this.#staysReady(queue, now)) this.#ready.add(queue)
+      if (queue.waiting > 0 && this.#waitsForPlace(queue, now)) this.#ready.add(queue)
       skipped = started ? 0 : skipped + 1
       if (!started && skipped >= this.#ready.size) return
     }
@@ -99,8 +99,11 @@ export class AttemptTurns {
     return !queue.pace.unresponsive || this.#unresponsiveTaken < maxUnresponsive
   }
 
-  /** Whether the queue waits for a place. If not, the end of one of its attempts, or a timer, makes it ready again. */
-  #staysReady(queue: SubscriberQueue, now: number): boolean {
+  /**
+   * Whether the queue waits only for a place. If not, the end of one of its attempts, or a timer that is set here, makes it ready
+   * again; while its destination is stale, the next read does.
+   */
+  #waitsForPlace(queue: SubscriberQueue, now: number): boolean {
     if (queue.capacity(now) > 0) return true
     const wait = queue.waitTime(now)
     if (wait !== undefined && !queue.timerPending) {

@@ -16,7 +16,7 @@ import type { OperationalEvents } from './operational-events.ts'
 import type { Prefetcher } from './prefetcher.ts'
 import { classifyResponse } from './subscriber-pace.ts'
 import type { QueuedDelivery, SubscriberQueue } from './subscriber-queue.ts'
-import type { Timers } from './timers.ts'
+import { pollInterval, type Timers } from './timers.ts'
 
 export interface DeliveryAttemptsOptions {
   attempt: Attempt
@@ -46,9 +46,6 @@ interface Ended {
 }
 
 const dead: AttemptOutcome = { kind: 'dead' }
-
-/** Milliseconds between two polls, which find later retries. An earlier retry needs its own timer. */
-const soon = 1_000
 
 /** Makes attempts and records their outcomes. No transaction is open during an attempt. */
 export class DeliveryAttempts {
@@ -97,21 +94,22 @@ export class DeliveryAttempts {
     release: ReleasePlace,
   ): Promise<void> {
     const { id } = queued.delivery
-    let sent = true
+    let wasSent = true
     try {
       await this.#deliver(queued, queue, destination, release)
     } catch (error) {
-      if (error instanceof NotSent) sent = false
+      if (error instanceof NotSent) wasSent = false
       else
         this.#parts.log.error(
           { err: error, deliveryId: id },
           'an attempt failed because of an internal error',
         )
     }
+    // Without an effect if the attempt has released its place.
     release('aborted')
     const { prefetcher } = this.#parts
     prefetcher.forget(id)
-    if (destination.ordered || !sent) prefetcher.markDue(queue.id)
+    if (destination.ordered || !wasSent) prefetcher.markDue(queue.id)
   }
 
   /**
@@ -133,8 +131,8 @@ export class DeliveryAttempts {
       if (!event || !mayReceive(destination, event)) {
         release('aborted')
         const now = clock.now()
-        const attempt = event ? withheld(now) : withoutPayload(now)
-        return await this.#record({ delivery, outcome: dead, now, attempt })
+        const unsent = event ? withheld(now) : withoutPayload(now)
+        return await this.#record({ delivery, outcome: dead, now, attempt: unsent })
       }
       const { target, timeout, httpSignature, owner } = destination
       const owned = owner !== null
@@ -179,7 +177,8 @@ export class DeliveryAttempts {
     outcome: AttemptOutcome,
     { error, failure }: AttemptResult,
   ): void {
-    if (outcome.kind === 'retry' && outcome.delay < soon)
+    // A later retry is found by a poll.
+    if (outcome.kind === 'retry' && outcome.delay < pollInterval)
       this.#parts.timers.after(outcome.delay + 1, () => this.#parts.prefetcher.markDue(subscriberId))
     if (outcome.kind === 'dead')
       this.#parts.log.warn(

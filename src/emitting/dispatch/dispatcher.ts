@@ -10,10 +10,7 @@ import type { Destinations } from './destinations.ts'
 import type { OperationalEvents } from './operational-events.ts'
 import { Prefetcher } from './prefetcher.ts'
 import type { CommittedDelivery, DeliveryStore } from '../store.ts'
-import { Timers } from './timers.ts'
-
-/** Milliseconds between two scans when no notification arrives. */
-const pollInterval = 1_000
+import { pollInterval, Timers } from './timers.ts'
 
 export interface DispatcherParts extends DeliveryAttemptsOptions {
   database: Pick<Database, 'signal' | 'onSignal' | 'publish' | 'onPublished' | 'onSetBack' | 'transaction'>

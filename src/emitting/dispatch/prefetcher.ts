@@ -24,27 +24,17 @@ export interface PrefetcherParts extends OwnershipListeners {
  */
 export class Prefetcher {
   readonly #parts: PrefetcherParts
-  readonly #queues = new Map<string, SubscriberQueue>()
+  /** The queues that this process owns, by subscriber. Only `QueueOwnership` adds and removes them. */
+  readonly #queues: ReadonlyMap<string, SubscriberQueue>
   readonly #reader: QueueReader
   readonly #ownership: QueueOwnership
 
   constructor(parts: PrefetcherParts) {
     this.#parts = parts
-    const reader = new QueueReader({
-      ...parts,
-      queues: this.#queues,
-      onEmptied: () => this.#ownership.queueEmptied(),
-    })
-    this.#reader = reader
-    this.#ownership = new QueueOwnership({
-      ...parts,
-      queues: this.#queues,
-      refill: (queue) => reader.requestRefill(queue),
-      isRefilling: (queue) => reader.isRefilling(queue),
-      discard: (queue) => reader.discard(queue),
-      cancelRefills: () => reader.cancelRequests(),
-      hasWork: () => reader.hasWork,
-    })
+    const queues = new Map<string, SubscriberQueue>()
+    this.#queues = queues
+    this.#reader = new QueueReader({ ...parts, queues, onEmptied: () => this.#ownership.queueEmptied() })
+    this.#ownership = new QueueOwnership({ ...parts, queues, reader: this.#reader })
   }
 
   /** Increases with each queue that this process claims. */
@@ -160,7 +150,7 @@ export class Prefetcher {
     const outdated = now - queue.destinationReadAt >= destinationMaxAge
     // After a while without work the destination is read again before anything starts.
     if (outdated && queue.inMemory === 0) queue.stale = true
-    this.#reader.hold(queue, [{ delivery, payload }], queue.firstAttempts.waiting)
+    this.#reader.enqueue(queue, [{ delivery, payload }], queue.firstAttempts.waiting)
     if (outdated) this.#reader.requestRefill(queue)
     this.#parts.onFilled(queue)
   }

@@ -4,6 +4,7 @@ import type { Log } from '../../telemetry/log.ts'
 import type { DeliveryStore } from '../store.ts'
 import { ForeignQueues } from './foreign-queues.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
+import type { QueueReader } from './queue-reader.ts'
 import { hadTurn, isUnneeded } from './queue-release.ts'
 import { SubscriberPace } from './subscriber-pace.ts'
 import { SubscriberQueue } from './subscriber-queue.ts'
@@ -36,15 +37,8 @@ export interface QueueOwnershipParts extends OwnershipListeners {
   clock: Clock
   random: Random
   log: Log
-  /** Reads deliveries into an owned queue. */
-  refill: (queue: SubscriberQueue) => void
-  /** Whether deliveries are about to be read into the queue. */
-  isRefilling: (queue: SubscriberQueue) => boolean
-  /** Removes the waiting deliveries of a queue from memory. */
-  discard: (queue: SubscriberQueue) => void
-  cancelRefills: () => void
-  /** Whether any delivery is in memory. */
-  hasWork: () => boolean
+  /** Reads deliveries into the queues. */
+  reader: Pick<QueueReader, 'requestRefill' | 'isRefillRequested' | 'discard' | 'cancelRefills' | 'hasWork'>
 }
 
 /**
@@ -53,9 +47,12 @@ export interface QueueOwnershipParts extends OwnershipListeners {
  */
 export class QueueOwnership {
   readonly #parts: QueueOwnershipParts
-  /** Subscribers without a queue here that have due deliveries. The next scan claims them first. */
-  readonly #markedDue = new Set<string>()
-  readonly #foreign: ForeignQueues
+  /**
+   * Subscribers without a queue here that may have due deliveries, and whether these are new: then the process that owns the queue
+   * must be notified. The next scan claims the queues first.
+   */
+  readonly #markedDue = new Map<string, boolean>()
+  readonly #foreign = new ForeignQueues()
   /** Of subscribers whose queues were released, so that a queue that takes turns with others keeps its limits. */
   readonly #paces = new BoundedCache<string, SubscriberPace>(maxPaces)
   readonly #scans: RepeatedPass
@@ -67,18 +64,17 @@ export class QueueOwnership {
   #cursor = ''
   /** Whether subscribers wait because this process owns the maximum number of queues. */
   #crowded = false
-  /** Counts how often all queues were dropped. */
-  #epoch = 0
+  /** How often all queues were dropped: a claim that was in flight then is void. */
+  #drops = 0
   #stopped = false
 
   constructor(parts: QueueOwnershipParts) {
     this.#parts = parts
-    const { clock, hasWork, notifyOwner } = parts
-    this.#foreign = new ForeignQueues(notifyOwner)
+    const { clock, reader } = parts
     this.#scans = new RepeatedPass(
       () => this.#runScan(),
       // A busy process is asked to scan all the time; the pause limits the scans.
-      (again) => (hasWork() ? clock.after(scanPause, again) : again()),
+      (again) => (reader.hasWork ? clock.after(scanPause, again) : again()),
     )
   }
 
@@ -93,21 +89,25 @@ export class QueueOwnership {
     this.#scans.request()
   }
 
-  /** The subscriber may have due deliveries: refills its queue, or lets the next scan claim it. */
-  markDue(subscriberId: string): void {
+  /**
+   * The subscriber may have due deliveries: refills its queue, or lets the next scan claim it.
+   * @param isNew whether the process that owns the queue, if it is another one, must be notified of them
+   */
+  markDue(subscriberId: string, isNew = false): void {
     const queue = this.#parts.queues.get(subscriberId)
     if (queue) {
       queue.firstAttempts.mayHaveMore = queue.retries.mayHaveMore = true
-      this.#parts.refill(queue)
+      this.#parts.reader.requestRefill(queue)
     } else {
-      this.#markedDue.add(subscriberId)
+      this.#markedDue.set(subscriberId, isNew || this.#markedDue.get(subscriberId) === true)
       this.#scans.request()
     }
   }
 
   /** A subscriber without a queue here has new deliveries: claims the queue, or notifies the process that owns it. */
   claimOrNotify(subscriberId: string, now: number): void {
-    if (!this.#foreign.tryNotify(subscriberId, now)) this.markDue(subscriberId)
+    if (this.#foreign.has(subscriberId, now)) this.#parts.notifyOwner(subscriberId)
+    else this.markDue(subscriberId, true)
   }
 
   /** A queue has nothing left in memory: it may make room for a subscriber that waits. */
@@ -117,11 +117,11 @@ export class QueueOwnership {
 
   /** Drops all queues without releasing them. Attempts in flight continue. */
   dropAll(): void {
-    const { queues, discard, cancelRefills } = this.#parts
-    this.#epoch += 1
-    for (const queue of queues.values()) discard(queue)
+    const { queues, reader } = this.#parts
+    this.#drops += 1
+    for (const queue of queues.values()) reader.discard(queue)
     queues.clear()
-    cancelRefills()
+    reader.cancelRefills()
   }
 
   /** Ends after the current scan. */
@@ -158,12 +158,14 @@ export class QueueOwnership {
   }
 
   async #claimMarked(): Promise<void> {
-    const subscriberIds = [...this.#markedDue]
+    const marked = new Map(this.#markedDue)
     this.#markedDue.clear()
-    if (subscriberIds.length === 0) return
-    const { tried } = await this.#claim(subscriberIds)
-    const { queues, clock } = this.#parts
-    this.#foreign.recordClaims(tried, (id) => !queues.has(id), clock.now())
+    if (marked.size === 0) return
+    const { tried } = await this.#claim([...marked.keys()])
+    const { queues, clock, notifyOwner } = this.#parts
+    const foreign = tried.filter((id) => !queues.has(id))
+    this.#foreign.record(foreign, clock.now())
+    for (const id of foreign) if (marked.get(id)) notifyOwner(id)
   }
 
   /** Visits all due subscribers once, starting where the last scan ended. */
@@ -174,9 +176,9 @@ export class QueueOwnership {
     for (let page = 0; page < pagesPerScan && !this.#stopped; page += 1) {
       const { ids, next } = await store.subscribersDue(clock.now(), this.#cursor)
       for (const id of ids) if (queues.has(id)) this.markDue(id)
-      const { all } = await this.#claim(ids.filter((id) => !queues.has(id)))
+      const { areAllTried } = await this.#claim(ids.filter((id) => !queues.has(id)))
       onProgress?.()
-      if (!all) return
+      if (!areAllTried) return
       this.#cursor = next ?? ''
       if (next === undefined && wrapped) return
       if (next === undefined) wrapped = true
@@ -184,37 +186,39 @@ export class QueueOwnership {
     }
   }
 
-  /** Claims queues. Returns those that it tried to claim, and whether these were all: this process may have no place for some. */
-  async #claim(subscriberIds: readonly string[]): Promise<{ tried: readonly string[]; all: boolean }> {
-    const { store, queues, clock, refill } = this.#parts
+  /** Claims queues. Returns those that it tried to claim: this process may have no place for some. */
+  async #claim(
+    subscriberIds: readonly string[],
+  ): Promise<{ tried: readonly string[]; areAllTried: boolean }> {
+    const { store, queues, clock, reader } = this.#parts
     const fitting = subscriberIds.slice(0, Math.max(0, maxQueues - queues.size))
     if (fitting.length > 0) {
-      const epoch = this.#epoch
+      const drops = this.#drops
       const claimed = await store.claim(fitting)
       // The lease ended meanwhile: other processes may own these queues now.
-      if (epoch !== this.#epoch) return { tried: [], all: false }
+      if (drops !== this.#drops) return { tried: [], areAllTried: false }
       for (const id of claimed) {
         if (queues.has(id)) continue
         this.#generation += 1
         const queue = new SubscriberQueue(id, this.#generation, clock.now(), this.#paceOf(id))
         queues.set(id, queue)
-        refill(queue)
+        reader.requestRefill(queue)
       }
     }
     this.#crowded = fitting.length < subscriberIds.length
     if (this.#crowded) this.#makeRoom()
-    return { tried: fitting, all: !this.#crowded }
+    return { tried: fitting, areAllTried: !this.#crowded }
   }
 
   /** Releases idle queues if there are any; else drains the queues that had their turn. */
   #makeRoom(): void {
-    const { clock, queues, discard } = this.#parts
+    const { clock, queues, reader } = this.#parts
     const now = clock.now()
     for (const queue of queues.values()) if (this.#isIdle(queue) && queue.pace.healthy) return this.scan()
     for (const queue of queues.values())
       if (hadTurn(queue, now)) {
         queue.draining = true
-        discard(queue)
+        reader.discard(queue)
       }
   }
 
@@ -241,6 +245,6 @@ export class QueueOwnership {
   }
 
   #isIdle(queue: SubscriberQueue): boolean {
-    return queue.empty && !this.#parts.isRefilling(queue)
+    return queue.empty && !this.#parts.reader.isRefillRequested(queue)
   }
 }

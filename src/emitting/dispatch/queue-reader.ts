@@ -51,11 +51,13 @@ export class QueueReader {
     this.payloads = new Payloads(parts.store)
   }
 
+  /** Whether any delivery is in memory. */
   get hasWork(): boolean {
     return this.#inMemory.size > 0
   }
 
-  isRefilling(queue: SubscriberQueue): boolean {
+  /** Whether a read for the queue was requested and has not begun. */
+  isRefillRequested(queue: SubscriberQueue): boolean {
     return this.#refillRequests.has(queue)
   }
 
@@ -66,12 +68,12 @@ export class QueueReader {
     this.#reads.request()
   }
 
-  cancelRequests(): void {
+  cancelRefills(): void {
     this.#refillRequests.clear()
   }
 
   /** Adds deliveries that are not in memory yet to a buffer of the queue. */
-  hold(queue: SubscriberQueue, deliveries: readonly QueuedDelivery[], buffer: QueuedDelivery[]): void {
+  enqueue(queue: SubscriberQueue, deliveries: readonly QueuedDelivery[], buffer: QueuedDelivery[]): void {
     for (const queued of deliveries) {
       this.#inMemory.set(queued.delivery.id, queue)
       queue.inMemory += 1
@@ -87,7 +89,7 @@ export class QueueReader {
     else this.#forgetNow(id)
   }
 
-  /** Removes the waiting deliveries of a queue from memory. */
+  /** Forgets the waiting deliveries of a queue, which is read from the beginning again. */
   discard(queue: SubscriberQueue): void {
     for (const { delivery } of queue.firstAttempts.clear()) this.forget(delivery.id)
     for (const { delivery } of queue.retries.clear()) this.forget(delivery.id)
@@ -207,7 +209,7 @@ export class QueueReader {
       buffer.position = buffer.mayHaveMore ? found.at(-1)! : startPosition
     }
     const unseen = found.filter(({ id }) => !this.#inMemory.has(id))
-    this.hold(
+    this.enqueue(
       queue,
       unseen.map((delivery) => ({ delivery, payload: payloadOf(delivery) })),
       buffer.waiting,

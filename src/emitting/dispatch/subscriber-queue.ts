@@ -32,6 +32,10 @@ class PrefetchBuffer {
  * The deliveries of one subscriber that wait and that are in flight. Its pace limits how many attempts may start: a slow subscriber
  * must not use up the places that all subscribers share. First attempts and retries wait in separate buffers, so that many retries do not delay
  * new events.
+ *
+ * A queue is new until its destination is read. It starts attempts while it has a destination that is not stale; it is stale from a
+ * change of the subscriber until the next read. Without a destination that is not stale, the subscriber is not active, and the queue
+ * is released. A draining queue reads nothing, and is released when its attempts have ended.
  */
 export class SubscriberQueue {
   /** Of the subscriber. */

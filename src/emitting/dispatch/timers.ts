@@ -1,5 +1,8 @@
 import type { Clock } from '../../runtime/clock.ts'
 
+/** Milliseconds between two polls of the dispatcher: scans that no notification asked for. */
+export const pollInterval = 1_000
+
 /** Timers that end together. None is set before `start`, nor after `stop`. */
 export class Timers {
   readonly #clock: Clock
