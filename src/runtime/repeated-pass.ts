@@ -4,6 +4,8 @@ export class RepeatedPass {
   readonly #repeat: (again: () => void) => void
   #current: Promise<void> | undefined
   #requested = false
+  /** Whether a repetition is delayed: it serves the requests until then. */
+  #isDelayed = false
   #stopped = false
 
   /**
@@ -16,7 +18,7 @@ export class RepeatedPass {
   }
 
   request(): void {
-    if (this.#stopped) return
+    if (this.#stopped || this.#isDelayed) return
     if (this.#current) {
       this.#requested = true
       return
@@ -24,7 +26,7 @@ export class RepeatedPass {
     this.#requested = false
     this.#current = this.#pass().finally(() => {
       this.#current = undefined
-      if (this.#requested) this.#repeat(() => this.request())
+      if (this.#requested) this.#repeatPass()
     })
   }
 
@@ -36,5 +38,13 @@ export class RepeatedPass {
   /** Resolves at the end of the current pass. */
   async ended(): Promise<void> {
     await this.#current
+  }
+
+  #repeatPass(): void {
+    this.#isDelayed = true
+    this.#repeat(() => {
+      this.#isDelayed = false
+      this.request()
+    })
   }
 }
