@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SubscribersTable } from '../../storage/tables.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Destination, Destinations } from './destinations.ts'
 import type { SubscriberQueue } from './subscriber-queue.ts'
 import type { DueDelivery, DeliveryStore, CommittedDelivery } from '../store.ts'
@@ -33,21 +34,24 @@ function supplied(due = ['s'], table: readonly DueDelivery[] = []) {
   const destinations: Pick<Destinations, 'open'> = {
     async open() {
       if (others.unreadable) throw new Error('wrong key')
+      if (others.away) throw new StorageUnavailable(new Error('no secrets'))
       return destination
     },
   }
   let queue: SubscriberQueue | undefined
   /**
    * What other processes are told, whether one of them has the queue, how often all subscribers were looked through, and whether the
-   * secrets cannot be decrypted.
+   * secrets cannot be decrypted, or not be read.
    */
-  const others = { taken: false, told: [] as string[], scans: 0, unreadable: false }
+  const others = { taken: false, told: [] as string[], scans: 0, unreadable: false, away: false }
   const prefetcher = new Prefetcher({
     store: store as DeliveryStore,
     destinations,
     clock: { now: () => now, after: () => () => undefined },
     random: Math.random,
-    log: { error: (error: unknown) => (others.unreadable ? errors.push(error) : assert.fail()) } as never,
+    log: {
+      error: (error: unknown) => (others.unreadable || others.away ? errors.push(error) : assert.fail()),
+    } as never,
     onFilled: (some) => (queue = some),
     notifyOwner: (id) => others.told.push(id),
     onLost: () => undefined,
@@ -112,6 +116,24 @@ test('secrets that cannot be decrypted are logged once for each change of the su
     await letGo()
     assert.equal(errors.length, version)
   }
+  await prefetcher.stop()
+})
+
+test('while the secrets of a changed subscriber cannot be read, no attempt starts with the old ones', async () => {
+  const { prefetcher, others, offer, room, pass, letGo } = supplied([])
+  prefetcher.changed('s')
+  await letGo(2)
+  offer(1)
+  assert.equal(room(), 10)
+  pass(1_000)
+  others.away = true
+  prefetcher.refresh()
+  await letGo()
+  assert.equal(room(), 0)
+  others.away = false
+  prefetcher.refresh()
+  await letGo()
+  assert.equal(room(), 10)
   await prefetcher.stop()
 })
 

@@ -128,7 +128,7 @@ export class QueueReader {
     this.#forgetEnded()
   }
 
-  /** Reads the destinations again that are stale or too old. */
+  /** Reads the destinations again that are stale or too old. One that could not be read is stale. */
   async #refreshDestinations(queues: readonly SubscriberQueue[]): Promise<void> {
     const { store, clock } = this.#parts
     const now = clock.now()
@@ -136,24 +136,30 @@ export class QueueReader {
       (queue) => queue.stale || !queue.destination || now - queue.destinationReadAt >= destinationMaxAge,
     )
     if (outdated.length === 0) return
-    const changeCounts = new Map(outdated.map((queue) => [queue, queue.changeCount]))
-    const rows = await store.activeSubscribers(outdated.map(({ id }) => id)).catch((error: unknown) => {
-      for (const queue of outdated) queue.stale = true
+    const rows = store.activeSubscribers(outdated.map(({ id }) => id))
+    const rowOf = rows.then((found) => new Map(found.map((row) => [row.id, row])))
+    await Promise.all(outdated.map((queue) => this.#refresh(queue, rowOf, now)))
+  }
+
+  async #refresh(
+    queue: SubscriberQueue,
+    rowOf: Promise<ReadonlyMap<string, SubscribersTable>>,
+    now: number,
+  ): Promise<void> {
+    const { changeCount } = queue
+    const orderedBefore = queue.destination?.ordered
+    try {
+      queue.destination = await this.#open((await rowOf).get(queue.id))
+    } catch (error) {
+      queue.stale = true
       throw error
-    })
-    const rowOf = new Map(rows.map((row) => [row.id, row]))
-    await Promise.all(
-      outdated.map(async (queue) => {
-        const orderedBefore = queue.destination?.ordered
-        queue.destination = await this.#open(rowOf.get(queue.id))
-        queue.destinationReadAt = now
-        // The subscriber changed again during the read: the destination must be read once more.
-        queue.stale = queue.changeCount !== changeCounts.get(queue)
-        const orderChanged = orderedBefore !== undefined && orderedBefore !== queue.destination?.ordered
-        if (!queue.destination || orderChanged) this.discard(queue)
-        if (queue.waiting > 0) this.#parts.onFilled(queue)
-      }),
-    )
+    }
+    queue.destinationReadAt = now
+    // The subscriber changed again during the read: the destination must be read once more.
+    queue.stale = queue.changeCount !== changeCount
+    const orderChanged = orderedBefore !== undefined && orderedBefore !== queue.destination?.ordered
+    if (!queue.destination || orderChanged) this.discard(queue)
+    if (queue.waiting > 0) this.#parts.onFilled(queue)
   }
 
   async #open(row: SubscribersTable | undefined) {
