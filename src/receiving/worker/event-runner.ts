@@ -52,6 +52,8 @@ export class EventRunner {
   #running = 0
   /** Events that are running or committing. */
   readonly #processing = new Set<Queued>()
+  /** Why the claims of this process were lost the last time. */
+  #lost: Error | undefined
   #stopped = false
 
   constructor(parts: EventRunnerParts & RunnerState) {
@@ -77,6 +79,15 @@ export class EventRunner {
   /** The events that are running or committing. */
   processing(): ClaimedEvent[] {
     return [...this.#processing].map(({ claimed }) => claimed)
+  }
+
+  /**
+   * Aborts the running events, because other processes may take over their claims. A committing one that would have to run again is
+   * released instead: until the claim is taken over, its lease could still be extended.
+   */
+  claimsLost(reason: Error): void {
+    this.#lost = reason
+    this.#parts.aborts.abortCurrent(reason)
   }
 
   /** Starts no more events. Running ones are left to end. */
@@ -158,6 +169,7 @@ export class EventRunner {
     const { clock, groups, onHandled, schedule } = this.#parts
     const { claimed, plan, claimedAt } = queued
     const startedAt = clock.now()
+    const lostBefore = this.#lost
     const trace: AttemptTrace = { onEnd: onHandled }
     try {
       if (claimed.attempts - claimed.attemptsBefore > schedule.length + mostCrashes)
@@ -171,6 +183,7 @@ export class EventRunner {
       const failed = { claimed, plan, handler, startedAt }
       if (!(error instanceof SharedCommitFailed)) return this.#failures.after(failed, error)
       if (this.#stopped) return this.#failures.after(failed, new Stopping())
+      if (this.#lost !== lostBefore) return this.#failures.after(failed, this.#lost)
       // Its slot was freed when its handlers ended, so it waits for another one.
       groups.queueAgain({ ...queued, alone: true })
       this.startQueued(plan)

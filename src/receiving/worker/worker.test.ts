@@ -3,6 +3,8 @@ import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ManualClock } from '#test/harness/manual-clock.ts'
 import { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
+import { SharedCommitFailed } from '../../storage/sharing/transaction-driver.ts'
+import type { ClaimListener } from '../../storage/postgres/session/claimer.ts'
 import { Metrics } from '../../telemetry/metrics.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { withoutGroups } from '../failure-groups/tally.ts'
@@ -75,67 +77,60 @@ test('a handler that is paused during a pass gets no event in its next round', a
   assert.equal(claims, 1)
 })
 
-test('the events of an insert that is answered after the deadline of a stop are left to other processes', async () => {
-  const kinds = ['quick', 'slow'].map((type) => ({ source: 'shop', type, dueAt: 0 }))
-  const claimedOf = (type: string): ClaimedEvent => ({
-    event: 1,
-    claim: 'claim',
-    source: 'shop',
-    eventId: type,
-    type,
-    payload: new Uint8Array(),
-    headers: null,
-    receivedAt: 0,
-    attempts: 1,
-    attemptsBefore: 0,
-    orderKey: null,
-  })
-  const due = kinds.slice()
-  let choose: ClaimInserts | undefined
-  let isClean: boolean | undefined
+const claimedOf = (type: string): ClaimedEvent => ({
+  event: 1,
+  claim: 'claim',
+  source: 'shop',
+  eventId: type,
+  type,
+  payload: new Uint8Array(),
+  headers: null,
+  receivedAt: 0,
+  attempts: 1,
+  attemptsBefore: 0,
+  orderKey: null,
+})
+
+/** A started worker that claims one event of each type, as a process on PostgreSQL. */
+async function startedWorker(
+  handle: Readonly<Record<string, () => Promise<void> | void>>,
+  transaction: WorkerParts['database']['transaction'],
+  firstCommit = Promise.resolve(),
+) {
+  const commits = [firstCommit]
+  const due = Object.keys(handle).map((type) => ({ source: 'shop', type, dueAt: 0 }))
+  const state: { choose?: ClaimInserts; session?: ClaimListener; isClean?: boolean } = {}
   const store: Partial<EventQueue> = {
     slots: undefined,
-    acquireSession: () => Promise.resolve(),
-    releaseSession: async (clean) => void (isClean = clean),
+    acquireSession: async (listener) => void (state.session = listener),
+    releaseSession: async (clean) => void (state.isClean = clean),
     newClaim: () => 'claim',
     pendingKinds: async () => due.slice(),
-    claim: async (wanted) => {
-      due.length = 0
-      return wanted.map(({ type }) => claimedOf(type))
-    },
-    claimInserts: (by) => (choose = by),
+    claim: async () => due.splice(0).map(({ type }) => claimedOf(type)),
+    claimInserts: (by) => (state.choose = by),
   }
   const handlers = new Map(
-    kinds.map(({ type }) => [
-      type,
-      [
-        {
-          id: type,
-          key: type,
-          handle: () => (type === 'slow' ? new Promise<void>(() => undefined) : undefined),
-          timeout: 1_000,
-          concurrency: undefined,
-          orderBy: undefined,
-        },
-      ],
-    ]),
+    Object.entries(handle).map(([type, run]) => {
+      const registered = { id: type, key: type, timeout: 1_000, concurrency: undefined, orderBy: undefined }
+      return [type, [{ ...registered, handle: run }]]
+    }),
   )
   const scope = {
     within: <T>(work: () => T): T => work(),
-    release: async () => ({ committed: Promise.resolve() }),
+    release: async () => ({ committed: commits.shift() ?? Promise.resolve() }),
     rollback: async () => undefined,
     waited: 0,
     took: 0,
   }
-  const databaseAnswers = Promise.withResolvers<void>()
+  const nothing = (): void => undefined
   const worker = new HandlerWorker({
     store,
     database: {
       engine: 'postgres',
-      onSignal: () => () => undefined,
-      onSetBack: () => () => undefined,
-      signalOthers: () => undefined,
-      transaction: () => databaseAnswers.promise,
+      onSignal: () => nothing,
+      onSetBack: () => nothing,
+      signalOthers: nothing,
+      transaction,
     },
     transactions: { begin: () => scope },
     aborts: new AbortBroadcast(),
@@ -151,10 +146,19 @@ test('the events of an insert that is answered after the deadline of a stop are 
   } as unknown as WorkerParts)
   worker.start()
   await nextTurn()
+  return { worker, state }
+}
+
+test('the events of an insert that is answered after the deadline of a stop are left to other processes', async () => {
+  const databaseAnswers = Promise.withResolvers<never>()
+  const { worker, state } = await startedWorker(
+    { quick: () => undefined, slow: () => new Promise<void>(() => undefined) },
+    () => databaseAnswers.promise,
+  )
   worker.wake()
   await nextTurn()
   const incoming = { ...claimedOf('quick'), status: 'pending', dueAt: 0 } as unknown as IncomingEvent
-  const claim = choose!([incoming])!
+  const claim = state.choose!([incoming])!
   const deadline = new AbortController()
   const stopped = worker.stop(deadline.signal)
   await nextTurn()
@@ -162,7 +166,24 @@ test('the events of an insert that is answered after the deadline of a stop are 
   await nextTurn()
   // The slow event is being released, so the stop has not ended.
   claim.stored([claimedOf('quick')])
-  databaseAnswers.resolve()
+  databaseAnswers.resolve(undefined as never)
   await stopped
-  assert.equal(isClean, false)
+  assert.equal(state.isClean, false)
+})
+
+test('an event is not run again under a claim that was lost during its commit', async () => {
+  const commit = Promise.withResolvers<void>()
+  let runs = 0
+  const { worker, state } = await startedWorker(
+    { quick: () => void (runs += 1) },
+    // The database still has the claim: its lease can be extended.
+    async () => ({ numUpdatedRows: 1n }) as never,
+    commit.promise,
+  )
+  assert.equal(runs, 1)
+  state.session!.lost()
+  commit.reject(new SharedCommitFailed(new Error('another scope')))
+  await nextTurn()
+  assert.equal(runs, 1)
+  await worker.stop(new AbortController().signal)
 })

@@ -179,7 +179,7 @@ export class HandlerWorker implements Worker {
         this.#groups.clear()
         this.#slots?.forget()
         const reason = new Error('the session that holds the claims was lost')
-        this.#parts.aborts.abortCurrent(new StorageUnavailable(reason))
+        this.#runner.claimsLost(new StorageUnavailable(reason))
       },
       freed: () => this.wake(),
     })
