@@ -8,7 +8,7 @@ import type { DueDelivery, DeliveryStore, CommittedDelivery } from '../store.ts'
 import { Prefetcher } from './prefetcher.ts'
 
 /** A prefetcher of one subscriber, `s`, that has `table` in the table. Each read waits until it is let go. */
-function supplied(due = ['s'], table: readonly DueDelivery[] = []) {
+function supplied(due = ['s'], table: readonly DueDelivery[] = [], rate?: number) {
   const reads: string[] = []
   const answers: (() => void)[] = []
   let now = 0
@@ -30,7 +30,7 @@ function supplied(due = ['s'], table: readonly DueDelivery[] = []) {
     readDue: () => read('deliveries', [...table]),
     readPayloads: async () => new Map(),
   }
-  const destination = { concurrency: 10, ordered: false } as Destination
+  const destination = { concurrency: 10, ordered: false, rate } as Destination
   const destinations: Pick<Destinations, 'open'> = {
     async open() {
       if (others.unreadable) throw new Error('wrong key')
@@ -211,6 +211,21 @@ test('after a restore of the database, buffered deliveries are dropped, and queu
   assert.deepEqual(reads, ['subscribers', 'deliveries'])
   assert.equal(waitingIn(prefetcher), 0)
   await letGo()
+  await prefetcher.stop()
+})
+
+test('a queue that is claimed again after all were dropped keeps the rate limit', async () => {
+  const { prefetcher, offer, room, letGo, start } = supplied(['s'], [], 0.01)
+  await start()
+  offer(1)
+  assert.equal(room(), 1)
+  const [queue] = prefetcher.queues
+  queue!.startNext(0)
+  prefetcher.databaseRestored()
+  await letGo(2)
+  offer(2)
+  assert.notEqual([...prefetcher.queues][0], queue)
+  assert.equal(room(), 0)
   await prefetcher.stop()
 })
 

@@ -53,7 +53,7 @@ export class QueueOwnership {
    */
   readonly #markedDue = new Map<string, boolean>()
   readonly #foreign = new ForeignQueues()
-  /** Of subscribers whose queues were released, so that a queue that takes turns with others keeps its limits. */
+  /** Of subscribers whose queues were released or dropped, so that their next queues keep the limits. */
   readonly #paces = new BoundedCache<string, SubscriberPace>(maxPaces)
   readonly #scans: RepeatedPass
   #generation = 0
@@ -115,11 +115,15 @@ export class QueueOwnership {
     if (this.#crowded) this.scan()
   }
 
-  /** Drops all queues without releasing them. Attempts in flight continue. */
+  /** Drops all queues without releasing them. Attempts in flight continue. Later queues keep the limits. */
   dropAll(): void {
     const { queues, reader } = this.#parts
     this.#drops += 1
-    for (const queue of queues.values()) reader.discard(queue)
+    for (const queue of queues.values()) {
+      reader.discard(queue)
+      queue.pace.dropped()
+      this.#paces.set(queue.id, queue.pace)
+    }
     queues.clear()
     reader.cancelRefills()
   }

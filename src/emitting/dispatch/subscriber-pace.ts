@@ -78,6 +78,11 @@ export class SubscriberPace {
     return waits.length === 0 ? undefined : Math.max(...waits)
   }
 
+  /** The queue was dropped. A probe in flight must not hold the next queue back: its end does not start attempts of that one. */
+  dropped(): void {
+    this.breaker.aborted(true)
+  }
+
   /** A new queue of the subscriber begins. Another process may have owned its queue since, and spent all tokens. */
   resumed(now: number): void {
     if (this.#rate !== undefined) this.#tokens = Math.min(1, this.#addTokens(this.#rate, now))
