@@ -49,7 +49,7 @@ const numbers = (entries: readonly Entry[]): number[] =>
 
 onEachEngine('forwarding of the audit log', (engine) => {
   const folder = mkdtempSync(join(tmpdir(), 'postern-audit-'))
-  const database = started(() => engine.createDatabase())
+  const database = started(() => engine.createMigratedDatabase())
   after(async () => {
     rmSync(folder, { recursive: true })
   })

@@ -1,20 +1,16 @@
 // The limit of credentials of a user costs the same, however many of them were revoked.
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { sql, type CompiledQuery } from 'kysely'
 import { CredentialStore } from '../../src/accounts/tokens/credential-store.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { transactionOver } from '../../src/storage/query-runner.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
 
 onEachEngine('credentials of a user', (engine) => {
-  const home = started(() => engine.createDatabase())
+  const home = started(() => engine.createMigratedDatabase())
   const database = started(() => openDatabase(home.url))
-  before(async () => {
-    await migrate(database)
-  })
 
   for (const table of ['sessions', 'token_families'] as const)
     test(`revoked ${table} are not read for the limit`, async () => {

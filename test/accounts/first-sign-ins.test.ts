@@ -4,7 +4,6 @@ import type { KyselyPlugin } from 'kysely'
 import type { ProviderIdentity } from '../../src/accounts/users/identities.ts'
 import { Users } from '../../src/accounts/users/users.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
@@ -25,10 +24,9 @@ function afterStatement(number: number, meanwhile: () => Promise<unknown>): Kyse
 onEachEngine('concurrent first sign-ins', (engine) => {
   let users: Users
 
-  const home = started(() => engine.createDatabase())
+  const home = started(() => engine.createMigratedDatabase())
   const database = started(() => openDatabase(home.url))
   before(async () => {
-    await migrate(database)
     users = new Users(systemClock, [], database.revocations)
   })
 

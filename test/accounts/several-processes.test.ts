@@ -28,7 +28,7 @@ describe('two services on one PostgreSQL', { skip: !postgres }, () => {
   const clock = { ...systemClock, now: () => systemClock.now() + ahead }
   before(async () => {
     provider = await startOAuthProvider()
-    database = await engine.createDatabase()
+    database = await engine.createMigratedDatabase()
     const env = {
       ...provider.env('ACME'),
       ...provider.env('OTHER'),
@@ -195,7 +195,7 @@ test(
   async () => {
     await using stack = new AsyncDisposableStack()
     const provider = stack.adopt(await startOAuthProvider(), (it) => it.close())
-    const database = stack.adopt(await postgres!.createDatabase(), (it) => it.drop())
+    const database = stack.adopt(await postgres!.createMigratedDatabase(), (it) => it.drop())
     const config = { login: { clients: [spa] } }
     const options = { env: provider.env('ACME'), databaseUrl: database.url, config }
     const first = stack.adopt(await startTestService(postgres!, options), (it) => it.close())
@@ -229,7 +229,7 @@ test(
   async () => {
     await using stack = new AsyncDisposableStack()
     const provider = stack.adopt(await startOAuthProvider(), (it) => it.close())
-    const database = stack.adopt(await postgres!.createDatabase(), (it) => it.drop())
+    const database = stack.adopt(await postgres!.createMigratedDatabase(), (it) => it.drop())
     const options = { env: provider.env('ACME'), databaseUrl: database.url }
     const first = stack.adopt(await startTestService(postgres!, options), (it) => it.close())
     const second = stack.adopt(await startTestService(postgres!, options), (it) => it.close())

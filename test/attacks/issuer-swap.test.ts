@@ -25,7 +25,7 @@ onEachEngine('a provider whose issuer changes', (engine) => {
     beforeEach(async () => {
       await service?.close()
       await database?.drop()
-      database = await engine.createDatabase()
+      database = await engine.createMigratedDatabase()
       service = undefined
     })
     after(async () => {

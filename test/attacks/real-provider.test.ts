@@ -224,7 +224,7 @@ describe('two services behind one address, on one PostgreSQL', { skip: !postgres
   })
   before(async () => {
     provider = await startRealProvider()
-    database = await postgres!.createDatabase()
+    database = await postgres!.createMigratedDatabase()
     await new Promise<void>((listening) => front.listen(0, '127.0.0.1', listening))
     const env = {
       ...environment(provider),

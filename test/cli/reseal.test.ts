@@ -50,7 +50,7 @@ onEachEngine('a rotation of POSTERN_SECRET', (engine) => {
 
   before(async () => {
     home = await mkdtemp(join(tmpdir(), 'postern-reseal-'))
-    database = await engine.createDatabase()
+    database = await engine.createMigratedDatabase()
     provider = await startOAuthProvider()
     provider.profile = { id: 'ada', displayName: 'Ada' }
     receiver = await startReceiver()

@@ -9,7 +9,6 @@ import { createSampleSubscriber, sampleSubscriberId } from '../../src/demo/subsc
 import { Problem } from '../../src/errors.ts'
 import { createEmitting } from '../../src/emitting/index.ts'
 import { createApp } from '../../src/http/create-app.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
@@ -17,9 +16,8 @@ import { onEachEngine, type Engine } from '../harness/engines.ts'
 
 /** The parts that service.ts would put together, with log lines that can be waited for. */
 async function assemble(engine: Engine) {
-  const testDatabase = await engine.createDatabase()
+  const testDatabase = await engine.createMigratedDatabase()
   const database = await openDatabase(testDatabase.url)
-  await migrate(database)
   const lines = new EventEmitter()
   const log = createLog('info', { write: (line) => void lines.emit('line', JSON.parse(line)) })
   const configuration = readEnvironment({ RATE_LIMIT: 'off' })

@@ -11,7 +11,6 @@ import {
 import { openDeliveryStore } from '../../src/emitting/open-store.ts'
 import type { Completion, DeliveryStore } from '../../src/emitting/store.ts'
 import type { Database, Tx } from '../../src/storage/database.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { StorageUnavailable } from '../../src/storage/unavailable.ts'
 import { createLog } from '../../src/telemetry/log.ts'
@@ -26,9 +25,8 @@ onEachEngine('completions', (engine) => {
   const told: (readonly OperationalEvent[])[] = []
 
   before(async () => {
-    testDatabase = await engine.createDatabase()
+    testDatabase = await engine.createMigratedDatabase()
     database = await openDatabase(testDatabase.url)
-    await migrate(database)
     store = openDeliveryStore({ database, clock: systemClock, onError: () => undefined })
     completions = new Completions({
       store,

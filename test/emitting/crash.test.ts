@@ -48,7 +48,7 @@ onEachEngine('crash', (engine) => {
   test('kill -9 during deliveries loses no accepted event', async () => {
     const slowly: Answer = (response) => setTimeout(() => response.writeHead(204).end(), 20)
     const [database, receiver, port] = await Promise.all([
-      engine.createDatabase(),
+      engine.createMigratedDatabase(),
       startReceiver(slowly),
       freePort(),
     ])
@@ -83,7 +83,7 @@ onEachEngine('crash', (engine) => {
   })
 
   test('a stop waits for attempts in progress, and releases those that do not end in time', async () => {
-    const database = await engine.createDatabase()
+    const database = await engine.createMigratedDatabase()
     const slowly: Answer = (response) => setTimeout(() => response.writeHead(204).end(), 300)
     const receiver = await startReceiver(slowly)
     const service = await startEmitting(engine, { databaseUrl: database.url })

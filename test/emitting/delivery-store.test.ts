@@ -11,7 +11,6 @@ import {
   type DeliveryStore,
 } from '../../src/emitting/store.ts'
 import type { Database } from '../../src/storage/database.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 
@@ -23,9 +22,8 @@ onEachEngine('store', (engine) => {
   let store: DeliveryStore
 
   before(async () => {
-    testDatabase = await engine.createDatabase()
+    testDatabase = await engine.createMigratedDatabase()
     database = await openDatabase(testDatabase.url)
-    await migrate(database)
     store = open()
     await store.acquireSession(listener)
   })

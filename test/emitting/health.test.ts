@@ -24,7 +24,7 @@ const read = async (service: TestService, id: string, query = ''): Promise<Healt
 
 onEachEngine('health of subscribers', (engine) => {
   test('attempts are counted by hour, and survive a restart', async () => {
-    const database = await engine.createDatabase()
+    const database = await engine.createMigratedDatabase()
     const receiver = await startReceiver(500, 204)
     const first = await startEmitting(engine, { databaseUrl: database.url })
     const { id } = await subscribe(first, { url: receiver.url })

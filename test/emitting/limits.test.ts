@@ -30,7 +30,7 @@ const http: TestServiceOptions = { parts: { roles: { http: true, workers: false 
 onEachEngine('limits', (engine) => {
   test('an owner can send ten test events at once, then one every six seconds, over all processes', async () => {
     const { clock, pass } = stillClock()
-    const database = await engine.createDatabase()
+    const database = await engine.createMigratedDatabase()
     const options = { databaseUrl: database.url, parts: { ...http.parts, clock } }
     const service = await startEmitting(engine, options)
     const other = engine.name === 'postgres' ? await startEmitting(engine, options) : service
@@ -71,7 +71,7 @@ onEachEngine('limits', (engine) => {
   })
 
   test('an owner can start ten bulk replays at once, of which five run concurrently', async () => {
-    const database = await engine.createDatabase()
+    const database = await engine.createMigratedDatabase()
     const receiver = await startReceiver()
     const first = await startEmitting(engine, { databaseUrl: database.url })
     const made: SubscriberAnswer[] = []

@@ -192,7 +192,7 @@ onEachEngine('delivery log', (engine) => {
   })
 
   test('a bulk replay that is requested twice starts once', async () => {
-    const database = await engine.createDatabase()
+    const database = await engine.createMigratedDatabase()
     const service = await startEmitting(engine, { databaseUrl: database.url })
     const { receiver, id } = await withDeadLetters(service, 3)
     await service.close()
@@ -298,7 +298,7 @@ onEachEngine('delivery log', (engine) => {
   })
 
   test('a cancelled bulk replay stops, also in another process', async () => {
-    const database = await engine.createDatabase()
+    const database = await engine.createMigratedDatabase()
     const service = await startEmitting(engine, { databaseUrl: database.url })
     const { receiver, id } = await withDeadLetters(service, 3)
     await service.close()

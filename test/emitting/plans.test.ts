@@ -6,7 +6,6 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { openDeliveryStore } from '../../src/emitting/open-store.ts'
 import { startPosition, type Completion, type DeliveryStore } from '../../src/emitting/store.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { engines, type TestDatabase } from '../harness/engines.ts'
 
@@ -55,9 +54,8 @@ describe('plans of the dispatcher', { skip: !engine && 'TEST_ENGINE leaves Postg
   const statements = new Map<string, Statement>()
 
   before(async () => {
-    testDatabase = await engine!.createDatabase()
+    testDatabase = await engine!.createMigratedDatabase()
     database = (await openDatabase(testDatabase.url)) as PostgresDatabase
-    await migrate(database)
     // What is known of the tables is what the test says.
     for (const table of ['deliveries', 'attempts', 'events', 'subscribers', 'queue_owners'])
       await database.pool.query(`alter table ${table} set (autovacuum_enabled = false)`)

@@ -14,7 +14,7 @@ describe('a subscriber of two processes', { skip: !postgres }, () => {
   let home: TestDatabase
   let services: TestService[]
   before(async () => {
-    home = await engine.createDatabase()
+    home = await engine.createMigratedDatabase()
     services = []
     for (let process = 0; process < 2; process += 1)
       services.push(await startEmitting(engine, { databaseUrl: home.url }))

@@ -212,7 +212,7 @@ onEachEngine('subscribers', (engine) => {
   })
 
   test('a private address that was registered earlier is refused at delivery once private networks are not allowed', async () => {
-    const database = await engine.createDatabase()
+    const database = await engine.createMigratedDatabase()
     const receiver = await startReceiver()
     const open = await startEmitting(engine, { databaseUrl: database.url })
     const literal = await subscribe(open, { url: receiver.url })

@@ -104,7 +104,7 @@ test(
   'a process that was suspended while others acquired its queues sends nothing twice, and resumes later',
   { skip },
   async () => {
-    const home = await engine!.createDatabase()
+    const home = await engine!.createMigratedDatabase()
     const proxy = await Proxy.open(home.url)
     // It answers so many, and holds the others back until it is let go.
     const held: (() => void)[] = []

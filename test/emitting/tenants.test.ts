@@ -69,7 +69,7 @@ onEachEngine('tenants', (engine) => {
   test("an owner's delivery never reuses a connection that an exception allowed", async () => {
     const receiver = await startReceiver()
     const { port } = new URL(receiver.url)
-    const database = await engine.createDatabase()
+    const database = await engine.createMigratedDatabase()
     const before = await startEmitting(engine, { databaseUrl: database.url })
     const owned = []
     for (const host of ['127.0.0.1', 'localhost'])

@@ -4,7 +4,6 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { sql } from 'kysely'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine } from '../harness/engines.ts'
 
@@ -14,11 +13,10 @@ const pages = { 'adr/0009-retention.md': 1, 'security/data.md': 3 }
 
 onEachEngine('the bound of each table', (engine) => {
   test('is documented, with what the table holds', async () => {
-    const home = await engine.createDatabase()
+    const home = await engine.createMigratedDatabase()
     try {
       const database = await openDatabase(home.url)
       try {
-        await migrate(database)
         const { rows } =
           engine.name === 'sqlite'
             ? await sql<{

@@ -4,7 +4,6 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { sql } from 'kysely'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { engines } from '../harness/engines.ts'
 
@@ -27,10 +26,9 @@ test(
   async () => {
     const found = new Set<string>()
     for (const engine of engines) {
-      const home = await engine.createDatabase()
+      const home = await engine.createMigratedDatabase()
       const database = await openDatabase(home.url)
       try {
-        await migrate(database)
         const { rows } = await columnsOf[engine.name].execute(database.reader)
         for (const { name } of rows) found.add(name)
       } finally {

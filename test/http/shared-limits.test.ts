@@ -23,7 +23,7 @@ describe('limits of two processes', { skip: !postgres }, () => {
   let now = Math.ceil(Date.now() / minute) * minute
   before(async () => {
     provider = await startOAuthProvider()
-    home = await engine.createDatabase()
+    home = await engine.createMigratedDatabase()
     services = []
     for (let process = 0; process < 2; process += 1)
       services.push(

@@ -24,7 +24,7 @@ onEachEngine('GET /lists', (engine) => {
   let service: TestService
   let drop: () => Promise<void>
   before(async () => {
-    const home = await engine.createDatabase()
+    const home = await engine.createMigratedDatabase()
     drop = () => home.drop()
     await createTables(home.url)
     const declared = list({

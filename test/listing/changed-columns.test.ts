@@ -18,7 +18,7 @@ const notes = list({
 
 for (const engine of engines.filter(({ name }) => name === 'postgres'))
   test('the type of a column may change under prepared statements', async (t) => {
-    const own = await engine.createDatabase()
+    const own = await engine.createMigratedDatabase()
     const { url } = own
     const database = await openDatabase(url)
     const run = (statement: string) =>

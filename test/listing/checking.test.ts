@@ -10,7 +10,6 @@ import { checkList, type CheckedList } from '../../src/listing/checking/check.ts
 import { declaredQueries, maxQueries } from '../../src/listing/checking/declared-queries.ts'
 import { explainList } from '../../src/listing/checking/explain.ts'
 import { readLists } from '../../src/listing/declaration.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { postern } from '../cli/command.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
@@ -36,10 +35,9 @@ const bare = `create table bare (id integer, name text)`
 const view = `create view big_orders as select * from orders where total > 100`
 
 onEachEngine('lists against their tables', (engine) => {
-  const home = started(() => engine.createDatabase())
+  const home = started(() => engine.createMigratedDatabase())
   const database = started(() => openDatabase(home.url))
   before(async () => {
-    await migrate(database)
     for (const statement of [table, bare, view]) await run(statement)
   })
 

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { postern, type Ended } from '../cli/command.ts'
 import { onEachEngine } from '../harness/engines.ts'
@@ -18,7 +17,7 @@ export default defineConfig({ listing: { lists: [
 onEachEngine('postern lists', (engine) => {
   let folder: string
 
-  const home = started(() => engine.createDatabase())
+  const home = started(() => engine.createMigratedDatabase())
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'postern-counts-'))
     await writeFile(join(folder, 'postern.config.ts'), config)
@@ -33,7 +32,6 @@ onEachEngine('postern lists', (engine) => {
   async function run(...statements: string[]): Promise<void> {
     const database = await openDatabase(home.url)
     try {
-      await migrate(database)
       await database.transaction(async (tx) => {
         for (const statement of statements) await sql.raw(statement).execute(tx)
       })

@@ -49,7 +49,7 @@ onEachEngine('a declared list', (engine) => {
   let service: TestService
 
   before(async () => {
-    home = await engine.createDatabase()
+    home = await engine.createMigratedDatabase()
     await createTables(home.url, people)
     service = await startTestService(engine, {
       databaseUrl: home.url,

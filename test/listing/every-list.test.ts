@@ -86,7 +86,7 @@ onEachEngine('every list', (engine) => {
   let service: TestService
 
   before(async () => {
-    home = await engine.createDatabase()
+    home = await engine.createMigratedDatabase()
     await createTables(home.url)
     service = await startTestService(engine, {
       databaseUrl: home.url,

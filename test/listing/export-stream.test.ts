@@ -25,7 +25,7 @@ onEachEngine('an export', (engine) => {
   let statements = 0
 
   before(async () => {
-    home = await engine.createDatabase()
+    home = await engine.createMigratedDatabase()
     const database = await openDatabase(home.url)
     await database.transaction(
       async (tx) => {

@@ -4,11 +4,10 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, beforeEach, test } from 'node:test'
+import { after, beforeEach, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { importFile, type ImportKind, type ImportResult } from '../../src/listing/importing/import-file.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
@@ -16,11 +15,8 @@ import { started } from '../harness/started.ts'
 onEachEngine('postern import', (engine) => {
   const folder = mkdtempSync(join(tmpdir(), 'postern-import-'))
 
-  const home = started(() => engine.createDatabase())
+  const home = started(() => engine.createMigratedDatabase())
   const database = started(() => openDatabase(home.url))
-  before(async () => {
-    await migrate(database)
-  })
   beforeEach(() =>
     database.transaction(async (tx) => {
       for (const table of ['products', 'posts', 'users'] as const) await tx.deleteFrom(table).execute()

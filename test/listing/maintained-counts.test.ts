@@ -14,7 +14,6 @@ import type { Pages } from '../../src/listing/pages/pages.ts'
 import { readQuery } from '../../src/listing/query.ts'
 import { users } from '../../src/listing/resources/users.ts'
 import { createListReader } from '../../src/listing/store.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
@@ -46,10 +45,9 @@ onEachEngine('maintained counts', (engine) => {
   let writer: CountsWriter
   let pages: Pages
 
-  const home = started(() => engine.createDatabase())
+  const home = started(() => engine.createMigratedDatabase())
   const database = started(() => openDatabase(home.url))
   before(async () => {
-    await migrate(database)
     const id = engine.name === 'sqlite' ? 'integer primary key' : 'bigint primary key'
     await run(`create table orders (id ${id}, placed_at integer not null, note text)`)
     await fill(1, 3_300)

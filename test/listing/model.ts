@@ -10,7 +10,6 @@ import { readQuery, type Parameters } from '../../src/listing/query.ts'
 import { createListReader } from '../../src/listing/store.ts'
 import { Cursors } from '../../src/paging/cursor.ts'
 import type { Database } from '../../src/storage/database.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { PostsTable, ProductsTable } from '../../src/storage/tables.ts'
 import type { Engine, TestDatabase } from '../harness/engines.ts'
@@ -23,13 +22,13 @@ export interface ListDatabase {
 /** A new database for the tests of one engine, which is prepared before them and dropped after them. */
 export function listDatabase(
   engine: Engine,
-  prepare: (database: Database) => Promise<unknown> = migrate,
+  prepare?: (database: Database) => Promise<unknown>,
 ): ListDatabase {
   const opened = {} as ListDatabase
   before(async () => {
-    opened.home = await engine.createDatabase()
+    opened.home = await engine.createMigratedDatabase()
     opened.database = await openDatabase(opened.home.url)
-    await prepare(opened.database)
+    await prepare?.(opened.database)
   })
   after(async () => {
     await opened.database.close()

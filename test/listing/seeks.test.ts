@@ -8,7 +8,6 @@ import { planPage } from '../../src/listing/plan.ts'
 import { posts } from '../../src/listing/resources/posts.ts'
 import { products } from '../../src/listing/resources/products.ts'
 import type { SqliteDatabase } from '../../src/storage/database.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 
@@ -18,9 +17,8 @@ onEachEngine('seeks', (engine) => {
   let database: SqliteDatabase
 
   before(async () => {
-    home = await engine.createDatabase()
+    home = await engine.createMigratedDatabase()
     database = openSqlite(home.url.slice('sqlite:'.length))
-    await migrate(database)
   })
   after(async () => {
     await database.close()

@@ -18,7 +18,7 @@ export function listService(
 ): ListService {
   const opened = {} as ListService
   before(async () => {
-    opened.home = await engine.createDatabase()
+    opened.home = await engine.createMigratedDatabase()
     const database = await openDatabase(opened.home.url)
     await prepare(database)
     await database.close()

@@ -55,7 +55,7 @@ onEachEngine('stored times', (engine) => {
   let service: TestService
 
   before(async () => {
-    home = await engine.createDatabase()
+    home = await engine.createMigratedDatabase()
     const database = await openDatabase(home.url)
     const column = engine.name === 'sqlite' ? 'text' : 'timestamptz'
     await database.transaction(async (tx) => {

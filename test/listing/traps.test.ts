@@ -119,7 +119,7 @@ onEachEngine('traps of lists', (engine) => {
   })
 
   test('cursors survive a restart and a rotation of the master key', async () => {
-    const home = await engine.createDatabase()
+    const home = await engine.createMigratedDatabase()
     try {
       const first = await startTestService(engine, { databaseUrl: home.url })
       await insertProducts(

@@ -239,7 +239,7 @@ onEachEngine('apps', (engine) => {
 
   const skip = engine.name === 'sqlite' ? 'one SQLite file has one service' : false
   test('two services that start on one empty database use one signing key', { skip }, async () => {
-    const database = await engine.createDatabase()
+    const database = await engine.createMigratedDatabase()
     const options = { env: provider.env('ACME'), databaseUrl: database.url }
     const first = await startTestService(engine, options)
     const second = await startTestService(engine, options)

@@ -108,7 +108,7 @@ onEachEngine('the sign-in flow', (engine) => {
   })
 
   test('a sign-in survives a restart between start and callback', async () => {
-    const database = await engine.createDatabase()
+    const database = await engine.createMigratedDatabase()
     const options = { env: { ...env(), PORT: '0' }, databaseUrl: database.url }
     const first = await startTestService(engine, options)
     const port = new URL(first.baseUrl).port

@@ -63,7 +63,7 @@ onEachEngine('stored provider tokens', (engine) => {
 
   before(async () => {
     provider = await startOAuthProvider()
-    database = await engine.createDatabase()
+    database = await engine.createMigratedDatabase()
     // Two processes on one PostgreSQL; on SQLite there is one.
     for (let count = 0; count < (engine.name === 'postgres' ? 2 : 1); count += 1) {
       const clock = { ...systemClock, now: () => Date.now() + shift }

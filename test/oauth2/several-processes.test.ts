@@ -13,7 +13,7 @@ describe('apps of two services on one PostgreSQL', { skip: !postgres }, () => {
   let second: TestService
   before(async () => {
     const engine = postgres as Engine
-    database = await engine.createDatabase()
+    database = await engine.createMigratedDatabase()
     first = await startTestService(engine, { databaseUrl: database.url })
     second = await startTestService(engine, { databaseUrl: database.url })
   })

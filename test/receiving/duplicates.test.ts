@@ -8,7 +8,6 @@ import type { IncomingEvent } from '../../src/receiving/queue/incoming.ts'
 import { eventInserter } from '../../src/receiving/postgres/insert-events.ts'
 import type { EventQueue } from '../../src/receiving/queue/store.ts'
 import type { Database, PostgresDatabase } from '../../src/storage/database.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { engines, onEachEngine, type TestDatabase } from '../harness/engines.ts'
 import { eventually } from './harness.ts'
@@ -48,9 +47,8 @@ onEachEngine('duplicates', (engine) => {
   let queue: EventQueue
 
   before(async () => {
-    home = await engine.createDatabase()
+    home = await engine.createMigratedDatabase()
     database = await openDatabase(home.url)
-    await migrate(database)
     queue = openEventQueue({ database, clock: systemClock, onError: unexpected, onClaimerError: unexpected })
   })
   after(async () => {
@@ -96,9 +94,8 @@ describe('the check for duplicates on PostgreSQL', { skip: !postgres }, () => {
   let keep: (events: readonly IncomingEvent[]) => Promise<unknown>
 
   before(async () => {
-    home = await postgres!.createDatabase()
+    home = await postgres!.createMigratedDatabase()
     database = (await openDatabase(home.url)) as PostgresDatabase
-    await migrate(database)
     const query = (own: { name: string }, ...rest: unknown[]): unknown => {
       run.push(own.name)
       return (database.pool.query as unknown as (...all: unknown[]) => unknown).call(

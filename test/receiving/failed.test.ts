@@ -191,7 +191,7 @@ onEachEngine('reprocessing in bulk', (engine) => {
   test('runs in steps, continues after a crash, and ends after the step in which it is cancelled', async () => {
     const many = 11
     const perStep = 5
-    const home = await engine.createDatabase()
+    const home = await engine.createMigratedDatabase()
     const fails = { receiving: { handlers: { '*': () => Promise.reject(new Error('not today')) } } }
     try {
       const first = await startTestService(engine, {

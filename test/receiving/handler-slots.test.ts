@@ -4,7 +4,6 @@ import { after, before, test } from 'node:test'
 import type { SlotStore } from '../../src/receiving/queue/slot-store.ts'
 import { postgresSlots } from '../../src/receiving/postgres/slots.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { engines, type TestDatabase } from '../harness/engines.ts'
 
@@ -15,9 +14,8 @@ let home: TestDatabase
 let database: PostgresDatabase
 before(async () => {
   if (!postgres) return
-  home = await postgres.createDatabase()
+  home = await postgres.createMigratedDatabase()
   database = (await openDatabase(home.url)) as PostgresDatabase
-  await migrate(database)
 })
 after(async () => {
   if (!postgres) return

@@ -257,7 +257,7 @@ onEachEngine('handlers', (engine) => {
 
 onEachEngine('stopping', (engine) => {
   test('unfinished events are released, and processed by the next process', async () => {
-    const home = await engine.createDatabase()
+    const home = await engine.createMigratedDatabase()
     let begun = false
     const first = await startTestService(engine, {
       databaseUrl: home.url,

@@ -8,7 +8,6 @@ import { ClaimLost } from '../../src/receiving/worker/interruptions.ts'
 import type { ClaimedEvent, EventQueue, ProcessedMarker } from '../../src/receiving/queue/store.ts'
 import type { Database } from '../../src/storage/database.ts'
 import type { SharedTransactions } from '../../src/storage/shared-transactions.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 
@@ -24,9 +23,8 @@ onEachEngine('leases on received events', (engine) => {
   let sharing: SharedTransactions<ProcessedMarker>
 
   before(async () => {
-    home = await engine.createDatabase()
+    home = await engine.createMigratedDatabase()
     database = await openDatabase(home.url)
-    await migrate(database)
     queue = openEventQueue({ database, clock: systemClock, onError: unexpected, onClaimerError: unexpected })
     sharing = database.share((tx, marks) => queue.markProcessed(tx, marks))
     await queue.acquireSession({ lost: () => undefined, freed: () => undefined })

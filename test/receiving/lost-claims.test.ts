@@ -33,7 +33,7 @@ test(
     const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 2 ** 31)
     context.diagnostic(`TEST_SEED=${seed}`)
     const chance = new Chance(seed)
-    const home = await postgres!.createDatabase()
+    const home = await postgres!.createMigratedDatabase()
     const direct = await openDatabase(home.url)
     const killer = new pg.Client({ connectionString: home.url })
     await killer.connect()
@@ -111,7 +111,7 @@ const ids = (name: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${name}-${String(index).padStart(2, '0')}`)
 
 test('responses to claims are lost: the claimed events are released', { skip }, async () => {
-  const home = await postgres!.createDatabase()
+  const home = await postgres!.createMigratedDatabase()
   const direct = await openDatabase(home.url)
   const link = await openLink(home.url)
   const work = (event: ReceivedEvent, { tx }: HandlerContext): Promise<void> => writeEffect(tx, event.id)
@@ -158,7 +158,7 @@ for (const { name, away } of [
     `the database becomes ${name} while handlers run: they run again when it is back`,
     { skip },
     async () => {
-      const home = await postgres!.createDatabase()
+      const home = await postgres!.createMigratedDatabase()
       const direct = await openDatabase(home.url)
       const link = await openLink(home.url)
       const begun: string[] = []

@@ -30,7 +30,7 @@ export interface Scene {
 
 /** Services with a spool in NATS, which reach their PostgreSQL by a link. @param more of the services. */
 export async function stage(spoolUrl: string, more: Partial<TestServiceOptions> = {}): Promise<Scene> {
-  const home = await postgres!.createDatabase()
+  const home = await postgres!.createMigratedDatabase()
   const link = await openLink(home.url)
   const direct = await openDatabase(home.url)
   const services: TestService[] = []

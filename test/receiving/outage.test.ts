@@ -12,7 +12,7 @@ test(
   'the database disappears: 503, then recovery without a restart, and no event lost or duplicated',
   { skip: !postgres },
   async () => {
-    const home = await postgres!.createDatabase()
+    const home = await postgres!.createMigratedDatabase()
     const link = await openLink(home.url)
     const service = await startTestService(postgres!, {
       databaseUrl: link.url,

@@ -49,7 +49,7 @@ describe('concurrency of a handler over two processes', { skip: !postgres }, () 
     return service
   }
   before(async () => {
-    home = await engine.createDatabase()
+    home = await engine.createMigratedDatabase()
     services = []
     for (let process = 0; process < 2; process += 1)
       await start((number) => ({

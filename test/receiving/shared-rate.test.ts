@@ -18,7 +18,7 @@ describe('the rate of a source over two processes', { skip: !postgres }, () => {
   let now = 1_000_000_000_000
   let sent = 0
   before(async () => {
-    home = await engine.createDatabase()
+    home = await engine.createMigratedDatabase()
     services = []
     const source = (rateLimit?: number) =>
       hmac({ header: 'x-signature', secret: webhookSecret, ...(rateLimit !== undefined && { rateLimit }) })

@@ -37,7 +37,7 @@ interface Ready {
 
 /** A service that reaches its PostgreSQL by a link, with a spool in a folder of its own. */
 async function stage(parameters = ''): Promise<Scene> {
-  const home = await postgres!.createDatabase()
+  const home = await postgres!.createMigratedDatabase()
   const link = await openLink(home.url)
   const direct = await openDatabase(home.url)
   const folder = mkdtempSync(join(tmpdir(), 'postern-spool-'))
@@ -318,7 +318,7 @@ test(
 )
 
 test('an unusable spool stops the start', { skip: !postgres }, async () => {
-  const home = await postgres!.createDatabase()
+  const home = await postgres!.createMigratedDatabase()
   const start = (spool: string): Promise<TestService> =>
     startTestService(postgres!, { databaseUrl: home.url, env: { SPOOL_URL: spool } })
   try {
@@ -336,7 +336,7 @@ test('an unusable spool stops the start', { skip: !postgres }, async () => {
 const sqlite = engines.find(({ name }) => name === 'sqlite')
 
 test('on SQLite, too: the file of the database is missing for a while', { skip: !sqlite }, async () => {
-  const home = await sqlite!.createDatabase()
+  const home = await sqlite!.createMigratedDatabase()
   const file = home.url.slice('sqlite:'.length)
   const service = await startTestService(sqlite!, {
     databaseUrl: home.url,

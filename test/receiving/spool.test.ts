@@ -182,7 +182,7 @@ test(
 )
 
 test('spooled events are recovered once at the start', { skip: !engine }, async () => {
-  const home = await engine!.createDatabase()
+  const home = await engine!.createMigratedDatabase()
   const config = defineConfig({
     receiving: { handlers: { quick: (event, { tx }) => writeEffect(tx, event.id) } },
   })

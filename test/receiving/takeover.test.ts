@@ -9,7 +9,6 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { openEventQueue } from '../../src/receiving/queue/event-queue.ts'
 import type { IncomingEvent } from '../../src/receiving/queue/incoming.ts'
 import type { EventQueue } from '../../src/receiving/queue/store.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { engines } from '../harness/engines.ts'
@@ -50,9 +49,8 @@ test(
   'events of a killed process are taken over; a process that lost its session keeps its events',
   { skip },
   async () => {
-    const home = await engine!.createDatabase()
+    const home = await engine!.createMigratedDatabase()
     const database = (await openDatabase(home.url)) as PostgresDatabase
-    await migrate(database)
     await createEffects(database)
     const processes: Process[] = []
     try {
@@ -88,9 +86,8 @@ test(
 )
 
 test('after a stop, other processes wait for no lease', { skip }, async () => {
-  const home = await engine!.createDatabase()
+  const home = await engine!.createMigratedDatabase()
   const database = (await openDatabase(home.url)) as PostgresDatabase
-  await migrate(database)
   await createEffects(database)
   const config = { receiving: { handlers: {} } }
   try {
@@ -120,12 +117,11 @@ const late: IncomingEvent = {
 }
 
 test('a claim of a dead process that commits after the takeover is taken over, too', { skip }, async () => {
-  const home = await engine!.createDatabase()
+  const home = await engine!.createMigratedDatabase()
   const [first, second] = (await Promise.all([openDatabase(home.url), openDatabase(home.url)])) as [
     PostgresDatabase,
     PostgresDatabase,
   ]
-  await migrate(first)
   const unexpected = (error: unknown): never => assert.fail(String(error))
   const open = (database: PostgresDatabase): EventQueue =>
     openEventQueue({ database, clock: systemClock, onError: unexpected, onClaimerError: unexpected })

@@ -14,7 +14,7 @@ onEachEngine('events without a handler in this process', (engine) => {
   test('wait for one that has it, then are processed, or failed if they failed before', async () => {
     let time = 1_700_000_000_000
     const clock = { ...systemClock, now: () => time }
-    const home = await engine.createDatabase()
+    const home = await engine.createMigratedDatabase()
     const handled: string[] = []
     const start = (handlers: Record<string, () => void>) =>
       startTestService(engine, {

@@ -5,7 +5,6 @@ import { before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Tx } from '../../src/storage/database.ts'
 import type { SavepointScope, SharedTransactions } from '../../src/storage/shared-transactions.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { SharedCommitFailed } from '../../src/storage/sharing/transaction-driver.ts'
 import { onEachEngine } from '../harness/engines.ts'
@@ -15,10 +14,9 @@ onEachEngine('scopes with a single statement', (engine) => {
   let sharing: SharedTransactions<string>
   let seals: string[][]
 
-  const home = started(() => engine.createDatabase())
+  const home = started(() => engine.createMigratedDatabase())
   const database = started(() => openDatabase(home.url))
   before(async () => {
-    await migrate(database)
     await database.transaction((tx) => sql`create table letters (letter text primary key)`.execute(tx))
     sharing = database.share((_, notes) => {
       seals.push([...notes])

@@ -4,7 +4,6 @@ import { before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
 import { ClosingStatement } from '../../src/storage/closing-statement.ts'
 import type { SharedTransactions } from '../../src/storage/shared-transactions.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { kyselyOver } from '../../src/storage/query-runner.ts'
 import { SharedCommitFailed } from '../../src/storage/sharing/transaction-driver.ts'
@@ -16,10 +15,9 @@ onEachEngine('closing statements', (engine) => {
   const compiling = kyselyOver(engine.name, () => Promise.reject(new Error('only compiled')))
   const insert = (letter: string) => sql`insert into letters values (${letter})`
 
-  const home = started(() => engine.createDatabase())
+  const home = started(() => engine.createMigratedDatabase())
   const database = started(() => openDatabase(home.url))
   before(async () => {
-    await migrate(database)
     await database.transaction((tx) => sql`create table letters (letter text primary key)`.execute(tx))
     sharing = database.share((_tx, [first]) =>
       Promise.resolve(

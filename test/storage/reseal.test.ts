@@ -1,11 +1,10 @@
 // Resealing under the newest master key: in batches, beside a service that writes, interrupted and repeated.
 import assert from 'node:assert/strict'
-import { before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'
 import { allSealedColumns, sealedColumns } from '../../src/crypto/sealed-columns.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { reseal, type ResealOutcome } from '../../src/storage/reseal.ts'
 import { checkSealedValues } from '../../src/storage/sealed-check.ts'
@@ -22,11 +21,8 @@ const both = new Keyring([
 const { providerAccessToken, providerRefreshToken } = sealedColumns
 
 onEachEngine('resealing', (engine) => {
-  const home = started(() => engine.createDatabase())
+  const home = started(() => engine.createMigratedDatabase())
   const database = started(() => openDatabase(home.url))
-  before(async () => {
-    await migrate(database)
-  })
   beforeEach(async () => {
     await database.transaction(async (tx) => {
       await tx.deleteFrom('provider_tokens').execute()

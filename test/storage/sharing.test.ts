@@ -4,7 +4,6 @@ import { before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Tx } from '../../src/storage/database.ts'
 import type { SavepointScope, SharedTransactions } from '../../src/storage/shared-transactions.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { SharedCommitFailed } from '../../src/storage/sharing/transaction-driver.ts'
 import { TransactionControl } from '../../src/storage/statement-kinds.ts'
@@ -16,10 +15,9 @@ onEachEngine('shared transactions', (engine) => {
   let seals: string[][]
   let sharing: SharedTransactions<string>
 
-  const home = started(() => engine.createDatabase())
+  const home = started(() => engine.createMigratedDatabase())
   const database = started(() => openDatabase(home.url))
   before(async () => {
-    await migrate(database)
     await database.transaction((tx) => sql`create table letters (letter text primary key)`.execute(tx))
     sharing = database.share(async (tx, notes) => {
       seals.push([...notes])

@@ -17,7 +17,7 @@ test(
   'all connections become silent, new ones work: work continues, and each event has one effect',
   { skip: !postgres },
   async () => {
-    const home = await postgres!.createDatabase()
+    const home = await postgres!.createMigratedDatabase()
     const link = await openLink(home.url)
     const direct = await openDatabase(home.url)
     const receiver = await startReceiver()
@@ -96,7 +96,7 @@ test(
   'everything becomes silent: not ready, calls get 503, and a stop ends within its limit',
   { skip: !postgres },
   async () => {
-    const home = await postgres!.createDatabase()
+    const home = await postgres!.createMigratedDatabase()
     const link = await openLink(home.url)
     const service = await startTestService(postgres!, { databaseUrl: link.url })
     try {
@@ -126,7 +126,7 @@ test(
   'idle connections become silent: handlers with a long timeout do not wait for them',
   { skip: !postgres },
   async () => {
-    const home = await postgres!.createDatabase()
+    const home = await postgres!.createMigratedDatabase()
     const link = await openLink(home.url)
     const direct = await openDatabase(home.url)
     const config = defineConfig({
@@ -174,7 +174,7 @@ test(
   'a session finds the path silent: the idle connections of the pool are not used any more',
   { skip: !postgres },
   async () => {
-    const home = await postgres!.createDatabase()
+    const home = await postgres!.createMigratedDatabase()
     const link = await openLink(home.url)
     const direct = (await openDatabase(home.url)) as PostgresDatabase
     const service = await startTestService(postgres!, { databaseUrl: link.url })

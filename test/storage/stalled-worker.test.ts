@@ -20,7 +20,7 @@ test(
   'stalled workers: not ready within 15 s; long queues and long handlers do not count',
   { skip: !postgres && 'TEST_ENGINE leaves PostgreSQL out' },
   async () => {
-    const home = await postgres!.createDatabase()
+    const home = await postgres!.createMigratedDatabase()
     const receiver = await startReceiver()
     const gate = Promise.withResolvers<void>()
     let begun = 0

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openPostgres } from '../../src/storage/postgres/database.ts'
 import { analyzeChanged } from '../../src/storage/postgres/statistics.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { engines, type TestDatabase } from '../harness/engines.ts'
 
@@ -13,10 +12,9 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
     let database: PostgresDatabase
 
     before(async () => {
-      home = await engine.createDatabase()
+      home = await engine.createMigratedDatabase()
       // One connection: what is prepared on it is there for the next statement.
       database = openPostgres(home.url)
-      await migrate(database)
       // Autovacuum would do the same, some time.
       await database.pool.query('alter table event_queue set (autovacuum_enabled = false)')
     })
