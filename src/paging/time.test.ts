@@ -25,37 +25,23 @@ test('times of ISO 8601 with any offset become UTC with six digits', () => {
 })
 
 test('times that cannot be stored exactly are refused with the reason', () => {
-  for (const [text, why] of [
-    ['', /ISO 8601/],
-    ['yesterday', /ISO 8601/],
-    ['1769848200000', /ISO 8601/],
-    ['2026-1-31', /ISO 8601/],
-    ['2026-01-31T08:30:00.Z', /ISO 8601/],
-    ['2026-01-31T08:30:00Z\n', /ISO 8601/],
-    [`2026-01-31T08:30:00.${'0'.repeat(60)}Z`, /ISO 8601/],
-    ['+12026-01-31T08:30:00Z', /ISO 8601/],
-    ['infinity', /ISO 8601/],
-    ['2026-01-31T08:30:00', /offset/],
-    ['2026-01-31T08:30:00.1234567Z', /microsecond/],
-    ['2026-02-29T08:30:00Z', /day/],
-    ['2026-04-31', /day/],
-    ['2026-13-01', /day/],
-    ['2026-00-10', /day/],
-    ['2026-01-00', /day/],
-    ['2016-12-31T23:59:60Z', /leap second/],
-    ['2026-01-31T24:00:00Z', /hour/],
-    ['2026-01-31T23:60:00Z', /hour/],
-    ['2026-01-31T23:00:00+24:00', /offset/],
-    ['0000-06-01T00:00:00Z', /years/],
-    ['0001-01-01T00:00:00+01:00', /years/],
-    ['9999-12-31T23:59:59-01:00', /years/],
-  ] as const) {
-    assert.throws(
-      () => canonicalTime(text),
-      (error) => error instanceof InvalidTime && why.test(error.message),
-      text,
-    )
-  }
+  const noTimes = ['', 'yesterday', '1769848200000', 'infinity', '2026-1-31', '+12026-01-31T08:30:00Z']
+  const noSeconds = ['00.Z', '00Z\n', `00.${'0'.repeat(60)}Z`].map((end) => `2026-01-31T08:30:${end}`)
+  for (const [why, texts] of [
+    [/ISO 8601/, [...noTimes, ...noSeconds]],
+    [/offset/, ['2026-01-31T08:30:00', '2026-01-31T23:00:00+24:00']],
+    [/microsecond/, ['2026-01-31T08:30:00.1234567Z']],
+    [/day/, ['2026-02-29T08:30:00Z', '2026-04-31', '2026-13-01', '2026-00-10', '2026-01-00']],
+    [/leap second/, ['2016-12-31T23:59:60Z']],
+    [/hour/, ['2026-01-31T24:00:00Z', '2026-01-31T23:60:00Z']],
+    [/years/, ['0000-06-01T00:00:00Z', '0001-01-01T00:00:00+01:00', '9999-12-31T23:59:59-01:00']],
+  ] as const)
+    for (const text of texts)
+      assert.throws(
+        () => canonicalTime(text),
+        (error) => error instanceof InvalidTime && why.test(error.message),
+        text,
+      )
 })
 
 const times = fc.date({
