@@ -1,7 +1,11 @@
 import { Type } from 'typebox'
 import { scopes as apiScopes } from '../http/access/scopes.ts'
 import type { App } from '../http/app.ts'
-import { preflightRoute, publicDocument } from '../http/responses/preflight-route.ts'
+import {
+  publicDocument,
+  publicDocumentHeaders,
+  publicDocumentPreflights,
+} from '../http/responses/public-document.ts'
 import { prompts, responseModes } from './authorize/request-parameters.ts'
 import { authenticationMethods } from './clients/client-authentication.ts'
 import { assertionAlgorithms } from './clients/client-keys.ts'
@@ -37,15 +41,11 @@ export function discoveryRoutes(
   { baseUrl, grantTypes }: { baseUrl: () => string; grantTypes: readonly string[] },
 ): void {
   for (const path of ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']) {
-    preflightRoute(app, path, publicDocument)
+    publicDocumentPreflights(app, path)
     app.get(
       path,
       {
-        config: {
-          access: 'public',
-          ownOrigins: true,
-          sends: { always: ['Cache-Control', 'Access-Control-Allow-Origin'] },
-        },
+        config: publicDocument,
         schema: {
           tags: ['sign-in'],
           summary: 'The metadata of the OpenID Provider',
@@ -53,11 +53,7 @@ export function discoveryRoutes(
         },
       },
       async (_request, reply) => {
-        reply.headers({
-          'cache-control': `public, max-age=${maxAge}`,
-          'access-control-allow-origin': '*',
-          'cross-origin-resource-policy': 'cross-origin',
-        })
+        reply.headers({ 'cache-control': `public, max-age=${maxAge}`, ...publicDocumentHeaders })
         return metadata(app, baseUrl(), grantTypes)
       },
     )

@@ -1,22 +1,22 @@
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../../http/app.ts'
-import { preflightRoute, publicDocument } from '../../http/responses/preflight-route.ts'
+import {
+  publicDocument,
+  publicDocumentHeaders,
+  publicDocumentPreflights,
+} from '../../http/responses/public-document.ts'
 import { jwksMaxAge, type SigningKeys } from './signing-keys.ts'
 
 const path = '/.well-known/jwks.json'
 
 /** GET /.well-known/jwks.json: the public keys for verifiers of access tokens, pages of other origins included. */
 export function jwksRoutes(app: App, signingKeys: SigningKeys): void {
-  preflightRoute(app, path, publicDocument)
+  publicDocumentPreflights(app, path)
   app.get(
     path,
     {
-      config: {
-        access: 'public',
-        ownOrigins: true,
-        sends: { always: ['ETag', 'Cache-Control', 'Access-Control-Allow-Origin'] },
-      },
+      config: { ...publicDocument, sends: { always: ['ETag', ...publicDocument.sends.always] } },
       schema: {
         tags: ['sign-in'],
         summary: 'The public keys of access tokens (RFC 7517)',
@@ -34,8 +34,7 @@ export function jwksRoutes(app: App, signingKeys: SigningKeys): void {
         // this service is out of reach (RFC 9111, section 5.2.2.2).
         'cache-control': `public, max-age=${jwksMaxAge}, must-revalidate`,
         etag,
-        'access-control-allow-origin': '*',
-        'cross-origin-resource-policy': 'cross-origin',
+        ...publicDocumentHeaders,
       })
       const known = request.headers['if-none-match']?.split(',').map((one) => one.trim().replace(/^W\//, ''))
       if (known?.includes(etag) || known?.includes('*')) return notModified(reply)

@@ -1,7 +1,7 @@
 import type { App } from '../app.ts'
 
 /** What pages of other origins may send to a path. */
-export interface PreflightAnswer {
+interface PreflightAnswer {
   /** As in `Access-Control-Allow-Methods`. */
   methods: string
   /** As in `Access-Control-Allow-Headers`. `*` has no effect on `Authorization`. */
@@ -34,6 +34,3 @@ export function preflightRoute(
         .send(),
   )
 }
-
-/** For a public document: pages of any origin may read it. MCP clients send `MCP-Protocol-Version` with such a call. */
-export const publicDocument: PreflightAnswer = { methods: 'GET', headers: '*, authorization', origin: '*' }

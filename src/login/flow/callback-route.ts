@@ -8,7 +8,8 @@ import { rawQuery, readOAuthParameters } from '../../http/requests/query-string.
 import { finishSignIn } from './callback.ts'
 import { failurePath, recordFailure } from './failed-sign-ins.ts'
 import type { SignIn } from '../sign-in.ts'
-import { findProvider, limitPerIp, ProviderParams, type StartParts } from './route-shared.ts'
+import { findProvider, limitPerIp, ProviderParams } from './provider-param.ts'
+import type { StartParts } from './start-flow.ts'
 
 export interface CallbackRouteParts extends StartParts {
   signIn: SignIn

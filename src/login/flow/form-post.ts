@@ -3,7 +3,7 @@ import { withForms } from '../../http/requests/forms.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { isObject } from '../provider-client/profile.ts'
-import { findProvider, limitPerIp, ProviderParams } from './route-shared.ts'
+import { findProvider, limitPerIp, ProviderParams } from './provider-param.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
 
 const bodyLimit = 16 * 1024

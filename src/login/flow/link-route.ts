@@ -3,15 +3,9 @@ import type { RecentSignIn } from '../../accounts/sessions/recent-sign-in.ts'
 import { sessionOf } from '../../accounts/routes.ts'
 import type { App } from '../../http/app.ts'
 import { refreshPage } from '../../http/pages/html.ts'
+import { findProvider, limitPerIp, ProviderParams } from './provider-param.ts'
 import { safeReturnTo } from './return-to.ts'
-import {
-  findProvider,
-  limitPerIp,
-  ProviderParams,
-  ReturnTo,
-  startFlow,
-  type StartParts,
-} from './route-shared.ts'
+import { ReturnTo, startFlow, type StartParts } from './start-flow.ts'
 
 export interface LinkRouteParts extends StartParts {
   recentSignIn: RecentSignIn

@@ -5,15 +5,9 @@ import { rawQuery, readOAuthParameters } from '../../http/requests/query-string.
 import { optionalText } from '../../http/schemas/schemas.ts'
 import type { AppSignIns } from './app-sign-ins.ts'
 import type { AuthenticationDemands } from './authorization-request.ts'
+import { findProvider, limitPerIp, ProviderParams } from './provider-param.ts'
 import { safeReturnTo } from './return-to.ts'
-import {
-  findProvider,
-  limitPerIp,
-  ProviderParams,
-  ReturnTo,
-  startFlow,
-  type StartParts,
-} from './route-shared.ts'
+import { ReturnTo, startFlow, type StartParts } from './start-flow.ts'
 
 export interface StartRouteParts extends StartParts {
   apps: AppSignIns

@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import { wantsPage } from '../../http/requests/wants-page.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
@@ -18,17 +17,7 @@ export interface StartParts extends FailedSignInsParts {
   baseUrl: () => string
 }
 
-export const ProviderParams = Type.Object({ provider: Type.String() })
 export const ReturnTo = optionalText('A path of this service to go to afterwards; default /dashboard')
-/** Calls of one IP address to one of these routes in a minute. */
-export const limitPerIp = { max: 300, sharedByProcesses: true } as const
-
-/** @throws Problem `unknown-provider` */
-export function findProvider(providers: ReadonlyMap<string, ProviderClient>, name: string): ProviderClient {
-  const providerClient = providers.get(name)
-  if (!providerClient) throw new Problem('unknown-provider')
-  return providerClient
-}
 
 /**
  * Starts a flow and gives the address at the provider. When the provider cannot be discovered, a browser is redirected to
