@@ -24,6 +24,16 @@ export interface SampleRequest {
 
 export type SignSample = (request: SampleRequest) => SignedSample
 
+/** A body, else the sample as JSON, with the headers that its sender makes for it. */
+export function jsonSample(
+  raw: string | undefined,
+  sample: unknown,
+  headersOf: (body: string) => Record<string, string>,
+): SignedSample {
+  const body = raw ?? JSON.stringify(sample)
+  return { body, headers: headersOf(body) }
+}
+
 /** HMAC-SHA256 of a text. */
 export function hmacOf(
   secret: string | Uint8Array,

@@ -1,4 +1,4 @@
-import type { Database } from '../../storage/database.ts'
+import type { Database, Tx } from '../../storage/database.ts'
 import type { ClaimedEvent, Kind } from '../queue/store.ts'
 import { ClaimLost } from './interruptions.ts'
 
@@ -8,6 +8,20 @@ export const ownWork = { priority: 'work', timeLimit: 5_000 } as const
 /** An event, and the claim under which this process holds it. */
 export type Held = Pick<ClaimedEvent, 'event' | 'claim'>
 
+/** An update of events of a claim, but of none that others have taken over or that is processed. */
+function updateHeld(tx: Tx, claim: string) {
+  return tx.updateTable('event_queue').where('claim', '=', claim).where('status', '=', 'pending')
+}
+
+/** The update that releases them: the attempt does not count. */
+function release(tx: Tx, claim: string) {
+  return updateHeld(tx, claim).set((eb) => ({
+    claim: null,
+    leased_until: null,
+    attempts: eb('attempts', '-', 1),
+  }))
+}
+
 /**
  * Extends the lease of an event whose handlers start late under their claim: a long wait for a slot, or a first run of them, may have
  * used most of it.
@@ -16,13 +30,7 @@ export type Held = Pick<ClaimedEvent, 'event' | 'claim'>
 export async function extendLease(database: Database, { event, claim }: Held, until: number): Promise<void> {
   const { numUpdatedRows } = await database.transaction(
     (tx) =>
-      tx
-        .updateTable('event_queue')
-        .set({ leased_until: until })
-        .where('event', '=', event)
-        .where('claim', '=', claim)
-        .where('status', '=', 'pending')
-        .executeTakeFirstOrThrow(),
+      updateHeld(tx, claim).set({ leased_until: until }).where('event', '=', event).executeTakeFirstOrThrow(),
     ownWork,
   )
   if (numUpdatedRows === 0n) throw new ClaimLost()
@@ -33,16 +41,13 @@ export async function releaseEvents(database: Database, held: readonly Held[], d
   if (held.length === 0) return
   await database.transaction(async (tx) => {
     for (const [claim, events] of Map.groupBy(held, (one) => one.claim)) {
-      await tx
-        .updateTable('event_queue')
-        .set((eb) => ({ claim: null, leased_until: null, due_at: dueAt, attempts: eb('attempts', '-', 1) }))
+      await release(tx, claim)
+        .set({ due_at: dueAt })
         .where(
           'event',
           'in',
           events.map(({ event }) => event),
         )
-        .where('claim', '=', claim)
-        .where('status', '=', 'pending')
         .execute()
     }
   }, ownWork)
@@ -76,12 +81,8 @@ export function releaseClaimOfKinds(
         .orderBy('due_at')
         .limit(mostSearched)
         .as('first')
-      const { numUpdatedRows } = await tx
-        .updateTable('event_queue')
-        .set((eb) => ({ claim: null, leased_until: null, attempts: eb('attempts', '-', 1) }))
+      const { numUpdatedRows } = await release(tx, claim)
         .where('event', 'in', tx.selectFrom(first).select('first.event').where('first.claim', '=', claim))
-        .where('claim', '=', claim)
-        .where('status', '=', 'pending')
         .executeTakeFirst()
       events += Number(numUpdatedRows)
     }
@@ -103,17 +104,13 @@ export function releaseClaimOfEvents(
   return database.transaction(async (tx) => {
     let events = 0
     for (const [source, ofSource] of Map.groupBy(claimed, (one) => one.source)) {
-      const { numUpdatedRows } = await tx
-        .updateTable('event_queue')
-        .set((eb) => ({ claim: null, leased_until: null, attempts: eb('attempts', '-', 1) }))
+      const { numUpdatedRows } = await release(tx, claim)
         .where('source', '=', source)
         .where(
           'event_id',
           'in',
           ofSource.map(({ eventId }) => eventId),
         )
-        .where('claim', '=', claim)
-        .where('status', '=', 'pending')
         .executeTakeFirstOrThrow()
       events += Number(numUpdatedRows)
     }
