@@ -1,15 +1,14 @@
-import { sql, type SqlBool } from 'kysely'
+import { sql } from 'kysely'
 import { Problem } from '../../errors.ts'
 import type { PageOfRows } from '../../paging/page.ts'
-import type { Cursors, CursorScope } from '../../paging/cursor.ts'
+import type { Cursors } from '../../paging/cursor.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/one-of.ts'
 import type { AttemptsTable, DeliveryStatus, SigningScheme } from '../../storage/tables.ts'
 import { isForOwner, reaches, type Reach } from '../events/audience.ts'
-import type { KeyValue } from '../../paging/cursor-values.ts'
-import { conditionsOf } from './delivery-conditions.ts'
 import type { DeliveryFilter, DeliverySearch } from './delivery-filter.ts'
-import { newest, sourceOf, type DeliverySource, type Place } from './delivery-sources.ts'
+import { findPage, type AskedPage } from './delivery-pages.ts'
+import type { Place } from './delivery-sources.ts'
 
 /** The newest attempts that one response shows. Each can have 64 KiB. */
 const mostAttempts = 100
@@ -56,11 +55,6 @@ export interface DeliveryPage<Filter = DeliveryFilter> {
   cursor: string | undefined
 }
 
-/** Deliveries that one statement examines: a few milliseconds. */
-const chunk = 500
-/** Statements of one page. Then the page ends with fewer rows, and its cursor continues the search. */
-const mostChunks = 4
-
 /** Reads deliveries and their attempts. */
 export class DeliveryLog {
   readonly #database: Database
@@ -95,56 +89,10 @@ export class DeliveryLog {
     return this.#find(filter, 'all', { query, limit, cursor })
   }
 
-  async #find(
-    filter: DeliverySearch,
-    reach: Reach,
-    { query, limit, cursor }: { query: unknown; limit: number; cursor: string | undefined },
-  ): Promise<PageOfRows<OwnedEntry>> {
-    const { readerAside: db, engine } = this.#database
-    const source = await sourceOf({ db, engine }, filter)
-    const scope = scopeOf(source, query)
-    let behind = cursor === undefined ? newest : readPlace(this.#cursors.decode(scope, cursor))
-    const found: Place[] = []
-    // Often the source itself selects all, so the first chunk is short.
-    let count = limit + 1
-    for (let chunks = 0; chunks < mostChunks; chunks += 1) {
-      const { places, last } = await source.read(behind, count)
-      found.push(...(await this.#matching(places, filter, reach, source)))
-      if (found.length > limit || last === undefined) {
-        const { rows, nextCursor } = this.#cursors.page(scope, found, limit, (one) => keysOf(source, one))
-        return { rows: await this.#entriesOf(rows), nextCursor }
-      }
-      behind = last
-      count = chunk
-    }
-    const nextCursor = this.#cursors.encode(scope, keysOf(source, behind))
-    return { rows: await this.#entriesOf(found), nextCursor }
-  }
-
-  /** Those of the deliveries that match the filter, in their order. Reads only the tables that the filter needs. */
-  async #matching(
-    places: readonly Place[],
-    filter: DeliverySearch,
-    reach: Reach,
-    { ensured }: DeliverySource,
-  ): Promise<Place[]> {
-    if (places.length === 0) return []
-    const conditions = conditionsOf(filter, reach, ensured)
-    if (conditions.length === 0) return [...places]
-    const rows = await this.#database.readerAside
-      .selectFrom('deliveries')
-      .select('id')
-      .where(
-        isOneOf(
-          this.#database.engine,
-          'deliveries.id',
-          places.map(({ id }) => id),
-        ),
-      )
-      .where(sql<SqlBool>`${sql.join(conditions, sql` and `)}`)
-      .execute()
-    const matching = new Set(rows.map(({ id }) => id))
-    return places.filter(({ id }) => matching.has(id))
+  async #find(filter: DeliverySearch, reach: Reach, asked: AskedPage): Promise<PageOfRows<OwnedEntry>> {
+    const parts = { database: this.#database, cursors: this.#cursors }
+    const { rows, nextCursor } = await findPage(parts, filter, reach, asked)
+    return { rows: await this.#entriesOf(rows), nextCursor }
   }
 
   /** In the order of the places. */
@@ -208,22 +156,4 @@ function entries(db: Queryable) {
       'attempts.status as last_status',
       'attempts.error as last_error',
     ])
-}
-
-function scopeOf({ order }: DeliverySource, query: unknown): CursorScope {
-  const id = { name: 'id', type: 'integer' } as const
-  return {
-    list: 'deliveries',
-    keys: order === 'id' ? [id] : [{ name: 'event', type: 'integer' }, id],
-    query,
-  }
-}
-
-function keysOf({ order }: DeliverySource, { event, id }: Place): number[] {
-  return order === 'id' ? [id] : [event, id]
-}
-
-function readPlace(keys: readonly KeyValue[]): Place {
-  const [event, id] = keys.length === 1 ? [newest.event, keys[0]] : keys
-  return { event: event as number, id: id as number }
 }

@@ -1,11 +1,9 @@
 import type { Random } from '../../runtime/clock.ts'
 
 /** The breaker opens after this many failures in a row, over at least this many milliseconds. */
-const failureThreshold = 10
-const failingThreshold = 30_000
+const opensAfter = { failures: 10, ms: 30_000 }
 /** Milliseconds between probes: the first pause, doubled by every failed probe up to the longest, which is a minute with its jitter. */
-const firstPause = 5_000
-const longestPause = 50_000
+const pauses = { first: 5_000, longest: 50_000 }
 /** Each pause varies by ±20 %, so that many subscribers behind one broken gateway are not probed at the same moment. */
 const jitter = 0.2
 
@@ -70,9 +68,9 @@ export class CircuitBreaker {
     if (this.#failures === 0) this.#failingFor = 0
     this.#failures += 1
     if (this.open) {
-      if (isProbe && this.#probing) this.#holdFor(Math.min(longestPause, this.#pause * 2))
-    } else if (this.#failures >= failureThreshold && this.#failingFor >= failingThreshold) {
-      this.#holdFor(firstPause)
+      if (isProbe && this.#probing) this.#holdFor(Math.min(pauses.longest, this.#pause * 2))
+    } else if (this.#failures >= opensAfter.failures && this.#failingFor >= opensAfter.ms) {
+      this.#holdFor(pauses.first)
     }
   }
 

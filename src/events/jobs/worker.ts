@@ -4,14 +4,6 @@ import type { Database, Tx } from '../../storage/database.ts'
 import type { JobsTable } from '../../storage/tables.ts'
 import type { Log } from '../../telemetry/log.ts'
 
-/** Rows of one step by default. A step is one transaction. */
-const rowsPerStep = 500
-const pollEvery = 2_000
-/** Milliseconds to the next look at least: what is due now, another process works on. */
-const leastWait = 100
-/** Steps per second of a job with a rate, if that gives at least one row for each step. */
-const stepsPerSecond = 4
-
 /** The result of one step of a job. */
 export interface JobStep {
   /** Rows that the step changed, at most its limit. */
@@ -35,6 +27,14 @@ export interface JobWorkerParts {
   clock: Clock
   log: Log
 }
+
+/** Rows of one step by default. A step is one transaction. */
+const rowsPerStep = 500
+const pollEvery = 2_000
+/** Milliseconds to the next look at least: what is due now, another process works on. */
+const leastWait = 100
+/** Steps per second of a job with a rate, if that gives at least one row for each step. */
+const stepsPerSecond = 4
 
 /**
  * Performs jobs of one kind in steps. A step and its progress are committed together, so after a crash no row is processed

@@ -5,9 +5,8 @@ import type { SlotRequest } from '../queue/slot-store.ts'
 const validFor = 5_000
 /** Milliseconds that slots are held beyond that and the handler's time limit, because clocks differ. */
 const margin = 5_000
-/** Milliseconds between two requests for slots of a handler, and after a request that failed. */
-const requestInterval = 200
-const retryDelay = 1_000
+/** Milliseconds to the next request for slots of a handler. */
+const nextRequest = { usual: 200, afterFailure: 1_000 }
 /** Milliseconds for which a need for more slots is remembered: a process without a slot looks for work every second. */
 const needLasts = 2_500
 
@@ -54,12 +53,12 @@ export class SlotShare {
 
   /** A request for slots begins: from when on the next one may, and until when the slots are held. */
   requested(now: number): Pick<SlotRequest, 'limit' | 'until'> {
-    this.#pause.start(now, requestInterval)
+    this.#pause.start(now, nextRequest.usual)
     return { limit: this.limit, until: now + validFor + this.#timeout + margin }
   }
 
   requestFailed(now: number): void {
-    this.#pause.start(now, retryDelay)
+    this.#pause.start(now, nextRequest.afterFailure)
   }
 
   /** The answer to a request. */
