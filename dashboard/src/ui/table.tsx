@@ -1,52 +1,11 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { memo, useEffect, useLayoutEffect, useRef, useState, type CSSProperties, type ReactNode } from 'react'
-import { Button } from './button.tsx'
-import { classes } from './classes.ts'
+import { useLayoutEffect, useRef, useState, type CSSProperties, type ReactNode } from 'react'
+import type { Column } from './column.tsx'
+import { MoreRows } from './more-rows.tsx'
 import { Loading } from './notices.tsx'
 import { SideScroll } from './side-scroll.tsx'
-
-export interface Column<Row> {
-  /** Unique in the table. */
-  key: string
-  header: ReactNode
-  cell: (row: Row) => ReactNode
-  /** Numbers stand at the right. */
-  align?: 'right'
-  /** A CSS width such as `8rem`; without it the column shares what is left. */
-  width?: string
-  /** In a narrow place a row is a stack of cells: leaves this one out. */
-  hideOnPhone?: boolean
-  /** Shown as a button in the header that asks for another order. */
-  sort?: { direction: 'asc' | 'desc' | undefined; onSort: () => void }
-}
-
-/** The last column: a button for each row. */
-export function actionColumn<Row>({
-  action,
-  nameOf,
-  isOffered = () => true,
-  onAction,
-}: {
-  /** The text of the buttons, of one or two words. */
-  action: string
-  /** For screen readers, which get the name with the text of the button. */
-  nameOf: (row: Row) => string
-  isOffered?: (row: Row) => boolean
-  onAction: (row: Row) => void
-}): Column<Row> {
-  return {
-    key: 'action',
-    header: <span className="sr-only">Action</span>,
-    width: '8rem',
-    align: 'right',
-    cell: (row) =>
-      isOffered(row) && (
-        <Button small kind="danger" aria-label={`${action} ${nameOf(row)}`} onClick={() => onAction(row)}>
-          {action}
-        </Button>
-      ),
-  }
-}
+import { TableHead } from './table-head.tsx'
+import { TableRow } from './table-row.tsx'
 
 export interface DataTableProps<Row> {
   /** The name of the table for screen readers. */
@@ -135,7 +94,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
           <tbody className="@max-2xl:block">
             {before > 0 && <Gap height={before} span={columns.length + 1} />}
             {shown.map(([row, index]) => (
-              <MemoizedRow
+              <TableRow
                 key={rowKey(row)}
                 {...props}
                 row={row}
@@ -165,147 +124,9 @@ function leastWidthOf<Row>({ columns, selection }: DataTableProps<Row>): number 
   return widths.reduce((sum, width) => sum + width, selection ? 2.5 : 0)
 }
 
-/** Pixels below the window at which an endless table reads on. */
-const readAhead = 800
-
-/** The end of the rows that were read: a button, which an endless table presses itself as it comes near. */
-function MoreRows({ onMore, loading, endless }: { onMore: () => void; loading: boolean; endless: boolean }) {
-  const end = useRef<HTMLDivElement>(null)
-  const latest = useRef(onMore)
-  useEffect(() => {
-    latest.current = onMore
-  })
-  useEffect(() => {
-    if (!endless || loading || !end.current) return
-    const observer = new IntersectionObserver(
-      // Several changes may come at once: the last one holds.
-      (entries) => entries.at(-1)?.isIntersecting && latest.current(),
-      { rootMargin: `${readAhead}px` },
-    )
-    observer.observe(end.current)
-    return () => observer.disconnect()
-  }, [endless, loading])
-  return (
-    <div ref={end} className="border-t border-line p-3 text-center">
-      <Button small busy={loading} onClick={onMore}>
-        Show more
-      </Button>
-    </div>
-  )
-}
-
+/** The place of the rows that are not in the page. */
 const Gap = ({ height, span }: { height: number; span: number }) => (
   <tr aria-hidden="true" className="@max-2xl:block" style={{ height }}>
     <td colSpan={span} className="p-0" />
   </tr>
 )
-
-function TableHead<Row>({ columns, rows, rowKey, selection }: DataTableProps<Row>) {
-  const all = selection !== undefined && rows.every((row) => selection.selected.has(rowKey(row)))
-  return (
-    <thead className="border-b border-line text-left text-sm text-soft @max-2xl:sr-only">
-      <tr>
-        {selection && (
-          <th scope="col" className="w-10 py-2 pl-4">
-            <input
-              type="checkbox"
-              aria-label="Select all rows shown"
-              className="size-4 align-middle"
-              checked={all}
-              onChange={() => selection.onChange(all ? new Set() : new Set(rows.map(rowKey)))}
-            />
-          </th>
-        )}
-        {columns.map(({ key, header, align, width, sort }) => (
-          <th
-            key={key}
-            scope="col"
-            aria-sort={
-              sort?.direction === undefined
-                ? undefined
-                : sort.direction === 'asc'
-                  ? 'ascending'
-                  : 'descending'
-            }
-            style={width === undefined ? undefined : { width }}
-            className={classes('px-4 py-2 font-medium', align === 'right' && 'text-right')}
-          >
-            {sort ? (
-              <button type="button" onClick={sort.onSort} className="min-h-6 font-medium hover:text-ink">
-                {header}{' '}
-                <span aria-hidden>
-                  {sort.direction === 'asc' ? '↑' : sort.direction === 'desc' ? '↓' : '↕'}
-                </span>
-              </button>
-            ) : (
-              header
-            )}
-          </th>
-        ))}
-      </tr>
-    </thead>
-  )
-}
-
-function TableRow<Row>({
-  columns,
-  row,
-  index,
-  rowKey,
-  selection,
-  isCurrent,
-  measure,
-}: DataTableProps<Row> & {
-  row: Row
-  index: number
-  measure: ((element: Element | null) => void) | undefined
-}) {
-  const key = rowKey(row)
-  return (
-    <tr
-      ref={measure}
-      data-index={index}
-      aria-rowindex={measure ? index + 2 : undefined}
-      aria-current={isCurrent?.(row) ? 'true' : undefined}
-      className="border-b border-line last:border-b-0 hover:bg-sunken aria-[current]:bg-accent-tint @max-2xl:block @max-2xl:px-4 @max-2xl:py-2.5"
-    >
-      {selection && (
-        <td className="py-2 pl-4 @max-2xl:float-right @max-2xl:p-0">
-          <input
-            type="checkbox"
-            aria-label={`Select ${selection.labelOf(row)}`}
-            className="size-4 align-middle"
-            checked={selection.selected.has(key)}
-            onChange={() => {
-              const next = new Set(selection.selected)
-              if (!next.delete(key)) next.add(key)
-              selection.onChange(next)
-            }}
-          />
-        </td>
-      )}
-      {columns.map(({ key, header, cell, align, hideOnPhone = false }) => (
-        <td
-          key={key}
-          className={classes(
-            'max-w-0 truncate px-4 py-2 align-middle @max-2xl:flex @max-2xl:max-w-none @max-2xl:gap-2 @max-2xl:px-0 @max-2xl:py-0.5 @max-2xl:whitespace-normal',
-            align === 'right' && 'text-right tabular-nums @max-2xl:text-left',
-            hideOnPhone && '@max-2xl:hidden',
-          )}
-        >
-          {header && (
-            <span aria-hidden className="w-28 shrink-0 text-sm text-soft @2xl:hidden">
-              {header}
-            </span>
-          )}
-          <div className="min-w-0 @max-2xl:max-h-48 @max-2xl:overflow-hidden @max-2xl:break-words @2xl:truncate">
-            {cell(row)}
-          </div>
-        </td>
-      ))}
-    </tr>
-  )
-}
-
-/** While the table scrolls, only the rows that come into view are rendered. */
-const MemoizedRow = memo(TableRow) as typeof TableRow
