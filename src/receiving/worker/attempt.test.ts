@@ -1,37 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { claimedEvent, registeredHandler } from '#test/harness/handled-events.ts'
 import type { SavepointScope } from '../../storage/shared-transactions.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { attempt, type AttemptParts } from './attempt.ts'
 import { HandlerTimeout, WaitedForTransaction } from './interruptions.ts'
 import { plansOver } from '../handlers/plan.ts'
 import { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
-import type { ClaimedEvent, ProcessedMarker } from '../queue/store.ts'
+import type { ProcessedMarker } from '../queue/store.ts'
 
-const timeout = 1_500
-
-const handler = {
-  id: 'order.paid',
-  key: 'order.paid',
-  handle: () => new Promise<void>(() => {}),
-  timeout,
-  concurrency: undefined,
-  orderBy: undefined,
-}
+const handler = registeredHandler('order.paid', { handle: () => new Promise<void>(() => {}), timeout: 1_500 })
 const plan = plansOver('sqlite', () => [handler])('shop', 'order.paid')
-const claimed: ClaimedEvent = {
-  event: 1,
-  claim: 'c',
-  source: 'shop',
-  eventId: 'e',
-  type: 'order.paid',
-  payload: new Uint8Array(),
-  headers: null,
-  receivedAt: 0,
-  attempts: 1,
-  attemptsBefore: 0,
-  orderKey: null,
-}
 
 /** What an attempt ends with whose handler does not end, after it has waited for its transaction for so long. */
 async function endOf(isWaiting: boolean, waited: number): Promise<unknown> {
@@ -63,7 +42,7 @@ async function endOf(isWaiting: boolean, waited: number): Promise<unknown> {
     aborts: new AbortBroadcast(),
     transactionTimeout: undefined,
   }
-  const ended = attempt(claimed, plan, false, parts).catch((error: unknown) => error)
+  const ended = attempt(claimedEvent(), plan, false, parts).catch((error: unknown) => error)
   state.waited = waited
   timeIsOver()
   return ended

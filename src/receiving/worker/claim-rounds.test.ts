@@ -1,20 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { registeredHandler } from '#test/harness/handled-events.ts'
 import type { RegisteredHandler } from '../handlers/declared-handlers.ts'
 import { neverPaused } from '../handlers/paused.ts'
 import { plansOver } from '../handlers/plan.ts'
 import type { ClaimedEvent, ClaimRequest, Kind } from '../queue/store.ts'
 import { ClaimRounds, type ClaimRoundsParts } from './claim-rounds.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
-
-const handlerOf = (key: string, concurrency?: number): RegisteredHandler => ({
-  id: key,
-  key,
-  handle: () => {},
-  timeout: 30_000,
-  concurrency,
-  orderBy: undefined,
-})
 
 /** Rounds over kinds that always have due events. */
 function roundsOver(types: readonly string[], handlersOf: (type: string) => readonly RegisteredHandler[]) {
@@ -68,12 +60,14 @@ function roundsOver(types: readonly string[], handlersOf: (type: string) => read
   return { rounds, claimed, end }
 }
 
+const one = { concurrency: 1 }
+
 for (const [what, concurrencyOf] of [
-  ['kinds of one group', () => [handlerOf('kind.*', 1)]],
-  ['groups of one bound', (type: string) => [handlerOf(type), handlerOf('*', 1)]],
+  ['kinds of one group', () => [registeredHandler('kind.*', one)]],
+  ['groups of one bound', (type: string) => [registeredHandler(type), registeredHandler('*', one)]],
 ] as const)
   test(`${what} take turns, also while other kinds are claimed`, async () => {
-    const other = [handlerOf('other')]
+    const other = [registeredHandler('other')]
     const handlers = new Map(['kind.a', 'kind.b', 'kind.c'].map((type) => [type, concurrencyOf(type)]))
     if (what === 'kinds of one group')
       for (const type of handlers.keys()) handlers.set(type, handlers.get('kind.a')!)

@@ -1,36 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { claimedEvent, registeredHandler } from '#test/harness/handled-events.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
 import { plansOver, type Plan } from '../handlers/plan.ts'
-import type { RegisteredHandler } from '../handlers/declared-handlers.ts'
-import type { ClaimedEvent } from '../queue/store.ts'
 
 const planOn = (engine: 'sqlite' | 'postgres', concurrency?: number): Plan => {
-  const handler: RegisteredHandler = {
-    id: 'order.paid',
-    key: 'order.paid',
-    handle: () => {},
-    timeout: 30_000,
-    concurrency,
-    orderBy: undefined,
-  }
-  const handlers = [handler]
+  const handlers = [registeredHandler('order.paid', { concurrency })]
   return plansOver(engine, () => handlers)('shop', 'order.paid')
 }
 
-const claimedOf = (bytes: number): ClaimedEvent => ({
-  event: 1,
-  claim: 'c',
-  source: 'shop',
-  eventId: 'e',
-  type: 'order.paid',
-  payload: new Uint8Array(bytes),
-  headers: null,
-  receivedAt: 0,
-  attempts: 1,
-  attemptsBefore: 0,
-  orderKey: null,
-})
+const claimedOf = (bytes: number) => claimedEvent({ payload: new Uint8Array(bytes) })
 
 function after(plan: Plan, ...lasted: number[]): ConcurrencyGroups {
   const groups = new ConcurrencyGroups()
@@ -106,10 +85,9 @@ test('no more is claimed ahead than the handlers can start before the leases end
 
 /** Plans of three types, each with a group of its own, whose handler for all events bounds them together. */
 function boundPlans(concurrency: number): [Plan, Plan, Plan] {
-  const shared = { handle: () => {}, timeout: 30_000, orderBy: undefined }
-  const everything: RegisteredHandler = { ...shared, id: '*', key: '*', concurrency }
+  const everything = registeredHandler('*', { concurrency })
   const planFor = (type: string): Plan => {
-    const handlers = [{ ...shared, id: type, key: type, concurrency: undefined }, everything]
+    const handlers = [registeredHandler(type), everything]
     return plansOver('postgres', () => handlers)('shop', type)
   }
   return [planFor('a'), planFor('b'), planFor('c')]

@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test } from 'node:test'
+import { claimedEvent, registeredHandler } from '#test/harness/handled-events.ts'
 import { ManualClock } from '#test/harness/manual-clock.ts'
 import { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import { InFlight } from '../../runtime/in-flight.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { Metrics } from '../../telemetry/metrics.ts'
-import type { RegisteredHandler } from '../handlers/declared-handlers.ts'
 import { plansOver } from '../handlers/plan.ts'
-import type { ClaimedEvent } from '../queue/store.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
 import { EventRunner } from './event-runner.ts'
 import { RestoredClaims } from './restored-claims.ts'
@@ -17,19 +16,6 @@ import { leaseMargin, mostTimeAhead } from './timing.ts'
 
 const timeout = 30_000
 const types = ['order.paid', 'order.sent', 'order.returned']
-const claimedOf = (event: number): ClaimedEvent => ({
-  event,
-  claim: 'claim',
-  source: 'shop',
-  eventId: `e${event}`,
-  type: types[event - 1]!,
-  payload: new Uint8Array(),
-  headers: null,
-  receivedAt: 0,
-  attempts: 1,
-  attemptsBefore: 0,
-  orderKey: null,
-})
 
 /** A runner of several groups, which share a handler that runs one event at a time, until it is told to end. */
 function runnerOf() {
@@ -40,15 +26,14 @@ function runnerOf() {
   const failed: unknown[] = []
   /** Called while a lease is extended. */
   const meanwhile = { run: (): void => undefined }
-  const handlerOf = (key: string, concurrency?: number): RegisteredHandler => ({
-    id: key,
-    key,
-    handle: () => (concurrency ? new Promise<void>((resolve) => ends.push(resolve)) : undefined),
+  const shared = registeredHandler('*', {
+    handle: () => new Promise<void>((resolve) => ends.push(resolve)),
     timeout: timeout / 2,
-    concurrency,
-    orderBy: undefined,
+    concurrency: 1,
   })
-  const handlers = new Map(types.map((type) => [type, [handlerOf(type), handlerOf('*', 1)]]))
+  const handlers = new Map(
+    types.map((type) => [type, [registeredHandler(type, { timeout: timeout / 2 }), shared]]),
+  )
   const planOf = plansOver('sqlite', (_source, type) => handlers.get(type)!)
   const scope = {
     waited: 0,
@@ -96,7 +81,7 @@ function runnerOf() {
 test('an event that was queued for long has a whole lease when its handlers start', async () => {
   const { clock, runner, ends, extended } = runnerOf()
   runner.enqueue(
-    types.map((_, index) => claimedOf(index + 1)),
+    types.map((type, index) => claimedEvent({ event: index + 1, eventId: `e${index + 1}`, type })),
     clock.now(),
   )
   await nextTurn()
@@ -113,7 +98,7 @@ test('an event that was queued for long has a whole lease when its handlers star
 
 test('handlers do not start if the claims are lost while the lease is extended', async () => {
   const { clock, runner, ends, extended, aborts, failed, meanwhile } = runnerOf()
-  const late = claimedOf(1)
+  const late = claimedEvent()
   meanwhile.run = () => aborts.abortCurrent(new StorageUnavailable(new Error('the session was lost')))
   runner.enqueue([late], clock.now() - mostTimeAhead - 1)
   await nextTurn()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { RegisteredHandler } from '../handlers/declared-handlers.ts'
+import { registeredHandler } from '#test/harness/handled-events.ts'
 import { plansOver } from '../handlers/plan.ts'
 import type { IncomingEvent } from '../queue/incoming.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
@@ -8,18 +8,10 @@ import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
 import { InsertClaims } from './insert-claims.ts'
 
-const registered = (key: string, concurrency?: number): RegisteredHandler => ({
-  id: key,
-  key,
-  handle: () => {},
-  timeout: 30_000,
-  concurrency,
-  orderBy: undefined,
-})
 const handlers = new Map([
-  ['quick', [registered('quick')]],
-  ['slow', [registered('slow')]],
-  ['bounded', [registered('bounded', 2)]],
+  ['quick', [registeredHandler('quick')]],
+  ['slow', [registeredHandler('slow')]],
+  ['bounded', [registeredHandler('bounded', { concurrency: 2 })]],
 ])
 const planOf = plansOver('postgres', (_, type) => handlers.get(type) ?? [])
 

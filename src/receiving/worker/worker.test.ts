@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { claimedEvent, registeredHandler } from '#test/harness/handled-events.ts'
 import { ManualClock } from '#test/harness/manual-clock.ts'
 import { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import { SharedCommitFailed } from '../../storage/sharing/transaction-driver.ts'
@@ -17,14 +18,6 @@ import { perRound } from './due-kinds.ts'
 import { HandlerWorker, type WorkerParts } from './worker.ts'
 
 test('a handler that is paused during a pass gets no event in its next round', async () => {
-  const order = {
-    id: 'order',
-    key: 'order',
-    handle: () => {},
-    timeout: 1,
-    concurrency: undefined,
-    orderBy: undefined,
-  }
   let rounds = 0
   let claims = 0
   let isPaused = false
@@ -46,7 +39,7 @@ test('a handler that is paused during a pass gets no event in its next round', a
       return Promise.resolve([])
     },
   }
-  const handlers = [order]
+  const handlers = [registeredHandler('order')]
   const parts: Partial<WorkerParts> = {
     store: store as EventQueue,
     database: {
@@ -77,19 +70,7 @@ test('a handler that is paused during a pass gets no event in its next round', a
   assert.equal(claims, 1)
 })
 
-const claimedOf = (type: string): ClaimedEvent => ({
-  event: 1,
-  claim: 'claim',
-  source: 'shop',
-  eventId: type,
-  type,
-  payload: new Uint8Array(),
-  headers: null,
-  receivedAt: 0,
-  attempts: 1,
-  attemptsBefore: 0,
-  orderKey: null,
-})
+const claimedOf = (type: string): ClaimedEvent => claimedEvent({ eventId: type, type })
 
 /** A started worker that claims one event of each type, as a process on PostgreSQL. */
 async function startedWorker(
@@ -110,10 +91,10 @@ async function startedWorker(
     claimInserts: (by) => (state.choose = by),
   }
   const handlers = new Map(
-    Object.entries(handle).map(([type, run]) => {
-      const registered = { id: type, key: type, timeout: 1_000, concurrency: undefined, orderBy: undefined }
-      return [type, [{ ...registered, handle: run }]]
-    }),
+    Object.entries(handle).map(([type, run]) => [
+      type,
+      [registeredHandler(type, { timeout: 1_000, handle: run })],
+    ]),
   )
   const scope = {
     within: <T>(work: () => T): T => work(),
