@@ -2,6 +2,8 @@ import type { Random } from '../../runtime/clock.ts'
 
 /** The breaker opens after this many failures in a row, over at least this many milliseconds. */
 const opensAfter = { failures: 10, ms: 30_000 }
+/** After so many milliseconds without a queue here, failures do not count: another process may have had successes since. */
+const failuresExpireAfter = 600_000
 /** Milliseconds between probes: the first pause, doubled by every failed probe up to the longest, which is a minute with its jitter. */
 const pauses = { first: 5_000, longest: 50_000 }
 /** Each pause varies by ±20 %, so that many subscribers behind one broken gateway are not probed at the same moment. */
@@ -77,6 +79,12 @@ export class CircuitBreaker {
   /** Records an attempt that this process aborted, which tells nothing about the subscriber. */
   aborted(isProbe: boolean): void {
     if (isProbe) this.#probing = false
+  }
+
+  /** A new queue of the subscriber begins. */
+  resumed(now: number): void {
+    if (!this.open && now - this.#now >= failuresExpireAfter) this.#failures = 0
+    this.#pass(now)
   }
 
   #pass(now: number): void {

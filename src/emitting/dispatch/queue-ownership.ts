@@ -121,7 +121,7 @@ export class QueueOwnership {
     this.#drops += 1
     for (const queue of queues.values()) {
       reader.discard(queue)
-      queue.pace.dropped()
+      queue.drop()
       this.#paces.set(queue.id, queue.pace)
     }
     queues.clear()

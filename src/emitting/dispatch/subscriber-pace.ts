@@ -85,6 +85,7 @@ export class SubscriberPace {
 
   /** A new queue of the subscriber begins. Another process may have owned its queue since, and spent all tokens. */
   resumed(now: number): void {
+    this.breaker.resumed(now)
     if (this.#rate !== undefined) this.#tokens = Math.min(1, this.#addTokens(this.#rate, now))
   }
 

@@ -204,3 +204,41 @@ test('a queue that is released and claimed again keeps its limits', () => {
     if (capacity > 0) fail(queue, 'answered', at)
   }
 })
+
+/** The next queue of a subscriber. */
+function nextQueue({ pace, destination }: SubscriberQueue, now: number): SubscriberQueue {
+  const queue = new SubscriberQueue('a', 2, now, pace)
+  queue.destination = destination
+  queue.stale = false
+  pace.resumed(now)
+  return queue
+}
+
+test('the end of a probe of a dropped queue is not that of the next queue', () => {
+  const queue = queueWith({ concurrency: 8 })
+  for (let n = 0; n <= 15; n += 1) fail(queue, 'unavailable', n * 2_000)
+  begin(queue, 40_000)
+  assert.equal(queue.capacity(40_000), 0, 'its probe is in flight')
+  queue.drop()
+  const next = nextQueue(queue, 40_000)
+  assert.equal(next.capacity(40_000), 1, 'the probe may never end')
+  begin(next, 40_000)
+  queue.finish('aborted', true, 41_000)
+  assert.equal(next.capacity(41_000), 0)
+  next.finish('no-response', true, 42_000)
+  assert.equal(next.waitTime(42_000), 10_000)
+})
+
+test('failures of long ago do not open the circuit breaker when a queue is claimed again', () => {
+  for (const [after, open] of [
+    [60_000, true],
+    [3_600_000, false],
+  ] as const) {
+    const queue = queueWith({ concurrency: 8 })
+    for (let n = 0; n < 9; n += 1) fail(queue, 'unavailable', n)
+    queue.drop()
+    const next = nextQueue(queue, after)
+    fail(next, 'unavailable', after)
+    assert.equal(next.pace.breaker.open, open, `${after}`)
+  }
+})

@@ -34,8 +34,8 @@ class PrefetchBuffer {
  * new events.
  *
  * A queue is new until its destination is read. It starts attempts while it has a destination that is not stale; it is stale from a
- * change of the subscriber until the next read. Without a destination that is not stale, the subscriber is not active, and the queue
- * is released. A draining queue reads nothing, and is released when its attempts have ended.
+ * change of the subscriber until the next read. If the read finds no destination, the subscriber is not active, and the queue is
+ * released. A draining queue reads nothing, and is released when its attempts have ended.
  */
 export class SubscriberQueue {
   /** Of the subscriber. */
@@ -68,6 +68,7 @@ export class SubscriberQueue {
   /** Whether the queue accepts no more deliveries, so that another subscriber gets its place. */
   draining = false
   #firstAttemptsInARow = 0
+  #isDropped = false
 
   constructor(id: string, generation: number, now: number, pace: SubscriberPace) {
     this.id = id
@@ -117,7 +118,13 @@ export class SubscriberQueue {
   finish(response: ResponseClass, isProbe: boolean, now: number): void {
     this.inFlight -= 1
     this.lastUsedAt = now
-    this.pace.ended(response, this.inFlight, isProbe, now)
+    this.pace.ended(response, this.inFlight, isProbe && !this.#isDropped, now)
+  }
+
+  /** The process no longer owns the queue. Attempts in flight continue, but none of them is the probe of the next queue. */
+  drop(): void {
+    this.#isDropped = true
+    this.pace.dropped()
   }
 
   #nextBuffer(): PrefetchBuffer {

@@ -17,7 +17,7 @@ export interface ScopeHost<Note> {
   joinBatch(scope: SharedSavepointScope<Note>, participant: Participant<Note>): void
   /** Removes the scope from the queue. */
   leaveQueue(scope: SharedSavepointScope<Note>): void
-  /** Records that a scope ended, and whether it had at most one statement, so that the next one of its group may be batched. */
+  /** Records that a scope ended, and whether it committed with at most one statement, so that the next one of its group may be batched. */
   noteEnd(scope: SharedSavepointScope<Note>, single: boolean): void
   /** Ends the turn of a scope; `pending` if its work waits for the commit. */
   turnEnded(transaction: ScopedTransaction<Note>, pending?: PendingCommit<Note>): void

@@ -29,10 +29,10 @@ export interface TransactionDriver {
 }
 
 /**
- * Opens a transaction. `share`, for a scope that is alone: the group with which it shares a limited number of connections.
+ * Opens a transaction. `group`, for a scope that is alone: the one with which it shares a limited number of connections.
  * @throws StorageUnavailable; the signal's reason, if it is aborted while no connection is free.
  */
-export type OpenTransaction = (share: string | undefined, signal: AbortSignal) => Promise<TransactionDriver>
+export type OpenTransaction = (group: string | undefined, signal: AbortSignal) => Promise<TransactionDriver>
 
 /** A commit that several scopes shared has failed, possibly because of one of them: each must be tried alone. */
 export class SharedCommitFailed extends Error {
