@@ -235,11 +235,17 @@ test(
     const second = stack.adopt(await startTestService(postgres!, options), (it) => it.close())
     const admin = stack.adopt(new pg.Client({ connectionString: database.url }), (it) => it.end())
     await admin.connect()
+    /** Ends the listening sessions, and waits for that: on a busy machine, a process may hear of it after the server released the locks. */
     const cut = async (): Promise<void> => {
-      await admin.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity
+      const { rows } = await admin.query<{ pid: number }>(
+        `select pid, pg_terminate_backend(pid) from pg_stat_activity
          where application_name = 'postern-listen' and datname = current_database()`,
       )
+      const pids = rows.map(({ pid }) => pid)
+      await eventually(async () => {
+        const left = await admin.query('select from pg_stat_activity where pid = any($1)', [pids])
+        return left.rowCount === 0
+      })
     }
     for (let round = 0; round < 3; round += 1) {
       const browser = new Browser()
