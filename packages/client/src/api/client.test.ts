@@ -206,6 +206,15 @@ describe('retries', () => {
     assert.equal(given.calls.length, 2)
   })
 
+  test('their number and their longest wait are checked: NaN would retry without end', () => {
+    for (const name of ['retries', 'longestWait'])
+      for (const value of [Number.NaN, -1])
+        assert.throws(() => clientOf([fine], { [name]: value }), {
+          name: 'TypeError',
+          message: `${name} is ${value}, but must be a number of 0 or more`,
+        })
+  })
+
   test('so they are after the page of a gateway that does not reach the service', async () => {
     const gateway = (status: number) => () =>
       new Response('<html>', { status, headers: { 'content-type': 'text/html', 'retry-after': '0' } })

@@ -51,11 +51,13 @@ export interface Client<C = Calls> {
 
 /**
  * Calls the service over HTTP. All errors are PosternErrors, except the reason of a signal that was aborted, and TypeErrors for what
- * no call can be made of: an address without `https://`, a path without its `params`, a body that is no JSON.
+ * no call can be made of: an address without `https://`, a path without its `params`, a body that is no JSON, `retries` that are no number.
  */
 export function createClient<C = Calls>(options: ClientOptions): Client<C> {
+  const { retries = 3, longestWait = 30 } = options
+  for (const [name, value] of Object.entries({ retries, longestWait }))
+    if (!(value >= 0)) throw new TypeError(`${name} is ${value}, but must be a number of 0 or more`)
   const make = (read: Read, method: Method, path: string, call: FreeOptions = {}): Promise<unknown> => {
-    const { retries = 3, longestWait = 30 } = options
     const repeatable = mayRepeat(method, call)
     const retry = { retries: repeatable ? retries : 0, longestWait, signal: call.signal }
     return withRetries(() => attempt(options, method, path, call, read), retry)
