@@ -84,8 +84,9 @@ async function suffer(
   const chance = new Draw(seed, longest)
   let did: string
   try {
-    await fault.prepare?.(world, chance)
+    // A preparation may restart all processes one after the other, and each restart has a take-over.
     ledger.disturb()
+    await fault.prepare?.(world, chance)
     world.faults.push({ name: fault.name, from: now() })
     did = await fault.run(world, chance)
   } catch (error) {
