@@ -3,6 +3,7 @@ import { check, faultsOf, type Verdict } from './check.ts'
 import { Draw } from './faults/fault.ts'
 import { plan, type Planned } from './faults/index.ts'
 import { now } from './now.ts'
+import { settled, settleLimit } from './settled.ts'
 import { World, type WorldOptions } from './world.ts'
 
 export interface CampaignOptions extends WorldOptions {
@@ -41,9 +42,6 @@ export interface CampaignResult {
   longestMs: number
 }
 
-/** Milliseconds that are waited for effects before they count as lost. */
-const settleLimit = 90_000
-const fewAcknowledged = 20
 /** Milliseconds of a recovery after which it is told what came last. */
 const slow = 3_000
 
@@ -84,9 +82,8 @@ async function suffer(
   const chance = new Draw(seed, longest)
   let did: string
   try {
-    // A preparation may restart all processes one after the other, and each restart has a take-over.
-    ledger.disturb()
     await fault.prepare?.(world, chance)
+    ledger.disturb()
     world.faults.push({ name: fault.name, from: now() })
     did = await fault.run(world, chance)
   } catch (error) {
@@ -109,37 +106,6 @@ async function suffer(
   ]
   say(told.join(', '))
   return { fault: fault.name, seed, did, passed, recoveredMs, readyMs, last, stalled, foreign }
-}
-
-interface Settled {
-  ms: number
-  readyMs: number
-  last: string
-}
-
-/**
- * Resolves with the milliseconds after which all that is acknowledged until now has its effect, more is acknowledged, and all
- * processes are ready.
- */
-async function settled({ ledger, senders, processes }: World): Promise<Settled> {
-  const began = now()
-  const waiting = new Set(ledger.outstanding.values())
-  const accepted = (): number => senders?.accepted ?? 0
-  const enough = accepted() + fewAcknowledged
-  let last = ''
-  let ms: number
-  let readyMs: number | undefined
-  do {
-    await wait(50)
-    ms = now() - began
-    for (const item of waiting) {
-      if (item.doneAt === undefined && !item.inLostWindow) continue
-      waiting.delete(item)
-      last = item.id
-    }
-    if (processes.every(({ ready }) => ready)) readyMs ??= ms
-  } while ((waiting.size > 0 || accepted() < enough || readyMs === undefined) && ms < settleLimit)
-  return { ms, readyMs: readyMs ?? ms, last }
 }
 
 /** Ends the load, waits for what is left, and checks all of it. */

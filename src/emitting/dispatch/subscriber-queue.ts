@@ -121,7 +121,7 @@ export class SubscriberQueue {
     this.pace.ended(response, this.inFlight, isProbe && !this.#isDropped, now)
   }
 
-  /** The process no longer owns the queue. Attempts in flight continue, but none of them is the probe of the next queue. */
+  /** Call it when this process no longer owns the queue. Attempts in flight continue. Their ends do not end a probe of the next queue. */
   drop(): void {
     this.#isDropped = true
     this.pace.dropped()

@@ -1,4 +1,5 @@
 import type { Link } from '../../harness/link.ts'
+import { settled } from '../settled.ts'
 import type { World } from '../world.ts'
 import { everywhere, last, type Draw, type Fault } from './fault.ts'
 
@@ -19,6 +20,8 @@ async function prepare(world: World, chance: Draw): Promise<void> {
     await process.kill()
     process.settings = { ...process.settings, SPOOL_URL: urls[index]! }
     await process.start()
+    // The take-over from this process ends before the next process is killed: each one must take less than the limit.
+    await settled(world)
   }
 }
 

@@ -51,7 +51,8 @@ export interface Client<C = Calls> {
 
 /**
  * Calls the service over HTTP. All errors are PosternErrors, except the reason of a signal that was aborted, and TypeErrors for what
- * no call can be made of: an address without `https://`, a path without its `params`, a body that is no JSON, `retries` that are no number.
+ * no call can be made of: an address without `https://`, a path without its `params`, a body that is no JSON, and `retries` or
+ * `longestWait` that is not a number of 0 or more.
  */
 export function createClient<C = Calls>(options: ClientOptions): Client<C> {
   const { retries = 3, longestWait = 30 } = options
