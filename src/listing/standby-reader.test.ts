@@ -8,7 +8,11 @@ const plan = { name: 'plan', sql: 'select 1', slots: [] }
 
 /** A reader of lists whose standby answers `rows` with each of `answers` in turn, where an error is thrown. */
 function reader(...answers: unknown[]): StandbyReader {
-  const database = { pool: {}, rows: async () => [['primary']] } as unknown as PostgresDatabase
+  const database = {
+    pool: {},
+    lists: (work: () => unknown) => work(),
+    rows: async () => [['primary']],
+  } as unknown as PostgresDatabase
   return new StandbyReader(database, {
     usable: (maxAge) => maxAge > 0,
     async rows() {

@@ -32,7 +32,8 @@ export class StandbyReader implements ListReader {
     this.#primary = postgresReader(database)
     this.#standby = postgresReader({
       pool: database.pool,
-      lists: database.lists,
+      // The standby's connections are for lists alone.
+      lists: (work) => work(),
       rows: async (statement) => {
         const request = this.#requests.getStore()!
         const { rows, asOf } = await replica.rows(statement, request.maxAge)

@@ -2,6 +2,7 @@ import type { KeyValue } from '../paging/cursor-values.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
 import { translated, translateError } from '../storage/unavailable.ts'
 import type { Plan } from './plan.ts'
+import { PlanPaces } from './plan-pace.ts'
 import type { ListReader } from './reader.ts'
 
 /** A statement is prepared on each connection from this use on. */
@@ -15,14 +16,25 @@ type ListConnections = Pick<PostgresDatabase, 'pool' | 'rows' | 'lists'>
 
 export function postgresReader(database: ListConnections): ListReader {
   const isPrepared = frequentPlans()
+  const paces = new PlanPaces()
   return {
-    read: (plan, values, signal) =>
-      signal
-        ? database.lists(() => queryUntilAborted(database, signal, plan.sql, valuesFor(plan, values)))
-        : query(database, plan.sql, valuesFor(plan, values), isPrepared(plan) ? plan.name : undefined),
+    read(plan, values, signal) {
+      const given = valuesFor(plan, values)
+      if (signal) return database.lists(() => queryUntilAborted(database, signal, plan.sql, given))
+      const name = isPrepared(plan) ? plan.name : undefined
+      return database.lists(async () => {
+        const began = performance.now()
+        try {
+          return await query(database, plan.sql, given, name)
+        } finally {
+          paces.record(plan, performance.now() - began)
+        }
+      }, paces.isQuick(plan))
+    },
     async estimate(plan, values) {
       const counted = plan.sql.replace('count(*) as total', '1')
-      const [row] = await query(database, `explain (format json) ${counted}`, valuesFor(plan, values))
+      const explain = `explain (format json) ${counted}`
+      const [row] = await database.lists(() => query(database, explain, valuesFor(plan, values)))
       const [explained] = JSON.parse(String(row![0])) as { Plan: { 'Plan Rows': number } }[]
       return { total: explained!.Plan['Plan Rows'], estimated: true }
     },

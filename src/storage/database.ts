@@ -176,15 +176,14 @@ export interface PostgresDatabase extends CommonDatabase {
   /** The standby, if one is configured. */
   readonly replica: Replica | undefined
   /**
-   * Runs work that takes a connection of the pool for slow reads. A limit leaves connections for other work.
+   * Runs work that takes a connection of the pool for reads. A limit leaves connections for other work.
+   * @param isQuick whether the work is expected to take milliseconds: then the limit is higher. Default false.
    * @throws StorageUnavailable if it cannot begin within seconds
    */
-  readonly lists: <T>(work: () => Promise<T>) => Promise<T>
+  readonly lists: <T>(work: () => Promise<T>, isQuick?: boolean) => Promise<T>
   /** The same for work that holds a connection for minutes: one at a time. */
   readonly maintenance: <T>(work: () => Promise<T>) => Promise<T>
-  /**
-   * Runs a statement of a list as `lists` does, or at once on the caller's connection.
-   */
+  /** Runs a statement of a list on the caller's connection, or on one of the pool. */
   readonly rows: (statement: RowsStatement, client?: PoolClient) => Promise<RowValue[][]>
   /** Connections that keep their session between transactions. Behind some poolers, those of `pool` do not. */
   readonly sessions: Pool

@@ -59,7 +59,8 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   const revocations = new PostgresRevocations(pool, listening, onError)
   continuity.onSetBack(() => revocations.forgetAll())
   const replica = openReplica(options, connections)
-  const lists = new Semaphore(counts.lists, listsWait)
+  const lists = new Semaphore(counts.quickLists, listsWait)
+  const slowLists = new Semaphore(counts.lists, listsWait)
   const maintenance = new Semaphore(1, maintenanceWait)
   const autocommitting = kyselyOver('postgres', (query) => run(pool, query))
   return {
@@ -73,10 +74,9 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     addCheck: connections.addCheck,
     checkPooling: connections.checkPoolers,
     replica,
-    lists: (work) => lists.run(work),
+    lists: (work, isQuick = false) => (isQuick ? lists.run(work) : slowLists.run(() => lists.run(work))),
     maintenance: (work) => maintenance.run(work),
-    rows: (statement, client) =>
-      client ? queryRows(client, statement) : lists.run(() => queryRows(pool, statement)),
+    rows: (statement, client) => queryRows(client ?? pool, statement),
     reader: autocommitting,
     readerAside: autocommitting,
     single: (statement) => statement(autocommitting),

@@ -12,6 +12,8 @@ export interface ConnectionCounts {
   handlers: number
   /** For statements of lists, which may be slow. */
   lists: number
+  /** For statements of lists while their plans are quick: also all but one of those that are reserved for short statements. */
+  quickLists: number
 }
 
 /**
@@ -23,7 +25,8 @@ export function divideConnections(connections: number): ConnectionCounts {
   if (connections < leastConnections)
     throw new RangeError(`a process needs at least ${leastConnections} connections, not ${connections}`)
   const pool = connections - ofSessions
-  const divided = pool - Math.max(2, Math.floor(pool / 3))
+  const reserved = Math.max(2, Math.floor(pool / 3))
+  const divided = pool - reserved
   const lists = Math.floor(divided / 3)
-  return { pool, lists, handlers: divided - lists }
+  return { pool, lists, quickLists: lists + reserved - 1, handlers: divided - lists }
 }
