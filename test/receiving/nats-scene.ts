@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { inspect } from 'node:util'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { engines } from '../harness/engines.ts'
@@ -82,10 +83,35 @@ export const drained = (service: TestService): Promise<boolean> =>
   }, 'the spool is empty')
 
 export async function oneEffectEach(database: Database, ids: readonly string[]): Promise<void> {
-  await eventually(async () => (await readEffects(database)).length >= ids.length, 'each has an effect')
+  try {
+    await eventually(async () => {
+      // An event that has failed never has an effect: its errors say more than a time limit.
+      assert.deepEqual(await errorsOfFailed(database), [])
+      return (await readEffects(database)).length >= ids.length
+    }, 'each has an effect')
+  } catch (error) {
+    const effects = new Set(await readEffects(database))
+    const missing = ids.filter((id) => !effects.has(id))
+    const queued = await unprocessed(database)
+    throw new Error(`without an effect: ${inspect({ missing, queued }, { depth: 3 })}`, { cause: error })
+  }
   await settled(database)
-  const rows = await database.reader.selectFrom('event_queue').select(['event_id', 'status']).execute()
-  const unprocessed = rows.filter(({ status }) => status !== 'processed')
-  assert.deepEqual(unprocessed, [], 'every event in the event queue is processed')
+  assert.deepEqual(await unprocessed(database), [], 'every event in the event queue is processed')
   assert.deepEqual(await readEffects(database), ids.toSorted())
 }
+
+const unprocessed = (database: Database): Promise<object[]> =>
+  database.reader
+    .selectFrom('event_queue')
+    .select(['event_id', 'status', 'attempts', 'claim', 'due_at', 'leased_until'])
+    .where('status', '!=', 'processed')
+    .execute()
+
+const errorsOfFailed = (database: Database): Promise<object[]> =>
+  database.reader
+    .selectFrom('event_queue as queue')
+    .innerJoin('handler_failures as failure', 'failure.event', 'queue.event')
+    .where('queue.status', '=', 'failed')
+    .select(['queue.event_id', 'failure.number', 'failure.error'])
+    .orderBy('queue.event')
+    .execute()
