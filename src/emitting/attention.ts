@@ -11,21 +11,34 @@ const notice = 3 * hour
 const mostExamined = 1_000
 
 /** Subscribers that fail, that were disabled because they failed, and those with an older secret that ends soon. */
-export async function emittingAttention(
-  { readerAside: reader }: Database,
-  now: number,
-): Promise<Attention[]> {
-  const subscribers = reader
+export async function emittingAttention({ readerAside }: Database, now: number): Promise<Attention[]> {
+  return [
+    ...(await failingSubscribers(readerAside)),
+    ...(await disabledSubscribers(readerAside)),
+    ...(await endingSecrets(readerAside, now)),
+  ]
+}
+
+async function failingSubscribers(reader: Database['readerAside']): Promise<Attention[]> {
+  const failing = await reader
     .selectFrom('subscribers')
-    .select(['id', 'url', 'description', 'owner'])
-    .limit(mostOfAKind)
-  const failing = await subscribers
-    .select('failing_since')
+    .select(['id', 'url', 'description', 'owner', 'failing_since'])
     .where('failing_since', 'is not', null)
     .where('status', '=', 'active')
     // The latest first: of more than are listed, the earlier ones were told before.
     .orderBy('failing_since', 'desc')
+    .limit(mostOfAKind)
     .execute()
+  return failing.map(({ id, failing_since, ...subscriber }) => ({
+    kind: 'subscriber-failing',
+    severity: 'error',
+    text: `Deliveries to ${nameOf(subscriber)} fail.`,
+    since: failing_since,
+    about: { topic: 'subscriber', id },
+  }))
+}
+
+async function disabledSubscribers(reader: Database['readerAside']): Promise<Attention[]> {
   const disabled = await reader
     .selectFrom((from) =>
       from
@@ -42,6 +55,16 @@ export async function emittingAttention(
     .orderBy('updated_at', 'desc')
     .limit(mostOfAKind)
     .execute()
+  return disabled.map(({ id, updated_at, disabled_reason: reason, ...subscriber }) => ({
+    kind: 'subscriber-disabled',
+    severity: 'error',
+    text: `${nameOf(subscriber)} was disabled, and gets nothing until it is enabled: ${reason}`,
+    since: updated_at,
+    about: { topic: 'subscriber', id },
+  }))
+}
+
+async function endingSecrets(reader: Database['readerAside'], now: number): Promise<Attention[]> {
   const ending = await reader
     .selectFrom('subscriber_secrets')
     .innerJoin('subscribers', 'subscribers.id', 'subscriber_secrets.subscriber_id')
@@ -51,29 +74,13 @@ export async function emittingAttention(
     .orderBy('expires_at')
     .limit(mostOfAKind)
     .execute()
-  return [
-    ...failing.map(({ id, failing_since, ...subscriber }): Attention => ({
-      kind: 'subscriber-failing',
-      severity: 'error',
-      text: `Deliveries to ${nameOf(subscriber)} fail.`,
-      since: failing_since,
-      about: { topic: 'subscriber', id },
-    })),
-    ...disabled.map(({ id, updated_at, disabled_reason: reason, ...subscriber }): Attention => ({
-      kind: 'subscriber-disabled',
-      severity: 'error',
-      text: `${nameOf(subscriber)} was disabled, and gets nothing until it is enabled: ${reason}`,
-      since: updated_at,
-      about: { topic: 'subscriber', id },
-    })),
-    ...ending.map(({ id, expires_at, ...subscriber }): Attention => ({
-      kind: 'subscriber-secret-ends',
-      severity: 'warning',
-      text: `The older secret of ${nameOf(subscriber)} ends at ${isoTime(expires_at ?? now).slice(11, 16)} UTC: the receiver must know the new one by then.`,
-      since: null,
-      about: { topic: 'subscriber', id },
-    })),
-  ]
+  return ending.map(({ id, expires_at, ...subscriber }) => ({
+    kind: 'subscriber-secret-ends',
+    severity: 'warning',
+    text: `The older secret of ${nameOf(subscriber)} ends at ${isoTime(expires_at ?? now).slice(11, 16)} UTC: the receiver must know the new one by then.`,
+    since: null,
+    about: { topic: 'subscriber', id },
+  }))
 }
 
 /** Characters of a description. */

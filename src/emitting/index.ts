@@ -85,7 +85,6 @@ export function createEmitting(parts: EmittingParts): Emitting {
     changed,
   })
   const { dispatcher, health } = createDispatcher(parts, { egress, secrets, operationalEvents })
-  const { reader } = database
   const portal = new Portal(database, clock, record)
   const portalCookie = new HostCookie('postern_portal', parts.baseUrl)
   const announce: Announce = (emitted) => dispatcher.offer(emitted.map(({ committed }) => committed))
@@ -112,9 +111,9 @@ export function createEmitting(parts: EmittingParts): Emitting {
         portalCookie,
         frameOrigins: configuration.portalFrameOrigins,
         testEvents: new TestEvents({ database, clock, emitter, subscribers, announce, record }),
-        keysOf: (id) => secrets.describe(reader, id, clock.now()),
-        publishedKeysOf: (id) => secrets.published(reader, id, clock.now()),
-        signaturesOf: (detail) => pastSignatures({ db: reader, secrets, clock }, detail),
+        keysOf: (id) => secrets.describe(database.reader, id, clock.now()),
+        publishedKeysOf: (id) => secrets.published(database.reader, id, clock.now()),
+        signaturesOf: (detail) => pastSignatures({ db: database.reader, secrets, clock }, detail),
         deliveryLog: new DeliveryLog(database, cursors),
         replay: new Replay(database, clock, record),
         owners: new Owners({ database, cursors, clock, health }),
