@@ -14,7 +14,11 @@ const staleStatement = '0A000'
 
 type ListConnections = Pick<PostgresDatabase, 'pool' | 'rows' | 'lists'>
 
-export function postgresReader(database: ListConnections): ListReader {
+/** @param elapsed milliseconds of a clock that is never set back */
+export function postgresReader(
+  database: ListConnections,
+  elapsed = (): number => performance.now(),
+): ListReader {
   const isPrepared = frequentPlans()
   const paces = new PlanPaces()
   return {
@@ -23,11 +27,11 @@ export function postgresReader(database: ListConnections): ListReader {
       if (signal) return database.lists(() => queryUntilAborted(database, signal, plan.sql, given))
       const name = isPrepared(plan) ? plan.name : undefined
       return database.lists(async () => {
-        const began = performance.now()
+        const began = elapsed()
         try {
           return await query(database, plan.sql, given, name)
         } finally {
-          paces.record(plan, performance.now() - began)
+          paces.record(plan, elapsed() - began)
         }
       }, paces.isQuick(plan))
     },
