@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
-import { fileFault } from '../diagnostics/describe-error.ts'
+import { fileFault } from '../diagnostics/file-fault.ts'
 import { CommandFailure } from './command-failure.ts'
 
 /** The file that a variable was read from, by its name. */

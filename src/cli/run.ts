@@ -1,6 +1,5 @@
 import { printableLines } from '../telemetry/printable.ts'
 import { CommandFailure, exitCodeOf } from './command-failure.ts'
-import { describeError } from '../diagnostics/describe-error.ts'
 import { loadEnvFile } from './env-file.ts'
 
 /** Reads the command line and does what it says. */
@@ -35,8 +34,14 @@ async function run(command: () => Promise<void>): Promise<void> {
   try {
     await command()
   } catch (error) {
-    const text = error instanceof CommandFailure ? error.message : describeError(error)
+    const text = error instanceof CommandFailure ? error.message : await inWords(error)
     process.stderr.write(`${printableLines(text)}\n`)
     process.exitCode = exitCodeOf(error)
   }
+}
+
+/** Loaded for a failure only: it knows the errors of both database drivers, and a command needs at most one of them. */
+async function inWords(error: unknown): Promise<string> {
+  const { describeError } = await import('../diagnostics/describe-error.ts')
+  return describeError(error)
 }

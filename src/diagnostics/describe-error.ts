@@ -6,6 +6,7 @@ import { FileInUse } from '../storage/sqlite/owner.ts'
 import { adviceWithoutRoom } from '../storage/postgres/pool/connection-limit.ts'
 import { isTlsFailure, isWithoutRoom, StorageUnavailable, translateError } from '../storage/unavailable.ts'
 import { causeInWords } from '../network/cause-in-words.ts'
+import { fileFault } from './file-fault.ts'
 
 /** What a command that failed prints: mistakes of the user in words, what nobody foresaw with its stack. */
 export function describeError(error: unknown, env = process.env): string {
@@ -38,21 +39,6 @@ function describeListening(error: NodeJS.ErrnoException): string | undefined {
   if (code === 'EACCES') return 'This port needs more rights: set PORT to one above 1023.'
   return `HOST and PORT cannot be listened on: ${message}`
 }
-
-const fileErrors: Readonly<Record<string, string>> = {
-  EACCES:
-    'the user that runs this has no right to: change the rights of the file or its folder, or name another place',
-  EPERM:
-    'the user that runs this has no right to: change the rights of the file or its folder, or name another place',
-  ENOENT: 'it is not there',
-  EISDIR: 'it is a folder',
-  ENOTDIR: 'part of the path is no folder',
-  EROFS: 'it lies on a read-only file system: name another place',
-  ENOSPC: 'the disk is full',
-}
-
-/** Why a file cannot be used, in words; undefined for what is no usual error of a file. */
-export const fileFault = ({ code = '' }: NodeJS.ErrnoException): string | undefined => fileErrors[code]
 
 function describeFile(error: NodeJS.ErrnoException): string | undefined {
   const { path, syscall } = error
