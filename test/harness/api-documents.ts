@@ -1,30 +1,47 @@
+import { hash } from 'node:crypto'
 import { inspect } from 'node:util'
 import type { ApiDocument } from './conformance.ts'
 
-/** How many documents are kept. Most services of a process are configured as one of the last few. */
-const KEPT = 8
+/** How many services are remembered. Most services of a process are configured as one of the last few. */
+const remembered = 32
 
-const documents = new Map<string, ApiDocument>()
+/** By the options of services, and by content: what is compiled for a document serves all services that have it. */
+const byOptions = new Map<string, ApiDocument>()
+const byContent = new Map<string, ApiDocument>()
 
 /**
- * The OpenAPI document that a service answers with. Services that are configured alike have one document: to describe all routes,
- * and to read the description, takes a service twice the processor time of its start.
+ * The OpenAPI document of a service. Services that are configured alike have one document: to describe all routes takes a service as
+ * much processor time as its start.
+ * @param describe makes the description, as the answer to `GET /openapi.json` has it
  * @param options all that the service was started with, but for what differs with each start
  */
-export async function documentOf(baseUrl: string, options: object): Promise<ApiDocument> {
-  const key = inspect(options, {
+export function documentOf(describe: () => unknown, options: object): ApiDocument {
+  const key = keyOf(options)
+  let document = byOptions.get(key)
+  if (document) byOptions.delete(key)
+  else document = sharedDocument(JSON.stringify(describe()))
+  byOptions.set(key, document)
+  if (byOptions.size > remembered) byOptions.delete(byOptions.keys().next().value!)
+  return document
+}
+
+/** Ports differ with each start, and no description of a route names one. */
+function keyOf(options: object): string {
+  const all = inspect(options, {
     depth: Infinity,
     maxArrayLength: null,
     maxStringLength: null,
     compact: true,
   })
-  let document = documents.get(key)
-  if (document) documents.delete(key)
-  else {
-    const answer = await fetch(new URL('/openapi.json', baseUrl))
-    document = (await answer.json()) as ApiDocument
-  }
-  documents.set(key, document)
-  if (documents.size > KEPT) documents.delete(documents.keys().next().value!)
+  return all.replace(/(127\.0\.0\.1|localhost):\d+/g, '$1')
+}
+
+function sharedDocument(text: string): ApiDocument {
+  const digest = hash('sha256', text)
+  let document = byContent.get(digest)
+  if (document) byContent.delete(digest)
+  else document = JSON.parse(text) as ApiDocument
+  byContent.set(digest, document)
+  if (byContent.size > remembered) byContent.delete(byContent.keys().next().value!)
   return document
 }

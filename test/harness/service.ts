@@ -57,11 +57,14 @@ export async function startTestService(
     ...options.parts,
   })
   // Every JSON answer that any test gets is held against the OpenAPI document.
-  let document: Promise<ApiDocument> | undefined
+  let document: ApiDocument | undefined
   const call = async (path: string, init: RequestInit = {}): Promise<Response> => {
     const response = await fetch(new URL(path, service.baseUrl), { redirect: 'manual', ...init })
-    document ??= documentOf(service.baseUrl, { ...options, env: { ...env, DATABASE_URL: undefined } })
-    await checkAnswer(await document, init.method ?? 'GET', path, response)
+    document ??= documentOf(() => service.app.swagger(), {
+      ...options,
+      env: { ...env, DATABASE_URL: undefined },
+    })
+    await checkAnswer(document, init.method ?? 'GET', path, response)
     return response
   }
   return {

@@ -3,6 +3,7 @@ import type { FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify'
 import { createRequire } from 'node:module'
 import type { TSchema } from 'typebox'
 import type * as TypeboxCompile from 'typebox/compile'
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import { validationMessage } from './validation-message.ts'
 
 type Compile = typeof TypeboxCompile.Compile
@@ -30,8 +31,20 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
   }
 }
 
+type Serialize = (value: unknown) => string
+
+/** By the text of the schema: routes share schemas, and so do services in one process, of which tests start hundreds. */
+const serializers = new BoundedCache<string, Serialize>(500)
+
 /** Writes answers by their schema, so that no undeclared field leaves. Compiled when a route first answers. */
 export const compileSerializer: FastifySerializerCompiler<TSchema> = ({ schema }) => {
-  let serialize: ((value: unknown) => string) | undefined
-  return (value: unknown) => (serialize ??= fastJsonStringify(schema as fastJsonStringify.Schema))(value)
+  let serialize: Serialize | undefined
+  return (value: unknown) => (serialize ??= serializerOf(schema))(value)
+}
+
+function serializerOf(schema: TSchema): Serialize {
+  const text = JSON.stringify(schema)
+  let serialize = serializers.get(text)
+  if (!serialize) serializers.set(text, (serialize = fastJsonStringify(schema as fastJsonStringify.Schema)))
+  return serialize
 }
