@@ -10,5 +10,5 @@ const fileErrors: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
 }
 
-/** Why a file cannot be used, in words; undefined for what is no usual error of a file. */
+/** Why a file cannot be used, in words; undefined for other errors than those of files. */
 export const fileFault = ({ code = '' }: NodeJS.ErrnoException): string | undefined => fileErrors[code]

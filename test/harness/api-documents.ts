@@ -1,13 +1,14 @@
 import { hash } from 'node:crypto'
 import { inspect } from 'node:util'
+import { BoundedCache } from '../../src/runtime/bounded-cache.ts'
 import type { ApiDocument } from './conformance.ts'
 
-/** How many services are remembered. Most services of a process are configured as one of the last few. */
+/** Of options, and of documents. Most services of a process are configured as one of the last few. */
 const remembered = 32
 
 /** By the options of services, and by content: what is compiled for a document serves all services that have it. */
-const byOptions = new Map<string, ApiDocument>()
-const byContent = new Map<string, ApiDocument>()
+const byOptions = new BoundedCache<string, ApiDocument>(remembered)
+const byContent = new BoundedCache<string, ApiDocument>(remembered)
 
 /**
  * The OpenAPI document of a service. Services that are configured alike have one document: to describe all routes takes a service as
@@ -18,10 +19,7 @@ const byContent = new Map<string, ApiDocument>()
 export function documentOf(describe: () => unknown, options: object): ApiDocument {
   const key = keyOf(options)
   let document = byOptions.get(key)
-  if (document) byOptions.delete(key)
-  else document = sharedDocument(JSON.stringify(describe()))
-  byOptions.set(key, document)
-  if (byOptions.size > remembered) byOptions.delete(byOptions.keys().next().value!)
+  if (!document) byOptions.set(key, (document = sharedDocument(JSON.stringify(describe()))))
   return document
 }
 
@@ -39,9 +37,6 @@ function keyOf(options: object): string {
 function sharedDocument(text: string): ApiDocument {
   const digest = hash('sha256', text)
   let document = byContent.get(digest)
-  if (document) byContent.delete(digest)
-  else document = JSON.parse(text) as ApiDocument
-  byContent.set(digest, document)
-  if (byContent.size > remembered) byContent.delete(byContent.keys().next().value!)
+  if (!document) byContent.set(digest, (document = JSON.parse(text) as ApiDocument))
   return document
 }

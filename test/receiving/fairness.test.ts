@@ -43,11 +43,11 @@ onEachEngine('fairness between handlers', (engine) => {
       Array.from({ length: count }, (_, index) => postWebhook(service, { id: `${type}-${index}`, type })),
     )
   }
-  const leased = async (type: string): Promise<number> => {
+  const leased = async (...types: string[]): Promise<number> => {
     const rows = await service.database.reader
       .selectFrom('event_queue')
       .select('event')
-      .where('type', '=', type)
+      .where('type', 'in', types)
       .where('status', '=', 'pending')
       .where('leased_until', 'is not', null)
       .execute()
@@ -160,12 +160,7 @@ onEachEngine('fairness between handlers', (engine) => {
     })
     service.database.signal('event_queue')
     await eventually(() => Object.values(running).length > 0)
-    const claims = await Promise.all(['a', 'b', 'c'].map(leased))
-    assert.equal(
-      claims.reduce((all, one) => all + one),
-      1,
-      'another process may have a slot for the others',
-    )
+    assert.equal(await leased('a', 'b', 'c'), 1, 'another process may have a slot for the others')
     release()
     await settled(service.database)
   })
@@ -182,8 +177,10 @@ onEachEngine('fairness between handlers', (engine) => {
         '*': {
           concurrency: 1,
           handle: async ({ type }) => {
-            if (order.length === runs) amongThem.resolve()
-            if (order.length === runs) await held
+            if (order.length === runs) {
+              amongThem.resolve()
+              await held
+            }
             order.push(type)
           },
         },
