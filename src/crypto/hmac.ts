@@ -17,15 +17,15 @@ const copied = 16 * 1024
 const inner = Buffer.allocUnsafeSlow(128 + copied)
 
 /**
- * HMAC (RFC 2104) with a prepared key. Short messages use two plain hashes, which costs half as much as `createHmac`; a test
- * compares the two.
+ * HMAC (RFC 2104) with a prepared key. Short messages use two plain hashes: 1.65 µs for 1 KiB instead of 2.75 with `createHmac`
+ * (docs/adr/0013). A test compares the two.
  */
 export class HmacKey {
   readonly #algorithm: HmacAlgorithm
   readonly #key: Uint8Array
   /** The key's pads: one before the message, one before the inner digest, which is written behind it. */
   readonly #innerPad: Uint8Array
-  readonly #outer: Uint8Array
+  readonly #outer: Buffer
 
   constructor(algorithm: HmacAlgorithm, key: string | Uint8Array) {
     const [block, digest] = sizes[algorithm]
@@ -34,7 +34,7 @@ export class HmacKey {
     this.#algorithm = algorithm
     this.#key = bytes
     this.#innerPad = new Uint8Array(block).fill(0x36)
-    this.#outer = new Uint8Array(block + digest).fill(0x5c)
+    this.#outer = Buffer.alloc(block + digest, 0x5c)
     for (const [index, byte] of short.entries()) {
       this.#innerPad[index]! ^= byte
       this.#outer[index]! ^= byte
@@ -56,8 +56,9 @@ export class HmacKey {
         end += part.length
       }
     }
-    this.#outer.set(hash(this.#algorithm, inner.subarray(0, end), 'buffer'), block)
-    return hash(this.#algorithm, this.#outer, 'buffer')
+    // As text: Node.js allocates each Buffer that `hash` returns separately, which costs more than to hash a block.
+    this.#outer.write(hash(this.#algorithm, inner.subarray(0, end), 'latin1'), block, 'latin1')
+    return Buffer.from(hash(this.#algorithm, this.#outer, 'latin1'), 'latin1')
   }
 
   #stream(parts: readonly (string | Uint8Array)[]): Buffer {

@@ -60,6 +60,11 @@ export class RawCall {
     return this.#parts.log.isLevelEnabled('debug')
   }
 
+  /** Milliseconds since the headers of the request arrived. */
+  get elapsed(): number {
+    return performance.now() - this.#began
+  }
+
   /** The address of the client. */
   get address(): string {
     return this.#parts.proxies.addressOf(this.request)
@@ -133,7 +138,7 @@ export class RawCall {
   #logRequest(level: 'info' | 'debug', status: number, caller: { address?: string } = {}): void {
     this.#response.once('finish', () => {
       const { method } = this.request
-      const ms = Math.round(performance.now() - this.#began)
+      const ms = Math.round(this.elapsed)
       this.log[level]({ method, route: this.route, status, ms, ...caller }, 'request')
     })
   }

@@ -49,7 +49,6 @@ export class WebhookEndpoint {
   /** Verifies, stores and acknowledges a webhook. */
   async receive(call: RawCall): Promise<RawAnswer> {
     const { evaluate, baseUrl, count, observe } = this.#parts
-    const began = performance.now()
     const rawBody = await this.#readBody(call)
     const { headers, url } = call.request
     const evaluation = await evaluate({ rawBody, headers, url: `${baseUrl ?? call.baseUrl}${url}` })
@@ -72,7 +71,7 @@ export class WebhookEndpoint {
       throw error
     }
     count('accepted')
-    observe(performance.now() - began)
+    observe(call.elapsed)
     return evaluation.reply ? toAnswer(evaluation.reply) : received
   }
 
