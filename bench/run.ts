@@ -12,6 +12,7 @@ import { acknowledge } from './acknowledge.ts'
 import { clientVerify } from './client-verify.ts'
 import { authorize } from './authorize.ts'
 import { cost } from './cost.ts'
+import { before } from './before.ts'
 import { beside } from './beside.ts'
 import { deliver } from './deliver.ts'
 import { dispatch } from './dispatch.ts'
@@ -44,6 +45,7 @@ import { start } from './start.ts'
 const benches: readonly Bench[] = [
   acknowledge,
   authorize,
+  before,
   beside,
   clientVerify,
   cost,

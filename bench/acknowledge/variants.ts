@@ -28,7 +28,7 @@ export const bareRequests = 60_000
  * read. `many` keep both busy.
  */
 export const few = 64
-const many = 256
+export const many = 256
 
 /** The bounds are about the first two; the others tell what the workers of the same process take from it. */
 const variants: readonly Variant[] = [

@@ -40,17 +40,20 @@ export interface PosternOptions {
   folder: string
   env: Readonly<Record<string, string>>
   args?: readonly string[]
+  /** The folder of the repository to start, with its dependencies installed. Default: this one. */
+  checkout?: string | undefined
   /** Writes a CPU profile when the service stops. */
   profile?: Profile | undefined
 }
 
-const script = join(import.meta.dirname, '..', '..', 'scripts', 'run.mjs')
+const ownCheckout = join(import.meta.dirname, '..', '..')
 
 /** One for all starts of this process. */
 let dashboardBuilt: Promise<boolean> | undefined
 
 /** Starts the service and waits until it is ready. */
-export async function startPostern({ folder, env, args = [], profile }: PosternOptions): Promise<Postern> {
+export async function startPostern(options: PosternOptions): Promise<Postern> {
+  const { folder, env, args = [], checkout = ownCheckout, profile } = options
   // Else the service would build it within the time that it has to become ready.
   dashboardBuilt ??= buildWeb('dashboard')
   if (!(await dashboardBuilt)) throw new Error('the dashboard could not be built')
@@ -63,16 +66,20 @@ export async function startPostern({ folder, env, args = [], profile }: PosternO
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env
   const base = Object.entries({ PATH, HOME, NODE_COMPILE_CACHE, npm_lifecycle_event: 'bench' })
   const began = performance.now()
-  const child = startProcess(process.execPath, [...flags, script, 'serve', ...args], {
-    cwd: folder,
-    stdio: ['ignore', log, log],
-    env: {
-      ...Object.fromEntries(base.filter(([, value]) => value !== undefined)),
-      PORT: String(port),
-      ...(env['NODE_ENV'] === 'production' && { BASE_URL: `http://127.0.0.1:${port}` }),
-      ...env,
+  const child = startProcess(
+    process.execPath,
+    [...flags, join(checkout, 'scripts', 'run.mjs'), 'serve', ...args],
+    {
+      cwd: folder,
+      stdio: ['ignore', log, log],
+      env: {
+        ...Object.fromEntries(base.filter(([, value]) => value !== undefined)),
+        PORT: String(port),
+        ...(env['NODE_ENV'] === 'production' && { BASE_URL: `http://127.0.0.1:${port}` }),
+        ...env,
+      },
     },
-  })
+  )
   closeSync(log)
   for (;;) {
     if (child.exitCode !== null || child.signalCode !== null || performance.now() - began > 60_000) {
