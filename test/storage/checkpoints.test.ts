@@ -1,7 +1,16 @@
 // The log of an SQLite file is written back beside the commits.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { getPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -10,7 +19,12 @@ import { promisify } from 'node:util'
 import type { Clock } from '../../src/runtime/clock.ts'
 import type { SqliteDatabase } from '../../src/storage/database.ts'
 import { Checkpointer } from '../../src/storage/sqlite/checkpointer.ts'
-import { mostLogPages, SqliteConnection } from '../../src/storage/sqlite/connection.ts'
+import {
+  fewLogPages,
+  logPageBytes,
+  mostLogPages,
+  SqliteConnection,
+} from '../../src/storage/sqlite/connection.ts'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
 
 let folder: string
@@ -60,6 +74,18 @@ async function until(enough: (log: Log) => boolean): Promise<Log> {
   }
 }
 
+test('a short log needs no thread', async () => {
+  const started: unknown[] = []
+  const note = (worker: unknown): unknown => started.push(worker)
+  process.on('worker', note)
+  for (let commit = 0; commit < 5; commit += 1) {
+    await write(10)
+    await wait(15)
+  }
+  process.off('worker', note)
+  assert.deepEqual(started, [])
+})
+
 test('the log is written back without a commit that does it', async () => {
   await write(mostLogPages / 2)
   const { log } = await until(({ checkpointed }) => checkpointed >= mostLogPages / 2)
@@ -86,7 +112,7 @@ test(
   'its thread has a low priority',
   { skip: process.platform !== 'linux' || getPriority() >= 10 },
   async () => {
-    await write(1)
+    await write(fewLogPages)
     const tasks = '/proc/self/task'
     /** The nice value of each thread, by its name (proc_pid_stat(5), field 19). */
     const read = (): Map<string, number> =>
@@ -114,6 +140,9 @@ test('failures in a row are reported once, and it tries again', async () => {
   const { opened } = connection
   connection.close()
   renameSync(file, `${file}.away`)
+  // Long enough to be looked at. SQLite ignores a log without a header.
+  writeFileSync(`${file}-wal`, '')
+  truncateSync(`${file}-wal`, fewLogPages * logPageBytes)
   const clock: Clock = {
     now: () => 0,
     after(delay, run) {
@@ -134,8 +163,8 @@ test('failures in a row are reported once, and it tries again', async () => {
   )
   // The thread alone does not keep the process running.
   const running = setInterval(() => {
-    // The log of its connection.
-    if (existsSync(`${file}-wal`)) again.resolve()
+    // The index of the log, which its connection creates.
+    if (existsSync(`${file}-shm`)) again.resolve()
   }, 20)
   checkpointer.noteWritten()
   const tryAgain = await failing.promise
@@ -153,7 +182,11 @@ test('a process with nothing else to do closes the file before it ends', async (
   const program = (pause: number) => `
     const { openSqlite } = await import(${JSON.stringify(opener)})
     const database = openSqlite(${JSON.stringify(join(folder, 'short-'))} + ${pause})
-    await database.batch('work', (connection) => connection.exec('create table one (a int) strict'))
+    await database.batch('work', (connection) => {
+      connection.exec('create table one (a blob) strict')
+      for (let page = 0; page < ${fewLogPages}; page += 1)
+        connection.run('insert into one values (zeroblob(4000))')
+    })
     await new Promise((resolve) => setTimeout(resolve, ${pause}))
     await database.close()
     console.log('closed')`

@@ -1,7 +1,7 @@
 // The thread that writes the log back. Commits can continue meanwhile: they append to the log.
 import { constants, getPriority, setPriority } from 'node:os'
 import { workerData } from 'node:worker_threads'
-import { mostLogPages, SqliteConnection } from './connection.ts'
+import { fewLogPages, mostLogPages, SqliteConnection } from './connection.ts'
 import type { OpenFile } from './file-in-place.ts'
 import { serveTasks } from './thread-server.ts'
 
@@ -9,7 +9,7 @@ import { serveTasks } from './thread-server.ts'
  * The number of new pages from which on it writes them back: many, because a page that changed several times is written once; few
  * when the log is nearly full, so that little is left for the commit that restarts the log.
  */
-const leastPages = (log: number): number => (log > mostLogPages * 0.75 ? mostLogPages / 80 : mostLogPages / 4)
+const leastPages = (log: number): number => (log > mostLogPages * 0.75 ? mostLogPages / 80 : fewLogPages)
 
 lowerPriority()
 const connection = new SqliteConnection(workerData as OpenFile)

@@ -1,5 +1,7 @@
+import { statSync } from 'node:fs'
 import { systemClock, type Clock } from '../../runtime/clock.ts'
 import type { CheckpointerTasks } from './checkpointer-thread.ts'
+import { fewLogPages, logPageBytes } from './connection.ts'
 import type { OpenFile } from './file-in-place.ts'
 import { ThreadClient } from './thread-client.ts'
 
@@ -9,11 +11,12 @@ const pauseAfterFailure = 1_000
 
 /**
  * Writes the log back into the file (https://sqlite.org/wal.html#ckpt) in a thread of its own, because a commit that does it makes
- * all writers wait for the disk. A failure loses nothing: it tries again after the next write, and a commit does it when the log
- * is long (`mostLogPages` in connection.ts).
+ * all writers wait for the disk. The thread starts when the log is long enough for the first time. A failure loses nothing: it tries
+ * again after the next write, and a commit does it when the log is very long (`mostLogPages` in connection.ts).
  */
 export class Checkpointer {
   readonly #thread: ThreadClient<CheckpointerTasks>
+  readonly #log: string
   readonly #clock: Clock
   readonly #onError: (error: Error) => void
   /** `waiting` for the pause to end; `working`, possibly with writes since it began. */
@@ -30,6 +33,7 @@ export class Checkpointer {
       workerData: file,
       isBackground: true,
     })
+    this.#log = `${file.file}-wal`
     this.#onError = onError
     this.#clock = clock
   }
@@ -54,7 +58,7 @@ export class Checkpointer {
     if (this.#isClosed) return
     this.#state = 'working'
     try {
-      await this.#thread.call('writeBack', undefined)
+      if (this.#isLogLong()) await this.#thread.call('writeBack', undefined)
       this.#isFailing = false
     } catch (error) {
       if (!this.#isFailing)
@@ -66,6 +70,12 @@ export class Checkpointer {
     const isDue = this.#hasWrites()
     this.#state = 'idle'
     if (isDue) this.noteWritten()
+  }
+
+  /** Whether the log may hold enough new pages. SQLite does not shorten its file, so later most of them may be old ones. */
+  #isLogLong(): boolean {
+    const bytes = statSync(this.#log, { throwIfNoEntry: false })?.size ?? 0
+    return bytes >= fewLogPages * logPageBytes
   }
 
   #hasWrites(): boolean {

@@ -10,6 +10,10 @@ export type SqlRow = Record<string, SqlValue>
 
 /** The default of `logPages`. It is large because the checkpointer normally writes the log back before. */
 export const mostLogPages = 8_000
+/** Fewer new pages are not written back, unless the log is nearly full. */
+export const fewLogPages = mostLogPages / 4
+/** Bytes of a page in the log, with its header (https://sqlite.org/fileformat2.html#the_write_ahead_log). */
+export const logPageBytes = 4_096 + 24
 
 interface Prepared {
   statement: StatementSync
