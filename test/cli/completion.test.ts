@@ -8,15 +8,28 @@ import { postern } from './command.ts'
 
 const isThere = (shell: string): boolean => spawnSync(shell, ['-c', 'exit 0']).status === 0
 
-/** Defines what a shell brings for interactive use only, and prints what would be offered. */
-const asking: Record<string, (script: string, words: string[]) => string> = {
-  bash: (script, words) =>
-    `${script}\nCOMP_WORDS=(${quoted(words)}); COMP_CWORD=${words.length - 1}; _postern; printf '%s\\n' "\${COMPREPLY[@]}"`,
-  zsh: (script, words) =>
-    `compdef() { : }; _describe() { printf '%s\\n' "\${found[@]%%:*}" }\n${script}\nwords=(${quoted(words)}); CURRENT=${words.length}; _postern`,
-  fish: (script, words) => `${script}\ncomplete -C '${words.join(' ')}' | cut -f 1`,
+interface Shell {
+  /** Defines what the shell brings for interactive use only. */
+  define: string
+  /** Prints what would be offered after these words. */
+  ask: (words: readonly string[]) => string
 }
-const quoted = (words: string[]): string => words.map((word) => `'${word}'`).join(' ')
+
+const shells: Record<string, Shell> = {
+  bash: {
+    define: '',
+    ask: (words) =>
+      `COMPREPLY=(); COMP_WORDS=(${quoted(words)}); COMP_CWORD=${words.length - 1}; _postern; printf '%s\\n' "\${COMPREPLY[@]}"`,
+  },
+  zsh: {
+    define: `compdef() { : }; _describe() { printf '%s\\n' "\${found[@]%%:*}" }`,
+    ask: (words) => `words=(${quoted(words)}); CURRENT=${words.length}; _postern`,
+  },
+  fish: { define: '', ask: (words) => `complete -C '${words.join(' ')}' | cut -f 1` },
+}
+/** A line between two answers, which no command has. */
+const end = '=end='
+const quoted = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(' ')
 
 for (const shell of ['bash', 'zsh', 'fish'] as const)
   describe(`postern completion ${shell}`, { skip: !isThere(shell) }, () => {
@@ -26,35 +39,53 @@ for (const shell of ['bash', 'zsh', 'fish'] as const)
       assert.equal(code, 0, stderr)
       script = stdout
     })
-    const offered = (...words: string[]): string[] => {
-      const run = asking[shell]!(script, ['postern', ...words])
-      const { stdout, stderr } = spawnSync(shell, ['-c', run], { encoding: 'utf8' })
+    /** What is offered after each of these lines of words. One shell answers all, because a start takes longer than an answer. */
+    const offered = (...lines: (readonly string[])[]): string[][] => {
+      const { define, ask } = shells[shell]!
+      const asked = lines.map((words) => `${ask(['postern', ...words])}\nprintf '%s\\n' ${end}`)
+      const { stdout, stderr } = spawnSync(shell, ['-c', [define, script, ...asked].join('\n')], {
+        encoding: 'utf8',
+      })
       assert.equal(stderr, '')
-      return stdout.split('\n').filter((line) => line !== '')
+      const answers = stdout.split(`${end}\n`).slice(0, -1)
+      assert.equal(answers.length, lines.length)
+      return answers.map((answer) => answer.split('\n').filter((line) => line !== ''))
     }
 
     test('offers all commands, the commands of a group, options and choices', () => {
       const commands = commandLine().commands.map((command) => command.name())
-      const first = offered('')
+      const [first, ofKeys, ofReplay, ofList, ofCreate, afterGlobal] = offered(
+        [''],
+        ['keys', ''],
+        ['replay', ''],
+        ['keys', 'list', ''],
+        ['keys', 'create', 'ci', '--'],
+        ['--env-file', 'x.env', 'import', ''],
+      )
       assert.deepEqual(
-        commands.filter((name) => !first.includes(name)),
+        commands.filter((name) => !first!.includes(name)),
         [],
       )
-      assert.ok(['create', 'list', 'revoke'].every((name) => offered('keys', '').includes(name)))
-      assert.ok(offered('replay', '').includes('deliveries'))
-      assert.ok(!offered('keys', 'list', '').includes('create'))
-      assert.ok(offered('keys', 'create', 'ci', '--').includes('--scope'))
-      assert.ok(offered('--env-file', 'x.env', 'import', '').includes('products'))
+      assert.ok(['create', 'list', 'revoke'].every((name) => ofKeys!.includes(name)))
+      assert.ok(ofReplay!.includes('deliveries'))
+      assert.ok(!ofList!.includes('create'))
+      assert.ok(ofCreate!.includes('--scope'))
+      assert.ok(afterGlobal!.includes('products'))
     })
 
     test('offers each option of each command', () => {
-      const check = (command: Command, path: string[]): void => {
-        for (const below of command.commands) check(below, [...path, below.name()])
-        const found = offered(...path, '--')
+      const all: { command: Command; path: string[] }[] = []
+      const add = (command: Command, path: string[]): void => {
+        all.push({ command, path })
+        for (const below of command.commands) add(below, [...path, below.name()])
+      }
+      add(commandLine(), [])
+      const answers = offered(...all.map(({ path }) => [...path, '--']))
+      for (const [index, { command, path }] of all.entries()) {
+        const found = answers[index]!
         for (const { long } of command.options)
           assert.ok(found.includes(long!), `${path.join(' ')} ${long} in ${found.join(' ')}`)
         assert.ok(found.includes('--json'))
       }
-      check(commandLine(), [])
     })
   })

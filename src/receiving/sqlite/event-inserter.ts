@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { Problem } from '../../errors.ts'
 import { sleep, type Clock } from '../../runtime/clock.ts'
 import type { SqliteDatabase } from '../../storage/database.ts'
@@ -7,6 +8,7 @@ import { ThreadClient } from '../../storage/sqlite/thread-client.ts'
 import { packEvents } from '../queue/event-rows.ts'
 import type { IncomingEvent } from '../queue/incoming.ts'
 import type { EventTasks } from './event-writer-thread.ts'
+import { spoolBeside } from './spool-file.ts'
 
 /**
  * Milliseconds that an acknowledgement waits for the right to write before it is spooled. Most transactions are shorter, and a
@@ -64,8 +66,9 @@ export class EventInserter {
     }
   }
 
-  /** Begins to move what an earlier process left in the spool. */
+  /** Begins to move what an earlier process left in the spool. Without a spool, the thread starts at the first event. */
   start(): void {
+    if (!existsSync(spoolBeside(this.#parts.database.file))) return
     this.#thread
       .call('checkSpool', undefined)
       .then((spooled) => this.#moveLater(spooled), this.#parts.onError)

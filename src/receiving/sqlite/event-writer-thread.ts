@@ -10,14 +10,14 @@ import type { IncomingEvent } from '../queue/incoming.ts'
 import { isRefusedValue } from '../../storage/refused-value.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { insertEvents } from './insert-events.ts'
-import { SpoolFile, type Spooled } from './spool-file.ts'
+import { spoolBeside, SpoolFile, type Spooled } from './spool-file.ts'
 
 /** Spooled events that one transaction moves: a few milliseconds of the write lock. */
 const step = 500
 
 const opened = workerData as OpenFile
 const connection = new SqliteConnection(opened)
-const spoolFile = `${opened.file}-spool`
+const spoolFile = spoolBeside(opened.file)
 /** Opened at its first use, because it may be damaged: then this thread continues, and tries again when it is next used. */
 let spool: SpoolFile | undefined
 

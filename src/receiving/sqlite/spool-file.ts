@@ -39,6 +39,11 @@ export const copyAside = `
   insert or ignore into set_aside (seq, ${eventColumns}, reason)
   select seq, ${eventColumns}, ? from spool where seq = ?`
 
+/** The spool beside a database on SQLite. It exists only after it was needed. */
+export function spoolBeside(file: string): string {
+  return `${file}-spool`
+}
+
 export interface SpoolFileOptions {
   /** Bytes that the file may hold. Default 256 MiB. */
   maxBytes?: number
