@@ -28,7 +28,7 @@ const shells: Record<string, Shell> = {
   fish: { define: '', ask: (words) => `complete -C '${words.join(' ')}' | cut -f 1` },
 }
 /** A line between two answers, which no command has. */
-const end = '=end='
+const end = '/end'
 const quoted = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(' ')
 
 for (const shell of ['bash', 'zsh', 'fish'] as const)
