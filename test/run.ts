@@ -12,7 +12,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildWeb } from '../scripts/web.mjs'
 import { batchesOf } from './harness/batches.ts'
+import { librariesModule } from './harness/child-environment.ts'
 import { createTemplates } from './harness/engines.ts'
+import { bundleLibraries } from './harness/libraries.ts'
 import { installPostern } from './harness/package.ts'
 import { startPostgres } from './harness/postgres.ts'
 import { cpuSeconds, describeFailures, describeSlowest } from './harness/results.ts'
@@ -76,6 +78,8 @@ const suites = chosen.length > 0 ? chosen : (['main'] as const)
 if (!(await buildWeb('dashboard'))) throw new Error('the dashboard could not be built')
 if (values['browser'] === true && !(await buildWeb('site'))) throw new Error('the site could not be built')
 const installed = values['package'] === true ? installPostern() : undefined
+// The package has bundles of its own.
+if (!installed) process.env[librariesModule] = await bundleLibraries()
 const files = suites.flatMap((suite) => filesOf(suite, filters))
 let total: Outcome = { passed: 0, failed: 0, skipped: 0, failures: [], times: [] }
 
