@@ -2,6 +2,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { translateError } from '../unavailable.ts'
 import { existing, FileInPlace, type OpenFile } from './file-in-place.ts'
 import { createPrivately } from './file-modes.ts'
+import { hideLimitParameter } from './limit-parameter.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 
 /** Values of parameters. Without `undefined`, which would silently become NULL. */
@@ -162,7 +163,7 @@ export class SqliteConnection {
     const key = arrays ? `${sql} /* arrays */` : sql
     const cached = this.#statements.get(key)
     if (cached) return cached
-    const statement = this.#database.prepare(sql)
+    const statement = this.#database.prepare(hideLimitParameter(sql))
     const prepared: Prepared = { statement, returnsRows: statement.columns().length > 0 }
     if (arrays) statement.setReturnArrays(true)
     // Every write returns the last row id of the connection, which may exceed what a number holds.
