@@ -3,18 +3,30 @@ import { poolRows } from '../storage/postgres/pool/pool-rows.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import { columns, type EventRow, type EventStore } from './store.ts'
 
-const page = `select ${columns} from events e where e.id > $1 and e.id <= $2 order by e.id limit $3`
-const pageDown = `select ${columns} from events e where e.id < $1 and e.id <= $2 order by e.id desc limit $3`
+const page = `select ${columns} from events e where e.id > $1 and e.id <= $2 order by e.id`
+const pageDown = `select ${columns} from events e where e.id < $1 and e.id <= $2 order by e.id desc`
 const some = `select ${columns} from events e where e.id = any($1::bigint[]) order by e.id`
+
+/**
+ * The rows that a page reads: one more than the default size of a page, and than the largest. They are part of the statement, because
+ * PostgreSQL assumes that a LIMIT by a parameter returns a tenth of the rows, finds the plan for all values too expensive, and plans the
+ * statement anew for each page: 0.7 ms instead of 0.2. They are few, because each connection keeps a plan for each
+ * (https://www.postgresql.org/docs/current/sql-prepare.html#SQL-PREPARE-NOTES).
+ */
+const sizes = [21, 101]
 
 /** PostgreSQL gives out numbers before the commit. events_horizon() returns the number up to which all events are visible. */
 export function postgresEvents({ pool }: PostgresDatabase): EventStore {
-  const events = (name: string, text: string, values: unknown[]): Promise<EventRow[]> =>
-    poolRows<EventRow>(pool, { name, text, values })
+  const readPage = async (name: string, text: string, from: number, upTo: number, limit: number) => {
+    const size = sizes.find((one) => one >= limit) ?? limit
+    const statement = { name: `${name}_${size}`, text: `${text} limit ${size}`, values: [from, upTo] }
+    const rows = await poolRows<EventRow>(pool, statement)
+    return rows.slice(0, limit)
+  }
   return {
-    read: (after, upTo, limit) => events('events_page', page, [after, upTo, limit]),
-    readDown: (before, upTo, limit) => events('events_page_down', pageDown, [before, upTo, limit]),
-    some: (ids) => events('events_some', some, [ids]),
+    read: (after, upTo, limit) => readPage('events_page', page, after, upTo, limit),
+    readDown: (before, upTo, limit) => readPage('events_page_down', pageDown, before, upTo, limit),
+    some: (ids) => poolRows<EventRow>(pool, { name: 'events_some', text: some, values: [ids] }),
     async horizon() {
       const [row] = await poolRows<{ horizon: number | null }>(pool, {
         name: 'events_horizon',
