@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { resolve } from 'node:path'
 import { countKept } from './acknowledge/stored.ts'
 import { bareRequests, few, many } from './acknowledge/variants.ts'
 import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
@@ -12,7 +13,7 @@ import { countSteps, interleave, type Side } from './measure/rounds.ts'
 const bytes = 1024
 
 /** The folder of another state of Postern, with its dependencies installed. */
-const folderBefore = process.env['BEFORE']
+const folderBefore = process.env['BEFORE'] && resolve(process.env['BEFORE'])
 
 /** What a change may cost: the least ratio to the state before. */
 const bound = 0.9

@@ -12,6 +12,7 @@ import { filterSchema, readEventFilter } from './filter.ts'
 import type { EventLog, EventPage } from './log.ts'
 import { EventItem, presentEvent } from './present.ts'
 import { searchEvents, type FoundPage } from './search.ts'
+import { pageLimits } from './store.ts'
 import { IdParams, nullable, optionalText } from '../http/schemas/schemas.ts'
 
 export interface EventRouteParts {
@@ -20,7 +21,6 @@ export interface EventRouteParts {
 }
 
 const tags = ['events']
-const limits = { default: 20, max: 100 }
 
 const Page = Type.Object({
   data: Type.Array(EventItem),
@@ -48,7 +48,7 @@ function logRoute(app: App, { database, log }: EventRouteParts): void {
           'A reader that goes on from the last id that it has misses no event, however many writers commit at once. Filters combine; one page looks at a bounded part of the log.',
         querystring: Type.Object({
           ...filterSchema,
-          limit: limitParameter(limits),
+          limit: limitParameter(pageLimits),
           cursor: Type.Optional(
             Type.String({
               pattern: '^\\d+$',
@@ -66,7 +66,7 @@ function logRoute(app: App, { database, log }: EventRouteParts): void {
     async (request, reply) => {
       const { query } = request
       const filter = readEventFilter(query)
-      const limit = readLimit(query.limit, limits)
+      const limit = readLimit(query.limit, pageLimits)
       const cursor = readEventCursor(query.cursor)
       const descending = query.order === 'desc'
       const position = descending && query.cursor === undefined ? Number.MAX_SAFE_INTEGER : cursor

@@ -1,7 +1,7 @@
 import type { PostgresDatabase } from '../storage/database.ts'
 import { poolRows } from '../storage/postgres/pool/pool-rows.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
-import { columns, type EventRow, type EventStore } from './store.ts'
+import { columns, pageLimits, type EventRow, type EventStore } from './store.ts'
 
 const page = `select ${columns} from events e where e.id > $1 and e.id <= $2 order by e.id`
 const pageDown = `select ${columns} from events e where e.id < $1 and e.id <= $2 order by e.id desc`
@@ -13,7 +13,7 @@ const some = `select ${columns} from events e where e.id = any($1::bigint[]) ord
  * statement anew for each page: 0.7 ms instead of 0.2 (docs/adr/0051). They are few, because each connection keeps a plan for each
  * (https://www.postgresql.org/docs/current/sql-prepare.html#SQL-PREPARE-NOTES).
  */
-const sizes = [21, 101]
+const sizes = [pageLimits.default + 1, pageLimits.max + 1]
 
 /** PostgreSQL gives out numbers before the commit. events_horizon() returns the number up to which all events are visible. */
 export function postgresEvents({ pool }: PostgresDatabase): EventStore {

@@ -17,6 +17,9 @@ export interface EventRow {
   status: EventStatus
 }
 
+/** The events of a page of the log. */
+export const pageLimits = { default: 20, max: 100 }
+
 /** The frequent statements of the event log, written for each engine. */
 export interface EventStore {
   /** Events above `after` and up to `upTo`, in ascending order. */

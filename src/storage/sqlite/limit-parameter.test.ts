@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { DatabaseSync } from 'node:sqlite'
+import { constants, DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { SqliteConnection } from './connection.ts'
 import { hideLimitParameter } from './limit-parameter.ts'
 
 test('the parameter of a LIMIT becomes part of an expression', () => {
@@ -44,4 +45,26 @@ test('the value is the same', () => {
   assert.equal(count('?, ?', 7, 5), 2)
   assert.throws(() => count('?', 2.5), /mismatch/)
   database.close()
+})
+
+test('a connection prepares a statement once, whatever its limit', (context) => {
+  let prepared = 0
+  const prepare = context.mock.method(DatabaseSync.prototype, 'prepare')
+  const connection = new SqliteConnection(':memory:')
+  const read = (limit: number): unknown[] =>
+    connection.all("select value from json_each('[1,2,3]') limit ?", [limit])
+  read(1)
+  const database = prepare.mock.calls.at(-1)!.this as DatabaseSync
+  // SQLite asks the authorizer only while it prepares. Setting one makes it prepare all statements once more.
+  database.setAuthorizer(() => {
+    prepared += 1
+    return constants.SQLITE_OK
+  })
+  read(1)
+  assert.ok(prepared > 0)
+  prepared = 0
+  assert.equal(read(2).length, 2)
+  assert.equal(read(2).length, 2)
+  assert.equal(prepared, 0)
+  connection.close()
 })

@@ -2,7 +2,7 @@
  * Texts, names and comments, which are left as they are, and the parameter of a LIMIT
  * (https://sqlite.org/lang_expr.html#literal_values_constants_ and https://sqlite.org/lang_comment.html).
  */
-const parts = /'[^']*'|"[^"]*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*.*?\*\/|\blimit\s+(?=[?:@$])/gis
+const parts = /'[^']*'|"[^"]*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*.*?\*\/|(\blimit\s+)(?=[?:@$])/gis
 
 /**
  * Makes the parameter of a LIMIT part of an expression, which has the same value. SQLite plans a statement by the value of a parameter
@@ -10,5 +10,5 @@ const parts = /'[^']*'|"[^"]*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*.*?\*\/|\blimit\s
  * https://sqlite.org/src/file/src/expr.c): that took two thirds of a page of events (docs/adr/0051).
  */
 export function hideLimitParameter(sql: string): string {
-  return sql.replace(parts, (part) => (/^limit/i.test(part) ? `${part}0 + ` : part))
+  return sql.replace(parts, (part, limit?: string) => (limit === undefined ? part : `${part}0 + `))
 }
