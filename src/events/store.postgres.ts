@@ -16,7 +16,7 @@ const some = `select ${columns} from events e where e.id = any($1::bigint[]) ord
 const sizes = [pageLimits.default + 1, pageLimits.max + 1]
 
 /** PostgreSQL gives out numbers before the commit. events_horizon() returns the number up to which all events are visible. */
-export function postgresEvents({ pool }: PostgresDatabase): EventStore {
+export function postgresEvents({ pool }: Pick<PostgresDatabase, 'pool'>): EventStore {
   const readPage = async (name: string, text: string, from: number, upTo: number, limit: number) => {
     const size = sizes.find((one) => one >= limit) ?? limit
     const statement = { name: `${name}_${size}`, text: `${text} limit ${size}`, values: [from, upTo] }

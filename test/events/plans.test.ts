@@ -1,7 +1,9 @@
 // However long the log is, and whatever PostgreSQL believes about its tables: a page reads the deliveries of its own events only.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { columns } from '../../src/events/store.ts'
+import pg from 'pg'
+import { postgresEvents } from '../../src/events/store.postgres.ts'
+import { columns, pageLimits } from '../../src/events/store.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { engines, type TestDatabase } from '../harness/engines.ts'
@@ -23,13 +25,17 @@ interface PlanNode {
 describe('plans of the event log', { skip: !engine && 'TEST_ENGINE leaves PostgreSQL out' }, () => {
   let testDatabase: TestDatabase
   let database: PostgresDatabase
+  /** One connection, with the statements that pages are read with. */
+  let session: pg.Pool
 
   before(async () => {
     testDatabase = await engine!.createMigratedDatabase()
     database = (await openDatabase(testDatabase.url)) as PostgresDatabase
     const { pool } = database
+    session = new pg.Pool({ connectionString: testDatabase.url, max: 1 })
     for (const table of ['deliveries', 'events', 'subscribers'])
       await pool.query(`alter table ${table} set (autovacuum_enabled = false)`)
+    await readPages(session)
     await pool.query(`
       insert into subscribers (id, url, event_types, status, ordered, signing, created_at, updated_at)
         select 's' || n, 'https://example.com/', '["*"]', 'active', 0, 'v1', 1, 1 from generate_series(1, 1000) n`)
@@ -43,9 +49,19 @@ describe('plans of the event log', { skip: !engine && 'TEST_ENGINE leaves Postgr
   })
 
   after(async () => {
+    await session.end()
     await database.close()
     await testDatabase.drop()
   })
+
+  /** More than the five that PostgreSQL plans by their values before it decides. */
+  const readPages = async (pool: pg.Pool): Promise<void> => {
+    const store = postgresEvents({ pool })
+    for (let page = 0; page < 10; page += 1) {
+      await store.read(page, events, pageLimits.default + 1)
+      await store.readDown(events - page, events, pageLimits.default + 1)
+    }
+  }
 
   const check = async (): Promise<void> => {
     const { rows } = await database.pool.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
@@ -59,6 +75,22 @@ describe('plans of the event log', { skip: !engine && 'TEST_ENGINE leaves Postgr
 
   test('without statistics', check)
 
+  test('a plan from a time without events', async () => {
+    for (const [name, from] of [
+      ['events_page_21', 0],
+      ['events_page_down_21', events],
+    ] as const) {
+      const { rows } = await session.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
+        `explain (analyze, format json) execute ${name} (${from}, ${events})`,
+      )
+      const plan = rows[0]!['QUERY PLAN'][0].Plan
+      const ofEvents = lookedAt(plan, 'events')
+      const ofDeliveries = lookedAt(plan, 'deliveries')
+      assert.ok(ofEvents <= 100, `${ofEvents} events by ${JSON.stringify(plan)}`)
+      assert.ok(ofDeliveries <= 21 * deliveries * 4, `${ofDeliveries} deliveries by ${JSON.stringify(plan)}`)
+    }
+  })
+
   test('with statistics from a time without dead deliveries', async () => {
     const { pool } = database
     await pool.query('analyze')
@@ -69,6 +101,23 @@ describe('plans of the event log', { skip: !engine && 'TEST_ENGINE leaves Postgr
   test('with current statistics', async () => {
     await database.pool.query('analyze')
     await check()
+  })
+
+  test('pages are not planned one by one', async () => {
+    // As a service that starts on a long log.
+    const fresh = new pg.Pool({ connectionString: testDatabase.url, max: 1 })
+    await readPages(fresh)
+    const { rows } = await fresh.query<{ name: string; planned: string; shared: string }>(
+      `select name, custom_plans as planned, generic_plans as shared from pg_prepared_statements
+        where name like 'events_page%' order by name`,
+    )
+    await fresh.end()
+    assert.deepEqual(
+      rows.map(({ name }) => name),
+      ['events_page_21', 'events_page_down_21'],
+    )
+    for (const { name, planned, shared } of rows)
+      assert.ok(Number(planned) === 5 && Number(shared) === 5, `${name}: ${planned} and ${shared}`)
   })
 })
 
