@@ -65,7 +65,7 @@ export interface LoginConfig<DB = HookTables> {
   providers?: Readonly<Record<string, ProviderConfig & TokenStorageConfig>>
   /**
    * Whether each sign-in updates the e-mail address and name of the user to those of the provider. Default false: they stay as
-   * at the first sign-in.
+   * at the first sign-in, and only empty values are filled.
    */
   updateProfile?: boolean
   /**

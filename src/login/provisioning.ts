@@ -64,18 +64,18 @@ export class Provisioning {
       .catch((error: unknown) => refuseOtherIssuer(error, identity))
     if (blocked)
       throw new SignInFailure('account-blocked', undefined, { userId, providerId: identity.providerId })
-    if (updateProfile && !created) await this.#updateProfile(tx, userId, identity, origin)
+    if (!created) await this.#updateProfile(tx, userId, { identity, updateProfile }, origin)
     return { userId, created }
   }
 
   async #updateProfile(
     tx: Tx,
     userId: string,
-    identity: ProviderIdentity,
+    { identity, updateProfile }: Pick<VerifiedIdentity, 'identity' | 'updateProfile'>,
     origin: AuditOrigin,
   ): Promise<void> {
     const { users, audit } = this.#parts
-    const changed = await users.updateProfile(tx, userId, identity)
+    const changed = await users.updateProfile(tx, userId, identity, updateProfile)
     if (changed.length === 0) return
     const { provider, providerId } = identity
     const actor = `user:${userId}`

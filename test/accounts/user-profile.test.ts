@@ -69,7 +69,8 @@ onEachEngine('the profile of a user', (engine) => {
       [{}, true, { email_verified: undefined }, false],
       [{ email_verified: undefined }, false, { email: 'ada@evil.example' }, false],
       [{}, true, { email: 'ADA@example.com' }, false],
-      [{ email: null }, false, {}, false],
+      [{ email: null }, false, {}, true],
+      [{}, true, { email: null }, true],
     ]
     for (const [index, [first, expectedFirst, then, expectedThen]] of cases.entries()) {
       for (const [claims, expected] of [[first, expectedFirst] as const, [then, expectedThen] as const]) {

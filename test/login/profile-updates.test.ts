@@ -32,12 +32,16 @@ onEachEngine('values of the user that follow the provider', (engine) => {
     assert.equal(after.emailVerified, true)
   })
 
-  test('what the provider does not tell any more stays', async () => {
+  test('what the provider does not send any more stays, with its verification', async () => {
     site.become('silent', {}, ada)
     const { id } = await shown()
     site.become('silent', {}, { name: undefined })
     assert.deepEqual(await shown(), { id, name: 'Ada', email: 'ada@example.com' })
-    assert.equal((await userProfileReader([])(site.service.database.reader, id))!.emailVerified, false)
+    const profile = async () => (await userProfileReader([])(site.service.database.reader, id))!
+    assert.equal((await profile()).emailVerified, true)
+    site.become('silent', {}, { ...ada, email_verified: false })
+    assert.equal((await shown()).id, id)
+    assert.equal((await profile()).emailVerified, false, 'the provider says so itself')
   })
 
   test('a provider with `off` changes nothing', async () => {
@@ -99,5 +103,41 @@ onEachEngine('values of the user by default', (engine) => {
       site.become('default', {}, { ...ada, email: 'new@example.com' })
       assert.equal(((await site.signedIn(path)) as Me).email, email, path)
     }
+  })
+
+  test('an empty value is filled when the provider of the first identity sends it later', async () => {
+    const person = async (path?: string) => {
+      const { id, email, name } = (await site.signedIn(path)) as Me
+      return { id, email, name }
+    }
+    site.become('late', {}, { name: undefined })
+    const browser = await site.browser()
+    const { id } = (await whoAmI(site.service, browser))!
+    site.become('linked', {}, { name: 'Linked', email: 'linked@example.com', email_verified: true })
+    await site.link(browser, 'new')
+    assert.deepEqual(await person('/auth/new'), { id, email: null, name: null }, 'not from a linked identity')
+    site.become('late', {}, { ...ada, name: undefined })
+    assert.deepEqual(await person(), { id, email: 'ada@example.com', name: null })
+    site.become('late', {}, { ...ada, email: 'other@example.com' })
+    assert.deepEqual(await person(), { id, email: 'ada@example.com', name: 'Ada' })
+    assert.deepEqual(await site.audit(id, 'user.profile_changed'), [{ fields: 'email' }, { fields: 'name' }])
+  })
+
+  test('an id_token without an address leaves a verified one verified, also in other sessions', async () => {
+    site.become('apple', {}, ada)
+    const browser = await site.browser()
+    site.become('apple', {}, {})
+    await site.signedIn()
+    const me = (await whoAmI(site.service, browser)) as Me & { email_verified: boolean }
+    assert.deepEqual([me.email, me.email_verified], ['ada@example.com', true])
+  })
+
+  test('userinfo without email_verified does not deny the same address of the id_token', async () => {
+    site.become('both', { email: 'ada@example.com', email_verified: true }, { email: 'ada@example.com' })
+    const me = (await site.signedIn()) as Me & { email_verified: boolean }
+    assert.deepEqual([me.email, me.email_verified], ['ada@example.com', true])
+    site.become('two', { email: 'ada@example.com', email_verified: true }, { email: 'other@example.com' })
+    const other = (await site.signedIn()) as Me & { email_verified: boolean }
+    assert.deepEqual([other.email, other.email_verified], ['other@example.com', false])
   })
 })

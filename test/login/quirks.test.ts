@@ -49,6 +49,48 @@ describe('GitHub', () => {
     })
   }
 
+  test('a list that cannot be read this time fails the sign-in, so that no address is lost', async () => {
+    assert.equal(await quirks.outcome('github'), '/dashboard')
+    const failing: Record<string, Reply> = {
+      'too many calls': { status: 429, json: {} },
+      'a server error': { status: 503, text: 'unavailable' },
+      'a redirect': { status: 302, headers: { location: 'https://example.com/' } },
+      "a rate limit with GitHub's status": {
+        status: 403,
+        headers: { 'x-ratelimit-remaining': '0' },
+        json: {},
+      },
+      'a second rate limit of GitHub': { status: 403, headers: { 'retry-after': '60' }, json: {} },
+      'broken JSON': { text: '[{"email":"octo', headers: { 'content-type': 'application/json' } },
+    }
+    for (const [what, reply] of Object.entries(failing)) {
+      quirks.api('github', { 'GET /user/emails': () => reply })
+      assert.equal(await quirks.outcome('github'), 'provider-unavailable', what)
+    }
+    quirks.api('github', { 'GET /user/emails': () => ({ json: { message: 'not a list' } }) })
+    assert.equal(await quirks.outcome('github'), 'provider-answer-invalid')
+    const { email, verified } = await identityOf(quirks.service, 'github')
+    assert.deepEqual({ email, verified }, { email: 'octocat@example.com', verified: true })
+  })
+
+  test('a list that the token may not read any more leaves a verified address as it is', async () => {
+    const id = '77'
+    quirks.api('github', {
+      'GET /user': () => ({ json: { id, login: 'late', email: 'public@example.com' } }),
+    })
+    assert.equal(await quirks.outcome('github'), '/dashboard')
+    quirks.api('github', {
+      'GET /user': () => ({ json: { id, login: 'late', email: 'public@example.com' } }),
+      'GET /user/emails': () => ({ status: 403, json: { message: 'Forbidden' } }),
+    })
+    assert.equal(await quirks.outcome('github'), '/dashboard')
+    const { providerId, email, verified } = await identityOf(quirks.service, 'github')
+    assert.deepEqual(
+      { providerId, email, verified },
+      { providerId: id, email: 'octocat@example.com', verified: true },
+    )
+  })
+
   test('a primary address that is not verified does not count as verified', async () => {
     const list = [
       { email: 'new@example.com', primary: true, verified: false },
@@ -205,7 +247,7 @@ describe('X', () => {
     const expected = { providerId: '1', name: 'ada@example.com', email: 'ada@example.org', verified: true }
     assert.deepEqual(await identityOf(quirks.service, 'x'), expected)
     quirks.api('x', {
-      'GET /2/users/me': () => ({ json: { data: { id: '1', username: 'ada@example.com' } } }),
+      'GET /2/users/me': () => ({ json: { data: { id: '2', username: 'ada@example.com' } } }),
     })
     assert.equal(await quirks.outcome('x'), '/dashboard')
     assert.equal((await identityOf(quirks.service, 'x')).email, null)
@@ -238,8 +280,18 @@ describe('Bitbucket', () => {
     assert.deepEqual({ email, verified }, { email: 'erik@example.com', verified: false })
   })
 
+  test('a list that cannot be read this time fails the sign-in', async () => {
+    for (const reply of [{ status: 503, json: {} }, { status: 429, json: {} }, { text: '{"values":[' }]) {
+      quirks.api('bitbucket', { 'GET /2.0/user/emails': () => reply })
+      assert.equal(await quirks.outcome('bitbucket'), 'provider-unavailable')
+    }
+  })
+
   test('without the scope for addresses there is no address', async () => {
-    quirks.api('bitbucket', { 'GET /2.0/user/emails': () => ({ status: 403, json: { type: 'error' } }) })
+    quirks.api('bitbucket', {
+      'GET /2.0/user': () => ({ json: { uuid: '{another}', display_name: 'Another' } }),
+      'GET /2.0/user/emails': () => ({ status: 403, json: { type: 'error' } }),
+    })
     assert.equal(await quirks.outcome('bitbucket'), '/dashboard')
     assert.equal((await identityOf(quirks.service, 'bitbucket')).email, null)
   })
@@ -342,9 +394,9 @@ describe('endless responses', () => {
     assert.equal(await quirks.outcome('discord'), 'provider-unavailable')
   })
 
-  test('an additional document of 10 MB is ignored', async () => {
+  test('an additional document of 10 MB is not read completely', async () => {
     quirks.api('github', { 'GET /user/emails': () => endless })
-    assert.equal(await quirks.outcome('github'), '/dashboard')
+    assert.equal(await quirks.outcome('github'), 'provider-unavailable')
   })
 
   test('a profile that is HTML, an array or empty signs nobody in', async () => {

@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { sql, type RawBuilder } from 'kysely'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
 import type { IdentityKey } from './roles.ts'
@@ -13,6 +13,8 @@ export interface ProviderIdentity extends IdentityKey {
   issuer: string | null
   email: string | null
   emailVerified: boolean
+  /** The provider did not say which addresses the person has, and `email` is a guess: it does not replace a verified one. */
+  isFallbackEmail?: boolean
   name: string | null
   /** An https or http address. */
   picture: string | null
@@ -91,7 +93,8 @@ export class Identities {
   }
 
   /**
-   * Updates a known identity to the provider's current values. The user's own row stays as it is. An identity without an
+   * Updates a known identity to the provider's current values. A name or an address that it does not send any more stays, with
+   * its verification. The user's own row stays as it is. An identity without an
    * issuer is bound to this one. @throws IssuerMismatch when it is bound to another one.
    */
   async updateKnown(tx: Tx, identity: ProviderIdentity): Promise<FoundUser | undefined> {
@@ -113,9 +116,16 @@ export class Identities {
   /** `undefined` when there is no such identity, or it is bound to another issuer. */
   async #update(tx: Tx, identity: ProviderIdentity): Promise<FoundUser | undefined> {
     const now = this.#clock.now()
-    const { name, ...asserted } = assertedColumns(identity)
+    const { name, email, email_verified: verified, ...asserted } = assertedColumns(identity)
+    const addressed = identity.isFallbackEmail
+      ? { email: unlessVerified('email', email), email_verified: unlessVerified('email_verified', verified) }
+      : { email, email_verified: verified }
     // Apple sends the name only at the first sign-in.
-    const values = name === null ? asserted : { ...asserted, name }
+    const values = {
+      ...asserted,
+      ...(name !== null && { name }),
+      ...(email !== null && addressed),
+    }
     const row = await tx
       .updateTable('identities')
       .set({
@@ -173,8 +183,16 @@ function assertedColumns(identity: ProviderIdentity) {
   }
 }
 
+/** The value, unless the identity's address is verified. */
+function unlessVerified<T extends string | number | null>(column: 'email' | 'email_verified', value: T) {
+  return sql<T>`case when email_verified = 1 then ${sql.ref(column)} else ${value} end`
+}
+
 /** `updated_at` of an identity: now when one of the columns gets another value. */
-function changedAt(values: Readonly<Record<string, string | number | null>>, now: number) {
+function changedAt(
+  values: Readonly<Record<string, string | number | null | RawBuilder<unknown>>>,
+  now: number,
+) {
   const differences = Object.entries(values).map(
     ([column, value]) => sql`${sql.ref(column)} is distinct from ${value}`,
   )

@@ -136,9 +136,15 @@ export class Users {
 
   /**
    * Copies e-mail address and name of an identity to its user, if it is the one that `users.provider` names: others would make
-   * the values change with each way of signing in. What the provider does not tell stays. Returns the changed fields.
+   * the values change with each way of signing in. A value that the provider does not send stays. Returns the changed fields.
+   * @param replaces whether a value that is set is replaced, too; an empty one is always filled
    */
-  async updateProfile(tx: Tx, userId: string, identity: ProviderIdentity): Promise<('email' | 'name')[]> {
+  async updateProfile(
+    tx: Tx,
+    userId: string,
+    identity: ProviderIdentity,
+    replaces: boolean,
+  ): Promise<('email' | 'name')[]> {
     const row = await tx
       .selectFrom('users')
       .select(['email', 'name'])
@@ -147,7 +153,11 @@ export class Users {
       .where('provider_id', '=', identity.providerId)
       .executeTakeFirst()
     if (!row) return []
-    const values = { email: identity.email ?? row.email, name: identity.name ?? row.name }
+    const { email, name, isFallbackEmail } = identity
+    const values = {
+      email: replaces && !isFallbackEmail ? (email ?? row.email) : (row.email ?? email),
+      name: replaces ? (name ?? row.name) : (row.name ?? name),
+    }
     const changed = (['email', 'name'] as const).filter((field) => values[field] !== row[field])
     if (changed.length === 0) return []
     const now = this.#clock.now()

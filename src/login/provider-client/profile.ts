@@ -7,6 +7,8 @@ export interface RawProfile {
   name: unknown
   email: unknown
   emailVerified: unknown
+  /** The provider's own list of addresses could not be read, and `email` is from another place. */
+  isFallbackEmail?: boolean
   /** Default: `pictureIn` of the profile. */
   picture?: unknown
 }
@@ -36,10 +38,11 @@ export function readStandardProfile(document: ProfileDocument): RawProfile {
 
 /**
  * Merges the claims of the id_token with the userinfo response. Both may contain an e-mail address: `email_verified` is taken
- * from the document that the address comes from, since the addresses may differ.
+ * from the document that the address comes from, unless both name the same address.
  */
 export function mergeProfiles(claims: ProfileDocument, userinfo: ProfileDocument): ProfileDocument {
-  const emailSource = typeof userinfo['email'] === 'string' ? userinfo : claims
+  const named = typeof userinfo['email'] === 'string' ? userinfo : claims
+  const emailSource = named['email'] === claims['email'] ? { ...claims, ...named } : named
   const { email: _email, email_verified: _verified, ...joined } = { ...claims, ...userinfo }
   for (const name of ['email', 'email_verified']) if (name in emailSource) joined[name] = emailSource[name]
   return joined
@@ -53,11 +56,14 @@ function emailIn({ emails, email, email_verified: emailVerified }: ProfileDocume
   return { email: listed, emailVerified: verified ?? (listed === email ? emailVerified : undefined) }
 }
 
-/** The item of a list that has `true` in a field, such as the primary address; empty without one. */
+/**
+ * The item of a list that has `true` in a field, such as the primary address; empty without one, or without a list.
+ * @throws UnusableProfile when something else is in the place of the list
+ */
 export function findMarked(list: unknown, field: string): ProfileDocument {
-  const found: unknown = Array.isArray(list)
-    ? list.find((item) => isObject(item) && item[field] === true)
-    : undefined
+  if (list === undefined) return {}
+  if (!Array.isArray(list)) throw new UnusableProfile('the list of e-mail addresses is not a list')
+  const found: unknown = list.find((item) => isObject(item) && item[field] === true)
   return isObject(found) ? found : {}
 }
 
@@ -77,6 +83,7 @@ export function toIdentity(
     email,
     // Some providers send a string. Every other value means not verified.
     emailVerified: email !== null && (raw.emailVerified === true || raw.emailVerified === 'true'),
+    ...(raw.isFallbackEmail === true && { isFallbackEmail: true }),
     name: text(raw.name, 200),
     picture: pictureAddress(raw.picture),
   }

@@ -1,5 +1,8 @@
 import type { Configuration } from 'openid-client'
-import { ProfileRefused } from './provider-errors.ts'
+import { ProfileRefused, ProviderUnavailable } from './provider-errors.ts'
+
+/** Statuses by which an API says that this token may not read a document. */
+const untold = new Set([401, 403, 404])
 
 /** The API of a provider, with the access token of one sign-in. */
 export class ProviderApi {
@@ -24,12 +27,26 @@ export class ProviderApi {
     return response.json()
   }
 
-  /** An optional document: many users do not grant access to it, and the sign-in continues without it. */
+  /**
+   * An optional document; `undefined` when the token may not read it (401, 403, 404): many users do not grant access to it.
+   * Any other failure may pass, and what the document says would be missing until the next sign-in, or for ever.
+   * @throws ProviderUnavailable
+   */
   async readMore(url: string): Promise<unknown> {
     try {
-      return await this.readNeeded(url)
-    } catch {
-      return undefined
+      const response = await this.fetch(new URL(url))
+      if (response.status === 200) return await response.json()
+      throw new ProfileRefused(response.status, { isRateLimit: isRateLimit(response.headers) })
+    } catch (error) {
+      // openid-client throws an error of its own for a 401 with a challenge.
+      const { status, isRateLimit: limited } = error as { status?: number; isRateLimit?: boolean }
+      if (status !== undefined && untold.has(status) && limited !== true) return undefined
+      throw new ProviderUnavailable(error)
     }
   }
+}
+
+/** GitHub's rate limits answer 403, too. */
+function isRateLimit(headers: Headers): boolean {
+  return headers.has('retry-after') || headers.get('x-ratelimit-remaining') === '0'
 }

@@ -129,7 +129,9 @@ export class ProviderClient {
     const discovered = quirks.userinfo === false ? undefined : server.metadata.userinfo_endpoint
     const profileUrl = provider.profileUrl ?? discovered
     const userinfo =
-      profileUrl === undefined ? {} : await fetchUserInfo(configuration, tokens.access_token, claims.sub)
+      profileUrl === undefined
+        ? {}
+        : await fetchUserInfo(configuration, tokens.access_token, claims.sub).catch(refusedUserInfo)
     const document = mergeProfiles(claims, userinfo)
     const source = { claims, document, profileUrl: profileUrl ?? '', givenName: response.givenName }
     const api = new ProviderApi(configuration, tokens.access_token)
@@ -173,4 +175,12 @@ function checksOf({ state, nonce, verifier }: CodeToExchange): AuthorizationCode
     ...(nonce !== undefined && { expectedNonce: nonce }),
     ...(verifier !== undefined && { pkceCodeVerifier: verifier }),
   }
+}
+
+/** openid-client reports the status of the userinfo endpoint only as the cause of an error. */
+function refusedUserInfo(error: unknown): never {
+  const { cause } = error as { cause?: unknown }
+  if (cause instanceof Response && cause.status !== 200)
+    throw new ProfileRefused(cause.status, { cause: error })
+  throw error
 }

@@ -15,10 +15,24 @@ export class ProviderReturnedError extends Error {
 /** The provider's API answered the request for the profile with an error. */
 export class ProfileRefused extends Error {
   readonly status: number
-  constructor(status: number) {
-    super(`the request for the profile was answered with status ${status}`)
+  /** Whether the status is that of a rate limit. */
+  readonly isRateLimit: boolean
+  constructor(
+    status: number,
+    { isRateLimit = false, cause }: { isRateLimit?: boolean; cause?: unknown } = {},
+  ) {
+    super(`the request for the profile was answered with status ${status}`, { cause })
     this.name = 'ProfileRefused'
     this.status = status
+    this.isRateLimit = isRateLimit
+  }
+}
+
+/** A document of the provider's API could not be read this time. */
+export class ProviderUnavailable extends Error {
+  constructor(cause: unknown) {
+    super('a document of the profile could not be read', { cause })
+    this.name = 'ProviderUnavailable'
   }
 }
 
@@ -44,6 +58,7 @@ export function providerErrorCode(error: unknown): FailureCode {
   }
   if (error instanceof DiscoveryFailed) return providerErrorCode(cause)
   if (error instanceof ProviderReturnedError) return returnedErrorCode(error.error)
+  if (error instanceof ProviderUnavailable) return 'provider-unavailable'
   if (error instanceof AccountNotAdmitted) return 'account-not-admitted'
   if (error instanceof ReauthenticationUnproven) return 'reauthentication-unproven'
   const answered = status ?? (cause instanceof Response ? cause.status : 0)

@@ -8,7 +8,7 @@ export interface VerifiedIdentity {
   identity: ProviderIdentity
   /** Whether the groups of the identity alone decide on the role. */
   exclusiveRoles: boolean
-  /** Whether a sign-in updates the e-mail address and name of the user. */
+  /** Whether a sign-in replaces the e-mail address and name of the user. Empty ones are filled in any case. */
   updateProfile: boolean
   authentication: Authentication
   /** The provider's profile as received; with OpenID Connect, the claims merged with the userinfo response. */

@@ -21,7 +21,7 @@ export const bitbucket: Preset = {
   tokenAuth: 'basic',
   readProfile: async ({ document, profileUrl, readMore }) => {
     const page = await readMore(`${profileUrl.replace(/\/$/, '')}/emails`)
-    const list: unknown = isObject(page) ? page['values'] : undefined
+    const list: unknown = isObject(page) ? (page['values'] ?? page) : page
     const listed = findMarked(list, 'is_primary')
     return {
       id: document['uuid'],

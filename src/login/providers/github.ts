@@ -57,6 +57,7 @@ export const github: Preset = {
       name: document['name'] ?? document['login'],
       email: listed['email'] ?? document['email'],
       emailVerified: typeof listed['email'] === 'string' && listed['verified'] === true,
+      isFallbackEmail: list === undefined,
     }
   },
 }

@@ -1,7 +1,7 @@
 import type { TokenAuth } from '../../config/providers.ts'
 import type { ProfileDocument, RawProfile } from '../provider-client/profile.ts'
 
-/** Fetches another document of the provider's API with the user's access token; `undefined` unless the status is 200. */
+/** Fetches another document of the provider's API with the user's access token; `undefined` when the token may not read it. */
 export type ReadMore = (url: string) => Promise<unknown>
 
 /** The value of one of the preset's own settings; empty when it is not set and has no default. */
