@@ -3,6 +3,7 @@ import type { HostCookie } from '../accounts/sessions/host-cookie.ts'
 import type { Sessions } from '../accounts/sessions/sessions.ts'
 import type { Users } from '../accounts/users/users.ts'
 import type { App } from '../http/app.ts'
+import { rawQuery, readOAuthParameters } from '../http/requests/query-string.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { AppSignIns } from './flow/app-sign-ins.ts'
 import { redirectToBaseUrl } from './demo-host-redirect.ts'
@@ -101,7 +102,7 @@ function loginPageRoute(routes: App, parts: PageRoutesParts): void {
       },
     },
     async (request, reply) => {
-      const query = request.query as Record<string, string | undefined>
+      const query: Partial<Record<string, string>> = readOAuthParameters(rawQuery(request.url)).values
       const { error, id, provider = '', return_to: wanted } = query
       flowCookie.ensure(request, reply)
       const returnTo = safeReturnTo(wanted, baseUrl())
@@ -130,5 +131,5 @@ function loginPageRoute(routes: App, parts: PageRoutesParts): void {
 /** What the sign-in asks the provider for. GET /auth/{provider} checks the values. */
 function passedOn(query: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const names = ['reauthenticate', 'select_account', 'login_hint', 'acr_values']
-  return Object.fromEntries(names.flatMap((name) => (query[name] ? [[name, query[name]]] : [])))
+  return Object.fromEntries(names.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])))
 }

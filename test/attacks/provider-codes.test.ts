@@ -59,11 +59,26 @@ onEachEngine('codes in the hands of an attacker', (engine) => {
     ['spa', 'spa-2'],
     ['spa', 'web'],
   ] as const)
-    test(`the code of ${clientId} at ${thief}; after that it is used up`, async () => {
+    test(`the code of ${clientId} at ${thief}, which cannot use it up`, async () => {
       const { code, verifier } = await newCode(clientId)
       await assertRefused({ client_id: thief, code, code_verifier: verifier })
-      await assertRefused({ client_id: clientId, code, code_verifier: verifier })
+      const { status, body } = await redeem({ client_id: clientId, code, code_verifier: verifier })
+      assert.equal(status, 200, JSON.stringify(body))
     })
+
+  test("a used code at other apps does not end its app's sign-in", async () => {
+    const { code, verifier } = await newCode('web')
+    const { body } = await redeem({ client_id: 'web', code, code_verifier: verifier })
+    const accessToken = String(body['access_token'])
+    for (const thief of ['spa', 'spa-2', 'other']) {
+      await assertRefused({ client_id: thief, code, code_verifier: verifier })
+      await assertRefused({ client_id: thief, code, code_verifier: newPkce().verifier })
+    }
+    assert.equal(await isLive(attacked.service, { accessToken }), true)
+    const refresh = { grant_type: 'refresh_token', refresh_token: String(body['refresh_token']) }
+    const again = await token(attacked.service, { ...refresh, client_id: 'web', client_secret: secret })
+    assert.equal(again.status, 200)
+  })
 
   test('another redirect URI of the same app, also one that differs only in its writing', async () => {
     for (const redirectUri of [
@@ -119,14 +134,14 @@ onEachEngine('codes in the hands of an attacker', (engine) => {
       await assertRefused({ client_id: 'spa', code: wrong, code_verifier: newPkce().verifier })
   })
 
-  test('a replay, also by somebody else, ends the tokens of the first exchange', async () => {
-    for (const thief of ['web', 'spa']) {
+  test('a replay by its own app, also with a wrong verifier, ends the tokens of the first exchange', async () => {
+    for (const replayed of ['', newPkce().verifier]) {
       const { code, verifier } = await newCode('web')
       const fields = { client_id: 'web', code, code_verifier: verifier }
       const first = await redeem(fields)
       assert.equal(first.status, 200)
       const accessToken = String(first.body['access_token'])
-      await assertRefused({ ...fields, client_id: thief })
+      await assertRefused({ ...fields, code_verifier: replayed || verifier })
       const revoked = await attacked.service.database.reader
         .selectFrom('audit_log')
         .select(['target', 'detail'])

@@ -18,7 +18,6 @@ describe('errors of providers and configurations', () => {
     ['server_error', 'provider-unavailable'],
     ['temporarily_unavailable', 'provider-unavailable'],
     ['invalid_scope', 'provider-refused'],
-    ['', 'provider-refused'],
     ['ACCESS_DENIED', 'provider-refused'],
     ['<script>alert(1)</script>', 'provider-refused'],
     ['"><img src=x onerror=alert(1)>', 'provider-refused'],

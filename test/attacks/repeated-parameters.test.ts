@@ -26,7 +26,6 @@ onEachEngine('repeated parameters', (engine) => {
     ['code_challenge_method', 'code_challenge_method=plain'],
     ['scope', 'scope=a&scope=b'],
     ['state', 'state=other'],
-    ['state', 'state'],
     ['state', '%73tate=other'],
     ['response_type', 'response_type=code&response_type=token'],
     ['return_to', 'return_to=/a&return_to=/b'],

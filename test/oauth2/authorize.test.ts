@@ -272,6 +272,49 @@ onEachEngine('authorization requests', (engine) => {
       'refresh_token',
       'token_type',
     ])
+    const claims = decodeJwt(String(tokens['access_token']))
+    assert.ok(!('scope' in claims))
+    // Unlike the token of a sign-in at GET /auth/{provider}, it reaches nothing that scopes are for.
+    const me = await service.fetch('/auth/session', {
+      headers: { authorization: `Bearer ${String(tokens['access_token'])}` },
+    })
+    assert.equal(me.status, 200)
+    const asked = { token: String(tokens['access_token']), client_id: 'web', client_secret: secret }
+    const known = await service.fetch('/oauth2/introspect', {
+      method: 'POST',
+      body: new URLSearchParams(asked),
+    })
+    const answer = (await known.json()) as Record<string, unknown>
+    assert.ok(!('scope' in answer), JSON.stringify(answer))
+  })
+
+  test('several resources at the token endpoint', async () => {
+    const pkce = newPkce()
+    const wanted = authorizeUrl(service, { client_id: 'api' }, pkce)
+    for (const one of ['https://api.example', 'https://other.example'])
+      wanted.searchParams.append('resource', one)
+    const { searchParams } = await toApp(service, new Browser(), wanted)
+    const fields = new URLSearchParams({
+      grant_type: 'authorization_code',
+      client_id: 'api',
+      code: searchParams.get('code')!,
+      code_verifier: pkce.verifier,
+      redirect_uri: callback,
+    })
+    for (const one of ['https://api.example', 'https://other.example']) fields.append('resource', one)
+    const exchanged = await service.fetch('/oauth2/token', { method: 'POST', body: fields })
+    const tokens = (await exchanged.json()) as Record<string, string>
+    assert.equal(exchanged.status, 200, JSON.stringify(tokens))
+    const audience = [decodeJwt(tokens['access_token']!).aud].flat()
+    assert.deepEqual(audience.slice(0, 2), ['https://api.example', 'https://other.example'])
+    const refresh = new URLSearchParams({
+      grant_type: 'refresh_token',
+      client_id: 'api',
+      refresh_token: tokens['refresh_token']!,
+    })
+    for (const one of ['https://other.example', 'https://api.example']) refresh.append('resource', one)
+    const refreshed = await service.fetch('/oauth2/token', { method: 'POST', body: refresh })
+    assert.equal(refreshed.status, 200)
   })
 
   test('the metadata names what exists', async () => {

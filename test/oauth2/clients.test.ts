@@ -191,8 +191,19 @@ onEachEngine('apps of the database', (engine) => {
       { admin: true },
       { managesSessions: true },
       { scopes: ['openid', 'users:write'] },
-    ])
+      { clientCredentials: true },
+      { clientCredentials: true, audience: 'https://billing.internal', scopes: ['billing:admin'] },
+      { audience: 'https://billing.internal' },
+      { audiences: [service.baseUrl, 'https://billing.internal'] },
+      { scopes: ['openid', 'billing:admin'] },
+    ]) {
       assert.equal(await send('POST', '/clients', { ...plain, ...right }), 403, JSON.stringify(right))
+      const { id } = await create({ firstParty: false })
+      assert.equal(await send('PATCH', `/clients/${String(id)}`, right), 403, JSON.stringify(right))
+    }
+    // Otherwise the key could make a secret for the machine client of an administrator.
+    const { id: machine } = await create({ firstParty: false, clientCredentials: true })
+    assert.equal(await send('POST', `/clients/${String(machine)}/secrets`, {}), 403)
     const { id: own } = await create({ firstParty: false })
     assert.equal(await send('PATCH', `/clients/${String(own)}`, { name: 'renamed' }), 200)
     assert.equal(await send('PATCH', `/clients/${String(own)}`, { admin: true }), 403)

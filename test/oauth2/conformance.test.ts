@@ -206,6 +206,23 @@ onEachEngine('OpenID conformance', (engine) => {
           assert.equal((await go(new Browser(), more)).answer['error'], error)
       })
 
+      test('the error about a request object is posted if the object alone says response_mode=form_post', async () => {
+        const claims = { response_mode: 'form_post', state: 'of-the-object', scope: 'openid' }
+        const object = Buffer.from(JSON.stringify(claims)).toString('base64url')
+        const url = ask({ request: `e30.${object}.`, state: undefined, response_mode: undefined })
+        const answer = await new Browser().go(url)
+        const page = await answer.text()
+        assert.equal(answer.status, 200, page)
+        assert.match(page, new RegExp(`<form method="post" action="${callback}">`))
+        assert.match(page, /name="error" value="request_not_supported"/)
+        assert.match(page, /name="state" value="of-the-object"/)
+        for (const broken of ['e30', 'e30.e.', `e30.${'A'.repeat(9000)}.`, 'e30.bnVsbA.'])
+          assert.equal(
+            (await go(new Browser(), { request: broken })).answer['error'],
+            'request_not_supported',
+          )
+      })
+
       test('oidcc-ensure-request-object-with-redirect-uri: the wrong URI beside it gets a page', async () => {
         const object = Buffer.from(JSON.stringify({ redirect_uri: callback })).toString('base64url')
         const url = ask({ redirect_uri: 'https://other.example.com/', request: `e30.${object}.` })

@@ -52,6 +52,37 @@ onEachEngine('a parked authorization request', (engine) => {
       assert.ok((await toApp(service, browser, link)).searchParams.get('code'))
   })
 
+  test('stores nothing that is wrong, and of what is right only the parameters that are read', async () => {
+    const requests = () =>
+      service.database.reader.selectFrom('authorization_requests').select('parameters').execute()
+    const before = (await requests()).length
+    const post = (more: Record<string, string>) =>
+      service.fetch('/oauth2/authorize', {
+        method: 'POST',
+        body: authorizeUrl(service, more).searchParams,
+        redirect: 'manual',
+      })
+    const junk = 'x'.repeat(8_000)
+    const many = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`p${index}`, '1']))
+    for (const wrong of [
+      { code_challenge_method: 'plain', junk },
+      { response_type: 'token', junk },
+      { state: junk },
+      { id_token_hint: `${junk}${junk}` },
+      { prompt: junk },
+      many,
+    ]) {
+      const answer = await post(wrong)
+      const error = new URL(answer.headers.get('location')!).searchParams.get('error')
+      assert.ok(['invalid_request', 'unsupported_response_type'].includes(error!), error!)
+    }
+    assert.equal((await requests()).length, before)
+    assert.equal((await post({ junk, prompt: 'login' })).status, 303)
+    const stored = await requests()
+    assert.equal(stored.length, before + 1)
+    assert.ok(!stored.some(({ parameters }) => parameters.includes('junk')))
+  })
+
   test('that a form of another site began belongs to the browser that goes on with it', async () => {
     // The form comes without cookies, so it cannot be bound yet.
     const posted = await service.fetch('/oauth2/authorize', {

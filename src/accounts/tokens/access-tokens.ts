@@ -116,7 +116,8 @@ export class AccessTokens {
         client_id: clientId,
         ...(familyId !== undefined && { sid: familyId }),
         ...(authenticatedAt !== undefined && { auth_time: Math.floor(authenticatedAt / 1000) }),
-        ...(scope !== null && { scope }),
+        // RFC 6749, section 3.3, does not allow an empty one.
+        ...(scope && { scope }),
         ...(scope !== null && acr !== null && { acr }),
         ...(scope !== null && amr !== null && { amr: amr.split(' ') }),
       },
@@ -149,10 +150,11 @@ export class AccessTokens {
     const claims = await this.verify(token, [this.#parts.baseUrl()])
     const app = await this.#parts.findApp(claims.client_id)
     if (!app) throw invalid()
-    const scopes = claims.scope?.split(' ').filter(isScope)
+    const scopes = claims.scope?.split(' ').filter(isScope) ?? []
     const live = await this.#findLive(claims)
-    if (!live) return { kind: 'token', role: 'user', clientId: app.id, scopes: scopes ?? [] }
-    return this.#principalOf(claims, live, { app, scopes })
+    if (!live) return { kind: 'token', role: 'user', clientId: app.id, scopes }
+    // A sign-in at GET /auth/{provider} has no scopes and acts as its user; one that asked for none reaches nothing by scope.
+    return this.#principalOf(claims, live, { app, scopes: live.scope === null ? undefined : scopes })
   }
 
   #principalOf(

@@ -35,6 +35,8 @@ export interface LiveFamily extends Pick<Authentication, 'acr' | 'amr'> {
   clientId: string
   provider: string
   role: Role
+  /** The granted scopes; null for a sign-in at GET /auth/{provider}. */
+  scope: string | null
 }
 
 /** A token family in a list. */
@@ -64,7 +66,7 @@ export class TokenFamilies {
       .selectFrom('token_families')
       .innerJoin('users', 'users.id', 'token_families.user_id')
       .select(['token_families.client_id as clientId', 'token_families.provider as provider'])
-      .select(['token_families.acr as acr', 'token_families.amr as amr'])
+      .select(['token_families.acr as acr', 'token_families.amr as amr', 'token_families.scope as scope'])
       .select(roleExpression(admins, 'token_families').as('role'))
       .where('token_families.id', '=', familyId)
       .where('token_families.user_id', '=', userId)

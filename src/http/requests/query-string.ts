@@ -22,8 +22,17 @@ export function rawQuery(url: string): string {
 }
 
 /**
+ * The parameters of an OAuth or OpenID request, in their order. One without a value counts as omitted (RFC 6749, sections 3.1
+ * and 3.2): every OAuth and OpenID endpoint reads its query or form through this function.
+ * @param text a query string or a form
+ */
+export function oauthParameters(text: string): [name: string, value: string][] {
+  return [...new URLSearchParams(text)].filter(([, value]) => value !== '')
+}
+
+/**
  * Reads parameters of OAuth, which must not be repeated (RFC 6749, section 3.1): two readers of one request could take different
- * ones.
+ * ones. Only `resource` may be; its values come separated by spaces.
  * @param text a query string or a form
  * @param names the parameters that are read; without it, all
  * @returns the first value of each, and the names that came more than once
@@ -34,11 +43,13 @@ export function readOAuthParameters<Name extends string = string>(
 ): { values: Partial<Record<Name, string>>; repeated: Name[] } {
   const values = Object.create(null) as Partial<Record<Name, string>>
   const repeated: Name[] = []
-  for (const [given, value] of new URLSearchParams(text)) {
+  for (const [given, value] of oauthParameters(text)) {
     const name = given as Name
     if (names && !names.includes(name)) continue
-    if (name in values) repeated.push(name)
-    else values[name] = value
+    if (!(name in values)) values[name] = value
+    // RFC 8707, section 2: an app may ask for several APIs. Names of APIs are URIs, which contain no space.
+    else if (given === 'resource') values[name] += ` ${value}`
+    else repeated.push(name)
   }
   return { values, repeated }
 }

@@ -51,13 +51,13 @@ export function startRoute(routes: App, parts: StartRouteParts): void {
     },
     async (request, reply) => {
       const providerClient = findProvider(parts.providers, request.params.provider)
-      const [repeated] = readOAuthParameters(rawQuery(request.url)).repeated
+      const { values: query, repeated: names } = readOAuthParameters(rawQuery(request.url))
+      const [repeated] = names
       if (repeated !== undefined)
         throw new Problem('invalid-parameter', {
           parameter: repeated,
           detail: 'It came more than once; send each parameter once (RFC 6749, section 3.1).',
         })
-      const query = request.query as Record<string, string | undefined>
       const returnTo = safeReturnTo(query['return_to'], parts.baseUrl())
       const appRequest = await parts.apps.parseRequest(query)
       const demands = parseDemands(query, parts.acrValues)
@@ -91,7 +91,7 @@ function parseDemands(
 function parseHint(parameter: string, value: string | undefined): string | undefined {
   if (value !== undefined && value.length > longestHint)
     throw new Problem('invalid-parameter', { parameter, detail: `Send at most ${longestHint} characters.` })
-  return value || undefined
+  return value
 }
 
 function parseFlag(parameter: string, value: string | undefined): boolean {

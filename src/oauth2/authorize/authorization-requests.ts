@@ -2,6 +2,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { AuthorizationRequestsTable } from '../../storage/tables.ts'
+import { parametersToStore } from './request-parameters.ts'
 
 /** The parameters of an authorization request, as the client sent them: pairs of name and value. */
 export type Parameters = readonly (readonly [name: string, value: string])[]
@@ -57,7 +58,7 @@ export class AuthorizationRequests {
         .values({
           request_hash: hashToken(token),
           client_id: clientId,
-          parameters: JSON.stringify(parameters),
+          parameters: JSON.stringify(parametersToStore(parameters)),
           pushed: how === 'pushed' ? 1 : 0,
           browser_hash: browser === undefined ? null : hashToken(browser),
           created_at: now,

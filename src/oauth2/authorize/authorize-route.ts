@@ -5,7 +5,7 @@ import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { newToken } from '../../crypto/tokens.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
-import { rawQuery } from '../../http/requests/query-string.ts'
+import { oauthParameters, rawQuery } from '../../http/requests/query-string.ts'
 import type { Client } from '../clients/client.ts'
 import type { Clients } from '../clients/clients.ts'
 import type { Consents } from '../consent/consents.ts'
@@ -81,7 +81,9 @@ export async function authorizeRoutes(app: App, parts: AuthorizeRouteParts): Pro
     // A form of another site comes without cookies (SameSite=Lax). A redirect to GET brings them, and binds the request.
     routes.post<{ Body: string }>('/oauth2/authorize', options, async (request, reply) => {
       const { client, parameters } = await loadRequest(parts, request, request.body ?? '', undefined)
-      await addressOf(parts, request, client, parameters)
+      const address = await addressOf(parts, request, client, parameters)
+      const fault = await faultOf(parts, request, { client, address, parameters })
+      if (fault) return respond(parts, request, reply, { client, address, answer: fault })
       const requestUri = await parts.requests.store('parked', client.id, parameters)
       return reply.redirect(authorizePath(routes.basePath, client.id, requestUri), 303)
     })
@@ -105,7 +107,7 @@ async function loadRequest(
   text: string,
   browser: string | undefined,
 ): Promise<LoadedRequest> {
-  const parameters = [...new URLSearchParams(text)]
+  const parameters = oauthParameters(text)
   const [clientId = '', ...otherIds] = parameters.filter(([name]) => name === 'client_id').map(([, id]) => id)
   const client = otherIds.length === 0 ? await parts.clients.find(clientId) : undefined
   if (!client) throw await refuse(parts, request, undefined, 'client_id', 'No app of this id is registered.')
@@ -137,7 +139,7 @@ async function addressOf(
 }
 
 async function decide(
-  { decision, noteRefusal }: AuthorizeRouteParts,
+  parts: AuthorizeRouteParts,
   request: FastifyRequest,
   {
     client,
@@ -149,14 +151,38 @@ async function decide(
 ): Promise<Authorization> {
   try {
     const wanted = parseRequest(client, address, parameters)
-    return await decision.decide(request, { client, wanted, parameters, stored, browser })
+    return await parts.decision.decide(request, { client, wanted, parameters, stored, browser })
   } catch (error) {
-    if (!(error instanceof AuthorizationError)) throw error
-    const { error: code, message } = error
-    if (!expected.has(code))
-      await noteRefusal(request, { action: 'app.refused', code, target: `app:${client.id}` })
-    return { answer: { error: code, error_description: message } }
+    return { answer: await errorAnswer(parts, request, client, error) }
   }
+}
+
+/** What is wrong with a request, before anything of it is stored. */
+async function faultOf(
+  parts: AuthorizeRouteParts,
+  request: FastifyRequest,
+  { client, address, parameters }: Omit<LoadedRequest, 'stored'> & { address: ReturnAddress },
+): Promise<Answer | undefined> {
+  try {
+    parseRequest(client, address, parameters)
+    return undefined
+  } catch (error) {
+    return errorAnswer(parts, request, client, error)
+  }
+}
+
+/** The answer for the app, if the error is for it. Refusals are audited. */
+async function errorAnswer(
+  { noteRefusal }: AuthorizeRouteParts,
+  request: FastifyRequest,
+  client: Client,
+  error: unknown,
+): Promise<Answer> {
+  if (!(error instanceof AuthorizationError)) throw error
+  const { error: code, message } = error
+  if (!expected.has(code))
+    await noteRefusal(request, { action: 'app.refused', code, target: `app:${client.id}` })
+  return { error: code, error_description: message }
 }
 
 /** Sends the answer to the redirect URI, an error only if that is trusted: for a code, the person has allowed the app. */

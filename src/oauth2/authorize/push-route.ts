@@ -7,7 +7,7 @@ import type { ClientAuthentication } from '../clients/client-authentication.ts'
 import type { Clients } from '../clients/clients.ts'
 import { answerOAuthError, OAuthError, oauthErrors } from '../oauth-error.ts'
 import { acceptRawForms } from '../raw-forms.ts'
-import { readOAuthParameters } from '../../http/requests/query-string.ts'
+import { oauthParameters, readOAuthParameters } from '../../http/requests/query-string.ts'
 import { allowClientOrigins, browserCall } from '../token/client-origins.ts'
 import { AuthorizationError } from './authorization-error.ts'
 import { pushedLifetime, type AuthorizationRequests, type Parameters } from './authorization-requests.ts'
@@ -54,7 +54,7 @@ export async function pushRoute(
         const text = request.body ?? ''
         const { values } = readOAuthParameters(text)
         const client = await authentication.authenticate(request, reply, values)
-        const parameters = [...new URLSearchParams(text)].filter(([name]) => !ofAuthentication.has(name))
+        const parameters = oauthParameters(text).filter(([name]) => !ofAuthentication.has(name))
         const fault = faultOf(client, parameters)
         if (fault) {
           const { code, error } = fault

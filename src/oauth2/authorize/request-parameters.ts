@@ -39,15 +39,28 @@ const mostParameters = 60
 const longestText = 4096
 /** Characters of a hint at most: that of an e-mail address. */
 const longestHint = 320
+/** Characters of an id_token_hint at most: an id_token with hundreds of groups is shorter. */
+const longestIdToken = 8192
+
+/** The parameters that are read. Others are ignored, and not stored. */
+const known: ReadonlySet<string> = new Set(
+  'response_type redirect_uri response_mode state nonce scope resource prompt max_age acr_values login_hint id_token_hint code_challenge code_challenge_method provider'.split(
+    ' ',
+  ),
+)
+
+/** The parameters of a validated request that its second reading needs. */
+export function parametersToStore(parameters: Parameters): Parameters {
+  return parameters.filter(([name]) => known.has(name))
+}
 
 /** The values of a name. */
 function valuesOf(parameters: Parameters, name: string): string[] {
   return parameters.filter(([one]) => one === name).map(([, value]) => value)
 }
 
-/** One value of a name. Parameters without a value count as missing (RFC 6749, section 3.1). */
 function valueOf(parameters: Parameters, name: string): string | undefined {
-  return valuesOf(parameters, name)[0] || undefined
+  return valuesOf(parameters, name)[0]
 }
 
 /**
@@ -61,11 +74,25 @@ export function returnAddress(client: Client, parameters: Parameters): ReturnAdd
       parameter: 'redirect_uri',
       detail: 'It is missing, came twice, or is not registered for this app. It must match exactly.',
     })
-  const state = valueOf(parameters, 'state')
+  // The error about an unsupported request object goes where the object asks for it. Nothing else of the object counts.
+  const object = unverifiedObject(valueOf(parameters, 'request'))
+  const state = valueOf(parameters, 'state') ?? object['state']
+  const mode = valueOf(parameters, 'response_mode') ?? object['response_mode']
   return {
     redirectUri,
-    responseMode: valueOf(parameters, 'response_mode') === 'form_post' ? 'form_post' : 'query',
-    state: state !== undefined && isText(state) ? state : null,
+    responseMode: mode === 'form_post' ? 'form_post' : 'query',
+    state: typeof state === 'string' && isText(state) ? state : null,
+  }
+}
+
+/** The claims of a request object (RFC 9101, section 4), without a check of its signature; empty if it cannot be read. */
+function unverifiedObject(jwt: string | undefined): Readonly<Record<string, unknown>> {
+  if (jwt === undefined || jwt.length > longestIdToken) return {}
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(jwt.split('.', 2)[1] ?? '', 'base64url').toString())
+    return typeof claims === 'object' && claims !== null ? { ...claims } : {}
+  } catch {
+    return {}
   }
 }
 
@@ -90,7 +117,7 @@ export function parseRequest(
       .filter((acr) => acr !== '' && acr.length <= 255)
       .slice(0, 10),
     loginHint: hintOf(value('login_hint')),
-    idTokenHint: value('id_token_hint'),
+    idTokenHint: idTokenHintOf(value('id_token_hint')),
     provider: value('provider'),
   }
 }
@@ -104,7 +131,6 @@ function refuseUnsupported(parameters: Parameters): void {
   if (repeated !== undefined) throw invalid(`the parameter ${printed(repeated)} came twice`)
   const value = (name: string): string | undefined => valueOf(parameters, name)
   checkedText('state', value('state'))
-  // Without an address for the answer to a request object, the parameters beside it count.
   if (value('request') !== undefined)
     throw new AuthorizationError('request_not_supported', 'request objects are not supported')
   if (value('request_uri') !== undefined)
@@ -172,6 +198,12 @@ function maxAgeOf(wanted: string | undefined): number | undefined {
 
 function hintOf(hint: string | undefined): string | undefined {
   return hint !== undefined && hint.length <= longestHint && isStorableText(hint) ? hint : undefined
+}
+
+function idTokenHintOf(hint: string | undefined): string | undefined {
+  if (hint !== undefined && hint.length > longestIdToken)
+    throw invalid(`id_token_hint has more than ${longestIdToken} characters`)
+  return hint
 }
 
 function checkedText(name: string, text: string | undefined): string | null {

@@ -27,9 +27,9 @@ export type ClientParameters = Readonly<Record<string, string | undefined>>
 type Call = FastifyRequest
 type Reply = FastifyReply
 
-/** What a client showed of itself. */
+/** What a client showed of itself. `inHeader`: in the Authorization header, so that a refusal has a challenge. */
 type Credentials =
-  | { method: 'none'; clientId: string }
+  | { method: 'none'; clientId: string; inHeader: boolean }
   | { method: 'client_secret_basic' | 'client_secret_post'; clientId: string; secrets: readonly string[] }
   | { method: 'private_key_jwt'; clientId: string; assertion: string }
 
@@ -78,10 +78,11 @@ export class ClientAuthentication {
 
   async #check(credentials: Credentials): Promise<Client> {
     const { clientId, method } = credentials
+    const inHeader = method === 'client_secret_basic' || (method === 'none' && credentials.inHeader)
     const refuse = (code: string, why: string): RefusedClient =>
       new RefusedClient(code, clientId, 'invalid_client', why, {
         status: 401,
-        challenge: method === 'client_secret_basic' ? challenge : undefined,
+        challenge: inHeader ? challenge : undefined,
       })
     const client = await this.#parts.clients.find(clientId)
     if (!client) throw refuse('unknown-client', 'no app of this id is registered')
@@ -106,14 +107,16 @@ export class ClientAuthentication {
   async #credentialsOf(authorization: string | undefined, given: ClientParameters): Promise<Credentials> {
     const { client_id: clientId, client_secret: secret, client_assertion: assertion } = given
     const isBasic = authorization !== undefined && /^basic /i.test(authorization)
-    const methods = [isBasic, secret !== undefined, assertion !== undefined].filter(Boolean)
-    const basic = isBasic ? basicCredentials(authorization) : undefined
+    const header = isBasic ? basicCredentials(authorization) : undefined
+    // A public client sends an empty password, because a secret may be omitted if it is empty (RFC 6749, section 2.3.1).
+    const basic = header?.secrets[0] === '' ? undefined : header
+    const methods = [basic, secret, assertion].filter((one) => one !== undefined)
     const signer = assertion === undefined ? undefined : await this.#parts.assertions.signerOf(assertion)
-    const shown = basic?.clientId ?? signer ?? clientId
+    const shown = header?.clientId ?? signer ?? clientId
     const invalid = (code: string, why: string): RefusedClient =>
       new RefusedClient(code, shown, 'invalid_request', why)
     if (methods.length > 1) throw invalid('two-methods', 'the request authenticates in two ways')
-    if (clientId !== undefined && shown !== undefined && clientId !== shown)
+    if ([clientId, signer].some((id) => id !== undefined && shown !== undefined && id !== shown))
       throw invalid('other-client-id', 'client_id is not the one that authenticates')
     if (basic) return { ...basic, method: 'client_secret_basic' }
     if (assertion !== undefined) {
@@ -131,10 +134,10 @@ export class ClientAuthentication {
         )
       return { method: 'private_key_jwt', clientId: signer, assertion }
     }
-    if (clientId === undefined) throw new OAuthError('invalid_request', 'client_id is missing')
+    if (shown === undefined) throw new OAuthError('invalid_request', 'client_id is missing')
     return secret === undefined
-      ? { method: 'none', clientId }
-      : { method: 'client_secret_post', clientId, secrets: [secret] }
+      ? { method: 'none', clientId: shown, inHeader: isBasic }
+      : { method: 'client_secret_post', clientId: shown, secrets: [secret] }
   }
 }
 

@@ -1,6 +1,5 @@
 import type { JWK } from 'jose'
 import type { AppRights } from '../../accounts/tokens/access-tokens.ts'
-import { isScope } from '../../http/access/scopes.ts'
 
 export const signingAlgorithms = ['ES256', 'RS256', 'EdDSA'] as const
 export type SigningAlgorithm = (typeof signingAlgorithms)[number]
@@ -86,7 +85,13 @@ export function originsOf({ redirectUris }: Pick<Client, 'redirectUris'>): strin
   return [...new Set(origins)]
 }
 
-/** Whether a client has rights that only admins may give: its tokens reach more than what a user consented to. */
-export function isPrivileged({ admin, managesSessions, firstParty, scopes }: Client): boolean {
-  return admin === true || managesSessions === true || firstParty || scopes.some(isScope)
+/**
+ * Whether a client has rights that only admins may grant: its tokens reach more than its users' own profiles. The product's APIs
+ * verify tokens by the published keys alone, so whoever writes such a client can call them as it.
+ */
+export function isPrivileged(client: Client): boolean {
+  const { admin, managesSessions, firstParty, clientCredentials, scopes } = client
+  const identity: readonly string[] = identityScopes
+  const namesApi = apisOf(client).length > 0 || scopes.some((scope) => !identity.includes(scope))
+  return admin === true || managesSessions === true || firstParty || clientCredentials || namesApi
 }

@@ -44,7 +44,7 @@ export interface ConsentRouteParts {
 const Body = closedObject({
   client_id: Type.String(),
   request_uri: Type.String(),
-  proof: Type.String(),
+  proof: Type.Optional(Type.String()),
   decision: Type.Enum(['allow', 'deny']),
 })
 
@@ -83,9 +83,10 @@ export async function consentRoute(app: App, parts: ConsentRouteParts): Promise<
 async function load(
   parts: ConsentRouteParts,
   request: FastifyRequest,
-  body: { client_id: string; request_uri: string; proof: string },
+  body: { client_id: string; request_uri: string; proof?: string },
 ): Promise<{ asked: Wanted; session: Session }> {
   const { clients, requests, browserCookie, sessions, sessionCookie, forms, noteRefusal } = parts
+  const { proof = '' } = body
   const token = sessionCookie.read(request)
   const session = token === undefined ? undefined : await sessions.find(token)
   if (!session) throw new Problem('not-signed-in')
@@ -96,7 +97,7 @@ async function load(
     const { parameters } = stored
     const wanted = stillAllowed(client, parameters)
     const about = { sessionId: session.id, clientId: client.id, requestUri: body.request_uri }
-    if (wanted && forms.verify({ ...about, scope: wanted.scope, resource: wanted.resource }, body.proof))
+    if (wanted && forms.verify({ ...about, scope: wanted.scope, resource: wanted.resource }, proof))
       return { asked: { client, wanted, parameters, stored, browser }, session }
   }
   const target = client && `app:${client.id}`

@@ -72,7 +72,7 @@ function grantable(client: Client, { scope, resource }: { scope?: string; resour
   try {
     return {
       scope: scopeOf(client, scope),
-      resource: resourceOf(client, resource === undefined ? [] : [resource]),
+      resource: resourceOf(client, resource?.split(' ') ?? []),
     }
   } catch (error) {
     if (error instanceof AuthorizationError) throw new OAuthError(error.error, error.message)

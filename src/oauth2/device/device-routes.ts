@@ -10,6 +10,7 @@ import type { Users } from '../../accounts/users/users.ts'
 import { Problem } from '../../errors.ts'
 import { isForeignWrite } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
+import { rawQuery, readOAuthParameters } from '../../http/requests/query-string.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
 import { closedObject, optionalText } from '../../http/schemas/schemas.ts'
 import type { Database } from '../../storage/database.ts'
@@ -74,7 +75,7 @@ function showRoute(routes: App, parts: DeviceRoutesParts): void {
       },
     },
     async (request, reply) => {
-      const { user_code: typed } = request.query
+      const { user_code: typed } = readOAuthParameters(rawQuery(request.url)).values
       const session = await sessionOf(parts, request)
       if (!session) return reply.redirect(loginPath(routes.basePath, typed), 303)
       if (typed === undefined) return html(reply, codePage(routes.site))

@@ -51,24 +51,31 @@ export interface AuthorizationCodesParts {
   tokenFamilies: TokenFamilies
 }
 
-/** Uses a code that was not used, and tells whether its user is blocked. */
-const useStatement = buildOnce(
-  (db, { hash, now, familyId }: { hash: Uint8Array; now: number; familyId: string }) =>
-    db
-      .updateTable('authorization_codes')
-      .set({ used_at: now, family_id: familyId })
-      .where('code_hash', '=', hash)
-      .where('used_at', 'is', null)
-      .returning(['client_id', 'redirect_uri', 'challenge', 'session_id', 'scope', 'resource', 'nonce'])
-      .returning(['user_id', 'provider', 'address', 'user_agent', 'expires_at'])
-      .returning(['authenticated_at', 'acr', 'amr'])
-      .returning((eb) =>
-        eb
-          .selectFrom('users')
-          .select('blocked_at')
-          .whereRef('users.id', '=', 'authorization_codes.user_id')
-          .as('user_blocked_at'),
-      ),
+interface CodeUse {
+  hash: Uint8Array
+  now: number
+  familyId: string
+  clientId: string
+}
+
+/** Uses an unused code of this client, and returns whether its user is blocked. No client can use up another one's code. */
+const useStatement = buildOnce((db, { hash, now, familyId, clientId }: CodeUse) =>
+  db
+    .updateTable('authorization_codes')
+    .set({ used_at: now, family_id: familyId })
+    .where('code_hash', '=', hash)
+    .where('client_id', '=', clientId)
+    .where('used_at', 'is', null)
+    .returning(['client_id', 'redirect_uri', 'challenge', 'session_id', 'scope', 'resource', 'nonce'])
+    .returning(['user_id', 'provider', 'address', 'user_agent', 'expires_at'])
+    .returning(['authenticated_at', 'acr', 'amr'])
+    .returning((eb) =>
+      eb
+        .selectFrom('users')
+        .select('blocked_at')
+        .whereRef('users.id', '=', 'authorization_codes.user_id')
+        .as('user_blocked_at'),
+    ),
 )
 
 /** The tokens of a code, and the nonce of its request. */
@@ -129,10 +136,10 @@ export class AuthorizationCodes {
       // The end of a session locks the session before the code, too.
       const [isLocked, used] = await Promise.all([
         lockSessionOfCode(tx, hash),
-        tx.executeQuery(useStatement(tx, { hash, now, familyId })),
+        tx.executeQuery(useStatement(tx, { hash, now, familyId, clientId: request.clientId })),
       ])
       const [row] = used.rows
-      if (!row) return { invalidGrant: true, userId: await this.#revokeFamilyOf(tx, hash, request.origin) }
+      if (!row) return { invalidGrant: true, userId: await this.#revokeFamilyOf(tx, hash, request) }
       const { user_id: userId, client_id: clientId, provider, address, user_agent: userAgent, acr, amr } = row
       const isOver = row.session_id !== null && !isLocked
       if (isOver || row.user_blocked_at !== null || !isValid(row, request, now))
@@ -164,27 +171,30 @@ export class AuthorizationCodes {
     )
   }
 
-  /** Revokes the family of a used code. Gives the user; `undefined` when the code is unknown. */
-  async #revokeFamilyOf(tx: Tx, hash: Uint8Array, origin: AuditOrigin): Promise<string | undefined> {
+  /** Revokes the family of a used code, if its own client repeats it. Returns the user; `undefined` for an unknown code. */
+  async #revokeFamilyOf(
+    tx: Tx,
+    hash: Uint8Array,
+    { clientId, origin }: AppCodeExchange,
+  ): Promise<string | undefined> {
     const used = await tx
       .selectFrom('authorization_codes')
       .select(['family_id', 'user_id', 'client_id'])
       .where('code_hash', '=', hash)
       .executeTakeFirst()
-    if (used?.family_id)
+    if (used?.family_id && used.client_id === clientId)
       await this.#parts.tokenFamilies.revokeReused(tx, { ...used, id: used.family_id }, origin)
     return used?.user_id
   }
 }
 
 function isValid(
-  row: Pick<AuthorizationCodesTable, 'client_id' | 'redirect_uri' | 'challenge' | 'expires_at'>,
-  { clientId, redirectUri, verifier }: AppCodeExchange,
+  row: Pick<AuthorizationCodesTable, 'redirect_uri' | 'challenge' | 'expires_at'>,
+  { redirectUri, verifier }: AppCodeExchange,
   now: number,
 ): boolean {
   const verifierMatches = matchesChallenge(row.challenge, verifier)
-  const sameRequest = row.client_id === clientId && row.redirect_uri === redirectUri
-  return row.expires_at > now && sameRequest && verifierMatches
+  return row.expires_at > now && row.redirect_uri === redirectUri && verifierMatches
 }
 
 /**

@@ -37,8 +37,8 @@ function scopeOf(client: Client, { scope }: TokenBody): string | null {
 /** @throws RefusedClient for an API that the app is not registered for */
 function resourceOf({ id, audience, audiences }: Client, { resource }: TokenBody): string | null {
   if (resource === undefined) return null
-  const known = [...audiences, audience ?? []].flat()
-  if (!known.includes(resource))
+  const known = new Set([...audiences, audience ?? []].flat())
+  if (!resource.split(' ').every((one) => known.has(one)))
     throw new RefusedClient(
       'audience-not-allowed',
       id,

@@ -67,7 +67,10 @@ export function refreshTokenGrant(refreshTokens: RefreshTokens): Grant {
     async exchange({ client, body, origin }) {
       const { refresh_token: token } = body
       if (!token) throw new OAuthError('invalid_request', 'refresh_token is missing')
-      const accept = (family: Family): void => void narrowed(client, family, body)
+      const accept = (family: Family): void => {
+        requireGranted(client, family, body)
+        narrowed(client, family, body)
+      }
       const rotated = await refreshTokens.rotate(token, client.id, origin, accept)
       if ('invalidGrant' in rotated) return rotated
       return { ...rotated, nonce: null, ...narrowed(client, rotated.family, body) }
@@ -99,6 +102,18 @@ export function narrowed(
   const namesApis = resource !== null || Boolean(body['resource'])
   if (wantedApis.length === 0 && namesApis) throw refuse('invalid_target', 'resource')
   return { scope: wantedScopes.join(' '), resource: namesApis ? wantedApis.join(' ') : null }
+}
+
+/**
+ * A refresh must not ask for a scope that the sign-in did not get (RFC 6749, section 6). One that the app has lost since is only
+ * left out, so that an unchanged request still works.
+ */
+function requireGranted({ id }: Client, { scope }: Family, body: TokenBody): void {
+  const granted = new Set(scope?.split(' '))
+  const asked = body['scope']?.split(' ').filter((one) => one !== '') ?? []
+  const [ungranted] = scope === null ? [] : asked.filter((one) => !granted.has(one))
+  if (ungranted !== undefined)
+    throw new RefusedClient('invalid_scope', id, 'invalid_scope', 'the sign-in did not get this scope')
 }
 
 /** Those of `granted` that a request names, or all. An unknown value gives no right, so it is left out. */

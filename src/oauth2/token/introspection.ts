@@ -81,8 +81,12 @@ function mayKnow(client: Client, known: KnownToken): boolean {
 
 /** Of a refresh token, the scopes that its next use gives: `client` is its own. */
 function describe(client: Client, known: KnownToken, issuer: string): Static<typeof Answer> {
-  if (known.kind === 'access') return { active: true, token_type: 'Bearer', ...known.claims }
+  if (known.kind === 'access') {
+    const { scope, ...claims } = known.claims
+    return { active: true, token_type: 'Bearer', ...claims, ...(scope && { scope }) }
+  }
   const { family, createdAt, expiresAt } = known
+  const scope = allowedScopes(family.scope ?? '', client)
   return {
     active: true,
     iss: issuer,
@@ -91,7 +95,7 @@ function describe(client: Client, known: KnownToken, issuer: string): Static<typ
     sid: family.familyId,
     iat: Math.floor(createdAt / 1000),
     exp: Math.floor(expiresAt / 1000),
-    ...(family.scope !== null && { scope: allowedScopes(family.scope, client) }),
+    ...(scope !== '' && { scope }),
   }
 }
 

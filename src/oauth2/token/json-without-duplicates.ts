@@ -5,7 +5,7 @@ import type { App } from '../../http/app.ts'
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[{}[\]]/g
 
 /**
- * Parses JSON and refuses repeated names (RFC 6749, section 3.2: parameters must not be included more than once). Parsers
+ * Parses JSON as `oauthParameters` reads forms: a text without a character counts as omitted. Refuses repeated names (RFC 6749, section 3.2: parameters must not be included more than once). Parsers
  * keep the last value, so a proxy that keeps the first one would see another request.
  */
 export function acceptJsonWithoutDuplicates(routes: App): void {
@@ -15,10 +15,15 @@ export function acceptJsonWithoutDuplicates(routes: App): void {
     const text = bytes.toString()
     void parse(request, text, (error, body) => {
       const repeated = error ? undefined : repeatedName(text)
-      if (repeated === undefined) return done(error, body)
+      if (error || repeated === undefined) return done(error, withoutEmpty(body))
       done(new Problem('bad-request', { detail: `The field ${repeated} came twice.` }))
     })
   })
+}
+
+function withoutEmpty(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== ''))
 }
 
 /** A name that occurs twice in the outermost object of a valid JSON text. */
