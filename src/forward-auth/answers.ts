@@ -16,22 +16,33 @@ export interface Answered extends ForwardedRequest {
 
 const html = 'text/html; charset=utf-8'
 
-/** @param token the signed token for the application; an empty string if the application gets no token */
-export function allowed(
-  { cookie, guarded, isEnvoy }: Answered,
-  person: Person | undefined,
-  token: string,
-): RawAnswer {
+/** In place of the last of the request's cookies, which were all Postern's. */
+const noCookie = 'postern=removed'
+
+/**
+ * All headers are always sent: Caddy writes the name of its variable for one that is missing.
+ * @param token the signed token for the application; an empty string if the application gets no token
+ */
+export function allowed(asked: Answered, person: Person | undefined, token: string): RawAnswer {
   const headers = [
     ...(person?.headers ?? emptyHeaders),
     'Cookie',
-    cookie === undefined ? '' : withoutOwnCookies(cookie),
+    cookieFor(asked.cookie),
+    'Remote-Token',
+    token,
   ]
-  if (guarded.hasToken) headers.push('Remote-Token', token)
-  if (!isEnvoy) return { status: 204, body: '', headers }
+  if (!asked.isEnvoy) return { status: 204, body: '', headers }
   // Envoy takes 200 only.
   headers.push('Content-Length', '0')
   return { status: 200, body: '', headers }
+}
+
+/**
+ * The request's cookies without Postern's own. Never empty if there were any: Caddy 2.9 to 2.11.1 skips empty values and would pass
+ * the request's cookies on, the session's among them.
+ */
+function cookieFor(cookie: string | undefined): string {
+  return cookie === undefined ? '' : withoutOwnCookies(cookie) || noCookie
 }
 
 /** For a request without a session. @throws Problem `not-signed-in` if a browser shows no page of it */

@@ -1,5 +1,5 @@
-/** A path that every program reads in the same way: no escapes, no empty segments, no dots at the start of a segment. */
-const plain = /^(?:\/(?!\.)[\w\-~!$&'()*+,=:@.]+)*\/?$/
+/** A path that every program reads in the same way: no escapes, no empty segments, no dots at the start or the end of a segment. */
+const plain = /^(?:\/(?!\.)[\w\-~!$&'()*+,=:@.]*[\w\-~!$&'()*+,=:@])*\/?$/
 
 export function isPlain(path: string): boolean {
   return plain.test(path)
@@ -21,6 +21,23 @@ const steps: readonly ((path: string) => string)[] = [
   // `new URL('//a/b', base)` takes `a` for a host.
   (path) => path.replace(/^[/\\]{2,}[^/\\]*[/\\]*/, '/'),
   resolved,
+  // Programs that decode a path before they look for the query, and those whose texts end with a NUL.
+  (path) => path.replace(/\?.*$/s, ''),
+  (path) => path.replace(/#.*$/s, ''),
+  // oxlint-disable-next-line no-control-regex -- it matches control characters
+  (path) => path.replace(/\u0000.*$/s, ''),
+  // The URL class drops tabs and line breaks, other programs a NUL.
+  // oxlint-disable-next-line no-control-regex -- it matches control characters
+  (path) => path.replaceAll(/[\u0000\t\n\r]/g, ''),
+  // ASP, and `unescape` of JavaScript.
+  (path) => path.replaceAll(/%u[0-9a-f]{4}/gi, (escaped) => bytesOf(characterOf(escaped))),
+  shortest,
+  // Windows takes full-width characters for those of ASCII (U+FF01 to U+FF5E, as UTF-8), and ignores dots and blanks at the end of a name.
+  (path) =>
+    path.replaceAll(/\u00ef(?:\u00bc[\u0081-\u00bf]|\u00bd[\u0080-\u009e])/g, (bytes) =>
+      String.fromCharCode(bytes.charCodeAt(2) - (bytes[1] === '\u00bc' ? 0x60 : 0x20)),
+    ),
+  (path) => path.replaceAll(/(?<![ .])[ .]+(?=[/\\]|$)/g, trailing),
 ]
 
 /**
@@ -48,6 +65,31 @@ export function readingsOf(path: string): readonly string[] | undefined {
 
 function byteOf(escaped: string): string {
   return String.fromCharCode(Number.parseInt(escaped.slice(1), 16))
+}
+
+function characterOf(escaped: string): string {
+  return String.fromCharCode(Number.parseInt(escaped.slice(2), 16))
+}
+
+/** UTF-8, with one character for each byte. */
+function bytesOf(text: string): string {
+  return Buffer.from(text).toString('latin1')
+}
+
+/** ASCII that is written as UTF-8 of two to four bytes (RFC 3629, section 3). Old decoders take any byte for the last one. */
+function shortest(path: string): string {
+  return path.replaceAll(/(?:[\u00c0\u00c1]|\u00e0[\u0080\u0081]|\u00f0\u0080[\u0080\u0081])[^]/g, (bytes) =>
+    String.fromCharCode(
+      ((bytes.charCodeAt(bytes.length - 2) & 1) << 6) | (bytes.charCodeAt(bytes.length - 1) & 0x3f),
+    ),
+  )
+}
+
+/** Dot segments stay: a name of two dots and blanks is one. */
+function trailing(end: string, at: number, path: string): string {
+  const isWhole = at === 0 || path[at - 1] === '/' || path[at - 1] === '\\'
+  if (!isWhole) return ''
+  return /^\.{0,2}/.exec(end)![0]
 }
 
 /** Bytes that are no UTF-8 become the replacement character, which no pattern contains. */

@@ -106,8 +106,40 @@ for (const kind of guardKinds)
           }
           const { headers } = JSON.parse(body) as Seen
           assert.ok(headers['remote-user'], `${base}: ${connection}`)
-          assert.equal(headers['remote-token'] === undefined, base !== `https://${subdomain}`, connection)
+          assert.equal((headers['remote-token'] ?? '') === '', base !== `https://${subdomain}`, connection)
         }
+      }
+    })
+
+    test("no cookie of Postern's reaches the application, also if there is no other", async (t) => {
+      const client = await site.signedIn(t, 'cookies')
+      const browsers = [client, site.visitor(t)]
+      for (const [, base] of places) {
+        await client.open(`${base}/`)
+        for (const browser of browsers)
+          for (const more of ['', 'other=1', 'postern_session=planted', 'postern_session=planted; other=1']) {
+            const host = new URL(base).host
+            const own = [...browser.cookies(host)].map((pair) => pair.join('='))
+            const cookie = [...own, ...(more === '' ? [] : [more])].join('; ')
+            if (browser === client) assert.match(cookie, /postern_/)
+            const before = site.seen.length
+            await browser.ask(`${base}/public/x`, { headers: cookie === '' ? {} : { cookie } })
+            for (const { headers } of site.seen.slice(before)) {
+              assert.doesNotMatch(headers.cookie ?? '', /postern_|planted/, `${base}: ${cookie}`)
+              assert.equal(/\bother=1/.test(headers.cookie ?? ''), more.includes('other=1'))
+            }
+          }
+      }
+    })
+
+    test('no placeholder of the proxy reaches the application', async (t) => {
+      const client = await site.signedIn(t, 'placeholders')
+      for (const [, base] of places) {
+        await client.open(`${base}/`)
+        const { headers } = JSON.parse((await client.ask(`${base}/x`)).body) as Seen
+        assert.ok(headers['remote-user'])
+        for (const [name, value] of Object.entries(headers))
+          assert.doesNotMatch(String(value), /[{}]|http\.reverse_proxy/, name)
       }
     })
 

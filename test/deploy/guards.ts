@@ -23,7 +23,7 @@ interface Places {
 }
 
 export interface GuardKind {
-  name: 'nginx' | 'caddy' | 'traefik' | 'envoy'
+  name: 'nginx' | 'caddy' | 'caddy-2.10.2' | 'traefik' | 'envoy'
   /** Why it cannot run here. */
   missing: string | false
   /** Writes the files to the folder; returns the command. */
@@ -72,9 +72,10 @@ const nginx: GuardKind = {
   },
 }
 
-const caddy: GuardKind = {
-  name: 'caddy',
-  missing: missing('caddy', 'version'),
+/** @param program Debian's package, or one that is built from Caddy's module: versions differ in how they copy headers */
+const caddy = (program: 'caddy' | 'caddy-2.10.2'): GuardKind => ({
+  name: program,
+  missing: missing(program, 'version'),
   prepare({ folder, port, postern, application }) {
     const certificate = `\n\ttls ${folder}/cert.pem ${folder}/key.pem\n`
     const sites = replaceAll(read('caddy/forward-auth.Caddyfile'), [
@@ -86,9 +87,9 @@ const caddy: GuardKind = {
     const file = join(folder, 'Caddyfile')
     const options = `https_port ${port}\n auto_https disable_redirects\n default_bind 127.0.0.1\n admin off`
     writeFileSync(file, `{\n ${options}\n}\n${sites}`)
-    return ['caddy', 'run', '--adapter', 'caddyfile', '--config', file]
+    return [program, 'run', '--adapter', 'caddyfile', '--config', file]
   },
-}
+})
 
 const traefik: GuardKind = {
   name: 'traefik',
@@ -136,7 +137,7 @@ const envoy: GuardKind = {
   },
 }
 
-export const guardKinds: readonly GuardKind[] = [nginx, caddy, traefik, envoy]
+export const guardKinds: readonly GuardKind[] = [nginx, caddy('caddy'), caddy('caddy-2.10.2'), traefik, envoy]
 
 export interface Guard {
   port: number
