@@ -8,7 +8,7 @@ import { readColumn, Statement, type Plan } from './plan.ts'
 export function planOne(expansion: Expansion, from: Field, count: number, engine: Engine): Plan {
   const statement = new Statement(engine)
   const placeholders = Array.from({ length: count }, (_, index) =>
-    statement.value(index, keyField(expansion, from)),
+    statement.stored(index, keyField(expansion, from)),
   )
   return statement.plan(
     `select ${[readColumn(keyField(expansion, from), engine), ...shownColumns(expansion, engine)].join(', ')} from ${quoteTable(expansion.table)}` +
@@ -30,7 +30,7 @@ export function planEach(expansion: Expansion, from: Field, count: number, engin
     { length: count },
     (_, index) =>
       `select * from (select ${[`${index} as ${internalName('index')}`, ...columns].join(', ')} from ${quoteTable(expansion.table)}` +
-      ` where ${quote(expansion.key)} = ${statement.value(index, keyField(expansion, from))}` +
+      ` where ${quote(expansion.key)} = ${statement.stored(index, keyField(expansion, from))}` +
       `${limitOf(expansion)}) as ${internalName(`of${index}`)}`,
   )
   return statement.plan(seeks.join(' union all '))

@@ -3,7 +3,8 @@ import type { Engine } from '../storage/query-runner.ts'
 import { planEach, planOne } from './expansion-plan.ts'
 import { oneOf } from './filters.ts'
 import { presenter, type Item } from './items.ts'
-import { fieldOf, type Expansion, type ListDeclaration } from './list.ts'
+import { storedValue } from './field-types.ts'
+import { fieldOf, type Expansion, type Field, type ListDeclaration } from './list.ts'
 import type { Plan } from './plan.ts'
 import type { Query } from './query.ts'
 import type { ListReader, Row } from './reader.ts'
@@ -35,24 +36,22 @@ export class Presentation {
     const parts = await Promise.all(
       expand.map(async (expansion) => {
         const position = columns.indexOf(expansion.from)
-        const keys = new Set<KeyValue>(rows.map((row) => row[position]!))
-        keys.delete(null)
-        return { expansion, position, others: await this.#read(list, expansion, [...keys]) }
+        // Null refers to no row; its text `null` may be the key of one.
+        const keys = new Map(rows.map((row) => [nameOf(row[position]!), row[position]!]))
+        keys.delete(nameOf(null))
+        return { expansion, position, others: await this.#read(list, expansion, [...keys.values()]) }
       }),
     )
     return (row) => {
       const item = present(row)
       for (const { expansion, position, others } of parts) {
-        const key = row[position]!
-        // Null refers to no row; its text `null` may be the key of one.
-        const other = key === null ? undefined : others.get(String(key))
-        item[expansion.name] = other ?? emptyValue(expansion)
+        item[expansion.name] = others.get(nameOf(row[position]!)) ?? emptyValue(expansion)
       }
       return item
     }
   }
 
-  /** Returns the values of the expansion by the text of their key. */
+  /** Returns the values of the expansion by the name of their key. */
   #read(
     list: ListDeclaration,
     expansion: Expansion,
@@ -72,9 +71,12 @@ export class Presentation {
     const { values, variant } = oneOf(keys)
     const from = fieldOf(list, expansion.from)
     const plan = this.#plan(expansion, variant, () => planOne(expansion, from, values.length, this.#engine))
-    const found = await this.#reader.read(plan, values)
+    const found = await this.#reader.read(
+      plan,
+      values.map((value) => comparable(from, value)),
+    )
     const present = presenter(expansion.fields)
-    return new Map(found.map(([key, ...row]) => [String(key), present(row)]))
+    return new Map(found.map(([key, ...row]) => [nameOf(key!), present(row)]))
   }
 
   async #readEach(
@@ -91,9 +93,9 @@ export class Presentation {
       const size = 2 ** Math.ceil(Math.log2(some.length))
       const plan = this.#plan(expansion, String(size), () => planEach(expansion, from, size, this.#engine))
       // The rest is null, which equals no key.
-      const values = Array.from({ length: size }, (_, index) => some[index] ?? null)
+      const values = Array.from({ length: size }, (_, index) => comparable(from, some[index] ?? null))
       for (const [index, ...row] of await this.#reader.read(plan, values)) {
-        const name = String(some[Number(index)])
+        const name = nameOf(some[Number(index)]!)
         const others = items.get(name)
         if (others) others.push(present(row))
         else items.set(name, [present(row)])
@@ -111,6 +113,17 @@ export class Presentation {
     if (!plan) plans.set(variant, (plan = make()))
     return plan
   }
+}
+
+/** The value of `from` in a row, as it is compared with the key of the other table. */
+function comparable(from: Field, value: KeyValue): KeyValue {
+  return from.mixed ? storedValue(from, value) : value
+}
+
+/** Names a key. It has no type: PostgreSQL may return one integer as a number and as a text. */
+function nameOf(key: KeyValue): string {
+  if (key === null) return 'null'
+  return typeof key === 'object' ? `blob ${Buffer.from(key).toString('hex')}` : `= ${key}`
 }
 
 function emptyValue({ many }: Expansion): Expanded {

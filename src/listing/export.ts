@@ -1,5 +1,8 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { KeyValue } from '../paging/cursor-values.ts'
 import { csvLine } from './csv-line.ts'
 import type { Presentation } from './expansion.ts'
+import type { ListDeclaration } from './list.ts'
 import { keyOf } from './pages/page.ts'
 import type { Pages } from './pages/pages.ts'
 import type { Query } from './query.ts'
@@ -35,6 +38,7 @@ export async function* exportRows(
   const columns = [...query.shown, ...query.expand.map(({ name }) => name)]
   if (format === 'csv') yield csvLine(columns)
   if (query.empty) return
+  const checkAdvance = advanceCheck(query.list)
   for (let key: Parameters<Pages['rowsAfter']>[1]; ;) {
     const rows = await pages.rowsAfter(query, key, batchSize, signal)
     const present = await presentation.of(query, rows)
@@ -48,5 +52,24 @@ export async function* exportRows(
         .join('')
     if (rows.length < batchSize) return
     key = keyOf(query, query.order, rows.at(-1)!)
+    checkAdvance(key)
+  }
+}
+
+/**
+ * Returns the function that throws when the keys of batches come around again, as where the database compares by another rule than
+ * it sorts by. Without it, the export would never end. It remembers one key, that of the last batch whose number is a power of two
+ * (Brent's algorithm).
+ */
+function advanceCheck({ path }: ListDeclaration): (key: readonly KeyValue[]) => void {
+  let remembered: readonly KeyValue[] | undefined
+  let batches = 0
+  return (key) => {
+    if (remembered && isDeepStrictEqual(key, remembered))
+      throw new Error(
+        `the export of ${path} was stopped: its rows came around again, because the database compares a field of the order by another rule than it sorts by. Order by another field.`,
+      )
+    batches += 1
+    if (Number.isInteger(Math.log2(batches))) remembered = key
   }
 }

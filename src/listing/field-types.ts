@@ -3,7 +3,8 @@ import { isoTime } from '../runtime/iso-time.ts'
 import type { CursorKey, KeyValue } from '../paging/cursor-values.ts'
 import { restorePlus, showTime } from '../paging/time.ts'
 import type { Engine } from '../storage/query-runner.ts'
-import { readTimeInForm, type TimeForm } from './stored-times.ts'
+import { readTimeInForm } from './stored-times.ts'
+import type { Field } from './list.ts'
 import type { ValuePosition } from './value-position.ts'
 import {
   readText,
@@ -41,22 +42,31 @@ export type FieldType =
   | 'json'
 
 export interface TypeRules {
-  /** The SQL that reads a column, and the SQL around the placeholder of a value. By default the bare column and placeholder. */
+  /** The SQL that reads a column. By default the bare column. */
   select?: Partial<Record<Engine, (column: string) => string>>
+  /** The SQL around the placeholder of a value: on SQLite of a filter's only, on PostgreSQL of a stored value, too. */
   bind?: Partial<Record<Engine, (placeholder: string) => string>>
   /** Converts a value from the database to JSON. By default it is used as it is. */
   show?: (value: string | number) => unknown
-  /** Converts a value from the database to the value in a cursor. By default it is used as it is. */
+  /** Converts a value from the database to the value in a cursor. By default it is used as it is. See `storedValue`. */
   toCursor?: (value: string | number) => KeyValue
   cursor: CursorKey['type']
-  /** Reads a text of the query string. @param stored how the column writes times, if that is known. */
-  read(text: string, stored?: TimeForm): ValuePosition
+  /** Reads a text of the query string. */
+  read(text: string, facts: Pick<Field, 'stored' | 'mixed'>): ValuePosition
 }
 
 /** Milliseconds from 1970 to the last time of a Date, and to the first. */
 const longestTime = 8.64e15
 
-const castOnSqlite = (type: string) => ({ sqlite: (operand: string) => `cast(${operand} as ${type})` })
+/**
+ * Reads SQLite's integers as digits, since a double may not hold them, and marks its texts with a quotation mark: a view may have
+ * texts of digits. Fractions stay numbers, because a cast to text may lose digits.
+ */
+const digitsOnSqlite = {
+  sqlite: (column: string) =>
+    `case typeof(${column}) when 'integer' then cast(${column} as text) when 'text' then '"' || ${column} else ${column} end`,
+}
+const numericOnSqlite = { sqlite: (placeholder: string) => `cast(${placeholder} as numeric)` }
 
 export const fieldTypes: Record<FieldType, TypeRules> = {
   text: { cursor: 'text', read: readText },
@@ -73,9 +83,9 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     read: readInteger,
   },
   bigint: {
-    select: castOnSqlite('text'),
-    // A column of SQLite may hold fractions among its integers. As an integer, the cursor of such a row would lie before it.
-    bind: { ...castOnSqlite('numeric'), postgres: (placeholder) => `${placeholder}::bigint` },
+    select: digitsOnSqlite,
+    bind: { ...numericOnSqlite, postgres: (placeholder) => `${placeholder}::bigint` },
+    show: withoutMark,
     cursor: 'text',
     read: readBigint,
   },
@@ -90,13 +100,9 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     read: readReal,
   },
   numeric: {
-    // Integers are read as texts, since a double may not hold them. Fractions are not: SQLite's cast to text loses digits.
-    select: {
-      sqlite: (column) =>
-        `case typeof(${column}) when 'integer' then cast(${column} as text) else ${column} end`,
-    },
-    bind: castOnSqlite('numeric'),
-    show: String,
+    select: digitsOnSqlite,
+    bind: numericOnSqlite,
+    show: withoutMark,
     cursor: 'any',
     read: readNumeric,
   },
@@ -122,13 +128,13 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
   timestamp: {
     show: (value) => showTimestamp(String(value)),
     cursor: 'any',
-    read: (text, stored) =>
+    read: (text, { stored }) =>
       stored ? readTimeInForm(restorePlus(text), stored) : readTime(text, (canonical) => canonical),
   },
   timeText: {
     show: (value) => showTimestamp(String(value)),
     cursor: 'any',
-    read(text, stored) {
+    read(text, { stored }) {
       if (stored) return readTimeInForm(restorePlus(text), stored)
       return /^\d{4}-\d\d-\d\d/.test(text) ? readText(text) : undefined
     },
@@ -145,6 +151,26 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     cursor: 'text',
     read: () => undefined,
   },
+}
+
+/**
+ * The value of a column as the database stores it, from what `select` read. Cursors hold this value, and statements compare columns
+ * with it. On SQLite it has the storage class of the row, because texts sort above all numbers, and BLOBs above all texts.
+ */
+export function storedValue({ type, mixed }: Field, read: KeyValue): KeyValue {
+  const { select, toCursor } = fieldTypes[type]
+  if (!mixed)
+    return toCursor && (typeof read === 'string' || typeof read === 'number') ? toCursor(read) : read
+  if (typeof read !== 'string' || select?.sqlite !== digitsOnSqlite.sqlite) return read
+  if (read.startsWith('"')) return read.slice(1)
+  const number = Number(read)
+  return Number.isSafeInteger(number) ? number : BigInt(read)
+}
+
+/** See `digitsOnSqlite`. */
+function withoutMark(value: string | number): string {
+  const text = String(value)
+  return text.startsWith('"') ? text.slice(1) : text
 }
 
 /** Whether SQLite keeps a text in a column of integers because it is not a number. */

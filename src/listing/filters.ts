@@ -110,7 +110,7 @@ function range(operator: '>=' | '>' | '<=' | '<', passing: 'above' | 'below'): K
 
 function readValue(text: string, field: Field): ValuePosition {
   if (field.values && !field.values.includes(text)) return undefined
-  return fieldTypes[field.type].read(text, field.stored)
+  return fieldTypes[field.type].read(text, field)
 }
 
 /** A UUID as it is given and in lower case, as which most programs write it: on SQLite it is a text. */

@@ -12,6 +12,8 @@ export interface Field extends FieldOptions {
   stored?: TimeForm
   /** Whether the column is of PostgreSQL's type `citext` or `uuid`, whose comparisons ignore case. */
   ignoresCase?: boolean
+  /** Whether the column may have values of any type: it is a column of a user's table on SQLite. */
+  mixed?: boolean
 }
 
 /** A filter, complete. filters.ts defines the kinds. */

@@ -76,6 +76,8 @@ export function planPage(shape: QueryShape, engine: Engine): Plan {
     )
   }
   const selects = rangesAfter(order, nulls, engine).map(select)
+  // Nothing comes after a null key in a descending order of SQLite.
+  if (selects.length === 0) selects.push(`from ${quoteTable(list.table)} where 1 = 0`)
   return selects.length === 1
     ? statement.plan(`select ${columns.join(', ')} ${selects[0]!}`)
     : statement.plan(mergeRanges(selects, columns, shape))
@@ -134,6 +136,11 @@ export class Statement {
     return bind ? bind(placeholder) : placeholder
   }
 
+  /** The same for a value that a row has (`storedValue`). SQLite compares it as it is. */
+  stored(index: number, field: Field): string {
+    return this.value(index, this.engine === 'postgres' ? field : undefined)
+  }
+
   plan(sql: string): Plan {
     return planOf(sql, this.#slots)
   }
@@ -153,7 +160,7 @@ function rangeConditions(
   statement: Statement,
 ): string[] {
   const column = (index: number): string => quote(order[index]!.field.column)
-  const value = (index: number): string => statement.value(firstValue + index, order[index]!.field)
+  const value = (index: number): string => statement.stored(firstValue + index, order[index]!.field)
   const conditions = order
     .slice(0, equal)
     .map((_, index) => (nulls[index] ? `${column(index)} is null` : `${column(index)} = ${value(index)}`))

@@ -1,5 +1,6 @@
 import type { KeyValue } from '../paging/cursor-values.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
+import type { RowValue } from '../storage/postgres/driver/queries.ts'
 import { translated, translateError } from '../storage/unavailable.ts'
 import type { Plan } from './plan.ts'
 import { PlanPaces } from './plan-pace.ts'
@@ -45,8 +46,9 @@ export function postgresReader(
   }
 }
 
-function valuesFor({ slots }: Plan, values: readonly KeyValue[]): KeyValue[] {
-  return slots.map((slot) => values[slot]!)
+/** The other values of KeyValue come from SQLite only. */
+function valuesFor({ slots }: Plan, values: readonly KeyValue[]): RowValue[] {
+  return slots.map((slot) => values[slot] as RowValue)
 }
 
 /** Returns the function that counts the uses of plans and decides which ones are prepared. */
@@ -67,9 +69,9 @@ function frequentPlans(): (plan: Plan) => boolean {
 async function query(
   database: ListConnections,
   text: string,
-  values: readonly KeyValue[],
+  values: readonly RowValue[],
   name?: string,
-): Promise<KeyValue[][]> {
+): Promise<RowValue[][]> {
   try {
     return await database.rows({ text, values, name })
   } catch (error) {
@@ -88,8 +90,8 @@ async function queryUntilAborted(
   { pool, rows }: ListConnections,
   signal: AbortSignal,
   text: string,
-  values: readonly KeyValue[],
-): Promise<KeyValue[][]> {
+  values: readonly RowValue[],
+): Promise<RowValue[][]> {
   const client = await translated(pool.connect())
   let cancelled: Promise<unknown> | undefined
   const cancel = (): void => {

@@ -2,7 +2,7 @@ import type { ExpandOptions, FieldOptions, FilterOptions, List } from './config.
 import { fieldTypes } from './field-types.ts'
 import { filterKinds } from './filters.ts'
 import type { Filter } from './list.ts'
-import { keysetTypes } from './pages/keyset-cursor.ts'
+import { keysetTypes } from './pages/keyset-pager.ts'
 
 /** Parameters that every list reads itself. */
 const reserved = new Set(['limit', 'page', 'cursor', 'sort', 'fields', 'expand', 'count'])
@@ -20,6 +20,7 @@ const textFilters = new Set<Filter['kind']>(['prefix', 'search'])
 
 /** Validates what the types of a declaration cannot express. Returns one sentence for each fault. */
 export function validateList(options: List): string[] {
+  if (typeof options !== 'object' || options === null) return ['it is not a list']
   const { path, table, fields } = options
   const faults = [
     ...(typeof path === 'string' && pathForm.test(path)
@@ -52,6 +53,12 @@ function validateFields(fields: Readonly<Record<string, FieldOptions>>): string[
 }
 
 function validateOrder({ fields, key, sort = [], order = [key] }: List): string[] {
+  if (typeof key !== 'string')
+    return [
+      '`key` must be the name of one field. For a key of several columns, list a view that joins them into one',
+    ]
+  if (!areTexts(sort)) return ['`sort` must be an array of field names']
+  if (!areTexts(order)) return ['`order` must be an array of field names, with a leading - for descending']
   const faults = [
     ...validateSortField(fields, key, 'key'),
     ...sort.flatMap((name) => validateSortField(fields, name, 'sort')),
@@ -127,6 +134,7 @@ function validateMany(about: string, { many, fields }: ExpandOptions): string[] 
 function validatePages(options: List): string[] {
   const { pages = ['cursor'], keep } = options
   const faults: string[] = []
+  if (!areTexts(pages)) return [`\`pages\` must be an array of ${pageStyles.join(', ')}`]
   if (pages.length === 0 || !pages.every((style) => pageStyles.includes(style)) || hasRepeats(pages))
     faults.push(`\`pages\` must be one or more of ${pageStyles.join(', ')}`)
   if (keep && !pages.includes('offset'))
@@ -135,6 +143,7 @@ function validatePages(options: List): string[] {
 }
 
 function validateKeyset({ fields, key, sort = [], order = [key] }: List, pages: readonly string[]): string[] {
+  if (typeof key !== 'string' || !areTexts(order) || !areTexts(sort)) return []
   const faults: string[] = []
   if (sort.length > 0 || order.length !== 1 || order[0]!.replace(/^-/, '') !== key)
     faults.push('pages by keyset need the order of the key alone: their cursor is the key')
@@ -165,6 +174,10 @@ export function pageLimit({ default: fallback = 20, max = Math.max(100, fallback
   max: number
 } {
   return { default: fallback, max }
+}
+
+function areTexts(given: unknown): given is string[] {
+  return Array.isArray(given) && given.every((one) => typeof one === 'string')
 }
 
 function isName(text: string): boolean {

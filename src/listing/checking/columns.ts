@@ -35,7 +35,8 @@ export function knownFields(
     const column = table.columns.get(field.column)
     const nullable = field.nullable ?? column?.nullable ?? true
     const type = engine === 'sqlite' && field.type === 'timestamp' ? 'timeText' : field.type
-    return [name, { ...field, nullable, type, ...(engine === 'postgres' && factsOfType(column?.type)) }]
+    const facts = engine === 'postgres' ? factsOfType(column?.type) : { mixed: true }
+    return [name, { ...field, nullable, type, ...facts }]
   })
   return Object.fromEntries(known)
 }

@@ -2,7 +2,9 @@ import type { KeyValue } from '../../paging/cursor-values.ts'
 import type { SqliteDatabase } from '../../storage/database.ts'
 import { orderTerms } from '../../storage/maintained-counts/counted-order.ts'
 import type { SqliteConnection } from '../../storage/sqlite/connection.ts'
-import type { ListDeclaration } from '../list.ts'
+import { storedValue } from '../field-types.ts'
+import type { ListDeclaration, SortKey } from '../list.ts'
+import { defaultOrder } from '../order.ts'
 import type { MaintainedCounts } from './maintained-counts.ts'
 import { countedOrderOf, readKeys } from './list-order.ts'
 import { changesByBucketSql, totalSql } from './sql.ts'
@@ -33,7 +35,7 @@ export function sqliteCounts(list: ListDeclaration, database: SqliteDatabase): M
   function currentBuckets(): Buckets {
     const version = database.dataVersion()
     if (cached?.version === version) return cached
-    const { buckets, total } = readBuckets(connection, statements)
+    const { buckets, total } = readBuckets(connection, statements, defaultOrder(list))
     // Before the first bucket is created, all rows are recorded changes.
     return (cached = { version, buckets, total: buckets.length > 0 ? total : readTotal() })
   }
@@ -67,6 +69,7 @@ function bucketStatements(list: ListDeclaration): { buckets: string; changes: st
 function readBuckets(
   connection: SqliteConnection,
   statements: { buckets: string; changes: string },
+  order: readonly SortKey[],
 ): Omit<Buckets, 'version'> {
   connection.exec('begin')
   try {
@@ -75,7 +78,8 @@ function readBuckets(
     let total = 0
     for (const row of connection.arrays(statements.buckets)) {
       const [size, id] = row.slice(-2) as [number, number]
-      buckets.push({ key: row.slice(0, -2) as KeyValue[], start: total })
+      const key = order.map(({ field }, index) => storedValue({ ...field, mixed: true }, row[index]!))
+      buckets.push({ key, start: total })
       total += size + (changed.get(id) ?? 0)
     }
     return { buckets, total }

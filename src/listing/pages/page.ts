@@ -1,4 +1,4 @@
-import { fieldTypes } from '../field-types.ts'
+import { storedValue } from '../field-types.ts'
 import type { KeyValue } from '../../paging/cursor-values.ts'
 import type { SortKey } from '../list.ts'
 import type { Query } from '../query.ts'
@@ -36,9 +36,5 @@ export type Page = CursorPage | KeysetPage | OffsetPage
 
 /** The values of the order's keys in a row, as cursors hold them. */
 export function keyOf(query: Query, order: readonly SortKey[], row: Row): KeyValue[] {
-  return order.map(({ name, field }) => {
-    const value = row[query.columns.indexOf(name)]!
-    const { toCursor } = fieldTypes[field.type]
-    return toCursor && value !== null ? toCursor(value) : value
-  })
+  return order.map(({ name, field }) => storedValue(field, row[query.columns.indexOf(name)]!))
 }
