@@ -10,6 +10,7 @@ import { startPostgres, type PostgresServer } from '../test/harness/postgres.ts'
 import { readOptions } from '../test/harness/script-options.ts'
 import { acknowledge } from './acknowledge.ts'
 import { clientVerify } from './client-verify.ts'
+import { contention } from './contention.ts'
 import { authorize } from './authorize.ts'
 import { cost } from './cost.ts'
 import { before } from './before.ts'
@@ -48,6 +49,7 @@ const benches: readonly Bench[] = [
   before,
   beside,
   clientVerify,
+  contention,
   cost,
   deliver,
   depth,

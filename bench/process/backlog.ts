@@ -16,6 +16,8 @@ export interface Backlog {
   bytes: number
   /** Whether no service is running yet, so that nothing needs to be waited for. */
   before?: boolean
+  /** Milliseconds that storing may take at least. Default: a second. */
+  atLeast?: number
 }
 
 /** Events that one commit stores. */
@@ -34,7 +36,7 @@ export async function storeBacklog({ url }: BenchDatabase, backlog: Backlog): Pr
     await migrate(database)
     const keep = storeOf(database)
     const receivedAt = Date.now()
-    const ahead = timeAtLeast + Math.ceil(backlog.count * timePerEvent)
+    const ahead = (backlog.atLeast ?? timeAtLeast) + Math.ceil(backlog.count * timePerEvent)
     const dueAt = receivedAt + (backlog.before ? 0 : ahead)
     for (let first = 0; first < backlog.count; first += chunk)
       await keep(eventsOf(backlog, first, receivedAt, dueAt))

@@ -1,6 +1,12 @@
 import type { ClosingStatement } from './closing-statement.ts'
 import type { Tx } from './database.ts'
 
+/**
+ * Why a scope ended. With `turn limit` and `conflict`, the same work may succeed alone: it took too long for a shared transaction, or
+ * it waited too long for a lock there.
+ */
+export type EndedBy = 'time limit' | 'turn limit' | 'conflict'
+
 export interface ScopeOptions {
   /** Whether the scope gets a transaction of its own. */
   alone: boolean
@@ -8,8 +14,8 @@ export interface ScopeOptions {
   timeLimit: number
   /** A shorter limit for scopes that share a transaction, because others wait for their turns. */
   turnLimit: number
-  /** Called when a limit ended the scope. `early` if the scope would have had more time alone. */
-  onTimeLimit: (early: boolean) => void
+  /** Called when the scope was rolled back for another reason than a call of `rollback`. */
+  onEnd: (by: EndedBy) => void
   /**
    * Scopes of the same kind of work. On PostgreSQL, groups share a limited number of connections: while few are free, a group that has
    * a connection waits for groups that have none. Whether a scope will have a single statement is also predicted by group.

@@ -93,3 +93,13 @@ export function isUniqueViolation(error: unknown): boolean {
   const { errcode, code } = (error ?? {}) as { errcode?: number; code?: string }
   return errcode === 2067 || errcode === 1555 || code === '23505'
 }
+
+/** deadlock_detected, serialization_failure: https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const repeatable = new Set<unknown>(['40P01', '40001'])
+
+/** Whether a transaction failed because of another one, so that the same work may succeed when it runs again. */
+export function mayRunAgain(error: unknown): boolean {
+  for (let cause = error, depth = 0; cause instanceof Error && depth < 10; cause = cause.cause, depth += 1)
+    if (repeatable.has((cause as { code?: unknown }).code)) return true
+  return false
+}

@@ -4,6 +4,7 @@ import { after, test } from 'node:test'
 import { acknowledge } from '../../bench/acknowledge.ts'
 import { authorize } from '../../bench/authorize.ts'
 import { clientVerify } from '../../bench/client-verify.ts'
+import { contention } from '../../bench/contention.ts'
 import { deliver } from '../../bench/deliver.ts'
 import { depth } from '../../bench/depth.ts'
 import { endurance } from '../../bench/endurance.ts'
@@ -28,6 +29,7 @@ const trials: readonly (readonly [Bench, EngineName])[] = [
   [acknowledge, 'sqlite'],
   [authorize, 'sqlite'],
   [clientVerify, 'sqlite'],
+  ...(postgresServer === undefined ? [] : [[contention, 'postgres'] as const]),
   [deliver, 'sqlite'],
   [depth, postgresServer === undefined ? 'sqlite' : 'postgres'],
   [endurance, 'sqlite'],

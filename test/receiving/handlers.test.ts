@@ -84,6 +84,13 @@ onEachEngine('handlers', (engine) => {
               throw new Error('late')
             },
             'bad emit': (_event, { emit }) => emit({ type: '', data: {} }),
+            conflicting: async (event, { tx }) => {
+              await writeEffect(tx, event.id)
+              calls.push(`conflicting ${event.id}`)
+              const deadlock = Object.assign(new Error('deadlock detected'), { code: '40P01' })
+              // More often than the schedule has attempts.
+              if (calls.length < 5) throw new Error('wrapped by the handler', { cause: deadlock })
+            },
             swallowed: async (_event, { tx }) => {
               // A statement that fails ends the transaction on PostgreSQL; swallowing its error must not count as success.
               await tx
@@ -126,6 +133,17 @@ onEachEngine('handlers', (engine) => {
     await postWebhook(service, { id: 'patterns-4', type: 'order.paid' })
     await settled(service.database)
     assert.deepEqual(calls.splice(0), ['exact order.paid', 'prefix order.paid'])
+  })
+
+  test('a deadlock with another transaction does not count as a failure of the handler', async () => {
+    await postWebhook(service, { id: 'conflict', type: 'conflicting' })
+    await settled(service.database)
+    assert.equal(calls.splice(0).length, 5)
+    const { status, event } = await entryOf('conflict')
+    assert.equal(status, 'processed')
+    const failures = service.database.reader.selectFrom('handler_failures').where('event', '=', event)
+    assert.deepEqual(await failures.selectAll().execute(), [])
+    assert.equal(await effectsOf('conflict'), 1)
   })
 
   test('a handler for a GitHub event gets all of its actions', async () => {

@@ -54,7 +54,7 @@ onEachEngine('leases on received events', (engine) => {
   const due = async (at: number): Promise<number[]> =>
     (await queue.pendingKinds(beforeAll, 10, at)).map(({ dueAt }) => dueAt)
   async function mark({ event, claim, orderKey }: ClaimedEvent): Promise<void> {
-    const options = { timeLimit: 9_000, turnLimit: 9_000, onTimeLimit: () => undefined, group: 'test' }
+    const options = { timeLimit: 9_000, turnLimit: 9_000, onEnd: () => undefined, group: 'test' }
     const part = sharing.begin({ alone: true, ...options })
     const { committed } = await part.release({ event, claim, orderKey, at: now })
     await committed

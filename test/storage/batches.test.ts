@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Tx } from '../../src/storage/database.ts'
-import type { SavepointScope, SharedTransactions } from '../../src/storage/shared-transactions.ts'
+import type { EndedBy, SavepointScope, SharedTransactions } from '../../src/storage/shared-transactions.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { SharedCommitFailed } from '../../src/storage/sharing/transaction-driver.ts'
 import { onEachEngine } from '../harness/engines.ts'
@@ -41,7 +41,7 @@ onEachEngine('scopes with a single statement', (engine) => {
       alone: false,
       timeLimit: 9_000,
       turnLimit: 9_000,
-      onTimeLimit: () => undefined,
+      onEnd: () => undefined,
       group: 'test',
       ...options,
     })
@@ -190,12 +190,12 @@ onEachEngine('scopes with a single statement', (engine) => {
   })
 
   test('a scope that does not end delays the others for its turn only', async () => {
-    let early: boolean | undefined
-    const slow = begin({ turnLimit: 40, onTimeLimit: (value) => (early = value) })
+    let endedBy: EndedBy | undefined
+    const slow = begin({ turnLimit: 40, onEnd: (by) => (endedBy = by) })
     await Promise.all([insert(slow.tx, 'slow'), run('a'), run('b')])
     assert.equal(await letters(), 'a b')
-    if (early === undefined) await slow.rollback()
-    assert.notEqual(early, false)
+    if (endedBy === undefined) await slow.rollback()
+    assert.notEqual(endedBy, 'time limit')
   })
 
   test('a repeated statement with another row count fails the whole commit', async () => {

@@ -33,7 +33,7 @@ onEachEngine('closing statements', (engine) => {
   })
 
   async function run(letter: string, { alone }: { alone: boolean }): Promise<void> {
-    const options = { timeLimit: 9_000, turnLimit: 9_000, onTimeLimit: () => undefined, group: 'test' }
+    const options = { timeLimit: 9_000, turnLimit: 9_000, onEnd: () => undefined, group: 'test' }
     const part = sharing.begin({ alone, ...options })
     await insert(letter).execute(part.tx)
     const { committed } = await part.release(letter)

@@ -218,7 +218,7 @@ test(
       const sharing = database.share((tx, marks: readonly ProcessedMarker[]) =>
         queue.markProcessed(tx, marks),
       )
-      const options = { timeLimit: 9_000, turnLimit: 9_000, onTimeLimit: () => undefined, group: 'test' }
+      const options = { timeLimit: 9_000, turnLimit: 9_000, onEnd: () => undefined, group: 'test' }
       const part = sharing.begin({ alone: true, ...options })
       const { event, claim: held } = before!
       const { committed } = await part.release({ event, claim: held, orderKey: null, at: now })

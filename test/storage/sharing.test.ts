@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Tx } from '../../src/storage/database.ts'
-import type { SavepointScope, SharedTransactions } from '../../src/storage/shared-transactions.ts'
+import type { EndedBy, SavepointScope, SharedTransactions } from '../../src/storage/shared-transactions.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { SharedCommitFailed } from '../../src/storage/sharing/transaction-driver.ts'
 import { TransactionControl } from '../../src/storage/statement-kinds.ts'
@@ -40,7 +40,7 @@ onEachEngine('shared transactions', (engine) => {
       alone: false,
       timeLimit: 9_000,
       turnLimit: 9_000,
-      onTimeLimit: () => undefined,
+      onEnd: () => undefined,
       group: 'test',
       ...options,
     })
@@ -112,8 +112,8 @@ onEachEngine('shared transactions', (engine) => {
   })
 
   test('a scope that delays others is rolled back early, one with `alone` at its own limit', async () => {
-    let early: boolean | undefined
-    const slow = begin({ turnLimit: 30, onTimeLimit: (value) => (early = value) })
+    let endedBy: EndedBy | undefined
+    const slow = begin({ turnLimit: 30, onEnd: (by) => (endedBy = by) })
     await insert(slow.tx, 'slow')
     await run('quick', begin({ alone: true }))
     // On PostgreSQL the quick one did not wait: it had another connection.
@@ -121,14 +121,14 @@ onEachEngine('shared transactions', (engine) => {
       for (;;)
         await new Promise((resolve) => setImmediate(resolve)).then(() => insert(slow.tx, `${Math.random()}`))
     }, /time limit/)
-    assert.equal(early, true)
-    const alone = begin({ alone: true, timeLimit: 30, onTimeLimit: (value) => (early = value) })
+    assert.equal(endedBy, 'turn limit')
+    const alone = begin({ alone: true, timeLimit: 30, onEnd: (by) => (endedBy = by) })
     await insert(alone.tx, 'alone')
     await assert.rejects(async () => {
       for (;;)
         await new Promise((resolve) => setImmediate(resolve)).then(() => insert(alone.tx, `${Math.random()}`))
     }, /time limit|Connection terminated|does not answer/)
-    assert.equal(early, false)
+    assert.equal(endedBy, 'time limit')
     assert.deepEqual(await letters(), ['quick', 'sealed quick'])
   })
 
@@ -216,6 +216,67 @@ onEachEngine('shared transactions', (engine) => {
       await second.rollback()
       await told
       assert.deepEqual(await letters(), ['sealed taken', 'taken'])
+    },
+  )
+
+  /** Another process, with connections for several transactions at once. */
+  const elsewhere = started(() => openDatabase(home.url, { connections: 16 }))
+  const touch = (part: SavepointScope<string>, letter: string) =>
+    sql`update letters set letter = letter where letter = ${letter}`.execute(part.tx)
+
+  test(
+    'shared transactions of two processes that want locks of each other do not deadlock',
+    { skip: engine.name === 'sqlite' && 'SQLite has one writer' },
+    async () => {
+      await database.transaction((tx) => insert(tx, 'one'))
+      await database.transaction((tx) => insert(tx, 'two'))
+      const endedBy: EndedBy[] = []
+      const onEnd = (by: EndedBy): void => void endedBy.push(by)
+      const options = { alone: false, timeLimit: 9_000, turnLimit: 9_000, onEnd, group: 'test' }
+      const other = elsewhere.share<string>(() => Promise.resolve(undefined)).begin(options)
+      const own = begin({ onEnd })
+      await Promise.all([touch(own, 'one'), touch(other, 'two')])
+      const results = await Promise.allSettled([touch(own, 'two'), touch(other, 'one')])
+      const left = results.flatMap((result) =>
+        result.status === 'rejected' ? [result.reason as unknown] : [],
+      )
+      assert.ok(left.length > 0)
+      for (const error of left) assert.equal((error as { code?: string }).code, '55P03')
+      assert.deepEqual(
+        endedBy,
+        left.map(() => 'conflict'),
+      )
+      await Promise.all([own.rollback(), other.rollback()])
+      const { rows } =
+        await sql`select deadlocks from pg_stat_database where datname = current_database()`.execute(
+          database.reader,
+        )
+      assert.deepEqual(rows, [{ deadlocks: 0 }])
+    },
+  )
+
+  test(
+    'a lock that is not granted ends a scope that shares; one with `alone` waits, or sees its own NOWAIT fail',
+    { skip: engine.name === 'sqlite' && 'SQLite has one writer' },
+    async () => {
+      await database.transaction((tx) => insert(tx, 'row'))
+      const holder = begin({ alone: true })
+      await touch(holder, 'row')
+      let endedBy: EndedBy | undefined
+      const shares = begin({ onEnd: (by) => (endedBy = by) })
+      await assert.rejects(touch(shares, 'row'), { code: '55P03' })
+      assert.equal(endedBy, 'conflict')
+      const options = { alone: true, timeLimit: 9_000, turnLimit: 9_000, onEnd() {}, group: 'test' }
+      const sharing = elsewhere.share<string>(() => Promise.resolve(undefined))
+      const [patient, hasty] = [sharing.begin(options), sharing.begin(options)]
+      const waits = touch(patient, 'row')
+      await assert.rejects(
+        sql`select letter from letters where letter = 'row' for update nowait`.execute(hasty.tx),
+        { code: '55P03' },
+      )
+      await Promise.all([hasty.rollback(), holder.rollback()])
+      await waits
+      await patient.rollback()
     },
   )
 

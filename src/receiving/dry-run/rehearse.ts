@@ -44,7 +44,7 @@ export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts
       recorder = recorderOf(database, tx)
       return recorder.begin()
     },
-    onTimeLimit: () => end(new TransactionTimeout(transactionTimeout)),
+    onEnd: () => end(new TransactionTimeout(transactionTimeout)),
   })
   const cancelTimer = clock.after(dryRunLimit, () => end(new HandlerTimeout(dryRunLimit)))
   const stopListening = aborts.onAbort(end)

@@ -1,5 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts'
-import { StorageUnavailable } from '../../storage/unavailable.ts'
+import { mayRunAgain, StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Plan } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
@@ -56,7 +56,10 @@ export class AttemptFailures {
     const now = clock.now()
     releases.releaseSoon(groups.failed(plan), now)
     if (error instanceof ClaimLost) return 'lost'
-    if (notItsOwn.some((kind) => error instanceof kind)) {
+    const isConflict = mayRunAgain(error)
+    if (isConflict || notItsOwn.some((kind) => error instanceof kind)) {
+      if (isConflict)
+        log.warn({ err: error, event, source, type }, 'a handler had a conflict with another transaction')
       if (error instanceof WaitedForTransaction)
         log.warn({ err: error, event, source, type }, 'a handler had to wait')
       await releases.release([claimed], error instanceof Stopping ? now : now + pauseAfterError)

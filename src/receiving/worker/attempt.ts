@@ -71,7 +71,7 @@ export function attempt(
     timeLimit: transactionTimeout,
     turnLimit,
     group: plan.group.key,
-    onTimeLimit: (early) => end(early ? new HeldUpOthers() : new TransactionTimeout(transactionTimeout)),
+    onEnd: (by) => end(by === 'time limit' ? new TransactionTimeout(transactionTimeout) : new HeldUpOthers()),
   })
   const stopListening = aborts.onAbort(end)
   scope.within(work).then(resolve, fail).finally(stopListening)

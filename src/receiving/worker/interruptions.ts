@@ -31,10 +31,12 @@ export class TransactionTimeout extends Interruption {
   }
 }
 
-/** A handler delayed others in a shared transaction: it is run again in a transaction of its own. */
+/** A handler took long in a shared transaction, or waited for a lock there: it runs again in a transaction of its own. */
 export class HeldUpOthers extends Interruption {
   constructor() {
-    super('the transaction took long while others waited for it: the handler is run again in one of its own')
+    super(
+      'the handler took too long in a transaction that it shared with others: it runs again in one of its own',
+    )
   }
 }
 

@@ -5,7 +5,7 @@ import type { BeforeCommit } from '../shared-transactions.ts'
 import type { PostgresDatabase, RunLast, TransactionOptions, Tx } from '../database.ts'
 import { kyselyOver } from '../query-runner.ts'
 import { SharedTransactionQueue } from '../sharing/shared-transaction-queue.ts'
-import { translated } from '../unavailable.ts'
+import { mayRunAgain, translated } from '../unavailable.ts'
 import { queryRows } from './driver/queries.ts'
 import { joinInserts } from './driver/joined-inserts.ts'
 import { bounded, toResult, toStatement } from './driver/statement.ts'
@@ -21,9 +21,6 @@ import { PostgresRevocations } from './session/revocations.ts'
 import { postgresTransactions, sharedByAll } from './transaction/transaction-driver.ts'
 import { PostgresTransaction } from './transaction/transaction.ts'
 
-/** Serialization failure and deadlock: the same transaction may succeed when it runs again. */
-const retryable = new Set(['40001', '40P01'])
-
 /** Milliseconds that lists, and long maintenance work, wait for their turn. */
 const listsWait = 3_000
 const maintenanceWait = 600_000
@@ -37,9 +34,6 @@ end $$`
 
 /** Milliseconds in which an available database answers `requireWrites`. */
 const pingWithin = 3_000
-
-/** Transactions that handlers share at once. Slow handlers get connections of their own. */
-const sharedAtOnce = 3
 
 export interface PostgresOptions extends ConnectionOptions {
   /** Milliseconds for a statement of a handler. Default: as `answerWithin`. */
@@ -125,8 +119,7 @@ function transactionsOf(
           return result
         } catch (error) {
           await transaction.rollback()
-          if (attempt >= 3 || !retryable.has((error as { code?: string } | undefined)?.code ?? ''))
-            throw error
+          if (attempt >= 3 || !mayRunAgain(error)) throw error
         }
       }
     },
@@ -147,7 +140,6 @@ function sharing(
       engine: 'postgres',
       open,
       beforeCommit,
-      most: sharedAtOnce,
       batches: true,
       scheduler: systemClock,
     })

@@ -1,13 +1,13 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
-import type { SavepointScope, ScopeOptions } from '../shared-transactions.ts'
+import type { EndedBy, SavepointScope, ScopeOptions } from '../shared-transactions.ts'
 import type { Tx } from '../database.ts'
 import { insideTransaction } from '../inside-transaction.ts'
 import { transactionOver } from '../query-runner.ts'
 import { refuseTransactionControl } from '../statement-kinds.ts'
 import { TransactionOver } from '../transaction-over.ts'
-import { Participant, type ParticipantEvents } from './participant.ts'
-import type { ScopeHost } from './scope-host.ts'
-import type { ScopedTransaction } from './scoped-transaction.ts'
+import type { ScopedTransaction, SharedTransactionQueue } from './shared-transaction-queue.ts'
+import type { StatementBatch } from './statement-batch.ts'
+import { isConflict } from './transaction-driver.ts'
 
 /**
  * `new`: no statement was sent. `queued`: it waits for a turn of its own. `batched`: it takes part in a batch of statements, which may
@@ -17,29 +17,32 @@ type State = 'new' | 'queued' | 'batched' | 'open' | 'ended'
 /** `committed`: it was released. Its commit follows, and may fail. */
 type Ending = 'committed' | 'rolled back' | 'out of time'
 
-const transitions: Readonly<Record<State, readonly State[]>> = {
-  new: ['queued', 'batched', 'ended'],
-  queued: ['open', 'ended'],
-  batched: ['open', 'ended'],
-  open: ['ended'],
-  ended: [],
+/** The work of a released scope, which waits for the commit. */
+export interface PendingCommit<Note> {
+  readonly note: Note
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
 }
 
 /** @see SavepointScope */
-export class SharedSavepointScope<Note> implements SavepointScope<Note>, ParticipantEvents<Note> {
+export class SharedScope<Note> implements SavepointScope<Note> {
   readonly tx: Tx
   readonly options: ScopeOptions
-  readonly #host: ScopeHost<Note>
+  readonly #queue: SharedTransactionQueue<Note>
   /** For SQLite: held while the scope has the turn, so that waiting for the write lock within it fails instead of deadlocking. */
   readonly #lock = { held: false }
   #state: State = 'new'
   #ending: Ending | undefined
-  /** Why the transaction failed in which this scope was batched. */
+  /** Why its transaction failed, or could not be opened. */
   #failure: Error | undefined
-  #abandoned: AbortController | undefined
-  #turn: Promise<void> | undefined
-  #participant: Participant<Note> | undefined
+  #pending: PendingCommit<Note> | undefined
   #transaction: ScopedTransaction<Note> | undefined
+  #turn: PromiseWithResolvers<void> | undefined
+  #batch: StatementBatch<Note> | undefined
+  #query: CompiledQuery | undefined
+  #reported: QueryResult<unknown> | undefined
+  readonly #answer = Promise.withResolvers<QueryResult<unknown>>()
+  #abandoned: AbortController | undefined
   #cancelTimer: (() => void) | undefined
   /** Times of `Scheduler.elapsed`. */
   #queuedAt: number | undefined
@@ -52,19 +55,14 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
   #answered = false
   #onIdle: (() => void) | undefined
 
-  constructor(host: ScopeHost<Note>, options: ScopeOptions) {
-    this.#host = host
+  constructor(queue: SharedTransactionQueue<Note>, options: ScopeOptions) {
+    this.#queue = queue
     this.options = options
-    this.tx = transactionOver(host.engine, (query) => this.#run(query))
+    this.tx = transactionOver(queue.engine, (query) => this.#run(query))
   }
 
   get released(): boolean {
     return this.#ending === 'committed'
-  }
-
-  /** Aborted when the scope ends before its turn. */
-  get abandoned(): AbortSignal {
-    return (this.#abandoned ??= new AbortController()).signal
   }
 
   get isWaiting(): boolean {
@@ -73,11 +71,46 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
 
   get waited(): number {
     if (this.#queuedAt === undefined) return 0
-    return (this.#beganAt ?? this.#host.scheduler.elapsed()) - this.#queuedAt
+    return (this.#beganAt ?? this.#queue.scheduler.elapsed()) - this.#queuedAt
   }
 
   get took(): number {
-    return this.#beganAt === undefined ? 0 : this.#host.scheduler.elapsed() - this.#beganAt
+    return this.#beganAt === undefined ? 0 : this.#queue.scheduler.elapsed() - this.#beganAt
+  }
+
+  /** Whether it takes part in a batch, with the only statement that it is expected to have, or without any. */
+  get isBatched(): boolean {
+    return this.#state === 'batched' || this.#pending !== undefined
+  }
+
+  /** The statement with which it takes part in a batch. */
+  get query(): CompiledQuery | undefined {
+    return this.#query
+  }
+
+  /** The result of that statement that the caller has received. */
+  get reported(): QueryResult<unknown> | undefined {
+    return this.#reported
+  }
+
+  /** Set when it was released. */
+  get pending(): PendingCommit<Note> | undefined {
+    return this.#pending
+  }
+
+  /** Whether it was rolled back: none of its work is to be committed. */
+  get hasLeft(): boolean {
+    return this.#state === 'ended' && !this.released
+  }
+
+  /** Whether it has another statement than that of its batch, which must be broken up. */
+  get needsTurn(): boolean {
+    return this.#turn !== undefined
+  }
+
+  /** Aborted when the scope ends before its turn. */
+  get abandoned(): AbortSignal {
+    return (this.#abandoned ??= new AbortController()).signal
   }
 
   within<T>(work: () => T): T {
@@ -85,43 +118,60 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
   }
 
   async release(note: Note): Promise<{ committed: Promise<void> }> {
-    if (this.#state === 'new' && this.#host.mayBatch(this, undefined)) this.#joinBatch(undefined)
-    if (!this.#participant) await this.#ownTurn()
+    if (this.#state === 'new' && this.#queue.mayBatch(this, undefined)) this.#joinBatch(undefined)
+    if (this.#state !== 'batched') await this.#ownTurn()
     // Also for statements that are sent meanwhile.
     while (this.#unsettled > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve))
     this.#throwIfOver()
     const transaction = this.#transaction
-    const participant = this.#participant
     transaction?.driver.releaseSavepoint(this.#answered)
     this.#finish('committed')
     const committed = new Promise<void>((resolve, reject) => {
-      const pending = { note, resolve, reject }
-      if (transaction) this.#host.turnEnded(transaction, pending)
-      else participant!.commitWith(pending)
+      const pending = (this.#pending = { note, resolve, reject })
+      if (transaction) this.#queue.turnEnded(transaction, pending)
+      else this.#batch?.released()
     })
     return { committed }
   }
 
   async rollback(): Promise<void> {
-    if (this.#state === 'ended') return
-    this.#finish('rolled back')
-    this.#leave()
+    if (this.#state !== 'ended') this.#end('rolled back')
   }
 
-  began(): void {
+  /** Its batch, or its turn, has begun. */
+  begin(batch?: StatementBatch<Note>): void {
+    this.#batch = batch
     if (this.#state === 'ended') return
-    this.#beganAt = this.#host.scheduler.elapsed()
-    this.#cancelTimer = this.#host.scheduler.after(this.#limit, () => this.#expire())
+    this.#beganAt = this.#queue.scheduler.elapsed()
+    this.#cancelTimer = this.#queue.scheduler.after(this.#limit, () => this.#expire())
   }
 
-  tookTurn(transaction: ScopedTransaction<Note>): void {
-    this.#enter('open')
+  /** From now on it has the transaction to itself, within a savepoint of its own. */
+  giveTurn(transaction: ScopedTransaction<Note>): void {
+    this.#state = 'open'
     this.#transaction = transaction
+    this.#lock.held = true
+    if (this.#beganAt === undefined) this.begin()
+    this.#turn?.resolve()
   }
 
-  failed(error: Error): void {
+  /** Answers the statement with which it takes part in a batch. */
+  report(result: QueryResult<unknown>): void {
+    this.#reported = result
+    this.#answer.resolve(result)
+  }
+
+  rejectStatement(error: unknown): void {
+    this.#answer.reject(error)
+  }
+
+  /** Its transaction failed, or could not be opened. */
+  fail(error: Error): void {
+    if (this.#pending) return this.#pending.reject(error)
     this.#failure = error
     this.#cancelTimer?.()
+    this.#turn?.reject(error)
+    if (this.#query && !this.#reported) this.#answer.reject(error)
   }
 
   async #run(query: CompiledQuery): Promise<QueryResult<unknown>> {
@@ -130,13 +180,18 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
     this.#statements += 1
     this.#unsettled += 1
     try {
-      if (this.#state === 'new' && this.#host.mayBatch(this, query))
-        return await this.#untilAnswered(this.#joinBatch(query).answer)
+      if (this.#state === 'new' && this.#queue.mayBatch(this, query)) {
+        this.#joinBatch(query)
+        return await this.#untilAnswered(this.#answer.promise)
+      }
       await this.#ownTurn()
       // It may have ended since its turn began. The statement would run in the savepoint of another scope.
       this.#throwIfOver()
       const result = this.#transaction!.driver.run(query)
       return result instanceof Promise ? await this.#untilAnswered(result) : result
+    } catch (error) {
+      if (this.#transaction && !this.options.alone && isConflict(error)) this.#leaveShare()
+      throw error
     } finally {
       this.#unsettled -= 1
       if (this.#unsettled === 0) this.#onIdle?.()
@@ -153,29 +208,27 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
     }
   }
 
-  #joinBatch(query: CompiledQuery | undefined): Participant<Note> {
-    this.#enter('batched')
-    this.#queuedAt = this.#host.scheduler.elapsed()
-    const participant = (this.#participant = new Participant<Note>(this, query))
-    this.#host.joinBatch(this, participant)
-    return participant
+  #joinBatch(query: CompiledQuery | undefined): void {
+    this.#state = 'batched'
+    this.#query = query
+    this.#queuedAt = this.#queue.scheduler.elapsed()
+    this.#queue.enqueue(this)
   }
 
-  /** Resolves when the scope is open, or has ended. If its statement was batched, the batch is broken up. */
+  /** Resolves when the scope is open. If its statement was batched, the batch is broken up. */
   async #ownTurn(): Promise<void> {
     this.#throwIfOver()
     if (this.#state === 'open') return
-    await (this.#participant ? this.#participant.ownTurn() : (this.#turn ??= this.#queue()))
-  }
-
-  async #queue(): Promise<void> {
-    this.#enter('queued')
-    this.#queuedAt = this.#host.scheduler.elapsed()
-    const transaction = await this.#host.turnFor(this)
-    if (this.#ending) return this.#undo(transaction)
-    this.tookTurn(transaction)
-    this.#lock.held = true
-    this.began()
+    if (!this.#turn) {
+      this.#turn = Promise.withResolvers<void>()
+      if (this.#state === 'batched') this.#batch?.breakUp()
+      else {
+        this.#state = 'queued'
+        this.#queuedAt = this.#queue.scheduler.elapsed()
+        this.#queue.enqueue(this)
+      }
+    }
+    await this.#turn.promise
   }
 
   get #limit(): number {
@@ -184,50 +237,46 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
   }
 
   #expire(): void {
-    this.#finish('out of time')
-    this.#leave()
-    this.options.onTimeLimit(this.#limit < this.options.timeLimit)
+    this.#endBy(this.#limit < this.options.timeLimit ? 'turn limit' : 'time limit')
   }
 
-  #leave(): void {
+  /** Another transaction held a lock for too long, and this one may hold locks that it wants. */
+  #leaveShare(): void {
+    if (this.#state === 'open') this.#endBy('conflict')
+  }
+
+  #endBy(by: EndedBy): void {
+    this.#end(by === 'conflict' ? 'rolled back' : 'out of time')
+    this.options.onEnd(by)
+  }
+
+  #end(ending: Ending): void {
+    this.#finish(ending)
     const isBusy = this.#running > 0
-    const reason = new TransactionOver(this.#ending!)
-    if (this.#transaction && isBusy)
-      // A statement without an answer cannot be rolled back alone: all scopes of the transaction run again.
-      this.#host.fail(this.#transaction, reason)
-    else if (this.#transaction) this.#undo(this.#transaction)
+    const reason = new TransactionOver(ending)
+    // A statement without an answer cannot be rolled back alone: all scopes of the transaction run again.
+    if (this.#transaction && isBusy) this.#queue.fail(this.#transaction, reason)
+    else if (this.#transaction) this.#queue.undo(this.#transaction)
     else {
-      this.#participant?.leave(isBusy, reason)
-      if (!this.#participant?.hasBegun) this.#host.leaveQueue(this)
+      if (this.#query) this.#answer.reject(reason)
+      this.#turn?.reject(reason)
+      if (!this.#batch) this.#queue.remove(this)
+      else if (isBusy) this.#batch.fail(reason)
+      else this.#batch.breakUp()
+      this.#abandoned?.abort(reason)
     }
-  }
-
-  #undo(transaction: ScopedTransaction<Note>): void {
-    try {
-      transaction.driver.rollbackToSavepoint()
-    } catch (error) {
-      return this.#host.fail(transaction, error)
-    }
-    this.#host.turnEnded(transaction)
   }
 
   #finish(ending: Ending): void {
-    this.#enter('ended')
+    this.#state = 'ended'
     this.#ending = ending
     this.#cancelTimer?.()
     this.#lock.held = false
-    this.#host.noteEnd(this, ending === 'committed' && this.#statements <= 1)
-    if (!this.#transaction) this.#abandoned?.abort(new TransactionOver(ending))
+    this.#queue.noteEnd(this, ending === 'committed' && this.#statements <= 1)
   }
 
   #throwIfOver(): void {
     if (this.#ending) throw new TransactionOver(this.#ending)
     if (this.#failure) throw this.#failure
-  }
-
-  #enter(state: State): void {
-    if (!transitions[this.#state].includes(state))
-      throw new Error(`a savepoint scope cannot change from ${this.#state} to ${state}`)
-    this.#state = state
   }
 }

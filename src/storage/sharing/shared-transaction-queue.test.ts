@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sql } from 'kysely'
+import { CompiledQuery, sql } from 'kysely'
 import { systemClock } from '../../runtime/clock.ts'
 import type { SavepointScope } from '../shared-transactions.ts'
-import { SharedTransactionQueue } from './shared-transaction-queue.ts'
+import { SharedTransactionQueue, SingleStatements } from './shared-transaction-queue.ts'
 import { SharedCommitFailed, type TransactionDriver } from './transaction-driver.ts'
 
 const inserted = { rows: [], numAffectedRows: 1n }
@@ -29,12 +29,11 @@ function counting() {
     engine: 'postgres',
     open,
     beforeCommit: () => Promise.resolve(undefined),
-    most: 1,
     batches: true,
     scheduler: { ...systemClock, elapsed: () => 0, after: () => () => undefined },
   })
   const begin = (): SavepointScope<string> =>
-    queue.begin({ alone: false, timeLimit: 100, turnLimit: 100, onTimeLimit() {}, group: 'test' })
+    queue.begin({ alone: false, timeLimit: 100, turnLimit: 100, onEnd() {}, group: 'test' })
   const run = async (statements: number): Promise<void> => {
     const scope = begin()
     for (let index = 0; index < statements; index += 1) await sql`insert`.execute(scope.tx)
@@ -67,4 +66,25 @@ test('a scope that is rolled back during its statement tells the others of the c
     assert.match(String(error.cause), /was rolled back already/)
     return true
   })
+})
+
+const insert = CompiledQuery.raw('insert into letters values (1)')
+
+function learned(): SingleStatements {
+  const statements = new SingleStatements()
+  for (let index = 0; index < 4; index += 1) statements.learn('first', true)
+  return statements
+}
+
+test('the number of groups is bounded, also if all have single statements', () => {
+  const statements = learned()
+  for (let index = 0; index < 10_000; index += 1) statements.learn(`other ${index}`, true)
+  assert.equal(statements.expected('first', insert), false)
+})
+
+test('a group that is known does not make the others forgotten', () => {
+  const statements = learned()
+  for (let index = 1; index < 10_000; index += 1) statements.learn(`other ${index}`, true)
+  statements.learn('other 1', false)
+  assert.equal(statements.expected('first', insert), true)
 })

@@ -7,14 +7,10 @@ import type {
   SharedTransactions,
 } from '../shared-transactions.ts'
 import { transactionOver, type Engine } from '../query-runner.ts'
-import type { Participant } from './participant.ts'
-import { SharedSavepointScope } from './savepoint-scope.ts'
-import type { ScopeHost } from './scope-host.ts'
-import { WaitingScopes, type WaitingScope } from './waiting-scopes.ts'
-import { newScopedTransaction, type PendingCommit, type ScopedTransaction } from './scoped-transaction.ts'
-import { SingleStatements } from './single-statements.ts'
-import { StatementBatch, type StatementBatchHost } from './statement-batch.ts'
-import { failureOf, type OpenTransaction } from './transaction-driver.ts'
+import { returnsNoRows } from '../statement-kinds.ts'
+import { SharedScope, type PendingCommit } from './savepoint-scope.ts'
+import { StatementBatch } from './statement-batch.ts'
+import { failureOf, type OpenTransaction, type TransactionDriver } from './transaction-driver.ts'
 
 /** Savepoints of one transaction. PostgreSQL is slow beyond 64; on SQLite the time of the transaction is the bound. */
 const mostSavepoints: Readonly<Record<Engine, number>> = { sqlite: 240, postgres: 60 }
@@ -24,34 +20,48 @@ const acceptsFor = 20
 const longestBurst = 2
 /** The most scopes in one batch of statements. A larger batch delays the first scope's commit. */
 const mostBatched = 32
-/** Milliseconds that a scope waits for its turn before another transaction is opened. */
-const maxWait = 2
+
+/**
+ * An open transaction, in which scopes have their turns one after the other. One turn at a time: that of a scope, or of a batch of
+ * statements, which gives turns to its scopes if it is broken up. Times are those of `Scheduler.elapsed`.
+ */
+export interface ScopedTransaction<Note> {
+  readonly driver: TransactionDriver
+  /** Whether it belongs to one scope only. */
+  readonly alone: boolean
+  /** The released scopes. */
+  readonly pending: PendingCommit<Note>[]
+  readonly openedAt: number
+  /** When the event loop last had a turn. */
+  yieldedAt: number
+  /** Savepoints so far. */
+  savepoints: number
+  /** The batch that has the turn. */
+  batch: StatementBatch<Note> | undefined
+}
 
 export interface SharedTransactionParts<Note> {
   engine: Engine
   open: OpenTransaction
   beforeCommit: BeforeCommit<Note>
-  /** The most shared transactions at once that accept scopes or are being opened. */
-  most: number
   /** Whether statements have a round trip, so that those of several scopes are sent together. */
   batches: boolean
   scheduler: Scheduler
 }
 
 /**
- * Queues scopes and gives them turns in shared transactions. An idle transaction takes the next scope from the queue, until it has
- * been open for `acceptsFor` or has enough savepoints; then it commits the work of the released scopes. @see SharedTransactions
+ * Queues scopes and gives them turns in a shared transaction: it takes one after the other from the queue, until it has been open for
+ * `acceptsFor` or has enough savepoints; then it commits the work of the released scopes, and the next one is opened. One at a time:
+ * the locks of a released scope last until the commit, so two transactions that take turns could wait for each other, although each
+ * scope locks a single row. @see SharedTransactions
  */
-export class SharedTransactionQueue<Note>
-  implements SharedTransactions<Note>, ScopeHost<Note>, StatementBatchHost<Note>
-{
+export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
   readonly #parts: SharedTransactionParts<Note>
-  /** Those that accept scopes. Neither those of a scope alone, nor those that are being committed. */
-  readonly #accepting = new Set<ScopedTransaction<Note>>()
-  #opening = 0
-  readonly #waiting = new WaitingScopes<Note>()
+  /** The transaction that accepts scopes, or is being opened for them. */
+  #serving: ScopedTransaction<Note> | 'opening' | undefined
+  /** Scopes without a transaction, in the order in which they came. */
+  #waiting: SharedScope<Note>[] = []
   readonly #singles = new SingleStatements()
-  #cancelMaxWait: (() => void) | undefined
 
   constructor(parts: SharedTransactionParts<Note>) {
     this.#parts = parts
@@ -66,35 +76,33 @@ export class SharedTransactionQueue<Note>
   }
 
   begin(options: ScopeOptions): SavepointScope<Note> {
-    return new SharedSavepointScope(this, options)
+    return new SharedScope(this, options)
   }
 
-  turnFor(scope: SharedSavepointScope<Note>): Promise<ScopedTransaction<Note>> {
-    if (scope.options.alone) return this.#openAlone(scope)
-    return new Promise((giveTurn, fail) => this.#enqueue({ scope, giveTurn, fail }))
-  }
-
-  mayBatch({ options }: SharedSavepointScope<Note>, query: CompiledQuery | undefined): boolean {
+  /** Whether the scope is expected to consist of only this statement, or of none. */
+  mayBatch({ options }: SharedScope<Note>, query: CompiledQuery | undefined): boolean {
     return this.#parts.batches && !options.alone && (!query || this.#singles.expected(options.group, query))
   }
 
-  joinBatch(scope: SharedSavepointScope<Note>, participant: Participant<Note>): void {
-    this.#enqueue({ scope, participant })
-  }
-
-  noteEnd({ options }: SharedSavepointScope<Note>, single: boolean): void {
+  /** Records that a scope ended, and whether it committed with at most one statement. */
+  noteEnd({ options }: SharedScope<Note>, single: boolean): void {
     if (this.#parts.batches) this.#singles.learn(options.group, single)
   }
 
-  leaveQueue(scope: SharedSavepointScope<Note>): void {
-    this.#waiting.remove(scope)
+  /** The scope gets a turn, or takes part in a batch, when it is the first one. */
+  enqueue(scope: SharedScope<Note>): void {
+    if (scope.options.alone) return void this.#openAlone(scope)
+    this.#waiting.push(scope)
+    this.#openIfNeeded()
   }
 
-  batchDone(transaction: ScopedTransaction<Note>): void {
-    transaction.batch = undefined
-    this.turnEnded(transaction)
+  /** Removes a scope that was rolled back, if it waits here. */
+  remove(scope: SharedScope<Note>): void {
+    const place = this.#waiting.indexOf(scope)
+    if (place >= 0) this.#waiting.splice(place, 1)
   }
 
+  /** Ends the turn of a scope; `pending` if its work waits for the commit. */
   turnEnded(transaction: ScopedTransaction<Note>, pending?: PendingCommit<Note>): void {
     if (transaction.batch) return transaction.batch.turnEnded(pending)
     if (pending) transaction.pending.push(pending)
@@ -107,20 +115,28 @@ export class SharedTransactionQueue<Note>
     })
   }
 
+  /** All scopes of a batch have ended; `transaction.pending` has those to be committed. */
+  batchDone(transaction: ScopedTransaction<Note>): void {
+    transaction.batch = undefined
+    this.turnEnded(transaction)
+  }
+
+  /** Rolls back the scope that has the turn. */
+  undo(transaction: ScopedTransaction<Note>): void {
+    try {
+      transaction.driver.rollbackToSavepoint()
+    } catch (error) {
+      return this.fail(transaction, error)
+    }
+    this.turnEnded(transaction)
+  }
+
+  /** Ends a transaction that cannot continue. */
   fail(transaction: ScopedTransaction<Note>, error: unknown): void {
-    this.#accepting.delete(transaction)
+    this.#acceptNoMore(transaction)
     transaction.batch?.transactionFailed(error)
     for (const { reject } of transaction.pending.splice(0)) reject(failureOf(transaction.alone, error))
     void transaction.driver.rollback(true).then(() => this.#openIfNeeded())
-  }
-
-  #enqueue(waiting: WaitingScope<Note>): void {
-    this.#waiting.add(waiting)
-    const open = this.#accepting.size + this.#opening
-    const fillsBatch =
-      waiting.participant !== undefined && this.#waiting.count >= mostBatched && open < this.#parts.most
-    if (open === 0 || fillsBatch) void this.#open()
-    else if (!this.#cancelMaxWait) this.#watchMaxWait()
   }
 
   #acceptsMore({ alone, savepoints, openedAt, driver }: ScopedTransaction<Note>, now: number): boolean {
@@ -128,40 +144,48 @@ export class SharedTransactionQueue<Note>
     return now - openedAt < acceptsFor && !driver.isContended()
   }
 
+  #acceptNoMore(transaction: ScopedTransaction<Note>): void {
+    if (this.#serving === transaction) this.#serving = undefined
+  }
+
   /** Gives the turn to the next scope. Without one, the transaction is closed. */
   #next(transaction: ScopedTransaction<Note>, isLastChance = false): void {
-    const waiting = this.#waiting.takeFirst()
-    if (waiting) this.#startTurn(transaction, waiting)
+    if (this.#waiting.length > 0) this.#startTurn(transaction)
     else if (isLastChance) void this.#close(transaction)
     // One turn of the event loop may bring more scopes.
     else this.scheduler.soon(() => this.#next(transaction, true))
   }
 
-  #startTurn(transaction: ScopedTransaction<Note>, waiting: WaitingScope<Note>): void {
+  #startTurn(transaction: ScopedTransaction<Note>): void {
     try {
       transaction.driver.savepoint()
     } catch (error) {
-      this.#waiting.putBack(waiting)
       return this.fail(transaction, error)
     }
     transaction.savepoints += 1
-    if (waiting.participant) this.#startBatch(transaction, waiting.participant)
-    else waiting.giveTurn(transaction)
+    const scope = this.#waiting.shift()!
+    if (scope.isBatched) this.#startBatch(transaction, scope)
+    else scope.giveTurn(transaction)
   }
 
-  /** Starts a batch of statements with `first` and the queued participants that fit it. */
-  #startBatch(transaction: ScopedTransaction<Note>, first: Participant<Note>): void {
+  /** Starts a batch of statements with `first` and the queued scopes that fit it. */
+  #startBatch(transaction: ScopedTransaction<Note>, first: SharedScope<Note>): void {
     // If the batch is broken up, each of them needs a savepoint of its own.
     const most = Math.min(mostBatched, mostSavepoints[this.engine] - transaction.savepoints)
-    const participants = [first, ...this.#waiting.takeBatchable(first, most - 1)]
-    const batch = new StatementBatch(this, transaction, participants)
-    transaction.batch = batch
-    batch.start()
+    const scopes = [first]
+    if (!first.needsTurn)
+      this.#waiting = this.#waiting.filter((scope) => {
+        const fits = scope.isBatched && !scope.needsTurn && scopes.length < most
+        if (fits) scopes.push(scope)
+        return !fits
+      })
+    transaction.batch = new StatementBatch(this, transaction, scopes)
+    transaction.batch.start()
   }
 
   /** Commits the pending work, or rolls back if there is none. */
   async #close(transaction: ScopedTransaction<Note>): Promise<void> {
-    this.#accepting.delete(transaction)
+    this.#acceptNoMore(transaction)
     const { driver, pending } = transaction
     try {
       if (pending.length === 0) await driver.rollback()
@@ -178,50 +202,72 @@ export class SharedTransactionQueue<Note>
     this.#openIfNeeded()
   }
 
-  async #openAlone({ options, abandoned }: SharedSavepointScope<Note>): Promise<ScopedTransaction<Note>> {
-    const driver = await this.#parts.open(options.group, abandoned)
-    const transaction = newScopedTransaction<Note>(driver, true, this.scheduler.elapsed())
+  async #openAlone(scope: SharedScope<Note>): Promise<void> {
+    const { options, abandoned } = scope
     try {
-      driver.savepoint()
-      await options.prepare?.(transactionOver(this.#parts.engine, async (query) => driver.run(query)))
+      const driver = await this.#parts.open(options.group, abandoned)
+      try {
+        abandoned.throwIfAborted()
+        driver.savepoint()
+        await options.prepare?.(transactionOver(this.#parts.engine, async (query) => driver.run(query)))
+        abandoned.throwIfAborted()
+      } catch (error) {
+        await driver.rollback()
+        throw error
+      }
+      scope.giveTurn(newTransaction(driver, true, this.scheduler.elapsed()))
     } catch (error) {
-      await driver.rollback()
-      throw error
+      scope.fail(failureOf(true, error))
     }
-    return transaction
-  }
-
-  async #open(): Promise<void> {
-    this.#opening += 1
-    let transaction: ScopedTransaction<Note> | undefined
-    try {
-      const driver = await this.#parts.open(undefined, neverAborted)
-      transaction = newScopedTransaction(driver, false, this.scheduler.elapsed())
-    } catch (error) {
-      // Also while another transaction serves scopes: a database that refuses connections is likely to fail that one too, and
-      // an event that is given back early is handled early by another process.
-      this.#waiting.failAll(error)
-    }
-    this.#opening -= 1
-    if (!transaction) return
-    this.#accepting.add(transaction)
-    this.#next(transaction)
   }
 
   /** Opens a transaction if scopes wait and none accepts them. */
   #openIfNeeded(): void {
-    if (this.#waiting.count > 0 && this.#accepting.size + this.#opening === 0) void this.#open()
-  }
-
-  /** After `maxWait`, opens another transaction for the scopes that still wait. */
-  #watchMaxWait(): void {
-    this.#cancelMaxWait = this.scheduler.after(maxWait, () => {
-      this.#cancelMaxWait = undefined
-      if (this.#waiting.count === 0) return
-      if (this.#accepting.size + this.#opening < this.#parts.most) void this.#open()
-      this.#watchMaxWait()
-    })
+    if (this.#waiting.length === 0 || this.#serving) return
+    this.#serving = 'opening'
+    this.#parts.open(undefined, neverAborted).then(
+      (driver) => {
+        const transaction = newTransaction<Note>(driver, false, this.scheduler.elapsed())
+        this.#serving = transaction
+        this.#next(transaction)
+      },
+      (error: unknown) => {
+        this.#serving = undefined
+        for (const scope of this.#waiting.splice(0)) scope.fail(failureOf(false, error))
+      },
+    )
   }
 }
 
+function newTransaction<Note>(
+  driver: TransactionDriver,
+  alone: boolean,
+  openedAt: number,
+): ScopedTransaction<Note> {
+  return { driver, alone, pending: [], openedAt, yieldedAt: openedAt, savepoints: 0, batch: undefined }
+}
+
 const neverAborted = new AbortController().signal
+
+/** After this many scopes in a row with a single statement, the next one is expected to be the same. */
+const expectedFrom = 4
+/** Bound of the map; a configuration has far fewer handlers. */
+const mostGroups = 10_000
+
+/** Records, for each group of scopes, whether its latest scopes consisted of a single statement. */
+export class SingleStatements {
+  readonly #inARow = new Map<string, number>()
+
+  /**
+   * Whether a scope that begins with this statement is likely to have no other. Only for statements that return no rows: a
+   * statement that must run again is compared by its row count. Returned rows could differ unnoticed.
+   */
+  expected(group: string, { sql }: CompiledQuery): boolean {
+    return (this.#inARow.get(group) ?? 0) >= expectedFrom && returnsNoRows(sql)
+  }
+
+  learn(group: string, single: boolean): void {
+    if (this.#inARow.size >= mostGroups && !this.#inARow.has(group)) this.#inARow.clear()
+    this.#inARow.set(group, single ? (this.#inARow.get(group) ?? 0) + 1 : 0)
+  }
+}

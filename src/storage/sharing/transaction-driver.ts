@@ -1,6 +1,6 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
 import type { ClosingStatement } from '../closing-statement.ts'
-import { StorageUnavailable } from '../unavailable.ts'
+import { mayRunAgain, StorageUnavailable } from '../unavailable.ts'
 
 /** An open transaction of an engine, with one savepoint at a time. */
 export interface TransactionDriver {
@@ -29,7 +29,8 @@ export interface TransactionDriver {
 }
 
 /**
- * Opens a transaction. `group`, for a scope that is alone: the one with which it shares a limited number of connections.
+ * Opens a transaction. `group`, for a scope that is alone: the one with which it shares a limited number of connections. A statement of
+ * a transaction without a group, which several scopes share, waits for a lock for a short time only: see `isConflict`.
  * @throws StorageUnavailable; the signal's reason, if it is aborted while no connection is free.
  */
 export type OpenTransaction = (group: string | undefined, signal: AbortSignal) => Promise<TransactionDriver>
@@ -46,6 +47,12 @@ export class SharedCommitFailed extends Error {
 export function failureOf(alone: boolean, cause: unknown): Error {
   if (!alone && !(cause instanceof StorageUnavailable)) return new SharedCommitFailed(cause)
   return cause instanceof Error ? cause : new Error('the transaction has failed', { cause })
+}
+
+/** Whether a statement of a shared transaction failed because of another transaction, so that the same work may succeed alone. */
+export function isConflict(error: unknown): boolean {
+  // lock_not_available
+  return mayRunAgain(error) || (error as { code?: unknown } | undefined)?.code === '55P03'
 }
 
 /** A statement, a trigger or the engine itself ended a transaction that scopes share. */

@@ -171,8 +171,6 @@ function sharing({ transactions, gate }: Connections): SqliteDatabase['share'] {
       engine: 'sqlite',
       open: sqliteTransactions(transactions, gate, beginImmediate),
       beforeCommit,
-      // A second transaction would wait for the right to write.
-      most: 1,
       batches: false,
       scheduler: systemClock,
     })

@@ -6,7 +6,7 @@ import { PostgresTransaction } from '../../../src/storage/postgres/transaction/t
 import { Claimer } from '../../../src/storage/postgres/session/claimer.ts'
 import { SharedTransactionQueue } from '../../../src/storage/sharing/shared-transaction-queue.ts'
 import { LocalSignals } from '../../../src/storage/signals.ts'
-import { translateError } from '../../../src/storage/unavailable.ts'
+import { mayRunAgain, translateError } from '../../../src/storage/unavailable.ts'
 import type { SqliteConnection } from '../../../src/storage/sqlite/connection.ts'
 import type {
   PostgresDatabase,
@@ -35,9 +35,6 @@ import { asConnection } from './sqlite-engine.ts'
 import type { StoredTransaction } from './storage.ts'
 import type { VirtualProcess } from './virtual-time.ts'
 import type { World } from './world.ts'
-
-const retryable = new Set(['40001', '40P01'])
-const sharedAtOnce = 3
 
 /**
  * PostgreSQL as one of its processes has it: the real transaction driver and transactions over a simulated server. The statements of
@@ -103,7 +100,7 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
         return result
       } catch (error) {
         await transaction.rollback()
-        if (attempt >= 3 || !retryable.has((error as { code?: string } | undefined)?.code ?? '')) throw error
+        if (attempt >= 3 || !mayRunAgain(error)) throw error
       }
     }
   }
@@ -151,7 +148,6 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
         engine: 'postgres',
         open: postgresTransactions({ pool: handlersPool, shares, answerWithin: 30_000, together: oneByOne }),
         beforeCommit,
-        most: sharedAtOnce,
         batches: true,
         scheduler: process,
       }),

@@ -57,6 +57,8 @@ export class Session {
   transaction: StoredTransaction | undefined
   /** A statement of the transaction has failed: it takes no more. */
   failed = false
+  /** Milliseconds that a statement of the transaction waits for a lock. */
+  #lockTimeout = Infinity
   readonly #world: World
   readonly #leave: () => void
   #before: Promise<unknown> = Promise.resolve()
@@ -121,12 +123,15 @@ export class Session {
     if (text === 'begin') {
       this.transaction = storage.begin()
       this.failed = false
+      this.#lockTimeout = Infinity
       return told('BEGIN')
     }
     if (text === 'commit' || text === 'rollback') return this.#endAs(text)
     const { transaction } = this
     if (!transaction) throw new Error(`${text}: there is no transaction`)
-    // Time limits are the process's own here.
+    if (text.startsWith('set local lock_timeout'))
+      this.#lockTimeout = Number(/ = (\d+)$/.exec(text)?.[1] ?? Infinity)
+    // Other time limits are the process's own here.
     if (text.startsWith('set local ')) return told('SET')
     const [, control, name] = /^(rollback to |release |)savepoint (\w+)$/.exec(text) ?? []
     if (control === 'rollback to ') {
@@ -189,12 +194,17 @@ export class Session {
     transaction: StoredTransaction,
     attempt: () => StoredTransaction | undefined,
   ): Promise<void> {
+    const { time } = this.#world
+    const until = time.now + this.#lockTimeout
     for (let holder = attempt(); holder; holder = attempt()) {
       for (let other: StoredTransaction | undefined = holder; other; other = other.waitsFor)
         if (other === transaction) throw Object.assign(new Error('deadlock detected'), { code: '40P01' })
       transaction.waitsFor = holder
-      await holder.ended
+      if (until === Infinity) await holder.ended
+      else await Promise.race([holder.ended, time.pass(until - time.now)])
       transaction.waitsFor = undefined
+      if (!holder.over && time.now >= until)
+        throw Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' })
       if (!this.open) throw new ConnectionLost()
     }
   }

@@ -177,7 +177,6 @@ export function sqliteEngine(world: World, process: VirtualProcess): Engine {
         engine: 'sqlite',
         open: sqliteTransactions(connection, gate, begin),
         beforeCommit,
-        most: 1,
         batches: false,
         scheduler: process,
       }),

@@ -28,7 +28,11 @@ export function postgresTransactions(parts: TransactionDriverParts): OpenTransac
   return async (share, signal) => {
     const leaveShare = await shares.enter(share ?? sharedByAll, signal)
     try {
-      return new PostgresTransactionDriver(await pool.connect(), leaveShare, statements)
+      const client = await pool.connect()
+      return new PostgresTransactionDriver(client, leaveShare, {
+        ...statements,
+        isShared: share === undefined,
+      })
     } catch (error) {
       leaveShare()
       throw translateError(error)
@@ -37,9 +41,17 @@ export function postgresTransactions(parts: TransactionDriverParts): OpenTransac
 }
 
 interface StatementOptions {
+  /** Whether several scopes share the transaction. */
+  readonly isShared: boolean
   readonly within: number
   readonly together: typeof queryBatch
 }
+
+/**
+ * Milliseconds that a statement in a shared transaction waits for a lock. The transaction holds the locks of all its scopes, and shared
+ * transactions of two processes may each want a lock of the other: the server would need its `deadlock_timeout`, a second, to end that.
+ */
+const lockWithin = 50
 
 /** Milliseconds that the end of a transaction may take; its statements may take as long as their handlers. */
 const endWithin = 10_000
@@ -58,13 +70,18 @@ class PostgresTransactionDriver implements TransactionDriver {
   /** Whether the connection must be closed: another one may lead to a server that is available. */
   #useless = false
   /** Statements whose answers are not needed: they are sent together with the next statement. */
-  // The handler's time limit holds instead of the server's limit for other statements; `answerWithin` enforces it.
-  #unsent = ['begin; set local statement_timeout to default']
+  readonly #unsent: string[]
+  /** Whether statements wait for locks no longer than `lockWithin`. */
+  #isHurried: boolean
 
   constructor(client: PoolClient, leaveShare: () => void, options: StatementOptions) {
     this.#client = client
     this.#leaveShare = leaveShare
     this.#options = options
+    this.#isHurried = options.isShared
+    // The handler's time limit holds instead of the server's limit for other statements; `answerWithin` enforces it.
+    this.#unsent = ['begin', 'set local statement_timeout to default']
+    if (options.isShared) this.#unsent.push(`set local lock_timeout = ${lockWithin}`)
   }
 
   isContended(): boolean {
@@ -89,6 +106,7 @@ class PostgresTransactionDriver implements TransactionDriver {
   }
 
   async run(query: CompiledQuery, own = false): Promise<QueryResult<unknown>> {
+    if (own) this.#waitForLocks()
     this.#sendUnsent()
     try {
       const result = toResult(
@@ -127,6 +145,7 @@ class PostgresTransactionDriver implements TransactionDriver {
   }
 
   async commit(closing?: ClosingStatement): Promise<void> {
+    this.#waitForLocks()
     this.#sendUnsent()
     try {
       await commitOn(this.#client, commit, closing, () =>
@@ -153,6 +172,12 @@ class PostgresTransactionDriver implements TransactionDriver {
 
   get #name(): string {
     return `postern_part_${this.#savepoints}`
+  }
+
+  /** The statements of the service before the commit lock in an order of their own, so that they cannot deadlock. */
+  #waitForLocks(): void {
+    if (this.#isHurried) this.#unsent.push('set local lock_timeout to default')
+    this.#isHurried = false
   }
 
   /** An error here makes all later statements fail, and the commit reports it. */
