@@ -11,24 +11,21 @@ import {
 } from './users/account-events.ts'
 import { AccessTokens, type AppRights } from './tokens/access-tokens.ts'
 import { expiringKeys } from './attention.ts'
-import { Administration } from './users/administration.ts'
-import { ApiKeys } from './tokens/api-keys.ts'
+import type { ApiKeys } from './tokens/api-keys.ts'
 import { AuditLog } from './audit/audit-log.ts'
 import { AuditReader } from './audit/audit-reader.ts'
 import { auditRoutes } from './audit/audit-routes.ts'
-import { Audit } from './audit/audit.ts'
+import type { Audit } from './audit/audit.ts'
 import { createAuditForwarding } from './audit-forwarding/index.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { sessionDescriber } from './sessions/current-session.ts'
 import { ownDeviceRoutes, userDeviceRoutes } from './sessions/device-routes.ts'
-import { Devices } from './sessions/devices.ts'
 import { keyFinder, userFinder } from './finder.ts'
 import { HostCookie } from './sessions/host-cookie.ts'
 import { HostSessions } from './sessions/host-sessions.ts'
 import { keyRoutes } from './tokens/key-routes.ts'
 import { jwksRoutes } from './tokens/jwks-routes.ts'
 import { identityRoutes } from './users/identity-routes.ts'
-import { LastSeenWriter } from './sessions/last-seen-writer.ts'
 import { RecentSignIn } from './sessions/recent-sign-in.ts'
 import {
   createForbiddenNotes,
@@ -38,17 +35,17 @@ import {
   type NoteRefusedCall,
 } from './refusals.ts'
 import { RefreshTokens } from './tokens/refresh-tokens.ts'
-import { TokenFamilies } from './tokens/token-families.ts'
+import type { TokenFamilies } from './tokens/token-families.ts'
 import { RoleChanges } from './users/role-changes.ts'
 import type { AdminGroup, AdminRule } from './users/roles.ts'
 import { accountsRoutes } from './routes.ts'
 import { SecondFactor, type SecondFactorPolicy } from './sessions/second-factor.ts'
-import { sessionLimits } from './sessions/session-limits.ts'
-import { Sessions } from './sessions/sessions.ts'
+import type { Sessions } from './sessions/sessions.ts'
 import { SigningKeys } from './tokens/signing-keys.ts'
 import { createSweeper } from './sweeper.ts'
 import { userDetailRoutes } from './users/user-detail-routes.ts'
 import { userRoutes } from './users/user-routes.ts'
+import { createUserServices } from './user-services.ts'
 import { Users } from './users/users.ts'
 
 export interface AccountsParts extends ModuleParts {
@@ -128,36 +125,23 @@ export function createAccounts(parts: AccountsParts): Accounts {
 }
 
 function createServices(parts: AccountsParts) {
-  const { configuration, database, keyring, clock, log, baseUrl } = parts
-  const { auditRetention: retention, signingKeyRotation: rotation } = configuration
-  const admins = [...configuration.adminIdentities, ...parts.adminGroups]
-  const limits = sessionLimits(configuration)
-  const audit = new Audit({ database, clock, log, retention })
-  const { record } = audit
-  const keys = new ApiKeys(database, clock, record, { adminKey: configuration.adminApiKey, log })
+  const { configuration, database, keyring, clock, baseUrl } = parts
+  const { signingKeyRotation: rotation } = configuration
+  const { shared, ...services } = createUserServices({ ...parts, mayRemoveLastAdmin: false })
+  const { admins, audit, sessions, tokenFamilies, devices } = services
+  const { record, limits } = shared
   const users = new Users(clock, admins, database.revocations)
-  const lastSeen = new LastSeenWriter(database, log, limits.idle)
-  const shared = { database, clock, log, limits, admins, record, lastSeen }
-  const sessions = new Sessions(shared)
-  const tokenFamilies = new TokenFamilies(shared)
-  const devices = new Devices(database, sessions, tokenFamilies)
   const signingKeys = new SigningKeys({ database, keyring, clock, rotation, record })
   const secondFactor = new SecondFactor(secondFactorPolicy(configuration))
   const sessionCookie = new HostCookie('postern_session', baseUrl)
   return {
-    admins,
-    audit,
+    ...services,
     ...createRefusalNotes(audit, clock),
     events: new AccountEvents(parts.events, parts.emit),
-    keys,
     users,
-    sessions,
     sessionCookie,
     hostSessions: new HostSessions({ ...shared, sessions }),
-    tokenFamilies,
     refreshTokens: new RefreshTokens({ ...shared, families: tokenFamilies }),
-    devices,
-    administration: new Administration({ ...shared, devices, mayRemoveLastAdmin: false }),
     roleChanges: new RoleChanges({ ...shared, users, devices, sessions }),
     signingKeys,
     secondFactor,

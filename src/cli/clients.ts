@@ -1,12 +1,8 @@
-import { createRecordAudit } from '../accounts/audit/audit.ts'
-import { Problem } from '../errors.ts'
 import { storedClients } from '../oauth2/clients/client-list.ts'
-import { ClientManagement, type ClientCaller } from '../oauth2/clients/client-management.ts'
-import { systemClock } from '../runtime/clock.ts'
-import { CommandFailure, UsageFailure } from './command-failure.ts'
-import { withDatabase } from './database.ts'
+import type { ClientCaller, ClientManagement } from '../oauth2/clients/client-management.ts'
+import { UsageFailure } from './command-failure.ts'
 import { isJson, print } from './output.ts'
-import { readSettings } from './settings.ts'
+import { withServices } from './services.ts'
 import { printTable } from './table.ts'
 
 export interface CreateClientOptions {
@@ -42,7 +38,7 @@ export async function createClient(name: string, options: CreateClientOptions): 
 }
 
 export async function listClients(): Promise<void> {
-  await withDatabase(readSettings(), async (database) => {
+  await withServices(async ({ database }) => {
     const rows = await storedClients(database, mostListed)
     printTable(
       ['id', 'name', 'kind', 'redirects to'],
@@ -85,22 +81,11 @@ function showSecret(id: string, secret: string | undefined): void {
     process.stderr.write('The secret is stored as a hash: this is the only time it is shown.\n')
 }
 
-/** The command line has all rights. Apps of the configuration module are not in the database. */
-async function withClients(
+/** The command line has all rights. */
+function withClients(
   work: (clients: ClientManagement, caller: ClientCaller) => Promise<void>,
 ): Promise<void> {
-  await withDatabase(readSettings(), async (database) => {
-    const clients = new ClientManagement({
-      database,
-      clock: systemClock,
-      record: createRecordAudit(systemClock),
-      declared: [],
-    })
-    try {
-      await work(clients, { origin: { actor: 'cli' }, requireAdmin: () => undefined })
-    } catch (error) {
-      if (error instanceof Problem) throw new CommandFailure(error.message)
-      throw error
-    }
-  })
+  return withServices(async ({ clients }) =>
+    work(await clients(), { origin: { actor: 'cli' }, requireAdmin: () => undefined }),
+  )
 }

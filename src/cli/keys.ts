@@ -1,12 +1,9 @@
-import { ApiKeys } from '../accounts/tokens/api-keys.ts'
-import { createRecordAudit } from '../accounts/audit/audit.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { isScope, scopes, type Scope } from '../http/access/scopes.ts'
 import { CommandFailure, UsageFailure } from './command-failure.ts'
 import { isJson, print } from './output.ts'
-import { readSettings } from './settings.ts'
+import { withServices } from './services.ts'
 import { printTable } from './table.ts'
-import { withDatabase } from './database.ts'
 
 export interface CreateOptions {
   role?: string
@@ -18,7 +15,7 @@ export interface CreateOptions {
 export async function createKey(name: string, options: CreateOptions): Promise<void> {
   const granted = readGrant(options)
   const expiresAt = options.expires === undefined ? undefined : readEnd(options.expires, systemClock.now())
-  await withKeys(async (keys) => {
+  await withServices(async ({ keys }) => {
     const { id, key } = await keys.create({ name, scopes: granted, expiresAt }, { actor: 'cli' })
     print({ id, key, scopes: granted }, `${key}\n`)
     if (!isJson())
@@ -29,7 +26,7 @@ export async function createKey(name: string, options: CreateOptions): Promise<v
 }
 
 export async function listKeys(): Promise<void> {
-  await withKeys(async (keys) => {
+  await withServices(async ({ keys }) => {
     const rows = (await keys.list()).map((key) => [
       key.id,
       key.name,
@@ -46,16 +43,10 @@ export async function listKeys(): Promise<void> {
 }
 
 export async function revokeKey(id: string): Promise<void> {
-  await withKeys(async (keys) => {
+  await withServices(async ({ keys }) => {
     if (!(await keys.revoke(id, { actor: 'cli' }))) throw new CommandFailure(`there is no valid key ${id}`)
     print({ id, revoked: true }, `${id} is revoked\n`)
   })
-}
-
-function withKeys(work: (keys: ApiKeys) => Promise<void>): Promise<void> {
-  return withDatabase(readSettings(), (database) =>
-    work(new ApiKeys(database, systemClock, createRecordAudit(systemClock))),
-  )
 }
 
 const advice = `Give it what it needs, such as \`--scope events:write\`, or everything with \`--role admin\`. Scopes: ${Object.keys(scopes).join(', ')}.`

@@ -1,23 +1,14 @@
-import { Administration, type AccessChange, type Account } from '../accounts/users/administration.ts'
-import { createRecordAudit, type RecordAudit } from '../accounts/audit/audit.ts'
-import { Devices } from '../accounts/sessions/devices.ts'
+import type { RecordAudit } from '../accounts/audit/audit.ts'
+import type { Devices } from '../accounts/sessions/devices.ts'
+import type { AccessChange, Account, Administration } from '../accounts/users/administration.ts'
 import { countByIssuer, rebindIssuer } from '../accounts/users/identity-issuers.ts'
-import { LastSeenWriter } from '../accounts/sessions/last-seen-writer.ts'
 import { readPersonalData } from '../accounts/users/personal-data.ts'
-import { TokenFamilies } from '../accounts/tokens/token-families.ts'
-import { sessionLimits } from '../accounts/sessions/session-limits.ts'
-import { Sessions } from '../accounts/sessions/sessions.ts'
-import { systemClock } from '../runtime/clock.ts'
-import { Problem } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
-import { createLog } from '../telemetry/log.ts'
-import { adminGroupsOf } from '../login/resolve-login-config.ts'
 import { printable, printableLines } from '../telemetry/printable.ts'
 import { CommandFailure } from './command-failure.ts'
 import { print } from './output.ts'
-import { readSettings } from './settings.ts'
+import { withServices } from './services.ts'
 import { printTable } from './table.ts'
-import { withDatabase } from './database.ts'
 
 /** Blocks a user, or lets one in again; all sessions and tokens end at once. */
 export async function setBlocked(user: string, blocked: boolean): Promise<void> {
@@ -141,25 +132,14 @@ async function change(user: string, what: AccessChange): Promise<Account> {
 }
 
 async function withUsers<T>(work: (tools: UserTools) => Promise<T>): Promise<T> {
-  const configuration = readSettings()
-  return withDatabase(configuration, async (database) => {
-    const record = createRecordAudit(systemClock)
-    const limits = sessionLimits(configuration)
-    const groups = adminGroupsOf({}, configuration.providers)
-    const admins = [...configuration.adminIdentities, ...groups]
-    const log = createLog('warn')
-    const lastSeen = new LastSeenWriter(database, log, limits.idle)
-    const common = { database, clock: systemClock, log, admins, record, limits, lastSeen }
-    const devices = new Devices(database, new Sessions(common), new TokenFamilies(common))
-    const administration = new Administration({ ...common, devices, mayRemoveLastAdmin: true })
+  return withServices(async ({ database, record, accounts }) => {
+    const { devices, administration } = await accounts()
     const find = async (user: string): Promise<string> => {
       const id = await administration.resolve(user)
       if (id === undefined) throw unknownUser(user)
       return id
     }
     return work({ database, devices, administration, record, find })
-  }).catch((error: unknown) => {
-    throw error instanceof Problem ? new CommandFailure(error.message) : error
   })
 }
 

@@ -1,6 +1,6 @@
 // `postern clients`: what it makes authenticates at a running service, and what it ends no longer does.
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -52,6 +52,18 @@ onEachEngine('postern clients', (engine) => {
       rows.map(({ action }) => action),
       ['client.created', 'client.secret_created', 'client.deleted'],
     )
+  })
+
+  test('an app of the configuration module is changed there', async () => {
+    const module = join(home, 'postern.config.ts')
+    await writeFile(
+      module,
+      "export default { login: { clients: [{ id: 'spa', redirectUris: ['https://a.example/'] }] } }\n",
+    )
+    const { code, stderr } = await run('delete', 'spa')
+    await rm(module)
+    assert.equal(code, 1)
+    assert.match(stderr, /declared in the configuration module/)
   })
 
   test('a wrong setting is refused as by the API', async () => {

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { describe, test } from 'node:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { childEnvironment } from '#test/harness/child-environment.ts'
 import { Browser } from '#test/harness/browser.ts'
@@ -169,4 +172,45 @@ describe('postern users, postern keys rotate-signing', () => {
       'three keys: the first, the planned, the last',
     )
   })
+})
+
+test('an admin by a group of the configuration module stays one, and the command says so', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-groups-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const provider = await startOAuthProvider()
+  t.after(() => provider.close())
+  const login = { providers: { acme: { groupsClaim: 'groups', roles: { admin: ['ops'] } } } }
+  const module = join(folder, 'postern.config.ts')
+  const service = await startTestService(engines[0]!, { env: provider.env('ACME'), config: { login } })
+  t.after(() => service.close())
+  provider.profile = { id: 'olga', displayName: 'Olga', groups: ['ops'] }
+  const browser = new Browser()
+  await signIn(service, browser)
+  assert.equal((await whoAmI(service, browser))!.role, 'admin')
+  const role = (more: Record<string, string> = {}) => {
+    const env = {
+      ...childEnvironment(),
+      ...provider.env('ACME'),
+      DATABASE_URL: service.databaseUrl,
+      POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
+      WEBHOOK_SECRET: 'x',
+      POSTERN_CONFIG: module,
+      ...more,
+    }
+    return promisify(execFile)(process.execPath, [mainFile, 'users', 'role', 'acme:olga', 'user'], {
+      env,
+    }).then(
+      ({ stdout }) => stdout,
+      ({ stderr }: { stderr: string }) => stderr,
+    )
+  }
+  writeFileSync(module, `export default ${JSON.stringify({ login })}\n`)
+  assert.match(await role(), /in a group whose members are admins/)
+  assert.equal((await whoAmI(service, browser))!.role, 'admin', 'nothing has changed')
+  // Without its secret the provider could not be used, nor its groups be known.
+  const broken = { providers: { acme: { ...login.providers.acme, issuer: 'no address' } } }
+  writeFileSync(module, `export default ${JSON.stringify({ login: broken })}\n`)
+  assert.match(await role(), /issuer/i)
+  writeFileSync(module, 'export default nothing\n')
+  assert.match(await role(), /could not be loaded/)
 })

@@ -1,0 +1,92 @@
+import { createRecordAudit, type RecordAudit } from '../accounts/audit/audit.ts'
+import { ApiKeys } from '../accounts/tokens/api-keys.ts'
+import { SigningKeys } from '../accounts/tokens/signing-keys.ts'
+import { createUserServices } from '../accounts/user-services.ts'
+import { ConfigurationError, type Configuration } from '../config/environment.ts'
+import { loadConfigModule } from '../config/module.ts'
+import { Keyring } from '../crypto/keyring.ts'
+import type { PosternConfig } from '../define-config.ts'
+import { Problem } from '../errors.ts'
+import { adminGroupsOf, resolveLoginConfig } from '../login/resolve-login-config.ts'
+import { clientOf } from '../oauth2/clients/client-config.ts'
+import { ClientManagement } from '../oauth2/clients/client-management.ts'
+import { systemClock as clock } from '../runtime/clock.ts'
+import type { Database } from '../storage/database.ts'
+import { createLog } from '../telemetry/log.ts'
+import { CommandFailure } from './command-failure.ts'
+import { withDatabase } from './database.ts'
+import { readSettings } from './settings.ts'
+
+/** What the commands about accounts, keys and apps work with, built as the service builds it. */
+export interface CommandServices {
+  database: Database
+  record: RecordAudit
+  keys: ApiKeys
+  /** @throws CommandFailure without a master secret */
+  signingKeys: () => SigningKeys
+  /** With the admin groups of the configuration module. */
+  accounts: () => Promise<ReturnType<typeof createUserServices>>
+  /** With the apps of the configuration module. */
+  clients: () => Promise<ClientManagement>
+}
+
+/**
+ * Runs `work` on the database. The configuration module is loaded only if `work` asks for something that depends on it.
+ * @throws CommandFailure for a problem that a request to the service would be answered with; ConfigurationError
+ */
+export async function withServices<T>(work: (services: CommandServices) => Promise<T>): Promise<T> {
+  const configuration = readSettings()
+  return withDatabase(configuration, (database) => work(createServices(configuration, database))).catch(
+    (error: unknown) => {
+      throw error instanceof Problem ? new CommandFailure(error.message) : error
+    },
+  )
+}
+
+function createServices(configuration: Configuration, database: Database): CommandServices {
+  const record = createRecordAudit(clock)
+  return {
+    database,
+    record,
+    keys: new ApiKeys(database, clock, record),
+    signingKeys: () => new SigningKeys({ ...signingParts(configuration), database, clock, record }),
+    async accounts() {
+      const adminGroups = adminGroupsOf(await readLogin(configuration), configuration.providers)
+      const log = createLog('warn')
+      // The command line can make another admin.
+      return createUserServices({
+        configuration,
+        database,
+        clock,
+        log,
+        adminGroups,
+        mayRemoveLastAdmin: true,
+      })
+    },
+    async clients() {
+      const { clients = [] } = await readLogin(configuration)
+      return new ClientManagement({ database, clock, record, declared: clients.map(clientOf) })
+    },
+  }
+}
+
+function signingParts({ masterSecrets, signingKeyRotation: rotation }: Configuration) {
+  if (!masterSecrets)
+    throw new CommandFailure('POSTERN_SECRET is missing, and no service was ever started here in demo mode')
+  return { keyring: new Keyring(masterSecrets), rotation }
+}
+
+/**
+ * `login` of the configuration module.
+ * @throws ConfigurationError also for a provider with a fault: its admin groups would be missing
+ */
+async function readLogin({
+  configFile,
+  providers,
+  demo,
+}: Configuration): Promise<NonNullable<PosternConfig['login']>> {
+  const login = (await loadConfigModule<PosternConfig>(configFile))?.login ?? {}
+  const { faults } = resolveLoginConfig(login, providers, demo ? 'demo' : undefined)
+  if (faults.length > 0) throw new ConfigurationError(faults)
+  return login
+}
