@@ -94,6 +94,14 @@ export const origins: Reader<string[]> = (value) =>
     return item
   })
 
+/** The identifiers of APIs (RFC 8707, section 2), comma-separated. Tokens carry them as written. */
+export const apis: Reader<string[]> = (value) =>
+  list(value).map((item) => {
+    if (!URL.canParse(item) || /[\s#]/.test(item))
+      throw new Error('expected addresses of APIs without fragments, comma-separated')
+    return item
+  })
+
 export const databaseUrl: Reader<string> = (value) => {
   if (!/^(sqlite:.|postgres(ql)?:\/\/)/.test(value))
     throw new Error('expected an address that begins with sqlite: or postgres://')

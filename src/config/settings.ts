@@ -315,7 +315,21 @@ export const settings = {
     read: read.oneOf('off', 'token', 'open'),
     default: 'off',
     description:
-      'Whether apps may register themselves at `POST /oauth2/register` (RFC 7591): `off`: no; `token`: callers with the scope `clients:write`; `open`: everybody. Such apps always need the consent of their users, and get no rights at this API.',
+      'Whether apps may register themselves at `POST /oauth2/register` (RFC 7591): `off`: no; `token`: callers with the scope `clients:write`; `open`: everybody. Such apps always need the consent of their users, and get no rights at this API. See [MCP servers](../guides/mcp-servers.md).',
+  }),
+  clientRegistrationApis: setting({
+    env: 'CLIENT_REGISTRATION_APIS',
+    read: readAddress.apis,
+    default: '',
+    description:
+      'APIs that apps that registered themselves may request with `resource` (RFC 8707), comma-separated, such as `https://mcp.example.com/mcp`. Default: none. A change applies to all such apps at once.',
+  }),
+  clientRegistrationScopes: setting({
+    env: 'CLIENT_REGISTRATION_SCOPES',
+    read: read.words,
+    default: '',
+    description:
+      'Scopes of your APIs that apps that registered themselves may request, besides those about the user, comma-separated, such as `mcp:tools`. Scopes of this service are rejected. A change applies to all such apps at once.',
   }),
   recentSignIn: setting({
     env: 'RECENT_SIGN_IN',

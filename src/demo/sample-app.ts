@@ -32,6 +32,7 @@ export function sampleApp(now: number, users: readonly SampleUser[], lifetime: n
     settings: JSON.stringify(settings),
     created_at: made,
     updated_at: made,
+    registered_from: null,
   }
   const app: SampleApp = { client, families: [], consents: [] }
   for (const { userId, account } of users) {

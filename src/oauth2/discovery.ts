@@ -32,14 +32,18 @@ const endpoints = {
 /** Clients authenticate in the same ways at each of these. */
 const authenticated = ['token', 'introspection', 'revocation'] as const
 
+export interface DiscoveryParts {
+  baseUrl: () => string
+  grantTypes: readonly string[]
+  /** Of APIs, which apps that registered themselves may ask for. */
+  scopes: readonly string[]
+}
+
 /**
  * GET /.well-known/openid-configuration (OpenID Connect Discovery 1.0) and /.well-known/oauth-authorization-server (RFC 8414):
  * where everything is and what is supported. It names only endpoints that exist.
  */
-export function discoveryRoutes(
-  app: App,
-  { baseUrl, grantTypes }: { baseUrl: () => string; grantTypes: readonly string[] },
-): void {
+export function discoveryRoutes(app: App, about: DiscoveryParts): void {
   for (const path of ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']) {
     publicDocumentPreflights(app, path)
     app.get(
@@ -54,13 +58,14 @@ export function discoveryRoutes(
       },
       async (_request, reply) => {
         reply.headers({ 'cache-control': `public, max-age=${maxAge}`, ...publicDocumentHeaders })
-        return metadata(app, baseUrl(), grantTypes)
+        return metadata(app, about)
       },
     )
   }
 }
 
-function metadata(app: App, issuer: string, grantTypes: readonly string[]) {
+function metadata(app: App, { baseUrl, grantTypes, scopes }: DiscoveryParts) {
+  const issuer = baseUrl()
   const existing = Object.entries(endpoints).filter(([, [method, url]]) => app.hasRoute({ method, url }))
   const methods = authenticated.flatMap((name) => [
     // A public client may not ask about tokens.
@@ -80,7 +85,7 @@ function metadata(app: App, issuer: string, grantTypes: readonly string[]) {
     grant_types_supported: grantTypes,
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: signingAlgorithms,
-    scopes_supported: [...identityScopes, ...Object.keys(apiScopes)],
+    scopes_supported: [...identityScopes, ...Object.keys(apiScopes), ...scopes],
     claims_supported: [
       'iss',
       'sub',

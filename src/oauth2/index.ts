@@ -2,7 +2,8 @@ import type { Worker } from '../runtime/worker.ts'
 import type { SignedInUser } from '../accounts/sessions/authentication.ts'
 import type { Accounts } from '../accounts/index.ts'
 import { createSweeper } from '../accounts/sweeper.ts'
-import { ConfigurationError } from '../config/environment.ts'
+import { ConfigurationError, type Configuration } from '../config/environment.ts'
+import { isScope } from '../http/access/scopes.ts'
 import type { App } from '../http/app.ts'
 import { basePathOf } from '../http/requests/base-path.ts'
 import type { ModuleParts, ServiceModule } from '../http/service-module.ts'
@@ -12,7 +13,8 @@ import { isAppRequest, parseAppRequest, type AppRequest } from './clients/app-re
 import { ClientAssertions } from './clients/client-assertions.ts'
 import { ClientAuthentication } from './clients/client-authentication.ts'
 import type { ClientConfig } from './clients/client-config.ts'
-import { validateClients } from './clients/client-faults.ts'
+import type { SharedReach } from './clients/client.ts'
+import { isScopeText, validateClients } from './clients/client-faults.ts'
 import { clientFinder } from './clients/client-finder.ts'
 import { ClientList } from './clients/client-list.ts'
 import { ClientManagement } from './clients/client-management.ts'
@@ -68,11 +70,30 @@ export interface OAuth2 extends ServiceModule {
  */
 export function createClients(
   { clients = [] }: OAuth2Config,
-  { database, clock }: Pick<OAuth2Parts, 'database' | 'clock'>,
+  { database, clock, configuration }: Pick<OAuth2Parts, 'database' | 'clock' | 'configuration'>,
 ): Clients {
-  const faults = validateClients(clients)
+  const reach = reachOf(configuration)
+  const faults = [...validateClients(clients), ...reachFaults(reach)]
   if (faults.length > 0) throw new ConfigurationError(faults)
-  return new Clients(clients, new StoredClients(database, clock))
+  return new Clients(clients, new StoredClients(database, clock), reach)
+}
+
+function reachOf({
+  clientRegistrationApis: apis,
+  clientRegistrationScopes: scopes,
+}: Configuration): SharedReach {
+  return { apis, scopes }
+}
+
+/** Nobody checks an app that registers itself: it must not act at this service. */
+function reachFaults({ scopes }: SharedReach): string[] {
+  return scopes
+    .filter((scope) => isScope(scope) || !isScopeText(scope))
+    .map((scope) =>
+      isScope(scope)
+        ? `CLIENT_REGISTRATION_SCOPES must not have ${scope}, a scope of this service: write scopes of your own APIs`
+        : `CLIENT_REGISTRATION_SCOPES: ${JSON.stringify(scope)} is not a scope (RFC 6749, section 3.3)`,
+    )
 }
 
 /** The OpenID Provider: the applications of the product sign in with this service. */
@@ -125,7 +146,8 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
       await introspectionRoute(app, { ...accounts, authentication, status, baseUrl })
       await revocationRoute(app, { ...accounts, clients, authentication, status })
       await userinfoRoutes(app, { ...accounts, userClaims, baseUrl })
-      discoveryRoutes(app, { baseUrl, grantTypes: [...grants.keys()] })
+      const { scopes } = reachOf(parts.configuration)
+      discoveryRoutes(app, { baseUrl, grantTypes: [...grants.keys()], scopes })
       await logout.routes(app)
       await devices.routes(app)
     },
@@ -143,7 +165,7 @@ async function managementRoutes(app: App, parts: OAuth2Parts, management: Client
   clientRoutes(app, management, new ClientList(database, cursors, clients.declared()))
   const signIns = { database, clock, cursors, clients: management, tokenFamilies, record: audit.record, idle }
   clientSignInRoutes(app, new ClientSignIns(signIns))
-  await registrationRoute(app, { ...accounts, mode, management })
+  await registrationRoute(app, { ...accounts, mode, reach: reachOf(configuration), management })
 }
 
 /** What has rows that expire. */

@@ -105,3 +105,17 @@ export async function tokensOf(
   assert.equal(status, 200, JSON.stringify(body))
   return body
 }
+
+/** Allows what a page of consent asks. Returns the address that the browser goes on to. */
+export async function allow(service: TestService, browser: Browser, page: string): Promise<URL> {
+  const fields = [...page.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)]
+  const body = new URLSearchParams(fields.map(([, name, value]) => [name!, value!]))
+  body.set('decision', 'allow')
+  const answer = await browser.go(new URL('/oauth2/consent', service.baseUrl), {
+    method: 'POST',
+    body,
+    headers: { 'sec-fetch-site': 'same-origin', accept: 'text/html' },
+  })
+  assert.equal(answer.status, 200, await answer.clone().text())
+  return new URL(answer.headers.get('refresh')!.replace('0;url=', ''))
+}

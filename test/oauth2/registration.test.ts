@@ -1,16 +1,22 @@
 // Apps that register themselves (RFC 7591): only if allowed, and without any right of the product.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { onEachEngine } from '#test/harness/engines.ts'
+import { decodeJwt } from 'jose'
+import { Browser } from '#test/harness/browser.ts'
+import { engines, onEachEngine } from '#test/harness/engines.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startReceiver, type Receiver } from '#test/harness/receiver.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import type { Scope } from '../../src/http/access/scopes.ts'
+import type { Problem } from '../../src/errors.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { ClientManagement } from '../../src/oauth2/clients/client-management.ts'
 import { deleteUnusedRegistrations } from '../../src/oauth2/clients/registered-clients.ts'
-import { authorizeUrl, callback } from './harness.ts'
+import { newPkce, signIn } from '../login/harness.ts'
+import { allow, authorizeUrl, callback, token } from './harness.ts'
 
 type Json = Record<string, unknown>
 const record = createRecordAudit(systemClock)
@@ -109,6 +115,18 @@ onEachEngine('apps that register themselves', (engine) => {
       scope: 'openid email admin users:write orders:read',
     })
     assert.equal(((await answer.json()) as Json)['scope'], 'openid email')
+    const none = (await (await register(service, { ...request, scope: 'admin' })).json()) as Json
+    assert.equal(none['scope'], 'openid profile email groups offline_access')
+  })
+
+  test('an app that names no algorithm gets RS256, the default of OpenID Connect Registration', async () => {
+    const algorithmOf = async (more: object): Promise<unknown> =>
+      ((await (await register(service, { ...request, ...more })).json()) as Json)[
+        'id_token_signed_response_alg'
+      ]
+    assert.equal(await algorithmOf({}), 'RS256')
+    assert.equal(await algorithmOf({ id_token_signed_response_alg: 'ES256' }), 'ES256')
+    assert.equal(await algorithmOf({ id_token_signed_response_alg: 'PS512' }), 'RS256')
   })
 
   test('attacks: dangerous redirect URIs, and addresses to be called', async () => {
@@ -128,6 +146,20 @@ onEachEngine('apps that register themselves', (engine) => {
       'https://app.example.com/a\r\nSet-Cookie: a=b',
       'view-source:https://app.example.com/',
       'search-ms:query=x&crumb=location:%5C%5Cevil.example',
+      'ms-msdt:/id%20PCWDiagnostic',
+      'ms-word:ofe%7Cu%7Chttps://evil.example/x.docx',
+      'shell:startup',
+      'file:///etc/passwd',
+      'blob:https://app.example.com/1',
+      'about:blank',
+      'vbscript:msgbox',
+      'ws://app.example.com/',
+      'wss://app.example.com/',
+      'chrome-extension://abc/callback',
+      'tel:+123',
+      'smb://evil.example/share',
+      'HTTP://app.example.com/callback',
+      'http://localhost.evil.example/',
       'intent://evil.example/#Intent;scheme=https;end',
       'mailto:all@example.com',
       'ftp://app.example.com/',
@@ -144,7 +176,6 @@ onEachEngine('apps that register themselves', (engine) => {
       { grant_types: ['client_credentials'] },
       { grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'implicit'] },
       { response_types: ['token'] },
-      { scope: 'admin' },
       { client_name: 'x'.repeat(101) },
       { client_name: 'a\u0000b' },
       { client_name: 'a\nb' },
@@ -172,7 +203,7 @@ onEachEngine('apps that register themselves', (engine) => {
       clock: systemClock,
       record,
       declared: [],
-      mostRegistered: 2,
+      mostRegistered: { all: 2 },
     })
     const caller = { origin: {}, requireAdmin: () => undefined }
     const settings = { redirectUris: [callback] }
@@ -186,12 +217,76 @@ onEachEngine('apps that register themselves', (engine) => {
     await create('registration')
   })
 
-  test('an app that nobody uses is deleted after a week', async () => {
+  test('one address may have so many unused apps, and no more', async () => {
+    await deleteUnusedRegistrations(service.database, record, Date.now() + 8 * 86_400_000)
+    const { database } = service
+    let now = Date.now()
+    const clock = { ...systemClock, now: () => now }
+    const management = new ClientManagement({
+      database,
+      clock,
+      record,
+      declared: [],
+      mostRegistered: { unused: 2 },
+    })
+    const caller = { origin: {}, requireAdmin: () => undefined }
+    const settings = { redirectUris: [callback] }
+    const create = (network: string | undefined) =>
+      management.create(
+        { name: 'Notes', confidential: false, settings, origin: 'registration', network },
+        caller,
+      )
+    const { client } = await create('203.0.113.7')
+    now += 1000
+    await create('203.0.113.7')
+    await assert.rejects(
+      create('203.0.113.7'),
+      ({ code, extras }: Problem) =>
+        code === 'too-many-requests' && extras.retryAfter! > 86_390 && extras.retryAfter! < 86_400,
+    )
+    await create('203.0.113.8')
+    await create(undefined)
+    now += 1000
+    await management.change(client.id, { name: 'In use' }, caller)
+    await create('203.0.113.7')
+    await assert.rejects(create('203.0.113.7'))
+    now += 86_400_000
+    await deleteUnusedRegistrations(database, record, now)
+    await create('203.0.113.7')
+    const rows = await database.reader
+      .selectFrom('clients')
+      .select('registered_from')
+      .where('id', '=', client.id)
+      .execute()
+    assert.deepEqual(
+      rows.map((row) => row.registered_from),
+      [null],
+      'the address is not kept longer than it is needed',
+    )
+  })
+
+  test('registrations over HTTP count by the address, IPv6 by its /64', async () => {
+    const behindProxy = await startTestService(engine, {
+      env: { CLIENT_REGISTRATION: 'open', TRUSTED_PROXIES: '127.0.0.1' },
+    })
+    try {
+      const status = async (address: string): Promise<number> =>
+        (await register(behindProxy, request, { 'x-forwarded-for': address })).status
+      for (let each = 0; each < 50; each += 1)
+        assert.equal(await status(`2001:db8:1:2::${each.toString(16)}`), 201)
+      assert.equal(await status('2001:db8:1:2:ffff::1'), 429)
+      assert.equal(await status('2001:db8:1:3::1'), 201)
+    } finally {
+      await behindProxy.close()
+    }
+  })
+
+  test('an app that nobody uses is deleted after a day', async () => {
     const { client_id: id } = (await (await register(service, request)).json()) as Json
     const shown = async (): Promise<number> => (await service.admin(`/clients/${String(id)}`)).status
-    await deleteUnusedRegistrations(service.database, record, Date.now() + 86_400_000)
+    await deleteUnusedRegistrations(service.database, record, Date.now() + 86_000_000)
     assert.equal(await shown(), 200)
-    await deleteUnusedRegistrations(service.database, record, Date.now() + 8 * 86_400_000)
+    await deleteUnusedRegistrations(service.database, record, Date.now() + 86_500_000)
     assert.equal(await shown(), 404)
     const entry = await service.database.reader
       .selectFrom('audit_log')
@@ -226,6 +321,174 @@ onEachEngine('apps that register themselves', (engine) => {
       .execute()
     return rows.length
   }
+})
+
+const mcpApi = 'https://mcp.example.com'
+/** As VS Code registers at a service that lists these grant types: with those of its own that the metadata lists. */
+const vsCode = (supported: readonly string[]) => ({
+  client_name: 'Visual Studio Code',
+  client_uri: 'https://code.visualstudio.com',
+  grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'].filter(
+    (one) => supported.includes(one),
+  ),
+  response_types: ['code'],
+  redirect_uris: [
+    'https://insiders.vscode.dev/redirect',
+    'https://vscode.dev/redirect',
+    'http://127.0.0.1/',
+    'http://127.0.0.1:33418/',
+  ],
+  scope: 'mcp:tools mcp:unknown',
+  token_endpoint_auth_method: 'none',
+  application_type: 'native',
+})
+const cursor = {
+  client_name: 'Cursor',
+  redirect_uris: [
+    'cursor://anysphere.cursor-mcp/oauth/callback',
+    'https://www.cursor.com/agents/mcp/oauth/callback',
+    'http://localhost:8787/callback',
+  ],
+  grant_types: ['authorization_code', 'refresh_token'],
+  response_types: ['code'],
+  token_endpoint_auth_method: 'none',
+  application_type: 'native',
+}
+
+onEachEngine('apps for the APIs of the settings', (engine) => {
+  const provider = started(startOAuthProvider)
+  const service = started(() =>
+    startTestService(engine, {
+      env: {
+        ...provider.env('ACME'),
+        CLIENT_REGISTRATION: 'open',
+        CLIENT_REGISTRATION_APIS: `${mcpApi},https://other.example.com/mcp`,
+        CLIENT_REGISTRATION_SCOPES: 'mcp:tools,mcp:admin',
+      },
+    }),
+  )
+
+  async function registered(body: object): Promise<Json> {
+    const answer = await register(service, body)
+    const text = await answer.text()
+    assert.equal(answer.status, 201, text)
+    return JSON.parse(text) as Json
+  }
+
+  test('VS Code registers with what the metadata lists, and learns what it got', async () => {
+    const metadata = (await (await service.fetch('/.well-known/oauth-authorization-server')).json()) as {
+      grant_types_supported: string[]
+      scopes_supported: string[]
+    }
+    assert.ok(metadata.scopes_supported.includes('mcp:tools'))
+    const body = vsCode(metadata.grant_types_supported)
+    assert.equal(body.grant_types.length, 3, 'the metadata lists the device grant')
+    const made = await registered(body)
+    assert.deepEqual(
+      [made['grant_types'], made['scope'], made['token_endpoint_auth_method'], made['redirect_uris']],
+      [['authorization_code', 'refresh_token'], 'mcp:tools', 'none', body.redirect_uris],
+    )
+  })
+
+  test('Cursor registers its private scheme, and its person is asked at each sign-in', async () => {
+    const made = await registered(cursor)
+    assert.equal(made['scope'], 'openid profile email groups offline_access mcp:tools mcp:admin')
+    const browser = new Browser()
+    await signIn(service, browser)
+    const start = () =>
+      authorizeUrl(service, {
+        client_id: String(made['client_id']),
+        redirect_uri: cursor.redirect_uris[0]!,
+        scope: 'mcp:tools',
+        resource: mcpApi,
+      })
+    for (let round = 0; round < 2; round += 1) {
+      const answer = await browser.go(start())
+      const page = await answer.text()
+      assert.equal(answer.status, 200, page)
+      assert.match(page, /The answer goes to <code>cursor:\/\/anysphere\.cursor-mcp<\/code>/)
+      const target = await allow(service, browser, page)
+      assert.equal(target.protocol, 'cursor:')
+      assert.ok(target.searchParams.get('code'))
+    }
+  })
+
+  /** Signs in, allows, and exchanges the code. */
+  async function tokens(asked: Record<string, string>, atToken: Record<string, string> = {}) {
+    const pkce = newPkce()
+    const browser = new Browser()
+    await signIn(service, browser)
+    const page = await (await browser.go(authorizeUrl(service, asked, pkce))).text()
+    assert.match(page, /It uses <code>https:\/\/mcp\.example\.com<\/code>/)
+    assert.match(page, /Use <code>mcp:tools<\/code>/)
+    const target = await allow(service, browser, page)
+    return token(service, {
+      grant_type: 'authorization_code',
+      client_id: asked['client_id']!,
+      code: target.searchParams.get('code')!,
+      code_verifier: pkce.verifier,
+      redirect_uri: callback,
+      ...atToken,
+    })
+  }
+
+  test('a token for an API of the setting, however the client spells the address, after consent', async () => {
+    const made = await registered({
+      redirect_uris: [callback],
+      scope: 'openid',
+      token_endpoint_auth_method: 'none',
+    })
+    const id = String(made['client_id'])
+    // It registered without the scope of the API, which the API demanded later.
+    for (const spelling of [mcpApi, `${mcpApi}/`, 'HTTPS://MCP.example.com/']) {
+      const { status, body } = await tokens(
+        { client_id: id, scope: 'mcp:tools', resource: spelling, prompt: 'consent' },
+        { resource: spelling },
+      )
+      assert.equal(status, 200, JSON.stringify(body))
+      const claims = decodeJwt(String(body['access_token']))
+      assert.deepEqual([claims.aud, claims['scope']], [mcpApi, 'mcp:tools'])
+      const refreshed = await token(service, {
+        grant_type: 'refresh_token',
+        client_id: id,
+        refresh_token: String(body['refresh_token']),
+        resource: spelling,
+      })
+      assert.equal(refreshed.status, 200)
+      assert.equal(decodeJwt(String(refreshed.body['access_token'])).aud, mcpApi)
+      const call = await service.fetch('/auth/sessions', {
+        headers: { authorization: `Bearer ${String(body['access_token'])}` },
+      })
+      assert.equal(call.status, 401, 'the token is for the other API only')
+    }
+    await deleteUnusedRegistrations(service.database, record, Date.now() + 8 * 86_400_000)
+    assert.equal((await service.admin(`/clients/${id}`)).status, 200, 'an app with a sign-in stays')
+  })
+
+  test('other APIs and the scopes of this service stay out of reach', async () => {
+    const made = await registered({ redirect_uris: [callback], token_endpoint_auth_method: 'none' })
+    const browser = new Browser()
+    await signIn(service, browser)
+    const refusal = async (more: Record<string, string>): Promise<string> => {
+      const page = await (
+        await browser.go(authorizeUrl(service, { client_id: String(made['client_id']), ...more }))
+      ).text()
+      return /error=(\w+)/.exec(page)?.[1] ?? page
+    }
+    assert.equal(await refusal({ resource: 'https://evil.example' }), 'invalid_target')
+    assert.equal(await refusal({ resource: `${mcpApi}/admin` }), 'invalid_target')
+    assert.equal(await refusal({ scope: 'admin' }), 'invalid_scope')
+    assert.equal(await refusal({ scope: 'users:read' }), 'invalid_scope')
+  })
+})
+
+test('scopes of this service in the setting stop the start', async () => {
+  const [engine] = engines
+  for (const scope of ['admin', 'users:read,mcp:tools', 'a"b'])
+    await assert.rejects(
+      startTestService(engine!, { env: { CLIENT_REGISTRATION_SCOPES: scope } }),
+      /CLIENT_REGISTRATION_SCOPES/,
+    )
 })
 
 onEachEngine('who may register an app', (engine) => {

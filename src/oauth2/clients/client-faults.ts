@@ -90,6 +90,11 @@ export function settingsFaults(
   return faults
 }
 
+/** RFC 6749, section 3.3. */
+export function isScopeText(scope: string): boolean {
+  return /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)
+}
+
 function nameListFaults({ audience, audiences, scopes }: ClientSettings, named: string): ClientFault[] {
   const faults: ClientFault[] = []
   const add = (setting: keyof ClientSettings, message: string) => faults.push({ setting, message })
@@ -99,7 +104,6 @@ function nameListFaults({ audience, audiences, scopes }: ClientSettings, named: 
     add('audience', `audience of ${named} must be a string or a list of strings`)
   if (audiences !== undefined && !isNames(audiences))
     add('audiences', `audiences of ${named} must be a list of strings`)
-  const isScopeText = (scope: string): boolean => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)
   if (scopes !== undefined && (!isNames(scopes) || !scopes.every(isScopeText)))
     add('scopes', `scopes of ${named} must be a list of scopes (RFC 6749, section 3.3)`)
   // Several audiences are stored with spaces in between.

@@ -4,7 +4,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { ClientsTable } from '../../storage/tables.ts'
 import { isPrivileged, originsOf, type Client } from './client.ts'
-import { refuseTooMany } from './registered-clients.ts'
+import { rejectTooMany } from './registered-clients.ts'
 import { settingsToStore, type GivenSettings } from './given-settings.ts'
 import { forgetClient, keepLogouts } from './client-removal.ts'
 import { addSecret, removeSecret, secretsOfClient, type ListedSecret } from './client-secrets.ts'
@@ -16,6 +16,8 @@ export interface NewClient {
   confidential: boolean
   settings: GivenSettings
   origin: ClientsTable['origin']
+  /** The address that registers it, if the apps of this address are limited. */
+  network?: string | undefined
 }
 
 /** Who asks for a change, and whether they may make and change privileged clients. */
@@ -33,8 +35,8 @@ export interface ClientManagementParts {
   declared: readonly Client[]
   /** Called with the algorithm of each client that is created or changed. The command line signs nothing. */
   publishKeys?: (algorithm: Client['idTokenAlgorithm']) => void
-  /** Clients that registered themselves at most. Default 10,000. */
-  mostRegistered?: number | undefined
+  /** The limits of registrations, for tests. */
+  mostRegistered?: { all?: number; unused?: number } | undefined
 }
 
 /** The audit log's name of a client. */
@@ -59,10 +61,10 @@ export class ClientManagement {
 
   /**
    * Stores a client. A confidential one without `jwks` gets a secret, which is never shown again.
-   * @throws Problem `invalid-body`; `conflict` when too many registered themselves
+   * @throws Problem `invalid-body`; `conflict` or `too-many-requests` when too many registered themselves
    */
   async create(
-    { name, confidential, settings: given, origin: kind }: NewClient,
+    { name, confidential, settings: given, origin: kind, network }: NewClient,
     caller: ClientCaller,
   ): Promise<{ client: StoredClient; secret: string | undefined }> {
     const { database, clock, record } = this.#parts
@@ -77,11 +79,12 @@ export class ClientManagement {
       settings: JSON.stringify(settings),
       created_at: now,
       updated_at: now,
+      registered_from: network ?? null,
     }
     const client = storedClient(row)
     if (isPrivileged(client)) caller.requireAdmin()
     const secret = await database.transaction(async (tx) => {
-      if (kind === 'registration') await refuseTooMany(tx, this.#parts.mostRegistered)
+      if (kind === 'registration') await rejectTooMany(tx, network, now, this.#parts.mostRegistered)
       await tx.insertInto('clients').values(row).execute()
       await writeOrigins(tx, client)
       const action = kind === 'api' ? 'client.created' : 'client.registered'

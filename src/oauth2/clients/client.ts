@@ -7,6 +7,10 @@ export type SigningAlgorithm = (typeof signingAlgorithms)[number]
 /** The scopes about the user (OpenID Connect Core, section 5.4; `offline_access`: section 11). */
 export const identityScopes = ['openid', 'profile', 'email', 'groups', 'offline_access'] as const
 
+export function isIdentityScope(scope: string): scope is (typeof identityScopes)[number] {
+  return (identityScopes as readonly string[]).includes(scope)
+}
+
 /** An application of the product: a client (RFC 6749, section 2). */
 export interface Client extends AppRights {
   name: string
@@ -49,6 +53,38 @@ export function defaultApisOf({ audience }: Pick<Client, 'audience'>): string[] 
 /** The APIs that a client may ask for with `resource` (RFC 8707). */
 export function apisOf(client: Pick<Client, 'audience' | 'audiences'>): string[] {
   return [...client.audiences, ...defaultApisOf(client)]
+}
+
+/**
+ * Finds the registered spelling of an API that a request names. Clients may write an address as URL parsers print it, with a
+ * slash after the host (RFC 3986, section 6.2.3).
+ */
+export function apiFinder(registered: readonly string[]): (wanted: string) => string | undefined {
+  const spellings = new Map(registered.map((api) => [canonical(api), api]))
+  return (wanted) => (registered.includes(wanted) ? wanted : spellings.get(canonical(wanted)))
+}
+
+function canonical(api: string): string {
+  return URL.canParse(api) ? new URL(api).href : api
+}
+
+/** What apps that registered themselves may ask for, besides what they have registered. */
+export interface SharedReach {
+  apis: readonly string[]
+  scopes: readonly string[]
+}
+
+/**
+ * An app that registered itself may ask for all that the settings name. Those are not stored with the app: a change of the settings
+ * applies to all apps, and an app may ask for more scopes once an API demands them.
+ */
+export function withReach<T extends Client>(client: T, { apis, scopes }: SharedReach): T {
+  if (!client.selfRegistered) return client
+  return {
+    ...client,
+    audiences: [...new Set([...client.audiences, ...apis])],
+    scopes: [...new Set([...client.scopes, ...scopes])],
+  }
 }
 
 /**

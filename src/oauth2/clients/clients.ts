@@ -1,4 +1,4 @@
-import { originsOf, type Client } from './client.ts'
+import { originsOf, withReach, type Client, type SharedReach } from './client.ts'
 import { clientOf, type ClientConfig } from './client-config.ts'
 import type { StoredClients } from './client-store.ts'
 
@@ -7,16 +7,22 @@ export class Clients {
   readonly #declared: ReadonlyMap<string, Client>
   readonly #origins: ReadonlySet<string>
   readonly #stored: StoredClients
+  readonly #reach: SharedReach
 
-  constructor(declared: readonly ClientConfig[], stored: StoredClients) {
+  /** @param reach of apps that registered themselves */
+  constructor(declared: readonly ClientConfig[], stored: StoredClients, reach: SharedReach) {
     const clients = declared.map(clientOf)
     this.#declared = new Map(clients.map((client) => [client.id, client]))
     this.#origins = new Set(clients.flatMap(originsOf))
     this.#stored = stored
+    this.#reach = reach
   }
 
   async find(id: string): Promise<Client | undefined> {
-    return this.#declared.get(id) ?? this.#stored.find(id)
+    const declared = this.#declared.get(id)
+    if (declared) return declared
+    const stored = await this.#stored.find(id)
+    return stored && withReach(stored, this.#reach)
   }
 
   /** The clients of the configuration module. */

@@ -1,32 +1,72 @@
+import type { ExpressionBuilder } from 'kysely'
 import type { RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import type { Database, Tx } from '../../storage/database.ts'
+import type { Tables } from '../../storage/tables.ts'
 import { announceClients } from './client-store.ts'
 
-/** Clients that registered themselves at most; parallel registrations may exceed it by a few. */
+/** Clients that registered themselves at most; parallel registrations may exceed each of these limits by a few. */
 const mostRegistered = 10_000
+/** Those of one address that were never used: an office behind one address has people who do not finish. */
+const mostUnused = 50
 /** Milliseconds after which a client that registered itself and was never used is deleted. */
-const unusedRetention = 7 * 86_400_000
+const unusedRetention = 86_400_000
 /** Rows of one transaction at most, so that other writers do not wait long. */
 const batch = 100
 
-/** @throws Problem `conflict` */
-export async function refuseTooMany(tx: Tx, most = mostRegistered): Promise<void> {
+/**
+ * @param network the address that registers a client, or its IPv6 network; `undefined` when it does not count
+ * @throws Problem `conflict`, `too-many-requests`
+ */
+export async function rejectTooMany(
+  tx: Tx,
+  network: string | undefined,
+  now: number,
+  { all = mostRegistered, unused = mostUnused }: { all?: number; unused?: number } = {},
+): Promise<void> {
   const beyond = await tx
     .selectFrom('clients')
     .select('id')
     .where('origin', '=', 'registration')
     .orderBy('created_at')
     .limit(1)
-    .offset(most - 1)
+    .offset(all - 1)
     .executeTakeFirst()
-  if (beyond) throw new Problem('conflict', { detail: `${most} apps have registered themselves.` })
+  if (beyond) throw new Problem('conflict', { detail: `${all} apps have registered themselves.` })
+  if (network === undefined) return
+  const waiting = await tx
+    .selectFrom('clients')
+    .select('created_at')
+    .where('registered_from', '=', network)
+    .where(isUnused)
+    .orderBy('created_at')
+    .limit(unused)
+    .execute()
+  if (waiting.length < unused) return
+  throw new Problem('too-many-requests', {
+    detail: `${unused} apps that this address registered are waiting for their first sign-in. Unused apps are deleted after a day.`,
+    advice:
+      'Sign in with an app that is registered already, or register again after the time that Retry-After tells.',
+    retryAfter: Math.max(60, (waiting[0]!.created_at + unusedRetention - now) / 1000),
+  })
 }
 
 /**
- * Deletes registered clients that no user signs in with, that no user allowed, and that nobody changed: an admin who changed one
- * wants to keep it, and it may be used without a user. Each deletion is recorded.
+ * A registered client that no user signs in with, that no user allowed, and that nobody changed: an admin who changed one wants to keep
+ * it, and it may be used without a user.
  */
+function isUnused(eb: ExpressionBuilder<Tables, 'clients'>) {
+  const families = eb.selectFrom('token_families').select('id').whereRef('client_id', '=', 'clients.id')
+  const consents = eb.selectFrom('consents').select('user_id').whereRef('client_id', '=', 'clients.id')
+  return eb.and([
+    eb('origin', '=', 'registration'),
+    eb('updated_at', '=', eb.ref('created_at')),
+    eb.not(eb.exists(families)),
+    eb.not(eb.exists(consents)),
+  ])
+}
+
+/** Deletes registered clients that stayed unused for a day. Each deletion is recorded. */
 export async function deleteUnusedRegistrations(
   database: Database,
   record: RecordAudit,
@@ -34,23 +74,25 @@ export async function deleteUnusedRegistrations(
 ): Promise<void> {
   for (let deleted = batch; deleted === batch;)
     deleted = await database.transaction((tx) => deleteSome(tx, database, record, now), { priority: 'work' })
+  // The address served the limit only.
+  await database.transaction(
+    (tx) =>
+      tx
+        .updateTable('clients')
+        .set({ registered_from: null })
+        .where('registered_from', 'is not', null)
+        .where('created_at', '<=', now - unusedRetention)
+        .execute(),
+    { priority: 'work' },
+  )
 }
 
 async function deleteSome(tx: Tx, database: Database, record: RecordAudit, now: number): Promise<number> {
   const unused = tx
     .selectFrom('clients')
     .select('id')
-    .where('origin', '=', 'registration')
     .where('created_at', '<=', now - unusedRetention)
-    .whereRef('updated_at', '=', 'created_at')
-    .where((eb) =>
-      eb.not(
-        eb.exists(eb.selectFrom('token_families').select('id').whereRef('client_id', '=', 'clients.id')),
-      ),
-    )
-    .where((eb) =>
-      eb.not(eb.exists(eb.selectFrom('consents').select('user_id').whereRef('client_id', '=', 'clients.id'))),
-    )
+    .where(isUnused)
     .limit(batch)
   const deleted = await tx
     .deleteFrom('clients')

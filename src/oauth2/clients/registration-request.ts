@@ -1,8 +1,7 @@
 import { Type, type Static } from 'typebox'
 import type { JWK } from 'jose'
-import { isScope } from '../../http/access/scopes.ts'
 import { OAuthError } from '../oauth-error.ts'
-import { identityScopes, signingAlgorithms } from './client.ts'
+import { identityScopes, isIdentityScope, signingAlgorithms } from './client.ts'
 import { authenticationMethods } from './client-authentication.ts'
 import { nameFaults, settingsFaults, uriFaults } from './client-faults.ts'
 import type { NewClient } from './client-management.ts'
@@ -29,14 +28,18 @@ export const RegistrationBody = Type.Object({
 })
 
 const unsupported = ['jwks_uri', 'sector_identifier_uri', 'request_uris', 'software_statement'] as const
-const grantTypes = ['authorization_code', 'refresh_token']
+export const grantTypes = ['authorization_code', 'refresh_token']
 
 /**
- * What an app that registers itself gets: never first-party, and no scope of this API, no audience and no token without a user.
- * Addresses in the request are stored or refused, and never called.
+ * What an app that registers itself gets: never first-party, no scope of this API, and no token without a user. What it may not have is
+ * left out, and the answer says what is registered (RFC 7591, section 2): clients ask for all that the metadata of the service lists.
+ * Addresses in the request are stored or rejected, and never called.
  * @throws OAuthError `invalid_client_metadata`, `invalid_redirect_uri` (RFC 7591, section 3.2.2)
  */
-export function readRegistration(body: Static<typeof RegistrationBody>): NewClient {
+export function readRegistration(
+  body: Static<typeof RegistrationBody>,
+  sharedScopes: readonly string[],
+): NewClient {
   const refused = unsupported.find((name) => body[name] !== undefined)
   if (refused !== undefined) throw invalid(`${refused} is not supported`)
   const { client_name: name = 'Unnamed app', redirect_uris: redirectUris = [] } = body
@@ -45,15 +48,15 @@ export function readRegistration(body: Static<typeof RegistrationBody>): NewClie
   const fault = redirectUris.map(redirectFault).find((one) => one !== undefined)
   if (redirectUris.length === 0 || fault !== undefined)
     throw new OAuthError('invalid_redirect_uri', fault ?? 'redirect_uris is missing')
-  if (!(body.grant_types ?? grantTypes).every((one) => grantTypes.includes(one)))
-    throw invalid(`grant_types may have ${grantTypes.join(' and ')}`)
-  if (!(body.response_types ?? ['code']).every((one) => one === 'code'))
-    throw invalid('response_types may have code')
+  if (!(body.grant_types ?? grantTypes).includes('authorization_code'))
+    throw invalid(`grant_types must have authorization_code, besides which only refresh_token is registered`)
+  if (!(body.response_types ?? ['code']).includes('code')) throw invalid('response_types must have code')
   const method = methodOf(body)
   const settings = {
     redirectUris,
     postLogoutRedirectUris: body.post_logout_redirect_uris,
-    scopes: scopesOf(body.scope),
+    // Those of APIs are not stored; see withReach.
+    scopes: registeredScopes(body.scope, sharedScopes).filter(isIdentityScope),
     idTokenAlgorithm: algorithmOf(body.id_token_signed_response_alg),
     jwks: method === 'private_key_jwt' ? (body.jwks as { keys: JWK[] }) : undefined,
     firstParty: false,
@@ -78,10 +81,29 @@ export function methodOf({
 }
 
 /**
- * Stricter than a declaration: an app that nobody checked gets no code over plain http, except on the user's own machine, and none at the
- * scheme of another program. Schemes of apps are names of domains, reversed, and have a dot (RFC 8252, section 8.4).
+ * Schemes of other programs than an app: those that browsers and operating systems handle, whose handlers do something with the rest of the
+ * address. The code would reach them.
  */
-function redirectFault(uri: string): string | undefined {
+const foreignSchemes = new Set(
+  (
+    'ws wss ftp ftps sftp tftp gopher mailto tel sms smsto mms callto facetime sip sips xmpp irc ircs news nntp ' +
+    'ldap ldaps smb afp nfs dav davs webdav ssh telnet rlogin rdp vnc git svn rsync file-system ' +
+    'intent android-app market content itms itms-apps itms-services shortcuts prefs app-settings ' +
+    'chrome chrome-extension chrome-untrusted devtools edge moz-extension resource res opera brave safari-web-extension ' +
+    'search shell hcp help mk mhtml cid mid ms-its urn magnet geo webcal feed wyciwyg livescript mocha vbs ' +
+    'bitcoin ethereum apt steam-install package tag acct did ipfs ipns dns'
+  ).split(' '),
+)
+
+/** `search-ms:`, `ms-msdt:`, `ms-word:` and their kin open programs and documents of Windows. */
+const ofWindows = /^(?:ms-|search-ms$|microsoft-)/
+
+/**
+ * Stricter than a declaration: an app that nobody checked gets no code over plain http, except on the user's own machine, and none at the
+ * scheme of another program. A scheme without a dot is accepted, although RFC 8252, section 7.1, asks apps for one: widespread apps have
+ * none (`cursor:`, `vscode:`). The person is asked at each sign-in, because any program can take such a scheme (provesIdentity).
+ */
+export function redirectFault(uri: string): string | undefined {
   const named = `the redirect URI ${JSON.stringify(uri.slice(0, 100))}`
   const [fault] = uriFaults(uri, named)
   if (fault !== undefined) return fault
@@ -90,23 +112,29 @@ function redirectFault(uri: string): string | undefined {
   if (protocol === 'https:') return undefined
   if (protocol === 'http:')
     return ['127.0.0.1', '[::1]', 'localhost'].includes(hostname) ? undefined : `${named} must be https`
-  return protocol.includes('.') ? undefined : `${named} must have a scheme such as com.example.app:`
+  const scheme = protocol.slice(0, -1)
+  return foreignSchemes.has(scheme) || ofWindows.test(scheme)
+    ? `${named} must not have the scheme of another program, ${protocol}`
+    : undefined
 }
 
-/** Scopes that are not for every app are left out; the answer has those that it got. */
-function scopesOf(scope: string | undefined): string[] {
-  const wanted = scope === undefined ? [...identityScopes] : scope.split(' ')
-  const granted = identityScopes.filter((one) => wanted.includes(one) && !isScope(one))
-  if (granted.length === 0) throw invalid(`scope may have ${identityScopes.join(', ')}`)
-  return granted
+/**
+ * The scopes of a registration: those that it names, or all that it may have when it names none of them.
+ * @param shared of APIs, which all apps that registered themselves may ask for
+ */
+export function registeredScopes(scope: string | undefined, shared: readonly string[]): string[] {
+  const wanted = scope?.split(' ') ?? []
+  const all = [...new Set([...identityScopes, ...shared])]
+  const granted = all.filter((one) => wanted.includes(one))
+  return granted.length === 0 ? all : granted
 }
 
-function algorithmOf(name: string | undefined): (typeof signingAlgorithms)[number] | undefined {
-  if (name === undefined) return undefined
-  const known = signingAlgorithms.find((one) => one === name)
-  if (known === undefined)
-    throw invalid(`id_token_signed_response_alg must be one of ${signingAlgorithms.join(', ')}`)
-  return known
+/**
+ * RS256 without a wish (OpenID Connect Registration, section 2), and instead of an algorithm that is not supported: stock clients
+ * expect it.
+ */
+function algorithmOf(name: string | undefined): (typeof signingAlgorithms)[number] {
+  return signingAlgorithms.find((one) => one === name) ?? 'RS256'
 }
 
 function invalid(description: string): OAuthError {

@@ -4,11 +4,19 @@ import { auditOrigin } from '../../accounts/audit/audit.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
+import { clientNetwork } from '../../http/limits/client-address.ts'
 import { preflightRoute } from '../../http/responses/preflight-route.ts'
 import { answerOAuthError, OAuthError, oauthErrors } from '../oauth-error.ts'
+import type { SharedReach } from './client.ts'
 import type { ClientManagement } from './client-management.ts'
 import type { StoredClient } from './client-store.ts'
-import { methodOf, readRegistration, RegistrationBody } from './registration-request.ts'
+import {
+  grantTypes,
+  methodOf,
+  readRegistration,
+  RegistrationBody,
+  registeredScopes,
+} from './registration-request.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
 
 /** `off`: no app registers itself. `token`: callers need the scope `clients:write`. `open`: everybody may. */
@@ -16,6 +24,7 @@ export type RegistrationMode = 'off' | 'token' | 'open'
 
 export interface RegistrationParts {
   mode: RegistrationMode
+  reach: SharedReach
   management: ClientManagement
   noteRefusal: NoteRefusal
 }
@@ -53,7 +62,7 @@ function allowAllOrigins(routes: App): void {
 
 /** POST /oauth2/register: an app registers itself (RFC 7591), if CLIENT_REGISTRATION allows it. */
 export async function registrationRoute(app: App, parts: RegistrationParts): Promise<void> {
-  const { mode, management, noteRefusal } = parts
+  const { mode, reach, management, noteRefusal } = parts
   if (mode === 'off') return
   const isOpen = mode === 'open'
   await app.register(async (routes: App) => {
@@ -89,10 +98,13 @@ export async function registrationRoute(app: App, parts: RegistrationParts): Pro
   ) {
     const { body } = request
     try {
-      const given = readRegistration(body)
+      const given = readRegistration(body, reach.scopes)
+      // Callers with a key may register the apps of many people from one address.
+      const network = isOpen ? clientNetwork(request) : undefined
       const caller = { origin: auditOrigin(request), requireAdmin: refuseRights }
-      const { client, secret } = await management.create(given, caller)
-      return await reply.code(201).send(answerOf(client, secret, methodOf(body)))
+      const { client, secret } = await management.create({ ...given, network }, caller)
+      const scopes = registeredScopes(body.scope, reach.scopes)
+      return await reply.code(201).send(answerOf(client, secret, { method: methodOf(body), scopes }))
     } catch (error) {
       if (error instanceof OAuthError)
         await noteRefusal(request, { action: 'client.refused', code: error.error }, request.principal)
@@ -106,7 +118,11 @@ function refuseRights(): never {
   throw new OAuthError('invalid_client_metadata', 'an app that registers itself gets no special rights')
 }
 
-function answerOf(client: StoredClient, secret: string | undefined, method: string) {
+function answerOf(
+  client: StoredClient,
+  secret: string | undefined,
+  { method, scopes }: { method: string; scopes: readonly string[] },
+) {
   return {
     client_id: client.id,
     client_id_issued_at: Math.floor(client.createdAt / 1000),
@@ -115,9 +131,9 @@ function answerOf(client: StoredClient, secret: string | undefined, method: stri
     redirect_uris: [...client.redirectUris],
     post_logout_redirect_uris: [...client.postLogoutRedirectUris],
     token_endpoint_auth_method: method,
-    grant_types: ['authorization_code', 'refresh_token'],
+    grant_types: grantTypes,
     response_types: ['code'],
-    scope: client.scopes.join(' '),
+    scope: scopes.join(' '),
     id_token_signed_response_alg: client.idTokenAlgorithm,
   }
 }

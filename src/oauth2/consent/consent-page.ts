@@ -64,8 +64,9 @@ export function code(text: string): string {
   return `<code>${escapeHtml(text)}</code>`
 }
 
-/** The host of a redirect URI; the scheme of a native app. */
+/** The host of a redirect URI; with the scheme of a native app, whose host is any text. */
 export function hostOf(redirectUri: string): string {
   const { host, protocol } = new URL(redirectUri)
-  return host === '' ? protocol : host
+  if (/^https?:$/.test(protocol)) return host
+  return host === '' ? protocol : `${protocol}//${host}`
 }

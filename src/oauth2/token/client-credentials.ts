@@ -1,4 +1,4 @@
-import { identityScopes, type Client } from '../clients/client.ts'
+import { apiFinder, identityScopes, type Client } from '../clients/client.ts'
 import { RefusedClient } from '../clients/refused-client.ts'
 import type { Grant, TokenBody } from './grants.ts'
 
@@ -37,15 +37,15 @@ function scopeOf(client: Client, { scope }: TokenBody): string | null {
 /** @throws RefusedClient for an API that the app is not registered for */
 function resourceOf({ id, audience, audiences }: Client, { resource }: TokenBody): string | null {
   if (resource === undefined) return null
-  const known = new Set([...audiences, audience ?? []].flat())
-  if (!resource.split(' ').every((one) => known.has(one)))
+  const apis = resource.split(' ').map(apiFinder([...audiences, audience ?? []].flat()))
+  if (apis.includes(undefined))
     throw new RefusedClient(
       'audience-not-allowed',
       id,
       'invalid_target',
       'this app may not ask for this resource',
     )
-  return resource
+  return [...new Set(apis)].join(' ')
 }
 
 function noScope({ id }: Client): RefusedClient {

@@ -3,7 +3,7 @@ import { allowedScopes } from '../../accounts/tokens/access-tokens.ts'
 import type { InvalidGrant, RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
 import type { Family } from '../../accounts/tokens/token-families.ts'
 import type { Client } from '../clients/client.ts'
-import { apisOf, defaultApisOf, isPublic } from '../clients/client.ts'
+import { apiFinder, apisOf, defaultApisOf, isPublic } from '../clients/client.ts'
 import { RefusedClient } from '../clients/refused-client.ts'
 import { OAuthError } from '../oauth-error.ts'
 import type { AuthorizationCodes } from './authorization-codes.ts'
@@ -98,7 +98,7 @@ export function narrowed(
     new RefusedClient(error, client.id, error, `the sign-in does not include this ${what}`)
   const wantedScopes = within(scopes, body['scope'])
   if (wantedScopes.length === 0 && body['scope']) throw refuse('invalid_scope', 'scope')
-  const wantedApis = within(apis, body['resource'])
+  const wantedApis = apisWithin(apis, body['resource'])
   const namesApis = resource !== null || Boolean(body['resource'])
   if (wantedApis.length === 0 && namesApis) throw refuse('invalid_target', 'resource')
   return { scope: wantedScopes.join(' '), resource: namesApis ? wantedApis.join(' ') : null }
@@ -121,4 +121,11 @@ function within(granted: readonly string[], wanted: string | undefined): readonl
   if (!wanted) return granted
   const names = wanted.split(' ')
   return granted.filter((one) => names.includes(one))
+}
+
+/** As `within`; a request may spell an API as URL parsers print it. */
+function apisWithin(granted: readonly string[], wanted: string | undefined): readonly string[] {
+  if (!wanted) return granted
+  const find = apiFinder(granted)
+  return [...new Set(wanted.split(' ').flatMap((one) => find(one) ?? []))]
 }

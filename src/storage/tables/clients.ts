@@ -11,6 +11,8 @@ export interface ClientsTable {
   settings: string
   created_at: number
   updated_at: number
+  /** The address or IPv6 network that it registered from, for a day. */
+  registered_from: string | null
 }
 
 export interface ClientSecretsTable {

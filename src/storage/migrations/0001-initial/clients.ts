@@ -6,10 +6,12 @@ export const clients: SchemaPart = {
     -- One row for each client. An admin, an API key or a registration inserts it.
     create table clients (
       id ${sortedText} primary key, name text not null, confidential integer not null, origin text not null,
-      settings text not null, created_at ${time} not null, updated_at ${time} not null
+      settings text not null, created_at ${time} not null, updated_at ${time} not null, registered_from text
     ) ${strict};
     -- For the sweeper, which deletes registered clients that were never used.
     create index clients_registered on clients (created_at) where origin = 'registration';
+    -- For each registration, which counts the unused ones of its address.
+    create index clients_registered_from on clients (registered_from, created_at) where registered_from is not null;
 
     -- One row for each secret of a confidential client, two at most. A rotation inserts one and ends the older one.
     create table client_secrets (
