@@ -1,4 +1,5 @@
 import type { AuditOrigin, RecordAudit } from '../accounts/audit/audit.ts'
+import type { BoundBrowser } from '../accounts/sessions/browser-binding.ts'
 import type { HostSessions } from '../accounts/sessions/host-sessions.ts'
 import type { SessionToken } from '../accounts/sessions/sessions.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
@@ -27,7 +28,7 @@ export class HostCodes {
     this.#parts = parts
   }
 
-  /** @param browser SHA-256 of the value of the flow cookie, in base64url */
+  /** @param browser SHA-256 of the value of the binding cookie, in base64url */
   async issue(to: { sessionId: string; host: string; browser: string; returnTo: string }): Promise<string> {
     const { database, clock } = this.#parts
     const code = newToken()
@@ -50,11 +51,10 @@ export class HostCodes {
   /**
    * Uses up a code, and creates the token of its session for the host. The code is used up even if it is refused, because then another
    * browser or host had it.
-   * @param browsers the values of the browser's flow cookies
    */
   async redeem(
     code: string,
-    { host, browsers, origin }: { host: string; browsers: readonly string[]; origin: AuditOrigin },
+    { host, browser, origin }: { host: string; browser: BoundBrowser; origin: AuditOrigin },
   ): Promise<(SessionToken & { returnTo: string }) | CodeFault> {
     const { database, clock, hostSessions, record } = this.#parts
     const now = clock.now()
@@ -67,7 +67,7 @@ export class HostCodes {
       if (!row) return 'unknown-code'
       if (row.expires_at <= now) return 'expired-code'
       if (row.host !== host) return 'other-host'
-      if (!browsers.some((value) => hashToken(value).equals(row.browser_hash))) return 'other-browser'
+      if (!browser.isBoundTo(row.browser_hash)) return 'other-browser'
       const created = await hostSessions.create(tx, { sessionId: row.session_id, host })
       if (!created) return 'ended-session'
       const { userId, ...token } = created

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { auditOriginOf } from '../accounts/audit/audit.ts'
+import type { BrowserBinding } from '../accounts/sessions/browser-binding.ts'
 import type { HostCookie } from '../accounts/sessions/host-cookie.ts'
 import type { NoteRefusal } from '../accounts/refusals.ts'
 import type { Sessions } from '../accounts/sessions/sessions.ts'
@@ -8,7 +9,6 @@ import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import type { TrustedProxies } from '../http/limits/client-address.ts'
 import { unknownHost } from './asked-host.ts'
-import type { BrowserCookie } from './browser-cookie.ts'
 import { normalHost, returnPath } from './forwarded-request.ts'
 import type { HostCodes } from './host-codes.ts'
 import type { GuardedHost } from './hosts.ts'
@@ -22,7 +22,7 @@ export interface HostRoutesParts {
   sessionCookie: HostCookie
   /** The cookie of other hosts. */
   hostCookie: HostCookie
-  browserCookie: BrowserCookie
+  binding: BrowserBinding
   noteRefusal: NoteRefusal
   proxies: TrustedProxies
   baseUrl: () => string
@@ -60,7 +60,7 @@ function startRoute(app: App, parts: HostRoutesParts): void {
       const { host } = otherHostOf(request, parts)
       const to = new URL(`${parts.baseUrl()}${paths.signIn}`)
       to.searchParams.set('host', host)
-      to.searchParams.set('browser', parts.browserCookie.ensure(request, reply))
+      to.searchParams.set('browser', parts.binding.of(request, reply).bind().toString('base64url'))
       to.searchParams.set('return_to', returnPath(request.query.return_to))
       return reply.redirect(to.href, 303)
     },
@@ -112,7 +112,7 @@ function signInRoute(app: App, parts: HostRoutesParts): void {
 }
 
 function callbackRoute(app: App, parts: HostRoutesParts): void {
-  const { codes, hostCookie, browserCookie, noteRefusal } = parts
+  const { codes, hostCookie, binding, noteRefusal } = parts
   app.get(
     paths.callback,
     {
@@ -134,7 +134,7 @@ function callbackRoute(app: App, parts: HostRoutesParts): void {
       const { host } = otherHostOf(request, parts)
       const redeemed = await codes.redeem(request.query.code, {
         host,
-        browsers: browserCookie.readAll(request),
+        browser: binding.of(request, reply),
         origin: auditOriginOf(request, undefined),
       })
       if (typeof redeemed === 'string') {

@@ -35,7 +35,7 @@ function encodeGroup(group: string): string {
 export const emptyHeaders = headersOf(undefined)
 
 /** The cookies of this service, which no application has to see. Over https their names begin with `__Host-`. */
-const ownCookies = /(?:^|;) *(?:__Host-)?(?:postern_[\w-]+|flow(?:-[\w-]+)?)=[^;]*/g
+const ownCookies = /(?:^|;) *(?:__Host-)?postern_[\w-]+=[^;]*/g
 
 /** A Cookie header without the cookies of this service. */
 export function withoutOwnCookies(cookie: string): string {

@@ -1,4 +1,5 @@
 import type { Accounts } from '../accounts/index.ts'
+import { BrowserBinding } from '../accounts/sessions/browser-binding.ts'
 import { HostCookie } from '../accounts/sessions/host-cookie.ts'
 import { createSweeper } from '../accounts/sweeper.ts'
 import { ConfigurationError, type Configuration } from '../config/environment.ts'
@@ -8,7 +9,6 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { BrowserCookie } from './browser-cookie.ts'
 import type { ForwardAuthConfig } from './config.ts'
 import { Gate, type Outcome } from './gate.ts'
 import { HostCodes } from './host-codes.ts'
@@ -74,7 +74,7 @@ export function createForwardAuth(parts: ForwardAuthParts): ServiceModule {
         hosts,
         codes,
         hostCookie,
-        browserCookie: new BrowserCookie(baseUrl),
+        binding: new BrowserBinding(baseUrl),
         proxies: new TrustedProxies(configuration.trustedProxies),
         baseUrl,
       })

@@ -1,3 +1,4 @@
+import { BrowserBinding } from '../accounts/sessions/browser-binding.ts'
 import { HostCookie } from '../accounts/sessions/host-cookie.ts'
 import type { EmitEvents } from '../accounts/users/account-events.ts'
 import type { Accounts } from '../accounts/index.ts'
@@ -9,7 +10,6 @@ import { createOutboundAgent } from '../network/outbound-agent.ts'
 import type { AppSignIns } from './flow/app-sign-ins.ts'
 import type { LoginConfig } from './config.ts'
 import type { EndSessionRequest } from './provider-client/end-session.ts'
-import { FlowCookie } from './flow/flow-cookie.ts'
 import { Flows } from './flow/flows.ts'
 import { formPostRoute } from './flow/form-post.ts'
 import { Hooks } from './hooks.ts'
@@ -78,7 +78,7 @@ export function createLogin(parts: LoginParts): Login {
   const shared = {
     ...accounts,
     providers,
-    flowCookie: new FlowCookie(baseUrl),
+    binding: new BrowserBinding(baseUrl),
     lastProvider: lastProviderCookie(baseUrl),
     refusals: new RefusalMessages(keyring),
     baseUrl,

@@ -7,7 +7,6 @@ import { rawQuery, readOAuthParameters } from '../http/requests/query-string.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { AppSignIns } from './flow/app-sign-ins.ts'
 import { redirectToBaseUrl } from './demo-host-redirect.ts'
-import type { FlowCookie } from './flow/flow-cookie.ts'
 import { loginPage } from './page.ts'
 import type { ProviderClient } from './provider-client/provider-client.ts'
 import type { RefusalMessages } from './flow/refusal-messages.ts'
@@ -20,7 +19,6 @@ export interface PageRoutesParts {
   users: Users
   sessions: Sessions
   sessionCookie: HostCookie
-  flowCookie: FlowCookie
   lastProvider: HostCookie
   refusals: RefusalMessages
   apps: AppSignIns
@@ -71,19 +69,8 @@ function providersRoute(routes: App, { providers }: PageRoutesParts): void {
 }
 
 function loginPageRoute(routes: App, parts: PageRoutesParts): void {
-  const {
-    providers,
-    reader,
-    users,
-    sessions,
-    sessionCookie,
-    flowCookie,
-    lastProvider,
-    refusals,
-    apps,
-    baseUrl,
-    demo,
-  } = parts
+  const { providers, reader, users, sessions, sessionCookie, lastProvider, refusals, apps, baseUrl, demo } =
+    parts
   const buttons = [...providers.values()].map(({ provider: { name, label, icon } }) => ({
     name,
     label,
@@ -92,7 +79,7 @@ function loginPageRoute(routes: App, parts: PageRoutesParts): void {
   routes.get(
     '/login',
     {
-      config: { access: 'public', sends: { always: ['Set-Cookie'] } },
+      config: { access: 'public' },
       schema: {
         tags: ['pages'],
         summary: 'The sign-in page',
@@ -104,7 +91,6 @@ function loginPageRoute(routes: App, parts: PageRoutesParts): void {
     async (request, reply) => {
       const query: Partial<Record<string, string>> = readOAuthParameters(rawQuery(request.url)).values
       const { error, id, provider = '', return_to: wanted } = query
-      flowCookie.ensure(request, reply)
       const returnTo = safeReturnTo(wanted, baseUrl())
       const token = sessionCookie.read(request)
       const session = token === undefined ? undefined : await sessions.find(token)

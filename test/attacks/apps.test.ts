@@ -83,7 +83,6 @@ onEachEngine('credentials of apps', (engine) => {
 
   const thefts: [name: string, fields: Record<string, string>][] = [
     ['another verifier', { code_verifier: newPkce().verifier }],
-    ['another app', { client_id: 'other' }],
     ['another redirect URI', { redirect_uri: spa.redirectUris[1]! }],
   ]
   for (const [name, fields] of thefts) {
@@ -102,6 +101,15 @@ onEachEngine('credentials of apps', (engine) => {
       assert.deepEqual([families, tokens], [before['families'], before['tokens']])
     })
   }
+
+  test('a stolen code is refused with another app, which does not use it up', async () => {
+    const { code, verifier } = await begun('stolen')
+    isRefused(await redeem(code, verifier, { client_id: 'other' }))
+    assert.deepEqual(await told('stolen'), ['tokens.refused', 'invalid-grant', 'app:other'])
+    const { body } = await redeem(code, verifier)
+    isRefused(await redeem(code, verifier, { client_id: 'other' }))
+    assert.ok(await works(body['access_token']), 'nor does it end the sign-in of a used one')
+  })
 
   test('the second use of a code revokes its tokens, and the audit log says why', async () => {
     const { code, verifier } = await begun('twice')

@@ -140,7 +140,7 @@ onEachEngine('attacks on the authentication of apps', (engine) => {
   test('the secret of another app, an empty one, and none', async () => {
     const web = { ...unauthorized, app: 'web' }
     await refused(() => token(service, grant, basic('web', otherSecret)), { ...web, code: 'wrong-secret' })
-    await refused(() => token(service, grant, basic('web', '')), { ...web, code: 'wrong-secret' })
+    await refused(() => token(service, grant, basic('web', '')), { ...web, code: 'no-credentials' })
     await refused(() => token(service, { ...grant, client_id: 'web' }), { ...web, code: 'no-credentials' })
     await refused(() => token(service, grant, basic('nobody', secret)), {
       ...unauthorized,

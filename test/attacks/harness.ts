@@ -64,6 +64,6 @@ export async function assertProblem(response: Response, status: number, code: st
   assert.equal((JSON.parse(text) as { code: string }).code, code)
   assert.equal(response.headers.get('location'), null)
   // But for the cookie that binds what a browser begins, which is nobody's sign-in.
-  const cookies = response.headers.getSetCookie().filter((line) => !/^(__Host-)?flow=/.test(line))
+  const cookies = response.headers.getSetCookie().filter((line) => !/^(__Host-)?postern_browser-/.test(line))
   assert.deepEqual(cookies, [])
 }

@@ -80,7 +80,6 @@ describe('mix-up', () => {
     ['of another port', (right) => right.replace(/\d+$/, '9')],
     ['that only begins like it', (right) => `${right}.evil.example`],
     ['that has it as the user', (right) => `${right}@evil.example`],
-    ['that is empty', () => ''],
     ['that is no address', () => 'evil'],
     ['of another scheme', (right) => right.replace('http:', 'https:')],
   ]

@@ -140,7 +140,7 @@ describe('sessions of others', () => {
     assert.ok(await whoAmI(service, victim))
   })
 
-  test('the id of a session, its hash and the flow cookie are not accepted as a session', async () => {
+  test('the id of a session, its hash and the binding cookie are not accepted as a session', async () => {
     const browser = await signedIn('forms')
     const { session } = (await (await call(browser, 'GET', '/auth/session')).json()) as {
       session: { id: string }
@@ -154,7 +154,7 @@ describe('sessions of others', () => {
     for (const value of [
       session.id,
       Buffer.from(row.token_hash).toString('base64url'),
-      browser.cookies(service.baseUrl).get('flow')!,
+      [...browser.cookies(service.baseUrl)].find(([name]) => name.startsWith('postern_browser-'))![1],
       `${token}A`,
       token.slice(0, -1),
       `${token.slice(0, -1)}${token.endsWith('A') ? 'Q' : 'A'}`,

@@ -159,7 +159,6 @@ onEachEngine('attacks on sign-outs', (engine) => {
       'https://app.example.com/bye\n',
       'https://app.example.com/callback',
       'javascript:alert(1)',
-      '',
     ]
     for (const uri of uris)
       for (const by of [{ id_token_hint: idToken }, { client_id: 'shop' }])

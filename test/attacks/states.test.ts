@@ -58,12 +58,12 @@ describe('states of others', () => {
     await withoutExchange([provider], () => assertRefused(service, browser, callback, 'sign-in-expired'))
   })
 
-  test('a state is refused without the flow cookie, or with another one', async () => {
+  test('a state is refused without the binding cookie, or with another one', async () => {
     for (const other of [undefined, 'A'.repeat(43), '', 'x', '%00']) {
       const browser = new Browser()
       const callback = provider.approve(await begin(service, browser), 'cookie')
       const cookies = browser.cookies(service.baseUrl)
-      for (const name of [...cookies.keys()].filter((one) => one.startsWith('flow'))) {
+      for (const name of [...cookies.keys()].filter((one) => one.startsWith('postern_browser-'))) {
         if (other === undefined) cookies.delete(name)
         else cookies.set(name, other)
       }

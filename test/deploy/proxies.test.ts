@@ -77,7 +77,7 @@ for (const kind of proxyKinds) {
     test('a sign-in begins with a cookie that is bound to the host, over TLS', async () => {
       const { status, headers } = await ask(proxy, '/auth/github')
       assert.equal(status, 303)
-      assert.match(String(headers['set-cookie']), /^__Host-flow=[^;]+;.*Secure/)
+      assert.match(String(headers['set-cookie']), /^__Host-postern_browser-[^;]+;.*Secure/)
       const callback = new URL(headers['location'] as string).searchParams.get('redirect_uri')
       assert.equal(callback, `https://${host}/auth/github/callback`)
     })

@@ -97,7 +97,9 @@ onEachEngine('forward authentication', (engine) => {
   test('a session of the own host passes, with the headers of the person and without the cookies of the service', async () => {
     const browser = await site.signedIn('zoe', { displayName: 'Zoë, 50 %', emails: [] })
     const own = browser.cookies(site.service.baseUrl)
-    own.set('theme', 'dark')
+    // The application's own, also under names that Postern once had.
+    for (const name of ['theme', 'flow', 'flow-step']) own.set(name, 'dark')
+    own.set('postern_browser-abcdefgh', 'A'.repeat(43))
     const answer = await site.ask(browser, site.ownHost, '/app')
     assert.equal(answer.status, 204)
     const { id } = (await whoAmI(site.service, browser))!
@@ -106,7 +108,7 @@ onEachEngine('forward authentication', (engine) => {
     assert.equal(answer.headers.get('remote-email'), '')
     assert.equal(answer.headers.get('remote-groups'), '')
     assert.equal(answer.headers.get('remote-token'), '')
-    assert.equal(answer.headers.get('cookie'), 'theme=dark')
+    assert.equal(answer.headers.get('cookie'), 'theme=dark; flow=dark; flow-step=dark')
   })
 
   test('a proxy that skips empty values still replaces a cookie of the service', async () => {

@@ -52,6 +52,39 @@ onEachEngine('a parked authorization request', (engine) => {
       assert.ok((await toApp(service, browser, link)).searchParams.get('code'))
   })
 
+  test('of each of several tabs that begin at once in a browser without a cookie', async () => {
+    for (const tabs of [3, 8]) {
+      provider.profile = { id: 'restored' }
+      const browser = new Browser()
+      const starts = Array.from({ length: tabs }, () => authorizeUrl(service, { provider: 'acme' }))
+      const parked = await Promise.all(starts.map((start) => browser.go(start)))
+      const names = parked.map((answer) => answer.headers.getSetCookie()[0]!.split('=')[0])
+      assert.equal(new Set(names).size, tabs)
+      const ends = parked.map((answer) => new URL(answer.headers.get('location')!, service.baseUrl))
+      for (const end of ends.toReversed())
+        assert.ok((await toApp(service, browser, end)).searchParams.get('code'))
+      const later = await browser.go(authorizeUrl(service, { prompt: 'login' }))
+      assert.equal(later.headers.getSetCookie().length, 1)
+      assert.ok(names.includes(later.headers.getSetCookie()[0]!.split('=')[0]), 'an existing cookie is used')
+    }
+  })
+
+  test('of a browser with too many cookies: the oldest are removed, and the newest still count', async () => {
+    const browser = new Browser()
+    const parked = await Promise.all(
+      Array.from({ length: 50 }, () => browser.go(authorizeUrl(service, { provider: 'acme' }))),
+    )
+    const ours = () => [...browser.cookies(service.baseUrl).keys()].filter((name) => /browser-/.test(name))
+    assert.equal(ours().length, 50)
+    const order = ours()
+    await browser.go(authorizeUrl(service, { provider: 'acme' }))
+    assert.deepEqual(ours(), order.slice(10))
+    provider.profile = { id: 'many' }
+    const newest = parked.find((answer) => answer.headers.getSetCookie()[0]!.startsWith(order.at(-1)!))!
+    const end = new URL(newest.headers.get('location')!, service.baseUrl)
+    assert.ok((await toApp(service, browser, end)).searchParams.get('code'))
+  })
+
   test('stores nothing that is wrong, and of what is right only the parameters that are read', async () => {
     const requests = () =>
       service.database.reader.selectFrom('authorization_requests').select('parameters').execute()

@@ -24,7 +24,7 @@ const remembered = 365 * 86_400
 const stateOf = ({ url }: FastifyRequest): string | undefined =>
   readOAuthParameters(rawQuery(url), ['state']).values.state
 
-/** Callbacks with one state in a minute. A sign-in comes back once; many callbacks with one state are guesses of the flow cookie. */
+/** Callbacks with one state in a minute. A sign-in comes back once; many callbacks with one state are guesses of the browser's cookie. */
 const perState = { max: 30, value: stateOf }
 
 /** GET /auth/{provider}/callback: finishes a sign-in. The checks are in callback.ts. */
@@ -51,17 +51,15 @@ export function callbackRoute(routes: App, parts: CallbackRouteParts): void {
       },
     },
     async (request, reply) => {
-      const { sessionCookie, flowCookie } = parts
-      const state = stateOf(request) ?? ''
+      const { sessionCookie, binding } = parts
       const providerClient = findProvider(parts.providers, request.params.provider)
       const origin = { ...auditOrigin(request), address: clientIp(request) }
       const outcome = await finishSignIn(parts, {
         providerClient,
         query: rawQuery(request.url),
-        browserToken: flowCookie.read(request, state),
+        browserHashes: binding.of(request, reply).hashes,
         browser: { origin, sessionToken: sessionCookie.read(request) },
       })
-      flowCookie.unbind(request, reply, state)
       if (!outcome.ok) {
         const { failure, flow, redirect } = outcome
         const linkingUserId = flow?.user_id ?? undefined

@@ -15,8 +15,8 @@ export interface Callback {
   providerClient: ProviderClient
   /** The request's query string, without the question mark. */
   query: string
-  /** The value of the flow cookie. */
-  browserToken: string | undefined
+  /** The hashes of the browser's binding cookies. */
+  browserHashes: readonly Uint8Array[]
   browser: Browser
 }
 
@@ -44,15 +44,15 @@ export async function finishSignIn(
   { flows, signIn, baseUrl }: { flows: Flows; signIn: SignIn; baseUrl: () => string },
   callback: Callback,
 ): Promise<CallbackOutcome> {
-  const { providerClient, browserToken, browser } = callback
+  const { providerClient, browserHashes, browser } = callback
   let flow: FlowsTable | undefined
   try {
     const response = readOAuthParameters(callback.query, parameterNames)
     // A repeated state is ambiguous: none of its values is consumed.
     const state = response.repeated.includes('state') ? undefined : response.values.state
     if (state === undefined) throw expired('there is no state, or more than one')
-    if (browserToken === undefined) throw expired('there is no flow cookie')
-    const consumed = await flows.consume(providerClient.provider.name, browserToken, state)
+    if (browserHashes.length === 0) throw expired('there is no cookie of a browser that began a sign-in')
+    const consumed = await flows.consume(providerClient.provider.name, browserHashes, state)
     if (!consumed) throw expired('the state is unknown, used, expired, or of another browser or provider')
     flow = consumed.row
     const verified = await identify(providerClient, consumed, state, response).catch((error: unknown) => {

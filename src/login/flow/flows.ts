@@ -41,8 +41,8 @@ export interface FlowsParts {
 }
 
 /**
- * Sign-ins in progress: one row each, under the hash of its `state`. A row is bound to the provider and to the browser's
- * flow cookie. All tabs share that cookie, so they can sign in side by side, and no other browser can finish the flow.
+ * Sign-ins in progress: one row each, under the hash of its `state`. A row is bound to the provider and to the browser, so no other
+ * browser can finish the flow.
  */
 export class Flows {
   readonly #parts: FlowsParts
@@ -52,15 +52,11 @@ export class Flows {
   }
 
   /**
-   * Starts a flow. Returns its address at the provider and its state.
-   * @param browser the value of the flow cookie.
+   * Starts a flow. Returns its address at the provider.
+   * @param browserHash of the browser's binding cookie
    * @throws DiscoveryFailed
    */
-  async start(
-    providerClient: ProviderClient,
-    browser: string,
-    intent: Intent,
-  ): Promise<{ url: URL; state: string }> {
+  async start(providerClient: ProviderClient, browserHash: Uint8Array, intent: Intent): Promise<URL> {
     const { database, keyring, clock, baseUrl } = this.#parts
     const { name, kind, pkce, nonce: sendsNonce } = providerClient.provider
     const now = clock.now()
@@ -77,7 +73,7 @@ export class Flows {
     const url = await providerClient.authorizationUrl({ redirectUri, state, challenge, nonce, demands })
     await insertFlow(database, {
       state_hash: stateHash,
-      browser_hash: hashToken(browser),
+      browser_hash: browserHash,
       provider: name,
       callback_url: redirectUri,
       purpose: intent.purpose,
@@ -93,13 +89,17 @@ export class Flows {
       expires_at: now + lifetime,
       reauthentication_asked_at: demands?.reauthenticate === true ? now : null,
     })
-    return { url, state }
+    return url
   }
 
   /** Uses a state. `undefined` when it is unknown, used or expired, or was started by another browser or for another provider. */
-  async consume(provider: string, browser: string, state: string): Promise<ConsumedFlow | undefined> {
+  async consume(
+    provider: string,
+    browserHashes: readonly Uint8Array[],
+    state: string,
+  ): Promise<ConsumedFlow | undefined> {
     const { database, clock } = this.#parts
-    const key = { stateHash: hashToken(state), browserHash: hashToken(browser), provider }
+    const key = { stateHash: hashToken(state), browserHashes, provider }
     const row = await consumeFlow(database, key, clock.now())
     if (!row) return undefined
     const verifier = row.verifier === null ? undefined : this.#openVerifier(row, row.verifier)

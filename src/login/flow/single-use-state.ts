@@ -7,7 +7,7 @@ export async function insertFlow(database: Database, flow: FlowsTable): Promise<
 
 export interface FlowKey {
   stateHash: Uint8Array
-  browserHash: Uint8Array
+  browserHashes: readonly Uint8Array[]
   provider: string
 }
 
@@ -24,7 +24,7 @@ export async function consumeFlow(
     db
       .deleteFrom('flows')
       .where('state_hash', '=', key.stateHash)
-      .where('browser_hash', '=', key.browserHash)
+      .where('browser_hash', 'in', key.browserHashes)
       .where('provider', '=', key.provider)
       .where('expires_at', '>', now)
       .returningAll()

@@ -7,7 +7,7 @@ test('a fault of the service during a start is not reported as a failed discover
   const fault = new TypeError('baseUrl is not a function')
   const outcomes: string[] = []
   const parts = {
-    flowCookie: { ensure: () => 'browser' },
+    binding: { of: () => ({ bind: () => Buffer.alloc(32) }) },
     flows: { start: () => Promise.reject(fault) },
     audit: { note: async () => undefined },
     count: (_provider: string, outcome: string) => outcomes.push(outcome),

@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { BrowserBinding } from '../../accounts/sessions/browser-binding.ts'
 import { Problem } from '../../errors.ts'
 import { wantsPage } from '../../http/requests/wants-page.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
 import { DiscoveryFailed } from '../provider-client/discovery.ts'
 import { failurePath, recordFailure, type FailedSignInsParts } from './failed-sign-ins.ts'
 import { SignInFailure } from './failures.ts'
-import type { FlowCookie } from './flow-cookie.ts'
 import type { Flows, Intent } from './flows.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
 import { providerErrorCode } from '../provider-client/provider-errors.ts'
@@ -13,7 +13,7 @@ import { providerErrorCode } from '../provider-client/provider-errors.ts'
 export interface StartParts extends FailedSignInsParts {
   providers: ReadonlyMap<string, ProviderClient>
   flows: Flows
-  flowCookie: FlowCookie
+  binding: BrowserBinding
   baseUrl: () => string
 }
 
@@ -30,11 +30,8 @@ export async function startFlow(
   reply: FastifyReply,
   { providerClient, intent }: { providerClient: ProviderClient; intent: Intent },
 ): Promise<URL | undefined> {
-  const browser = parts.flowCookie.ensure(request, reply)
   try {
-    const { url, state } = await parts.flows.start(providerClient, browser, intent)
-    parts.flowCookie.bind(request, reply, state, browser)
-    return url
+    return await parts.flows.start(providerClient, parts.binding.of(request, reply).bind(), intent)
   } catch (error) {
     if (!(error instanceof DiscoveryFailed)) throw error
     const failure = new SignInFailure(providerErrorCode(error), error)

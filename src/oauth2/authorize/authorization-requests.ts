@@ -1,3 +1,4 @@
+import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
@@ -29,7 +30,7 @@ export interface StoredRequest {
 /**
  * Authorization requests that wait: those that clients push (RFC 9126), and those whose user signs in or consents first. The
  * browser carries only a random reference, so nobody can change the request on the way. A parked request is bound to the browser
- * that started it by a cookie (browser-cookie.ts): a reference that leaks is of no use in another one.
+ * that started it by a cookie (accounts/sessions/browser-binding.ts): a reference that leaks is of no use in another one.
  */
 export class AuthorizationRequests {
   readonly #database: Database
@@ -42,13 +43,13 @@ export class AuthorizationRequests {
 
   /**
    * Stores a request of a client, and returns its `request_uri`. A pushed one must be used within 90 seconds.
-   * @param browser the value of the browser's cookie. A parked request without one belongs to the browser that reads it first.
+   * @param browserHash of its browser's cookie. A parked request without one belongs to the browser that reads it first.
    */
   async store(
     how: 'pushed' | 'parked',
     clientId: string,
     parameters: Parameters,
-    browser?: string,
+    browserHash?: Uint8Array,
   ): Promise<string> {
     const token = newToken()
     const now = this.#clock.now()
@@ -60,7 +61,7 @@ export class AuthorizationRequests {
           client_id: clientId,
           parameters: JSON.stringify(parametersToStore(parameters)),
           pushed: how === 'pushed' ? 1 : 0,
-          browser_hash: browser === undefined ? null : hashToken(browser),
+          browser_hash: browserHash ?? null,
           created_at: now,
           expires_at: now + (how === 'pushed' ? pushedLifetime * 1000 : parkedLifetime),
         })
@@ -76,7 +77,7 @@ export class AuthorizationRequests {
   async read(
     requestUri: string,
     clientId: string,
-    browser: string | undefined,
+    browser: BoundBrowser,
   ): Promise<StoredRequest | undefined> {
     const hash = hashOf(requestUri)
     if (!hash) return undefined
@@ -99,15 +100,13 @@ export class AuthorizationRequests {
   /** Whether a parked request is of this browser. One of no browser yet is bound to it. */
   async #isOfBrowser(
     { request_hash, browser_hash }: Pick<AuthorizationRequestsTable, 'request_hash' | 'browser_hash'>,
-    browser: string | undefined,
+    browser: BoundBrowser,
   ): Promise<boolean> {
-    if (browser === undefined) return false
-    const hash = hashToken(browser)
-    if (browser_hash !== null) return hash.equals(browser_hash)
+    if (browser_hash !== null) return browser.isBoundTo(browser_hash)
     const { numUpdatedRows } = await this.#database.transaction((tx) =>
       tx
         .updateTable('authorization_requests')
-        .set({ browser_hash: hash })
+        .set({ browser_hash: browser.bind() })
         .where('request_hash', '=', request_hash)
         .where('browser_hash', 'is', null)
         .executeTakeFirst(),

@@ -1,8 +1,8 @@
 import { withQuery } from '../../http/requests/with-query.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { BoundBrowser, BrowserBinding } from '../../accounts/sessions/browser-binding.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
-import { newToken } from '../../crypto/tokens.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { oauthParameters, rawQuery } from '../../http/requests/query-string.ts'
@@ -12,7 +12,6 @@ import type { Consents } from '../consent/consents.ts'
 import { answerWithPage } from '../error-page.ts'
 import { acceptRawForms } from '../raw-forms.ts'
 import { AuthorizationError } from './authorization-error.ts'
-import type { BrowserCookie } from './browser-cookie.ts'
 import {
   isOwnRequestUri,
   type AuthorizationRequests,
@@ -34,7 +33,7 @@ import {
 export interface AuthorizeRouteParts {
   clients: Clients
   requests: AuthorizationRequests
-  browserCookie: BrowserCookie
+  binding: BrowserBinding
   decision: Decision
   consents: Consents
   noteRefusal: NoteRefusal
@@ -68,19 +67,22 @@ export async function authorizeRoutes(app: App, parts: AuthorizeRouteParts): Pro
       errorHandler: answerWithPage,
     } as const
     routes.get('/oauth2/authorize', options, async (request, reply) => {
-      const browser = parts.browserCookie.read(request) ?? newToken()
+      const browser = parts.binding.of(request, reply)
       const { client, parameters, stored } = await loadRequest(parts, request, rawQuery(request.url), browser)
       const address = await addressOf(parts, request, client, parameters)
       const authorization = await decide(parts, request, { client, parameters, stored, browser, address })
-      // Only a request that is parked now needs the browser again.
-      if (!('answer' in authorization)) parts.browserCookie.keep(reply, browser)
       if ('page' in authorization) return reply.type('text/html; charset=utf-8').send(authorization.page)
       if ('redirect' in authorization) return reply.redirect(authorization.redirect, 303)
       return respond(parts, request, reply, { client, address, answer: authorization.answer })
     })
     // A form of another site comes without cookies (SameSite=Lax). A redirect to GET brings them, and binds the request.
     routes.post<{ Body: string }>('/oauth2/authorize', options, async (request, reply) => {
-      const { client, parameters } = await loadRequest(parts, request, request.body ?? '', undefined)
+      const { client, parameters } = await loadRequest(
+        parts,
+        request,
+        request.body ?? '',
+        parts.binding.of(request, reply),
+      )
       const address = await addressOf(parts, request, client, parameters)
       const fault = await faultOf(parts, request, { client, address, parameters })
       if (fault) return respond(parts, request, reply, { client, address, answer: fault })
@@ -105,7 +107,7 @@ async function loadRequest(
   parts: AuthorizeRouteParts,
   request: FastifyRequest,
   text: string,
-  browser: string | undefined,
+  browser: BoundBrowser,
 ): Promise<LoadedRequest> {
   const parameters = oauthParameters(text)
   const [clientId = '', ...otherIds] = parameters.filter(([name]) => name === 'client_id').map(([, id]) => id)
@@ -147,7 +149,7 @@ async function decide(
     stored,
     browser,
     address,
-  }: LoadedRequest & { browser: string; address: ReturnAddress },
+  }: LoadedRequest & { browser: BoundBrowser; address: ReturnAddress },
 ): Promise<Authorization> {
   try {
     const wanted = parseRequest(client, address, parameters)

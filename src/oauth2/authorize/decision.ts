@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { auditOrigin, type Audit, type AuditOrigin } from '../../accounts/audit/audit.ts'
+import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
 import type { HostCookie } from '../../accounts/sessions/host-cookie.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import type { Sessions } from '../../accounts/sessions/sessions.ts'
@@ -23,8 +24,8 @@ export interface Wanted {
   wanted: AuthorizationRequest
   parameters: Parameters
   stored: StoredRequest | undefined
-  /** The value of the browser's cookie, which a parked request is bound to. */
-  browser: string
+  /** Which a parked request is bound to. */
+  browser: BoundBrowser
 }
 
 export interface DecisionParts {
@@ -181,7 +182,7 @@ export class Decision {
   /** A parked request stays as it is, so that a sign-in after its arrival counts for it. */
   async #park({ client, parameters, stored, browser }: Wanted): Promise<string> {
     if (stored && !stored.pushed) return stored.requestUri
-    return this.#parts.requests.store('parked', client.id, parameters, browser)
+    return this.#parts.requests.store('parked', client.id, parameters, browser.bind())
   }
 }
 

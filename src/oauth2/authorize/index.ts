@@ -1,4 +1,5 @@
 import type { Accounts } from '../../accounts/index.ts'
+import { BrowserBinding } from '../../accounts/sessions/browser-binding.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import type { App } from '../../http/app.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -14,7 +15,6 @@ import { Consents } from '../consent/consents.ts'
 import type { AuthorizationCodes } from '../token/authorization-codes.ts'
 import type { IdTokens } from '../token/id-tokens.ts'
 import { AuthorizationRequests } from './authorization-requests.ts'
-import { BrowserCookie } from './browser-cookie.ts'
 import { authorizeRoutes } from './authorize-route.ts'
 import { Decision } from './decision.ts'
 import { pushRoute } from './push-route.ts'
@@ -37,14 +37,14 @@ export interface AuthorizationParts {
 export function createAuthorization(parts: AuthorizationParts) {
   const { accounts, clients, authentication, database, keyring, clock, baseUrl } = parts
   const requests = new AuthorizationRequests(database, clock)
-  const browserCookie = new BrowserCookie(baseUrl)
+  const binding = new BrowserBinding(baseUrl)
   const consents = new Consents(database, clock)
   const forms = new ConsentForms(keyring)
   const consent = new ConsentStep({ consents, forms, users: accounts.users, reader: database.reader })
   const decision = new Decision({ ...accounts, ...parts, requests, consent })
   return {
     async routes(app: App): Promise<void> {
-      const shared = { clients, requests, browserCookie, decision, consents, baseUrl }
+      const shared = { clients, requests, binding, decision, consents, baseUrl }
       await authorizeRoutes(app, { ...accounts, ...shared })
       allowedAppsRoutes(
         app,

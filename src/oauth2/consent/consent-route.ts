@@ -1,6 +1,7 @@
 import { withQuery } from '../../http/requests/with-query.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { BrowserBinding } from '../../accounts/sessions/browser-binding.ts'
 import type { HostCookie } from '../../accounts/sessions/host-cookie.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { withForms } from '../../http/requests/forms.ts'
@@ -11,7 +12,6 @@ import type { App } from '../../http/app.ts'
 import { refreshPage } from '../../http/pages/html.ts'
 import { AuthorizationError } from '../authorize/authorization-error.ts'
 import type { AuthorizationRequests, Parameters } from '../authorize/authorization-requests.ts'
-import type { BrowserCookie } from '../authorize/browser-cookie.ts'
 import type { Decision, Wanted } from '../authorize/decision.ts'
 import { parseRequest, returnAddress, type AuthorizationRequest } from '../authorize/request-parameters.ts'
 import {
@@ -31,7 +31,7 @@ import { closedObject } from '../../http/schemas/schemas.ts'
 export interface ConsentRouteParts {
   clients: Clients
   requests: AuthorizationRequests
-  browserCookie: BrowserCookie
+  binding: BrowserBinding
   decision: Decision
   consents: Consents
   forms: ConsentForms
@@ -66,7 +66,7 @@ export async function consentRoute(app: App, parts: ConsentRouteParts): Promise<
       },
       async (request, reply) => {
         const { body } = request
-        const { asked, session } = await load(parts, request, body)
+        const { asked, session } = await load(parts, request, reply)
         const answer: Answer =
           body.decision === 'allow'
             ? { code: await allow(parts, request, session, asked) }
@@ -82,18 +82,19 @@ export async function consentRoute(app: App, parts: ConsentRouteParts): Promise<
 /** The parked request that the form is about. @throws Problem `invalid-parameter` */
 async function load(
   parts: ConsentRouteParts,
-  request: FastifyRequest,
-  body: { client_id: string; request_uri: string; proof?: string },
+  request: FastifyRequest<{ Body: { client_id: string; request_uri: string; proof?: string } }>,
+  reply: FastifyReply,
 ): Promise<{ asked: Wanted; session: Session }> {
-  const { clients, requests, browserCookie, sessions, sessionCookie, forms, noteRefusal } = parts
+  const { clients, requests, binding, sessions, sessionCookie, forms, noteRefusal } = parts
+  const { body } = request
   const { proof = '' } = body
   const token = sessionCookie.read(request)
   const session = token === undefined ? undefined : await sessions.find(token)
   if (!session) throw new Problem('not-signed-in')
   const client = await clients.find(body.client_id)
-  const browser = browserCookie.read(request)
+  const browser = binding.of(request, reply)
   const stored = client && (await requests.read(body.request_uri, client.id, browser))
-  if (client && browser !== undefined && stored && !stored.pushed) {
+  if (client && stored && !stored.pushed) {
     const { parameters } = stored
     const wanted = stillAllowed(client, parameters)
     const about = { sessionId: session.id, clientId: client.id, requestUri: body.request_uri }

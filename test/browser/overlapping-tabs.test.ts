@@ -1,0 +1,48 @@
+// Tabs of a browser that wakes: all of them ask for a sign-in at the same moment.
+import assert from 'node:assert/strict'
+import { createServer, type Server } from 'node:http'
+import { after, before, describe, test } from 'node:test'
+import { engines } from '../harness/engines.ts'
+import { freePort } from '../harness/free-port.ts'
+import { startOAuthProvider } from '../harness/oauth-provider.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
+import { authorizeUrl } from '../oauth2/harness.ts'
+import { launchBrowser } from './browser.ts'
+
+describe('tabs that begin at the same moment', () => {
+  const provider = started(startOAuthProvider)
+  const browser = started(launchBrowser)
+  let service: TestService
+  let app: Server
+  let site: string
+
+  before(async () => {
+    const port = await freePort()
+    site = `http://127.0.0.1:${port}/callback`
+    app = createServer((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>The app</h1>')
+    })
+    await new Promise<void>((listening) => app.listen(port, '127.0.0.1', listening))
+    service = await startTestService(engines[0]!, {
+      env: provider.env('ACME'),
+      config: { login: { clients: [{ id: 'spa', redirectUris: [site] }] } },
+    })
+  })
+  after(async () => {
+    app?.close()
+    await service?.close()
+  })
+
+  test('four tabs without a cookie all reach the app', async () => {
+    provider.profile = { id: 'restored' }
+    for (let run = 0; run < 3; run += 1) {
+      const context = await browser.newContext()
+      const pages = await Promise.all(Array.from({ length: 4 }, () => context.newPage()))
+      const start = authorizeUrl(service, { redirect_uri: site, provider: 'acme' }).href
+      await Promise.all(pages.map((page) => page.goto(start)))
+      for (const page of pages) assert.match(page.url(), /\/callback\?code=/)
+      await context.close()
+    }
+  })
+})
