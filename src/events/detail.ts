@@ -58,11 +58,11 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
   }
   const bytes = redactPayload(
     Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength),
-    contentType,
     stored.verification?.scheme,
   )
-  const [name, value] = isJson(bytes)
-    ? ['payload', bytes]
+  const json = withoutMark(bytes)
+  const [name, value] = isJson(json)
+    ? ['payload', json]
     : ['payloadBase64', Buffer.from(`"${bytes.toString('base64')}"`)]
   return Buffer.concat([
     Buffer.from(`${JSON.stringify(shown).slice(0, -1)},"${name}":`),
@@ -185,6 +185,11 @@ async function firstOfKey(reader: Queryable, orderKey: string | null): Promise<n
     .limit(1)
     .executeTakeFirst()
   return row?.event ?? null
+}
+
+/** A byte order mark may stand before JSON, but not within it. */
+function withoutMark(bytes: Buffer): Buffer {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 }
 
 /** Whether the bytes can be inserted into JSON text unchanged. */

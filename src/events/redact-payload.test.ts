@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { redactForm, redactJson, redactPayload } from './redact-payload.ts'
+import { redactPayload, redactText } from './redact-payload.ts'
 
 const isSecret = (name: string): boolean => name === 'token'
 
@@ -22,21 +22,21 @@ test('redacts secret fields of JSON at any depth and of any type, and changes no
     ['{"tok', '{"tok'],
     ['{"tok\\', '{"tok\\'],
   ]
-  for (const [given, shown] of cases) assert.equal(redactJson(given, isSecret), shown, given)
+  for (const [given, shown] of cases) assert.equal(redactText(given, isSecret), shown, given)
 })
 
 test('redacts secret fields of forms, and of JSON within forms', () => {
   const payload = encodeURIComponent('{"token":"s","type":"ü"}')
-  const shown = redactForm(`a=1&token=s&%74oken=t&payload=${payload}&b`, isSecret)
+  const shown = redactText(`a=1&token=s&%74oken=t&payload=${payload}&b`, isSecret)
   assert.equal(new URLSearchParams(shown).get('payload'), '{"token":"[redacted]","type":"ü"}')
   assert.match(shown, /^a=1&token=\[redacted\]&%74oken=\[redacted\]&payload=[^&]+&b$/)
 })
 
 test('payloads of other schemes and invalid UTF-8 stay unchanged', () => {
   const bytes = Buffer.from([0xff, 0x22, 0x00, 0x22, 0x3a, 0x80])
-  assert.deepEqual(redactPayload(bytes, 'application/json', 'slack'), bytes)
+  assert.deepEqual(redactPayload(bytes, 'slack'), bytes)
   const body = Buffer.from('{"token":"ü","a":"ü"}')
-  assert.equal(redactPayload(body, 'application/json', 'github'), body)
-  assert.equal(redactPayload(body, 'application/json', undefined), body)
-  assert.equal(redactPayload(body, 'application/json', 'slack').toString(), '{"token":"[redacted]","a":"ü"}')
+  assert.equal(redactPayload(body, 'github'), body)
+  assert.equal(redactPayload(body, undefined), body)
+  assert.equal(redactPayload(body, 'slack').toString(), '{"token":"[redacted]","a":"ü"}')
 })

@@ -26,18 +26,27 @@ export type IsSecret = (name: string) => boolean
  * The payload of a received event for display: the values of its scheme's secret fields are redacted, all other bytes are
  * unchanged. Handlers get the original payload.
  */
-export function redactPayload(bytes: Buffer, contentType: string, scheme: string | undefined): Buffer {
+export function redactPayload(bytes: Buffer, scheme: string | undefined): Buffer {
   const names = scheme !== undefined && Object.hasOwn(secretFields, scheme) ? secretFields[scheme] : undefined
   if (!names) return bytes
   const isSecret: IsSecret = (name) => names.includes(name)
   // Latin-1 maps each byte to one character, so all other bytes survive the conversion.
   const text = bytes.toString('latin1')
-  const isForm = /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType)
-  return Buffer.from(isForm ? redactForm(text, isSecret) : redactJson(text, isSecret), 'latin1')
+  return Buffer.from(redactText(text, isSecret), 'latin1')
+}
+
+/**
+ * Redacts secret fields of a body, which may be truncated. Its bytes decide whether it is JSON or a form, because the sender chooses
+ * the media type.
+ */
+export function redactText(text: string, isSecret: IsSecret, mark = redactedValue): string {
+  const inJson = redactJson(text, isSecret, mark)
+  // The byte order mark is three characters of Latin-1.
+  return /^(?:\xef\xbb\xbf)?\s*[[{"]/.test(text) ? inJson : redactForm(inJson, isSecret, mark)
 }
 
 /** Redacts secret fields of JSON at any depth. The JSON may be truncated. */
-export function redactJson(text: string, isSecret: IsSecret, mark = redactedValue): string {
+function redactJson(text: string, isSecret: IsSecret, mark = redactedValue): string {
   let shown = ''
   let copied = 0
   for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at)) {
@@ -55,7 +64,7 @@ export function redactJson(text: string, isSecret: IsSecret, mark = redactedValu
 }
 
 /** Redacts secret fields of a form, also within fields that contain JSON. */
-export function redactForm(text: string, isSecret: IsSecret, mark = redactedValue): string {
+function redactForm(text: string, isSecret: IsSecret, mark = redactedValue): string {
   return text
     .split('&')
     .map((field) => {

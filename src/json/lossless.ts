@@ -3,6 +3,12 @@ import { parseExactly } from './exact.ts'
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
+/** The text of JSON in UTF-8, without the byte order mark that some senders write before it (RFC 8259, section 8.1). */
+export function jsonText(bytes: Uint8Array): string {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+  return text.startsWith('\ufeff') ? text.slice(1) : text
+}
+
 /**
  * Parses a body that is passed on, and preserves every digit of its numbers. Returns `undefined` for an empty body.
  * @throws Problem `invalid-body` if it is not UTF-8 or not JSON.

@@ -1,10 +1,12 @@
 // What a sender can do wrong with a body, over a raw connection where fetch would not let us.
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { after, before, test } from 'node:test'
+import { mailgun } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
-import { postWebhook, sign } from './harness.ts'
+import { eventually, postWebhook, sign } from './harness.ts'
 
 const bodyLimit = 10_000
 
@@ -12,7 +14,10 @@ onEachEngine('bodies of webhooks', (engine) => {
   let service: TestService
 
   before(async () => {
-    service = await startTestService(engine, { env: { WEBHOOK_BODY_LIMIT: String(bodyLimit) } })
+    service = await startTestService(engine, {
+      env: { WEBHOOK_BODY_LIMIT: String(bodyLimit) },
+      config: { receiving: { sources: { mail: mailgun({ secret: 'a-signing-key-of-mailgun' }) } } },
+    })
   })
   after(() => service.close())
 
@@ -172,6 +177,55 @@ onEachEngine('bodies of webhooks', (engine) => {
       .where('event_id', '=', id)
       .executeTakeFirst()
     assert.ok(row)
+  })
+
+  test('a byte order mark before JSON is accepted, stored with the body, and not shown within a response', async () => {
+    const body = '\ufeff{"id":"marked","type":"a","n":9007199254740993}'
+    assert.equal((await postWebhook(service, body)).status, 200)
+    const { event, payload } = await service.database.reader
+      .selectFrom('events')
+      .select(['id as event', 'payload'])
+      .where('event_id', '=', 'marked')
+      .executeTakeFirstOrThrow()
+    assert.equal(Buffer.from(payload).toString(), body)
+    const shown = await (await service.admin(`/events/${event}`)).text()
+    assert.match(shown, /"payload":\{"id":"marked","type":"a","n":9007199254740993\}\}$/)
+  })
+
+  test('a compressed body is 415 with the reason if it is signed, and 401 otherwise', async () => {
+    const compressed = gzipSync('{"id":"gzip","type":"a"}')
+    const headers = { 'content-encoding': 'gzip' }
+    const signed = await postWebhook(service, compressed, headers)
+    assert.equal(signed.status, 415)
+    const { code, detail } = (await signed.json()) as { code: string; detail: string }
+    assert.equal(code, 'unsupported-media-type')
+    assert.match(detail, /Content-Encoding: gzip/)
+    // Some senders sign what they compress.
+    const before = sign('{"id":"gzip","type":"a"}')
+    assert.equal((await postWebhook(service, compressed, { ...headers, 'x-signature': before })).status, 401)
+    assert.equal(
+      (await postWebhook(service, { id: 'plain', type: 'a' }, { 'content-encoding': 'identity' })).status,
+      200,
+    )
+  })
+
+  test('the log has the reason of a body that cannot be verified because it cannot be read', async () => {
+    const post = (headers: Record<string, string>) =>
+      service.fetch('/webhooks/mail', { method: 'POST', body: 'any', headers })
+    const json = { 'content-type': 'application/json' }
+    const parts = { 'content-type': 'multipart/form-data; boundary=x' }
+    for (const headers of [{ ...json, 'content-encoding': 'gzip' }, parts, { 'content-type': 'text/plain' }])
+      assert.equal((await post(headers)).status, 401)
+    const refused = await eventually(async () => {
+      const list = await service.admin('/rejected-webhooks?source=mail')
+      const { data } = (await list.json()) as { data: { reason: string; detail: string }[] }
+      return data.length === 3 && data.map(({ reason, detail }) => `${reason}: ${detail}`).toSorted()
+    }, 'the log of the refusals')
+    assert.deepEqual(refused, [
+      'media-type: Content-Encoding: gzip. Webhooks are not decompressed.',
+      'media-type: Content-Type: multipart/form-data. Its parts, such as attachments, are not read.',
+      'signature-missing: the body has no signature',
+    ])
   })
 
   test('payloads with \\u0000 and lone surrogates are stored', async () => {

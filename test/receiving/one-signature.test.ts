@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHmac, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { bitbucket, github, gitlab, shopify, twilio, woocommerce } from '../../src/index.ts'
+import { bitbucket, github, gitlab, linear, shopify, twilio, woocommerce, zendesk } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
@@ -24,6 +24,8 @@ onEachEngine('one signature', (engine) => {
             bitbucket: bitbucket({ secret, id: 'digest' }),
             shopify: shopify({ secret, id: 'digest' }),
             woocommerce: woocommerce({ secret, id: 'digest' }),
+            linear: linear({ secret, id: 'digest' }),
+            zendesk: zendesk({ secret, id: 'digest' }),
           },
         },
       },
@@ -72,7 +74,8 @@ onEachEngine('one signature', (engine) => {
     assert.equal(await eventsOf('calls'), 2)
   })
 
-  const body = '{"action":"opened","object_kind":"push"}'
+  const at = new Date()
+  const body = `{"action":"opened","object_kind":"push","type":"Issue","webhookTimestamp":${at.getTime()}}`
   const mac = (encoding: 'hex' | 'base64') => createHmac('sha256', secret).update(body).digest(encoding)
   const senders: Record<string, (id: string) => Record<string, string>> = {
     github: (id) => ({
@@ -89,7 +92,15 @@ onEachEngine('one signature', (engine) => {
     shopify: (id) => ({
       'x-shopify-hmac-sha256': mac('base64'),
       'x-shopify-topic': `orders/${id.slice(0, 4)}`,
-      'x-shopify-event-id': id,
+      'x-shopify-webhook-id': id,
+    }),
+    linear: (id) => ({ 'linear-signature': mac('hex'), 'linear-delivery': id }),
+    zendesk: (id) => ({
+      'x-zendesk-webhook-signature': createHmac('sha256', secret)
+        .update(at.toISOString() + body)
+        .digest('base64'),
+      'x-zendesk-webhook-signature-timestamp': at.toISOString(),
+      'x-zendesk-webhook-invocation-id': id,
     }),
     woocommerce: (id) => ({
       'x-wc-webhook-signature': mac('base64'),

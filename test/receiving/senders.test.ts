@@ -90,15 +90,15 @@ const senders: Record<string, Sender> = {
   linear: { preset: linear, type: 'Issue.create', id: 'e1', isTimed: true },
   mailgun: { preset: mailgun, type: 'delivered', id: 'e1', isTimed: true, tolerance: 9 * 3600 },
   meta: { preset: meta, type: 'whatsapp_business_account.messages', id: 'digest' },
-  'microsoft-graph': { preset: microsoftGraph, type: 'updated', expected: 'notifications', id: 'digest' },
+  'microsoft-graph': { preset: microsoftGraph, type: 'updated', expected: 'notifications', id: 'unique' },
   paddle: { preset: paddle, type: 'transaction.completed', id: 'evt_e1', isTimed: true },
   sendgrid: { preset: sendgrid, type: 'bounce', expected: 'batch', id: 'digest', isTimed: true, keys: p256 },
-  shopify: { preset: shopify, type: 'orders/create', id: 'e1:orders/create' },
+  shopify: { preset: shopify, type: 'orders/create', id: 'e1' },
   slack: { preset: slack, type: 'app_mention', id: 'Eve1', isTimed: true },
   square: { preset: square, type: 'payment.updated', id: 'e1' },
   twilio: { preset: twilio, type: 'message.delivered', id: '' },
   typeform: { preset: typeform, type: 'form_response', id: 'e1' },
-  woocommerce: { preset: woocommerce, type: 'order.updated', id: 'e1' },
+  woocommerce: { preset: woocommerce, type: 'order.updated', id: '' },
   x: { preset: x, type: 'post.create', id: 'digest' },
   zendesk: { preset: zendesk, type: 'zen:event-type:ticket.created', id: 'e1', isTimed: true },
   zoom: { preset: zoom, type: 'meeting.started', id: 'digest', isTimed: true },
@@ -166,8 +166,7 @@ for (const [name, { preset, type, expected = type, id, isTimed, tolerance = 300,
     const old = sign(now - 86_400_000)
     const before = verify(scheme, old, now - 86_400_000)
     assert.ok('id' in before)
-    const contentType = old.headers['content-type'] ?? 'application/json'
-    const shown = redactPayload(Buffer.from(old.body), contentType, name).toString()
+    const shown = redactPayload(Buffer.from(old.body), name).toString()
     const stored = JSON.parse(headersToStore(old.headers, scheme.signatureHeader)) as Record<string, string>
     const request = { type: before.type, secret: signing, id: before.id, now, data: null, url, raw: shown }
     const { body, headers } = samples[name]!(request)
@@ -258,6 +257,36 @@ test('twilio: JSON is verified by its digest in the address, and no other body i
   assert.equal(outcome(body, called), 'com.twilio.x')
   assert.equal(outcome(`${body} `, called), 'signature')
   assert.equal(outcome(body, 'https://hooks.example.com/webhooks/t'), 'signature', 'nothing signs the body')
+})
+
+test('twilio: a configured address with a query gets the digest of JSON, and nothing else of the request', () => {
+  const configured = 'https://hooks.example.com/webhooks/t?tenant=1'
+  const scheme = twilio({ secret: 's', url: configured })
+  const body = '{"type":"com.twilio.x"}'
+  const digest = `bodySHA256=${createHash('sha256').update(body).digest('hex')}`
+  const sign = (text: string) => createHmac('sha1', 's').update(text).digest('base64')
+  const outcome = (rawBody: string, signature: string, query: string) => {
+    const headers = { 'content-type': 'application/json', 'x-twilio-signature': signature }
+    const url = `http://127.0.0.1:3000/webhooks/t${query}`
+    const verdict = scheme.verify({ rawBody: Buffer.from(rawBody), headers, now, url })
+    return 'type' in verdict ? verdict.type : 'rejected' in verdict && verdict.rejected
+  }
+  const signed = sign(`${configured}&${digest}`)
+  for (const query of [`?tenant=1&${digest}`, `?${digest}`, `?tenant=1&${digest}&via=proxy`])
+    assert.equal(outcome(body, signed, query), 'com.twilio.x', query)
+  assert.equal(outcome(body, signed, '?tenant=1'), 'signature')
+  assert.equal(outcome(`${body} `, signed, `?tenant=1&${digest}`), 'signature')
+  const form = 'MessageStatus=sent'
+  assert.equal(outcome(form, sign(`${configured}MessageStatussent`), '?tenant=1'), 'message.sent')
+})
+
+test('standard webhooks: a secret that is not base64 is rejected at the start, with what to do', () => {
+  for (const secret of ['polar_whs_ovyN8cXYZ', 'whsec_not-base64', 'whsec_', 'mit Leerzeichen', 'abcde'])
+    assert.throws(() => standardWebhooks({ secret }), /is base64.*Buffer\.from\(secret\)\.toString/, secret)
+  assert.throws(() => gitlab({ secret: 'whsec_a_b' }), TypeError)
+  const encoded = Buffer.from('polar_whs_ovyN8cXYZ').toString('base64')
+  for (const secret of [encoded, encoded.replace(/=+$/, ''), `whsec_${encoded}`, `v1,whsec_${encoded}`])
+    assert.ok(standardWebhooks({ secret }).hasSecret)
 })
 
 test('the fields of a form give the types of Twilio and Slack', () => {

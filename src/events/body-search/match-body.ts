@@ -23,7 +23,9 @@ export function matchBody(
 ): string | undefined {
   const { verification } = readStoredHeaders(headers)
   const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
-  const shown = redactPayload(bytes, contentType, verification?.scheme).toString('utf8')
+  const shown = redactPayload(bytes, verification?.scheme)
+    .toString('utf8')
+    .replace(/^\ufeff/, '')
   let parsed: unknown
   const parse = (): unknown => (parsed ??= parseBody(shown, contentType))
   let excerpt = ''

@@ -9,7 +9,7 @@ import { Admission, type Admitted } from './admission.ts'
 import type { Backlog } from './backlog.ts'
 import type { IncomingEvent } from '../queue/incoming.ts'
 import { headersToStore } from './stored-headers.ts'
-import { takesMediaType } from './media-types.ts'
+import { mediaTypeOf, takesMediaType, unreadableAs } from './media-types.ts'
 import { orderKeyOf } from './order-key.ts'
 import type { PlanOf } from '../handlers/plan.ts'
 import { reasonOf, type Reason } from '../rejections/reasons.ts'
@@ -72,8 +72,8 @@ export function createEvaluator(source: string, scheme: Scheme, parts: Evaluator
     const receivedAt = clock.now()
     const verified = scheme.verify({ rawBody, headers, now: receivedAt, url })
     if ('answer' in verified) return verified
-    const contentType = headers['content-type'] ?? 'application/octet-stream'
-    const unsupported = takesMediaType(scheme, contentType) ? undefined : unsupportedType(contentType)
+    const contentType = mediaTypeOf(scheme, headers, rawBody)
+    const unsupported = unsupportedBody(scheme, headers, contentType)
     if ('rejected' in verified) return refusalOf(verified, unsupported)
     if (unsupported) return unsupported
     const admitted = admission.take(receivedAt)
@@ -86,16 +86,45 @@ export function createEvaluator(source: string, scheme: Scheme, parts: Evaluator
   }
 }
 
-/** For an unverified sender, 401 hides all other faults. @param unsupported the refusal of the media type, if it is refused */
-function refusalOf(rejected: Rejected, unsupported: Refused | undefined): Refused {
+/**
+ * For an unverified sender, 401 hides all other faults. The log names the fault of a body that cannot be read, because such a body
+ * is no proof that the secret is wrong. @param unsupported the refusal of the media type, if it is refused
+ */
+function refusalOf(rejected: Rejected, unsupported: Unsupported | undefined): Refused {
   const { detail } = rejected
-  if (rejected.rejected === 'signature') return { refused: reasonOf(rejected), detail, problem: undefined }
-  return unsupported ?? { refused: 'malformed', detail, problem: new Problem('malformed-event', { detail }) }
+  if (rejected.rejected === 'malformed')
+    return (
+      unsupported ?? { refused: 'malformed', detail, problem: new Problem('malformed-event', { detail }) }
+    )
+  return unsupported?.isUnreadable
+    ? { ...unsupported, problem: undefined }
+    : { refused: reasonOf(rejected), detail, problem: undefined }
 }
 
-function unsupportedType(detail: string): Refused {
-  return { refused: 'media-type', detail, problem: new Problem('unsupported-media-type') }
+interface Unsupported extends Refused {
+  /** The body is compressed or split into parts, so that its signature may be of other bytes, or within it. */
+  readonly isUnreadable: boolean
 }
+
+function unsupportedBody(
+  scheme: Scheme,
+  headers: IncomingHttpHeaders,
+  contentType: string,
+): Unsupported | undefined {
+  const unreadable = unreadableAs(scheme, headers)
+  if (unreadable !== undefined)
+    return {
+      refused: 'media-type',
+      detail: unreadable,
+      problem: new Problem('unsupported-media-type', { detail: unreadable, advice: unreadableAdvice }),
+      isUnreadable: true,
+    }
+  if (takesMediaType(scheme, contentType)) return undefined
+  const problem = new Problem('unsupported-media-type')
+  return { refused: 'media-type', detail: contentType, problem, isUnreadable: false }
+}
+
+const unreadableAdvice = 'Send the body as JSON, uncompressed and in one part.'
 
 /** What the events of a source have in common. */
 interface Target {
@@ -119,7 +148,9 @@ function eventOf(
 ): IncomingEvent {
   const { id: eventId, type } = verified
   const { rawBody: payload, headers, contentType, receivedAt } = arrival
-  const stored = headersToStore(headers, scheme.signatureHeader, verificationOf(scheme, verified))
+  const named =
+    headers['content-type'] === contentType ? headers : { ...headers, 'content-type': contentType }
+  const stored = headersToStore(named, scheme.signatureHeader, verificationOf(scheme, verified))
   const plan = planOf(source, type)
   const handled = plan.handlers.length > 0
   return {

@@ -46,8 +46,10 @@ export const reasons: Readonly<Record<Reason, Explanation>> = {
     advice: 'See the detail; configure where the source finds id and type (`hmac({ id, type })`).',
   },
   'media-type': {
-    meaning: 'The sender is verified, but the source does not accept the media type.',
-    advice: 'Configure the sender to send JSON, or add the type to `mediaTypes`.',
+    meaning:
+      'The source does not accept the media type, or the body is compressed or has several parts. The signature of the latter cannot be checked.',
+    advice:
+      'Configure the sender to send uncompressed JSON, or add the type to `mediaTypes`. Postern does not read multipart bodies, such as mail with attachments.',
   },
   'too-large': {
     meaning: 'The body is larger than the limit; its signature was not checked.',

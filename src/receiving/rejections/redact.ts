@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
-import { redactForm, redactJson } from '../../events/redact-payload.ts'
+import { redactText } from '../../events/redact-payload.ts'
 import { isSensitiveHeader } from '../../telemetry/redaction.ts'
 import { isAboutConnection } from '../endpoint/stored-headers.ts'
 
@@ -18,9 +18,7 @@ export function redactBody(body: Uint8Array, most: number): Buffer {
   const bytes = Buffer.from(body.buffer, body.byteOffset, Math.min(body.byteLength, most))
   // latin1 has one character per byte, so decoding and encoding it preserves all bytes.
   const text = bytes.toString('latin1')
-  const inJson = redactJson(text, isCredentialName, removed)
-  const shown = /^\s*[[{"]/.test(text) ? inJson : redactForm(inJson, isCredentialName, removed)
-  return Buffer.from(shown, 'latin1').subarray(0, most)
+  return Buffer.from(redactText(text, isCredentialName, removed), 'latin1').subarray(0, most)
 }
 
 /** Returns the headers as JSON. The values of credentials and signatures are replaced by their lengths. */

@@ -72,7 +72,6 @@ export const bodySigners = {
     jsonSample(raw, data, (body) => ({
       'x-shopify-topic': type,
       'x-shopify-shop-domain': 'sample.myshopify.com',
-      'x-shopify-event-id': id,
       'x-shopify-webhook-id': id,
       'x-shopify-hmac-sha256': hmacOf(secret, body, 'base64'),
     })),

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
+import { parseExactly, isRawNumber } from '../../json/exact.ts'
+import { jsonText } from '../../json/lossless.ts'
 import { malformed } from './results.ts'
 import type { Accepted, Delivery, Rejected, Reply, VerificationResult, Verify } from './scheme.ts'
 
@@ -9,13 +11,14 @@ const longest = 256
 
 export type JsonObject = Record<string, unknown>
 
-/** Parses the body as JSON, or returns a rejection. Invalid UTF-8 is refused, not replaced. */
-export function readJson(rawBody: Uint8Array): { readonly value: unknown } | Rejected {
+/** Parses the body as JSON, or returns a rejection. Invalid UTF-8 is rejected, not replaced. */
+export function readJson(
+  rawBody: Uint8Array,
+  parse: (text: string) => unknown = JSON.parse,
+): { readonly value: unknown } | Rejected {
   if (!isUtf8(rawBody)) return malformed('The body is not valid UTF-8.')
   try {
-    return {
-      value: JSON.parse(Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength).toString('utf8')),
-    }
+    return { value: parse(jsonText(rawBody)) }
   } catch {
     // The parser's message quotes the body, which may contain personal data.
     return malformed('The body is not valid JSON.')
@@ -56,9 +59,28 @@ export function readForm(rawBody: Buffer): URLSearchParams {
   return new URLSearchParams(rawBody.toString('utf8'))
 }
 
-/** Whether the media type is `type`, regardless of its parameters. */
-export function hasMediaType(headers: IncomingHttpHeaders, type: string): boolean {
-  return headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() === type
+export type BodyKind = 'json' | 'form' | 'other'
+
+/**
+ * What a body is, by its bytes alone: signatures cover the bytes and not `Content-Type`, so that header must not decide how the
+ * bytes are read. Objects and arrays are JSON. A form begins with a name in visible ASCII and `=`.
+ */
+export function kindOf(body: Uint8Array): BodyKind {
+  let at = body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0
+  while (at < body.length && isSpace(body[at]!)) at += 1
+  if (body[at] === 0x7b || body[at] === 0x5b) return 'json'
+  for (let end = at; end < body.length; end += 1) {
+    const byte = body[end]!
+    if (byte === 0x3d) return end > at ? 'form' : 'other'
+    if (byte <= 0x20 || byte >= 0x7f || neverInNames.has(byte)) return 'other'
+  }
+  return 'other'
+}
+
+const neverInNames: ReadonlySet<number> = new Set(Buffer.from('<>"{}'))
+
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d
 }
 
 export const form = 'application/x-www-form-urlencoded'
@@ -75,9 +97,30 @@ export function bodyDigest(rawBody: Uint8Array | string): string {
   return `sha256:${createHash('sha256').update(rawBody).digest('hex')}`
 }
 
-/** Returns an integer that JSON.parse preserved as a string, and other values unchanged. */
-export function textOf(value: unknown): unknown {
-  return Number.isSafeInteger(value) ? String(value) : value
+/**
+ * Returns the value at a path of a parsed body. An integer is returned as its digits, all of them however it is written: `1e3` is
+ * 1000. Other numbers are returned unchanged.
+ */
+export function textAt(value: unknown, path: string, rawBody: Uint8Array): unknown {
+  const found = valueAt(value, path)
+  if (typeof found !== 'number') return found
+  // A double may have lost digits, so the text is read again.
+  const exact = valueAt(parseExactly(jsonText(rawBody)), path)
+  const isRaw = typeof exact === 'object' && exact !== null && isRawNumber(exact)
+  return integerDigits(isRaw ? exact.rawJSON : String(exact)) ?? found
+}
+
+/** The digits of a JSON number that is an integer. The exponent has three digits at most, because ids are short. */
+function integerDigits(number: string): string | undefined {
+  const parts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/.exec(number)
+  if (!parts) return undefined
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = parts
+  const places = Number(exponent) - fraction.length
+  const digits = whole + fraction + '0'.repeat(Math.max(0, places))
+  const end = digits.length + Math.min(0, places)
+  if (/[^0]/.test(digits.slice(Math.max(0, end)))) return undefined
+  const shown = digits.slice(0, Math.max(0, end)).replace(/^0+/, '')
+  return shown === '' ? '0' : sign + shown
 }
 
 /** Returns `kind.action`, or `kind` if there is no action. */

@@ -1,4 +1,4 @@
-import { bodyDigest, headerOf, identify, readObject, textOf, valueAt } from './body.ts'
+import { bodyDigest, headerOf, identify, readObject, valueAt } from './body.ts'
 import { decodeDigest } from './digest.ts'
 import { ed25519Key, isSignedBy } from './ed25519.ts'
 import { answerEmpty, answerJson, refuse } from './results.ts'
@@ -43,7 +43,11 @@ export function discord(options: TimedOptions): Scheme {
       if (event !== undefined) return identify(bodyDigest(rawBody), valueAt(event, 'type'), noContent)
       if (type === 1) return answerJson({ type: 1 })
       const interaction = typeof type === 'number' ? interactions[type] : undefined
-      return identify(id, interaction?.name ?? textOf(type), interaction?.reply)
+      return identify(
+        id,
+        interaction?.name ?? (typeof type === 'number' ? String(type) : type),
+        interaction?.reply,
+      )
     },
   })
 }

@@ -1,4 +1,5 @@
-import { bodyDigest, fromObject, identify } from './body.ts'
+import { newId } from '../../crypto/ids.ts'
+import { fromObject, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { answerText, malformed } from './results.ts'
 import { createScheme } from './create-scheme.ts'
@@ -22,12 +23,6 @@ export function dropbox(options: SourceOptions): Scheme {
         const challenge = query.get('challenge')
         return challenge === null ? malformed('There is no challenge.') : answerText(challenge)
       },
-    read: fromObject((body, { rawBody, now }) => {
-      received += 1
-      return identify(`${now}-${received}-${bodyDigest(rawBody).slice(-16)}`, Object.keys(body)[0])
-    }),
+    read: fromObject((body, { now }) => identify(newId(now), Object.keys(body)[0])),
   })
 }
-
-/** Distinguishes requests of the same millisecond. */
-let received = 0

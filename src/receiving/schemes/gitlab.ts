@@ -1,16 +1,18 @@
 import { equalBytes } from '../../crypto/constant-time.ts'
-import { bodyDigest, fromObject, headerOf, identify, kindAndAction, valueAt } from './body.ts'
+import { fromObject, headerOf, identify, kindAndAction, valueAt } from './body.ts'
 import { createScheme } from './create-scheme.ts'
 import type { Check, Scheme, TimedOptions } from './scheme.ts'
 import { refuse } from './results.ts'
 import { standardCheck } from './standard-webhooks.ts'
-import { idBy, type UnsignedIdOptions } from './unsigned-id.ts'
+import { idBy, withDigest, type UnsignedIdOptions } from './unsigned-id.ts'
 
 /**
  * GitLab, with a signing token or a secret token. A secret that begins with `whsec_` is a signing token, which signs as Standard
  * Webhooks do. Any other is a secret token, which GitLab sends in `X-Gitlab-Token` without signing anything. The id is
- * `webhook-id`, `Idempotency-Key` (GitLab 17.4) or `X-Gitlab-Event-UUID`; without them, or with `id: 'digest'`, the digest of
- * the body. The type is `object_kind`, or `event_name` of system hooks, with the action: `push`, `merge_request.open`.
+ * `webhook-id` or `Idempotency-Key` (GitLab 17.4). Older versions send `X-Gitlab-Event-UUID`, which all webhooks have that one of
+ * them triggers, and bodies without a time, such as that of a deleted tag; so the id is both, the UUID and the digest. With
+ * `id: 'digest'` it is the digest alone. The type is `object_kind`, or `event_name` of system hooks, with the action: `push`,
+ * `merge_request.open`.
  * https://docs.gitlab.com/user/project/integrations/webhooks/
  */
 export function gitlab(options: TimedOptions & UnsignedIdOptions): Scheme {
@@ -24,8 +26,7 @@ export function gitlab(options: TimedOptions & UnsignedIdOptions): Scheme {
       const id =
         headerOf(headers, 'webhook-id') ??
         headerOf(headers, 'idempotency-key') ??
-        headerOf(headers, 'x-gitlab-event-uuid') ??
-        bodyDigest(rawBody)
+        withDigest(headerOf(headers, 'x-gitlab-event-uuid'), rawBody)
       return identify(
         idBy(options, rawBody, () => id),
         kindAndAction(kind ?? name, valueAt(body, 'object_attributes.action')),

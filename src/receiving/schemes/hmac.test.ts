@@ -155,17 +155,34 @@ test('id and type come from the body, from headers, or are fixed', () => {
     assert.ok('rejected' in verify({ id: { body: path }, type: { always: 'a' } }), path)
 })
 
-test('a number beyond 2^53 is refused as an id, because parsers would change it', () => {
-  const body = Buffer.from('{"id":9007199254740993,"n":12}')
-  const headers = { 'x-signature': sha256('s', body.toString()) }
-  const verify = (path: string) =>
-    hmac({ header: 'x-signature', secret: 's', id: { body: path }, type: { always: 'a' } }).verify({
+test('an integer is an id with all of its digits, however it is written, and other numbers are none', () => {
+  const idOf = (number: string) => {
+    const body = Buffer.from(`\ufeff{"items":[{"id":${number}}]}`)
+    const place = { body: 'items.0.id' }
+    const verdict = hmac({ header: 'x-signature', secret: 's', id: place, type: { always: 'a' } }).verify({
       rawBody: body,
-      headers,
+      headers: { 'x-signature': sha256('s', body.toString()) },
       now: 0,
     })
-  assert.ok('rejected' in verify('id'))
-  assert.partialDeepStrictEqual(verify('n'), { id: '12', type: 'a' })
+    return 'id' in verdict ? verdict.id : 'rejected' in verdict && verdict.rejected
+  }
+  for (const [number, id] of [
+    ['12', '12'],
+    ['-0', '0'],
+    ['1.0', '1'],
+    ['1e3', '1000'],
+    ['12.50e1', '125'],
+    ['9007199254740992', '9007199254740992'],
+    ['9007199254740993', '9007199254740993'],
+    ['-9007199254740993.00', '-9007199254740993'],
+    ['900719925474099.3e1', '9007199254740993'],
+    ['1E+21', '1000000000000000000000'],
+    ['12345678901234567890123', '12345678901234567890123'],
+    ['120e-1', '12'],
+  ] as const)
+    assert.equal(idOf(number), id, number)
+  for (const number of ['1.5', '12e-1', '1e-400', '1e400', '1e99999', `1${'0'.repeat(300)}`, 'true', 'null'])
+    assert.equal(idOf(number), 'malformed', number)
 })
 
 test('bodies that are not JSON are verified if no field of them is read', () => {

@@ -1,4 +1,4 @@
-import { bodyDigest, headerOf, identify, isObject, readJson, textOf, valueAt } from './body.ts'
+import { bodyDigest, headerOf, identify, isObject, readJson, textAt, valueAt } from './body.ts'
 import { hmacCheck, type Pairs } from './hmac-check.ts'
 import type { HmacAlgorithm } from '../../crypto/hmac.ts'
 import type { Encoding } from './digest.ts'
@@ -87,9 +87,10 @@ export function hmac(options: HmacOptions): Scheme {
 const specifiedId: Place = { body: 'id' }
 const specifiedType: Place = { body: 'type' }
 
-function find(place: Place, { headers }: Delivery, body: unknown): unknown {
+function find(place: Place, { headers, rawBody }: Delivery, body: unknown): unknown {
   if ('header' in place) return headerOf(headers, place.header.toLowerCase())
-  const value = valueAt(body, place.body)
   // The default fields must be strings. Integers are accepted at other places.
-  return place === specifiedId || place === specifiedType ? value : textOf(value)
+  return place === specifiedId || place === specifiedType
+    ? valueAt(body, place.body)
+    : textAt(body, place.body, rawBody)
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { identify, isObject, readJson } from './body.ts'
+import { parseExactly } from '../../json/exact.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { decodeDigest, findEqual } from './digest.ts'
 import { createScheme } from './create-scheme.ts'
@@ -25,7 +26,8 @@ export function hubspot(options: HubspotOptions): Scheme {
     options,
     check: (secrets) => hubspotCheck(secrets, options),
     read({ rawBody }) {
-      const body = readJson(rawBody)
+      // All digits count: two numbers beyond 2^53 are two events.
+      const body = readJson(rawBody, parseExactly)
       if ('rejected' in body) return body
       return Array.isArray(body.value)
         ? identify(digestOfEvents(body.value), 'batch')

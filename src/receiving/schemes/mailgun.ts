@@ -1,4 +1,4 @@
-import { bodyDigest, form, hasMediaType, identify, isObject, json, readForm, readObject } from './body.ts'
+import { bodyDigest, form, identify, isObject, json, kindOf, readForm, readObject } from './body.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { decodeDigest, findEqual } from './digest.ts'
 import { createScheme } from './create-scheme.ts'
@@ -64,8 +64,8 @@ function mailgunCheck(secrets: readonly string[], tolerance = retryTolerance): C
   }
 }
 
-function readSignature({ rawBody, headers }: Delivery): Signature {
-  if (hasMediaType(headers, form)) {
+function readSignature({ rawBody }: Delivery): Signature {
+  if (kindOf(rawBody) === 'form') {
     const fields = readForm(rawBody)
     const digests = [fields.get('signature')]
     return { timestamp: fields.get('timestamp'), token: fields.get('token'), digests, event: 'route' }

@@ -1,5 +1,5 @@
 import { equalBytes } from '../../crypto/constant-time.ts'
-import { bodyDigest, fromObject, identify, isObject } from './body.ts'
+import { bodyDigest, fromObject, identify, isObject, valueAt, type JsonObject } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { answerText, refuse } from './results.ts'
 import { createScheme } from './create-scheme.ts'
@@ -13,8 +13,9 @@ export interface MetaOptions extends SourceOptions {
 /**
  * Meta, for Facebook, Instagram, Messenger and WhatsApp: `X-Hub-Signature-256: sha256=<hex>`, HMAC-SHA256 over the body with
  * the app secret. Its GET with `hub.challenge` is answered if `hub.verify_token` matches. The type is `object`, with the
- * field if all changes have the same one: `whatsapp_business_account.messages`. Meta sends no id, so the id is the digest of
- * the body, which contains the times of the entries. No time is signed.
+ * field if all changes have the same one: `whatsapp_business_account.messages`. The id of a WhatsApp message that comes alone is that
+ * of the message (`wamid.…`), because Meta repeats messages within other bodies. All other bodies have no id, so theirs is the
+ * digest, which covers the times of the entries. No time is signed.
  * https://developers.facebook.com/docs/graph-api/webhooks/getting-started
  */
 export function meta(options: MetaOptions): Scheme {
@@ -35,9 +36,26 @@ export function meta(options: MetaOptions): Scheme {
     read: fromObject((body, { rawBody }) => {
       const { object, entry } = body
       const field = commonField(entry)
-      return identify(bodyDigest(rawBody), field === undefined ? object : `${String(object)}.${field}`)
+      return identify(
+        messageId(body) ?? bodyDigest(rawBody),
+        field === undefined ? object : `${String(object)}.${field}`,
+      )
     }),
   })
+}
+
+/** The id of a WhatsApp message, if the body contains one message and nothing else. */
+function messageId({ object, entry }: JsonObject): string | undefined {
+  if (object !== 'whatsapp_business_account') return undefined
+  const change = only(valueAt(only(entry), 'changes'))
+  if (valueAt(change, 'field') !== 'messages' || valueAt(change, 'value.statuses') !== undefined)
+    return undefined
+  const id = valueAt(only(valueAt(change, 'value.messages')), 'id')
+  return typeof id === 'string' && id !== '' ? id : undefined
+}
+
+function only(list: unknown): unknown {
+  return Array.isArray(list) && list.length === 1 ? list[0] : undefined
 }
 
 function commonField(entries: unknown): string | undefined {

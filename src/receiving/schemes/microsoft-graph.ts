@@ -1,4 +1,5 @@
 import { equalBytes } from '../../crypto/constant-time.ts'
+import { newId } from '../../crypto/ids.ts'
 import { bodyDigest, fromObject, identify, isObject, readObject } from './body.ts'
 import { answerText, refuse } from './results.ts'
 import { createScheme } from './create-scheme.ts'
@@ -8,7 +9,9 @@ import type { Check, Scheme, SourceOptions } from './scheme.ts'
  * Change notifications of Microsoft Graph, with the subscription's `clientState` as the secret. Graph signs nothing; it
  * repeats the secret in every notification. Its `validationToken`, which it sends unsigned before a subscription exists, is
  * answered. A request is a batch: it is stored as one event of type `notifications`, or `lifecycle` if it is about the
- * subscription, and the handler iterates over `value`. Graph sends no id, so the id is the digest of the body. The tokens in
+ * subscription, and the handler iterates over `value`. Most notifications have neither an id nor a time, so two changes can have equal
+ * bodies. Such a request, also a retry, is a new event; the handler asks Graph for the changes. Where a notification has its `id` or
+ * the resource's `@odata.etag`, the id is the digest of the body. The tokens in
  * `validationTokens`, which come with resource data, are not checked.
  * https://learn.microsoft.com/graph/change-notifications-delivery-webhooks
  */
@@ -17,12 +20,18 @@ export function microsoftGraph(options: SourceOptions): Scheme {
     name: 'microsoft-graph',
     options,
     check: graphCheck,
-    read: fromObject((body, { rawBody }) => {
+    read: fromObject((body, { rawBody, now }) => {
       const value = body['value'] as readonly Record<string, unknown>[]
       const isLifecycle = value.every((notification) => notification['lifecycleEvent'] !== undefined)
-      return identify(bodyDigest(rawBody), isLifecycle ? 'lifecycle' : 'notifications')
+      const id = value.some(isDistinct) ? bodyDigest(rawBody) : newId(now)
+      return identify(id, isLifecycle ? 'lifecycle' : 'notifications')
     }),
   })
+}
+
+/** Whether no later notification of another change has the same bytes. */
+function isDistinct({ id, resourceData }: Record<string, unknown>): boolean {
+  return typeof id === 'string' || (isObject(resourceData) && typeof resourceData['@odata.etag'] === 'string')
 }
 
 function graphCheck(secrets: readonly string[]): Check {

@@ -10,8 +10,8 @@ const eventsHeader = 'shopify-hmac-sha256'
 
 /**
  * Shopify: `X-Shopify-Hmac-SHA256`, HMAC-SHA256 over the body in base64, with the app's client secret. The type is
- * `X-Shopify-Topic`, such as `orders/create`. The id is `X-Shopify-Event-Id`, by which Shopify recommends to detect
- * duplicates, with the topic, since one action can have several topics; without that header, `X-Shopify-Webhook-Id`.
+ * `X-Shopify-Topic`, such as `orders/create`. The id is `X-Shopify-Webhook-Id`, which is that of the delivery and which retries repeat.
+ * `X-Shopify-Event-Id` is that of the merchant's action, which can have several webhooks, also of one topic.
  *
  * Shopify's newer Events have `Shopify-Hmac-Sha256`, computed in the same way. Their type is `Shopify-Topic` with
  * `Shopify-Action`, such as `Product/update`; their id is `Shopify-Webhook-Id`.
@@ -45,9 +45,7 @@ interface Named {
 }
 
 function ofWebhook(headers: IncomingHttpHeaders): Named {
-  const type = headerOf(headers, 'x-shopify-topic')
-  const event = headerOf(headers, 'x-shopify-event-id')
-  return { id: event === undefined ? headerOf(headers, 'x-shopify-webhook-id') : `${event}:${type}`, type }
+  return { id: headerOf(headers, 'x-shopify-webhook-id'), type: headerOf(headers, 'x-shopify-topic') }
 }
 
 function ofEvent(headers: IncomingHttpHeaders): Named {

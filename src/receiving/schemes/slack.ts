@@ -1,4 +1,4 @@
-import { bodyDigest, form, hasMediaType, identify, json, readForm, readObject } from './body.ts'
+import { bodyDigest, form, identify, json, kindOf, readForm, readObject } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { answerEmpty, answerText } from './results.ts'
 import { createScheme } from './create-scheme.ts'
@@ -11,8 +11,8 @@ const nothing: Reply = { status: 200, body: '' }
  * Slack: `X-Slack-Signature: v0=<hex>`, HMAC-SHA256 over `v0:<X-Slack-Request-Timestamp>:<body>` with the app's signing
  * secret. There are three kinds of requests. Events API: JSON; id `event_id`, type of the inner event, such as `app_mention`;
  * `url_verification` is answered. Slash commands: a form; type `slash_command.deploy`. Interactions: a form with JSON in
- * `payload`; type `block_actions`, `view_submission`. The id of a form is the digest of the body, which is unique because it
- * contains the `trigger_id`. Forms are answered with an empty 200.
+ * `payload`; type `block_actions`, `view_submission`. The id of a form is the digest of the signed time and the body, because some
+ * interactions have no `trigger_id`. The signed bytes tell JSON and forms apart: `Content-Type` is not signed. Forms are answered with an empty 200.
  * https://docs.slack.dev/authentication/verifying-requests-from-slack
  * https://docs.slack.dev/apis/events-api/
  * https://docs.slack.dev/interactivity/implementing-slash-commands
@@ -30,8 +30,10 @@ export function slack(options: TimedOptions): Scheme {
       template: 'v0:{timestamp}:{body}',
       tolerance: options.tolerance,
     }),
-    read: ({ rawBody, headers }) =>
-      hasMediaType(headers, form) ? readInteraction(rawBody) : readEvent(rawBody),
+    read: ({ rawBody }, { signedAt }) =>
+      kindOf(rawBody) === 'form'
+        ? readInteraction(rawBody, bodyDigest(Buffer.concat([Buffer.from(`${signedAt}:`), rawBody])))
+        : readEvent(rawBody),
   })
 }
 
@@ -44,12 +46,11 @@ function readEvent(rawBody: Buffer): VerificationResult {
   return identify(id ?? bodyDigest(rawBody), inner)
 }
 
-function readInteraction(rawBody: Buffer): VerificationResult {
+function readInteraction(rawBody: Buffer, id: string): VerificationResult {
   const fields = readForm(rawBody)
   if (fields.get('ssl_check') === '1') return answerEmpty()
   const command = fields.get('command')
-  if (command !== null)
-    return identify(bodyDigest(rawBody), `slash_command.${command.replace(/^\//, '')}`, nothing)
+  if (command !== null) return identify(id, `slash_command.${command.replace(/^\//, '')}`, nothing)
   const body = readObject(Buffer.from(fields.get('payload') ?? ''))
-  return 'rejected' in body ? body : identify(bodyDigest(rawBody), body.object['type'], nothing)
+  return 'rejected' in body ? body : identify(id, body.object['type'], nothing)
 }

@@ -60,12 +60,13 @@ function readKey(secret: string): Key {
       throw new Error('a public key of Standard Webhooks is whpk_ and 32 bytes in base64')
     return { secret, key: ed25519Key(bytes) }
   }
-  const bytes = decodeDigest(
-    text.startsWith(symmetricPrefix) ? text.slice(symmetricPrefix.length) : text,
-    'base64',
-  )
+  const encoded = text.startsWith(symmetricPrefix) ? text.slice(symmetricPrefix.length) : text
+  // `decodeDigest` also accepts the alphabet of URLs, in which texts that are no base64 look valid: `polar_whs_…`.
+  const bytes = /[_-]/.test(encoded) ? undefined : decodeDigest(encoded, 'base64')
   if (!bytes || bytes.length === 0)
-    throw new Error('a secret of Standard Webhooks is base64, with or without whsec_ before it')
+    throw new TypeError(
+      'a secret of Standard Webhooks is base64, with or without whsec_ before it. If the sender signs with the text itself, as Polar does, encode it: Buffer.from(secret).toString("base64")',
+    )
   return { secret, mac: new HmacKey('sha256', bytes) }
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { equalBytes } from '../../crypto/constant-time.ts'
-import { bodyDigest, form, hasMediaType, headerOf, identify, json, readForm, readObject } from './body.ts'
+import { bodyDigest, form, headerOf, identify, json, kindOf, readForm, readObject } from './body.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { decodeDigest, findEqual } from './digest.ts'
 import { createScheme } from './create-scheme.ts'
@@ -31,7 +31,7 @@ export function twilio(options: AddressedOptions): Scheme {
     typesHaveActions: true,
     check: (secrets) => twilioCheck(secrets, options.url),
     read: (delivery, { signed = '' }) =>
-      hasMediaType(delivery.headers, form)
+      kindOf(delivery.rawBody) === 'form'
         ? readCallback(delivery, bodyDigest(signed))
         : readEvent(delivery, bodyDigest(signed)),
   })
@@ -45,7 +45,7 @@ function twilioCheck(secrets: readonly string[], configured: string | undefined)
     const called = addQuery(configured, url)
     const digest = new URLSearchParams(/\?(.*)$/s.exec(called)?.[1]).get('bodySHA256')
     if (digest !== null && !isDigestOf(digest, rawBody)) return refuse('bodySHA256 does not match')
-    if (digest === null && !hasMediaType(headers, form) && rawBody.length > 0)
+    if (digest === null && kindOf(rawBody) !== 'form' && rawBody.length > 0)
       return refuse('the body is not signed')
     const fields = digest === null ? sortedFields(rawBody) : ''
     for (const { secret, mac } of keys) {
@@ -59,11 +59,13 @@ function twilioCheck(secrets: readonly string[], configured: string | undefined)
   }
 }
 
-/** Returns the configured address, with the query of the request unless it has its own. */
+/** Returns the configured address with the query of the request. If it has its own, Twilio adds only the body's digest to it. */
 function addQuery(configured: string | undefined, url: string): string {
-  if (configured === undefined || configured.includes('?')) return configured ?? url
+  if (configured === undefined) return url
   const at = url.indexOf('?')
-  return at === -1 ? configured : configured + url.slice(at)
+  if (!configured.includes('?')) return at === -1 ? configured : configured + url.slice(at)
+  const digest = /[?&](bodySHA256=[^&]*)/.exec(url)?.[1]
+  return digest === undefined || configured.includes('bodySHA256=') ? configured : `${configured}&${digest}`
 }
 
 function otherPort(address: string): string {

@@ -9,6 +9,11 @@ export interface UnsignedIdOptions {
   id?: 'digest'
 }
 
+/** An id that the sender repeats for other bodies, with the body's digest; the digest alone if there is no id. */
+export function withDigest(id: string | undefined, rawBody: Uint8Array): string {
+  return id === undefined ? bodyDigest(rawBody) : `${id}:${bodyDigest(rawBody)}`
+}
+
 /** Returns the sender's id, or the digest of the body if the options request it. */
 export function idBy({ id }: UnsignedIdOptions, rawBody: Uint8Array, sendersId: () => unknown): unknown {
   return id === 'digest' ? bodyDigest(rawBody) : sendersId()

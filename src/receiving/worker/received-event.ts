@@ -1,4 +1,5 @@
 import { computedProperty } from '../../runtime/computed-property.ts'
+import { jsonText } from '../../json/lossless.ts'
 import { readStoredHeaders } from '../../events/verification.ts'
 import type { ReceivedEvent } from '../config.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
@@ -55,7 +56,7 @@ function parse(raw: Buffer, contentType = ''): unknown {
 
 function parseJson(raw: Buffer): unknown {
   try {
-    return JSON.parse(raw.toString('utf8'))
+    return JSON.parse(jsonText(raw))
   } catch {
     // Some schemes accept other types than JSON.
     return undefined
