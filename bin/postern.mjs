@@ -4,12 +4,12 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { run, stopWithParent } from './launch.mjs'
+import { runHere, stopWithParent } from './launch.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const ofCheckout = join(root, 'scripts', 'run.mjs')
 if (existsSync(ofCheckout)) await import(pathToFileURL(ofCheckout).href)
 else {
   stopWithParent()
-  await run(join(root, 'dist', 'main.js'), process.argv.slice(2), join(root, '.cache', 'node'))
+  await runHere(join(root, 'dist', 'main.js'), process.argv.slice(2), join(root, '.cache', 'node'))
 }

@@ -2,9 +2,10 @@
 // Modules are bundled, so that a start reads few files; source maps hold the sources, so that a stack trace leads to them.
 import { spawnSync } from 'node:child_process'
 import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { dirname, join, relative, resolve, sep } from 'node:path'
 import { rolldown } from 'rolldown'
-import { buildWeb } from './web.mjs'
+import { buildDashboard } from './dashboard.mjs'
+import { isForContributors } from '../src/http/guide/contents.ts'
 import { shortenMaps } from './line-maps.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -86,14 +87,14 @@ for (const [name, license] of Object.entries(inlined))
   cpSync(join(root, 'node_modules', name, license), join(dist, `licenses/${name}.txt`))
 for (const folder of ['http/pages/assets', 'emitting/verification/templates'])
   cpSync(join(source, folder), join(dist, folder), { recursive: true })
-for (const [name, folder] of [
-  ['dashboard', 'dashboard'],
-  ['site', 'guide'],
-] as const) {
-  if (!(await buildWeb(name))) process.exit(1)
-  cpSync(join(root, name, 'dist'), join(dist, folder), {
-    recursive: true,
-    filter: (path) => !path.endsWith('.sources'),
-  })
-}
+if (!(await buildDashboard())) process.exit(1)
+cpSync(join(root, 'dashboard/dist'), join(dist, 'dashboard'), {
+  recursive: true,
+  filter: (path) => !path.endsWith('.sources'),
+})
+// The service renders the guide from its Markdown.
+cpSync(join(root, 'docs'), join(dist, 'guide'), {
+  recursive: true,
+  filter: (path) => !isForContributors(relative(join(root, 'docs'), path).replaceAll(sep, '/')),
+})
 console.log(`${relative(process.cwd(), dist)}: ${globSync('**/*.js', { cwd: dist }).length} modules`)

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { readOptions } from '../test/harness/script-options.ts'
-import { installWeb } from './web.mjs'
+import { installDashboard } from './dashboard.mjs'
 
 readOptions(import.meta.filename, {})
 
@@ -14,7 +14,6 @@ const CHECKS: [title: string, command: string[]][] = [
   ['types', bin('tsc')],
   ['types of the client library, without those of Node', bin('tsc', '-p', 'packages/client')],
   ['types of the dashboard', bin('tsc', '-p', 'dashboard')],
-  ['types of the site', bin('tsc', '-p', 'site')],
   ['lint', bin('oxlint')],
   ['format', bin('oxfmt', '--check')],
   ['dead code', bin('knip', '--no-config-hints', '--no-progress')],
@@ -22,8 +21,8 @@ const CHECKS: [title: string, command: string[]][] = [
   ['generated documentation', script('scripts/generate-docs.ts', '--check')],
 ]
 
-// Their types are those of their own packages.
-for (const name of ['dashboard', 'site'] as const) if (!(await installWeb(name))) process.exit(1)
+// Its types are those of its own packages.
+if (!(await installDashboard())) process.exit(1)
 
 let failed = 0
 for (const [title, [command, ...args]] of CHECKS) {

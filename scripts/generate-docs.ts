@@ -1,7 +1,7 @@
 // `npm run docs`: writes docs/reference/ from the code: settings, problems, commands, HTTP calls; the types of the calls for the client
-// library; the programs on the page docs/guides/customers/verify.md; and the figures on docs/comparison.md and docs/understanding/limits.md.
+// library; the programs on the page docs/guides/customers/verify.md; the drawings of diagrams in docs/diagrams/; and the figures on docs/comparison.md and docs/understanding/limits.md.
 // With `--check` it writes nothing, and fails when a file is not what the code says.
-import { mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { typesOf, type OpenApiDocument } from '../packages/client/src/types-of.ts'
@@ -14,6 +14,7 @@ import { presets } from '../src/login/providers/presets.ts'
 import { startService } from '../src/service.ts'
 import { createLog } from '../src/telemetry/log.ts'
 import { readOptions } from '../test/harness/script-options.ts'
+import { drawings } from './diagrams.ts'
 import { commandsPage } from './commands-page.ts'
 import { comparisons, limits, withFigures } from './measured-figures.ts'
 import { withReceivers } from './verification-page.ts'
@@ -155,7 +156,7 @@ const verifyPage = '../guides/customers/verify.md'
 const comparisonPage = '../comparison.md'
 const limitsPage = '../understanding/limits.md'
 const openApi = await readOpenApi()
-const pages = {
+const pages: Record<string, string> = {
   'settings.md': settingsPage(),
   'providers.md': providersPage(),
   'problems.md': problemsPage(),
@@ -167,8 +168,19 @@ const pages = {
   [limitsPage]: withFigures(readFileSync(join(folder, limitsPage), 'utf8'), limits),
   '../../packages/client/src/api/calls.ts': `// Generated from the route schemas by \`npm run docs\`; do not edit.\n${typesOf(openApi as OpenApiDocument)}`,
 }
+for (const [name, svg] of drawings()) pages[`../${name}`] = svg
+
 let stale = 0
 mkdirSync(folder, { recursive: true })
+mkdirSync(join(folder, '../diagrams'), { recursive: true })
+for (const name of globSync('../diagrams/*.svg', { cwd: folder })) {
+  if (name in pages) continue
+  if (!values.check) rmSync(join(folder, name))
+  else {
+    stale += 1
+    process.stdout.write(`${join('docs/reference', name)} is the drawing of no diagram: run npm run docs\n`)
+  }
+}
 for (const [name, text] of Object.entries(pages)) {
   const file = join(folder, name)
   if (!values.check) {

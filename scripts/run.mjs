@@ -1,14 +1,14 @@
 // Every npm script starts here, under whatever Node the machine has (18 or newer, so: old syntax, no dependency).
-// It brings node_modules in line with package-lock.json, then runs the target on the Node version that the lock pins.
+// It brings node_modules in line with package-lock.json, then runs the target on the Node.js that scripts/node/ pins.
 //   node scripts/run.mjs ARGS...                  src/main.ts ARGS
 //   node scripts/run.mjs --script FILE ARGS...    FILE ARGS, with the development dependencies installed
-import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { die, npmCommand, run, say, stopWithParent, waitFor } from '../bin/launch.mjs'
+import { say, stopWithParent } from '../bin/launch.mjs'
+import { die, installNode, lacksNode, npm, run } from './node.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const modules = join(root, 'node_modules')
@@ -100,35 +100,22 @@ async function lockInstall() {
   }
 }
 
-function npm(args) {
-  const [command, first] = npmCommand()
-  // npm's output goes to stderr: the stdout of `npm run postern -- ... --json` belongs to the command.
-  const child = spawn(command, first.concat(args), {
-    cwd: root,
-    stdio: ['ignore', 2, 2],
-    shell: command === 'npm' && process.platform === 'win32',
-  })
-  return waitFor(child)
-}
-
 async function install(needsDev) {
-  if (satisfies(installed(), needsDev)) return
+  if (satisfies(installed(), needsDev) && !lacksNode()) return
   const withDev = needsDev || hadDevelopmentPackages()
   const unlock = await lockInstall()
   process.on('exit', unlock)
+  if (lacksNode()) await installNode()
   const state = installed()
   if (!satisfies(state, withDev)) {
     // Adding the development part to a production install must not pull the files from under a running server:
     // `npm ci` would empty node_modules first, `npm install --no-save` only adds, at the locked versions.
     const command = state === 'production' ? ['install', '--no-save'] : ['ci']
     const part = withDev ? '--include=dev' : '--omit=dev'
-    // No package needs an install script: the test harness makes the one set of links that a script would make.
-    // Warnings are left out: an old Node's npm lists every package that asks for a newer Node than its own.
-    const args = command.concat(part, '--include=optional', '--ignore-scripts', '--loglevel=error')
     say(`installing dependencies (npm ${command.concat(part).join(' ')})`)
     rmSync(stampFile, { force: true })
     const started = Date.now()
-    const { code, signal, error } = await npm(args)
+    const { code, signal, error } = await npm(command.concat(part), root)
     if (signal) die(signal)
     if (error || code !== 0 || !satisfies(installed(), withDev)) {
       say('the dependencies could not be installed.')
@@ -153,8 +140,8 @@ stopWithParent()
 await install(isScript)
 const servesPages = !isScript && (process.argv[2] === 'serve' || process.argv[2] === 'dev')
 if (servesPages && existsSync(join(root, 'dashboard'))) {
-  const { buildWeb } = await import('./web.mjs')
-  if (!(await buildWeb('dashboard')))
+  const { buildDashboard } = await import('./dashboard.mjs')
+  if (!(await buildDashboard()))
     say('the dashboard could not be built, so /dashboard shows an error. Everything else works.')
 }
 await run(resolve(root, target), process.argv.slice(isScript ? 4 : 2), compileCache)

@@ -10,7 +10,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildWeb } from '../scripts/web.mjs'
+import { buildDashboard } from '../scripts/dashboard.mjs'
 import { batchesOf } from './harness/batches.ts'
 import { librariesModule } from './harness/child-environment.ts'
 import { createTemplates } from './harness/engines.ts'
@@ -75,8 +75,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 const started = performance.now()
 const chosen = (['browser', 'package', 'docs', 'long'] as const).filter((name) => values[name] === true)
 const suites = chosen.length > 0 ? chosen : (['main'] as const)
-if (!(await buildWeb('dashboard'))) throw new Error('the dashboard could not be built')
-if (values['browser'] === true && !(await buildWeb('site'))) throw new Error('the site could not be built')
+if (!(await buildDashboard())) throw new Error('the dashboard could not be built')
 const installed = values['package'] === true ? installPostern() : undefined
 // The package has bundles of its own.
 if (!installed) process.env[librariesModule] = await bundleLibraries()

@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { buildWeb } from '../../scripts/web.mjs'
+import { buildDashboard } from '../../scripts/dashboard.mjs'
 import { freePort } from '../../test/harness/free-port.ts'
 import { startProcess, stopProcess } from './processes.ts'
 
@@ -55,7 +55,7 @@ let dashboardBuilt: Promise<boolean> | undefined
 export async function startPostern(options: PosternOptions): Promise<Postern> {
   const { folder, env, args = [], checkout = ownCheckout, profile } = options
   // Else the service would build it within the time that it has to become ready.
-  dashboardBuilt ??= buildWeb('dashboard')
+  dashboardBuilt ??= buildDashboard()
   if (!(await dashboardBuilt)) throw new Error('the dashboard could not be built')
   const port = await freePort()
   const logFile = join(folder, `postern-${port}.log`)

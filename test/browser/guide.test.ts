@@ -1,18 +1,20 @@
-// The site of docs/ as the service serves it.
+// The guide in a browser: reading, searching, phones, dark mode and accessibility.
 import assert from 'node:assert/strict'
-import { globSync } from 'node:fs'
-import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { engines } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
-import { eventually } from '../receiving/harness.ts'
 import { assertAccessible } from './accessibility.ts'
 import { launchBrowser, openPage, picture } from './browser.ts'
 
-const built = join(import.meta.dirname, '../../site/dist')
-/** The home page, a guide with a table and code, a page of the reference. */
-const pages = { home: '', guide: 'guides/senders/stripe.html', reference: 'reference/commands.html' }
+/** The home page, a guide with tables and code, one with a diagram, a page of the reference, and results of a search. */
+const pages = {
+  home: '',
+  guide: 'guides/senders/stripe.html',
+  diagram: 'understanding/exactly-once.html',
+  reference: 'reference/settings.html',
+  search: 'search?q=retry+schedule',
+}
 
 describe('the guide', () => {
   const complaints: string[] = []
@@ -29,59 +31,51 @@ describe('the guide', () => {
     })
   })
 
-  test('begins with what Postern is, and how to start it', async () => {
+  test('begins with what Postern is, and leads on from page to page', async () => {
     await open('')
-    await page.getByRole('heading', { level: 1, name: 'The gate of a product' }).waitFor()
-    await page.getByText('npx postern init shop --yes').waitFor()
+    await page.getByRole('heading', { level: 1, name: 'Postern' }).waitFor()
     await page.locator('.diagram svg').waitFor()
     await page.getByRole('link', { name: 'Tutorial', exact: true }).first().click()
     await page.waitForURL('**/tutorial.html')
+    await page.getByRole('link', { name: /^Next page/ }).click()
+    await page.locator('.side [aria-current="page"]').waitFor()
   })
 
-  test('plays the recording when a reader asks for it', async () => {
-    await open('')
-    const image = page.getByAltText(/^A terminal/)
-    const button = page.getByRole('button', { name: 'Play the first minute' })
-    assert.match((await image.getAttribute('src'))!, /\.svg#still$/)
-    await image.scrollIntoViewIfNeeded()
-    await eventually(
-      () => page.evaluate<boolean>(`document.querySelector('.recording img').naturalWidth > 0`),
-      'the recording has been loaded',
-    )
-    await button.click()
-    await page.locator('.recording img[src$=".svg?1"]').waitFor()
-    await page.getByRole('button', { name: 'Stop' }).click()
-    await button.waitFor()
-  })
-
-  test('is searched on the machine of the reader', async () => {
+  test('is searched from every page', async () => {
     await open(pages.guide)
-    await page.getByRole('button', { name: 'Search' }).click()
-    await page.getByRole('searchbox').fill('advisory lock')
-    await page.locator('.VPLocalSearchBox .result').first().click()
-    await page.locator('.VPLocalSearchBox').waitFor({ state: 'detached' })
-    assert.doesNotMatch(page.url(), /stripe/)
+    await page.getByRole('searchbox', { name: 'Search the guide' }).fill('advisory lock')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Search: advisory lock' }).waitFor()
+    await page.locator('.results a').first().click()
+    await page.locator('article h1').waitFor()
+    assert.doesNotMatch(page.url(), /stripe|search/)
   })
 
-  test('is dark on request, and stays so', async () => {
+  test('leads to the dashboard and to the API reference', async () => {
+    await open('')
+    await page.getByRole('link', { name: 'API reference' }).first().click()
+    await page.waitForURL('**/docs')
+    await page.getByRole('link', { name: 'Guide', exact: true }).first().click()
+    await page.waitForURL('**/docs/guide/')
+  })
+
+  test('is dark where the system is', async () => {
+    const ground = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor')
     await page.emulateMedia({ colorScheme: 'light' })
     await open(pages.guide)
-    const ground = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor')
     const light = await ground()
-    await page.getByRole('switch', { name: /dark/i }).first().click()
-    await page.locator('html.dark').waitFor({ state: 'attached' })
+    await page.emulateMedia({ colorScheme: 'dark' })
     assert.notEqual(await ground(), light)
-    await open(pages.reference)
-    assert.ok(await page.evaluate<boolean>(`document.documentElement.classList.contains('dark')`))
-    // Back to what the machine prefers.
-    await page.evaluate('localStorage.clear()')
+    await picture(page, 'guide-dark', false)
+    await assertAccessible(page)
+    await page.emulateMedia({ colorScheme: 'light' })
   })
 
   for (const [name, path] of Object.entries(pages)) {
     test(`the ${name} page fits a phone`, async () => {
       await page.setViewportSize({ width: 390, height: 844 })
       await open(path)
-      await page.locator('.VPContent h1').first().waitFor()
+      await page.locator('article h1').first().waitFor()
       const width = await page.evaluate<number>('document.documentElement.scrollWidth')
       await picture(page, `guide-${name}-narrow`, false)
       await page.setViewportSize({ width: 1440, height: 900 })
@@ -90,28 +84,11 @@ describe('the guide', () => {
 
     test(`axe finds no faults on the ${name} page`, async () => {
       await open(path)
-      await page.locator('.VPContent h1').first().waitFor()
+      await page.locator('article h1').first().waitFor()
       await assertAccessible(page)
       await picture(page, `guide-${name}`, false)
     })
   }
-
-  test('gives each page as Markdown, and llms.txt names them', async () => {
-    const html = globSync('**/*.html', { cwd: built }).filter((name) => name !== '404.html')
-    assert.ok(html.length > 90, `${html.length} pages`)
-    const list = await (await service.fetch('/docs/guide/llms.txt')).text()
-    const paths = new Set([...list.matchAll(/\]\((\/docs\/guide\/[^)]+\.md)\)/g)].map(([, path]) => path!))
-    for (const file of html) {
-      const path = `/docs/guide/${file.replace(/html$/, 'md')}`
-      const answer = await service.fetch(path)
-      assert.equal(answer.status, 200, path)
-      assert.equal(answer.headers.get('content-type'), 'text/markdown; charset=utf-8', path)
-      await answer.arrayBuffer()
-      paths.delete(path)
-    }
-    assert.deepEqual([...paths], [], 'named in llms.txt, and not there')
-    assert.match(list, /senders\/stripe\.md/)
-  })
 
   test('loads nothing from elsewhere and breaks no policy', () => {
     assert.deepEqual(elsewhere, [])

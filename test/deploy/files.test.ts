@@ -102,8 +102,8 @@ test('no file generates a secret where it would be new at each start, or literal
   for (const file of pages) assert.doesNotMatch(read(file), /^\s*[\w-]+[=:]\s*["']?\$\(openssl/m, file)
 })
 
-test('the image has the Node.js version that the package pins', () => {
-  const { optionalDependencies } = JSON.parse(read('package.json')) as {
+test('the image has the Node.js version that the checkout pins', () => {
+  const { optionalDependencies } = JSON.parse(read('scripts/node/package.json')) as {
     optionalDependencies: Record<string, string>
   }
   const bases = [...read('deploy/docker/Dockerfile').matchAll(/^FROM node:(\S+)-slim/gm)].map(

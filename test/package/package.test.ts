@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, globSync, lstatSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { describe, test } from 'node:test'
@@ -23,7 +23,14 @@ const packages = entries
   .map(({ parentPath, name }) => JSON.parse(readFileSync(join(parentPath, name), 'utf8')) as Manifest)
   .filter(({ name, version }) => name !== undefined && version !== undefined)
 
+/** The first version of a range such as `>=22.20.0 || ^24`, as a number that can be compared. */
+function needs(range: string): number {
+  const [, major = '0', minor = '0'] = /(\d+)(?:\.(\d+))?/.exec(range) ?? []
+  return Number(major) * 1000 + Number(minor)
+}
+
 interface Manifest {
+  engines?: { node?: string }
   name?: string
   version?: string
   scripts?: Record<string, string>
@@ -35,33 +42,26 @@ describe('the installed package', () => {
     const kinds = new Set(files.map((file) => file.split('/')[0]))
     assert.deepEqual(kinds, new Set(['CHANGELOG.md', 'LICENSE', 'README.md', 'bin', 'dist', 'package.json']))
     assert.deepEqual(
-      files.filter((file) => /\.test\.|(?<!\.d)\.ts$/.test(file)),
+      files.filter((file) => /\.test\.|(?<!\.d)\.ts$|guide\/adr|dependencies\.md/.test(file)),
       [],
     )
   })
 
-  test('is packed in at most 1.5 MB without the pages, and 6 MB with them', () => {
+  test('is packed in at most 1.5 MB without the pages, and 4 MB with them', () => {
     const [tarball] = globSync('postern-*.tgz', { cwd: project })
     const { size } = statSync(join(project, tarball!))
     const pages = globSync('dist/{dashboard,guide}/**/*.*', { cwd: folder })
       .map((file) => gzipSync(readFileSync(join(folder, file))).length)
       .reduce((sum, bytes) => sum + bytes, 0)
-    for (const page of ['dashboard/index.html', 'guide/index.html', 'guide/llms.txt'])
+    for (const page of ['dashboard/index.html', 'guide/index.md', 'guide/guides/senders/stripe.md'])
       assert.ok(existsSync(join(folder, 'dist', page)), `${page} is in the package`)
     assert.ok(size - pages <= 1.5e6, `${size - pages} bytes without the pages`)
-    assert.ok(size <= 6e6, `${size} bytes`)
+    assert.ok(size <= 4e6, `${size} bytes`)
   })
 
-  test('takes at most 60 MB beside the runtime and the guide, has at most 200 packages and needs no install script', () => {
+  test('takes at most 60 MB with all that it needs, has at most 200 packages and needs no install script', () => {
     const blocks = entries
       .map(({ parentPath, name }) => join(parentPath, name))
-      .filter(
-        (path) =>
-          !path.includes('/node-linux-') &&
-          !path.includes('/node-bin-') &&
-          !path.includes('/node-darwin-') &&
-          !path.includes('/dist/guide/'),
-      )
       .reduce((sum, path) => sum + (lstatSync(path).blocks ?? 0), 0)
     assert.ok(blocks * 512 <= 60 * 2 ** 20, `${(blocks * 512) / 2 ** 20} MiB`)
     assert.ok(packages.length <= 200, `${packages.length} packages`)
@@ -74,7 +74,55 @@ describe('the installed package', () => {
     )
   })
 
-  test('runs its command on the pinned Node', () => {
+  test('brings no program that replaces one of the project: only its own command, and none named node', () => {
+    const { bin } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { bin: object }
+    assert.deepEqual(bin, { postern: 'bin/postern.mjs' })
+    assert.equal(existsSync(join(modules, '.bin/node')), false)
+    assert.deepEqual(
+      packages.filter(({ name }) => /^node-(?:bin|linux|darwin|win)/.test(name!)),
+      [],
+    )
+  })
+
+  test('names the oldest Node.js that runs it, in engines as in its launcher', async () => {
+    const { engines } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Required<Manifest>
+    assert.equal(engines.node, '>=22.20 <23 || >=24.7')
+    const launcher: { isNewEnough(version: string): boolean } = await import(join(folder, 'bin/launch.mjs'))
+    const versions = [
+      '18.20.8',
+      '20.20.2',
+      '22.19.0',
+      '22.20.0',
+      '23.11.0',
+      '24.6.0',
+      '24.7.0',
+      '25.0.0',
+      '26.10.0',
+    ]
+    assert.deepEqual(
+      versions.filter((version) => launcher.isNewEnough(version)),
+      ['22.20.0', '24.7.0', '25.0.0', '26.10.0'],
+    )
+    const newer = packages.filter(({ engines: { node } = {} }) => node !== undefined && needs(node) > 22_020)
+    assert.deepEqual(
+      newer.map(({ name }) => name),
+      [],
+      'packages that ask for a newer Node.js',
+    )
+  })
+
+  test('says on an older Node.js which one it needs', () => {
+    const program = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.11.0' } }); import(${JSON.stringify(join(folder, 'bin/postern.mjs'))})`
+    const { status, stderr } = spawnSync(process.execPath, ['-e', program], {
+      cwd: project,
+      env,
+      encoding: 'utf8',
+    })
+    assert.equal(status, 1)
+    assert.match(stderr, /Postern needs Node\.js 22\.19 or newer/)
+  })
+
+  test('runs its command', () => {
     const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }
     assert.equal(run(join(modules, '.bin/postern'), '--version').trim(), version)
   })

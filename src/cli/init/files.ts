@@ -46,7 +46,7 @@ function manifest(name: string, version: string): object {
       doctor: 'postern doctor',
     },
     dependencies: { postern: `^${version}` },
-    engines: { node: '>=22.18' },
+    engines: { node: '>=22.20' },
   }
 }
 

@@ -3,7 +3,7 @@ const leftOut: Readonly<Record<string, RegExp>> = {
   'installs packages':
     /^(?:npm (?:init|install|create|ci|update|pack)|pip |python3 -m (?:pip|venv)|bundle |go (?:mod|get) |apt |npx sv )/,
   'starts a program that stays':
-    /\b(?:postern (?:serve|listen|tail|dev)|npm start|npm run (?:dev|dashboard)|caddy run|next dev|esbuild|nats-server|stripe listen|rails server)\b|^(?:\w+=\S+ )*(?:node |npx node |haproxy |\.venv)/,
+    /\b(?:postern (?:serve|listen|tail|dev)|npm start|npm run (?:dev|dashboard)|caddy run|next dev|esbuild|nats-server|stripe listen|rails server)\b|^(?:\w+=\S+ )*(?:node |haproxy |\.venv)/,
   'needs a container engine, a cluster or an init system':
     /^(?:docker|kubectl|systemctl|journalctl|systemd-analyze) /,
   'needs the servers of its page':

@@ -14,7 +14,8 @@ const postern = `exec '${process.execPath}' '${mainFile}'`
 /** Commands of a page that stand for this checkout. All others are those of the machine. */
 const programs: Record<string, string> = {
   postern: `${postern} "$@"`,
-  npx: `[ "$1" = node ] && shift && exec '${process.execPath}' --no-warnings "$@"\n[ "$1" = postern ] || { echo "npx $1 is not run" >&2; exit 127; }\nshift; ${postern} "$@"`,
+  node: `exec '${process.execPath}' --no-warnings "$@"`,
+  npx: `[ "$1" = postern ] || { echo "npx $1 is not run" >&2; exit 127; }\nshift; ${postern} "$@"`,
   npm: [
     'while [ "$1" = run ] || [ "$1" = -s ] || [ "$1" = --silent ]; do shift; done',
     '[ "$1 $2" = "postern --" ] || { echo "npm run $1 is not run" >&2; exit 127; }',

@@ -1,0 +1,2 @@
+export function buildDashboard(): Promise<boolean>
+export function installDashboard(): Promise<boolean>

@@ -1,5 +1,0 @@
-import Theme from 'vitepress/theme-without-fonts'
-import './style.css'
-import './diagrams.css'
-
-export default Theme

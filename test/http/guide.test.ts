@@ -1,0 +1,110 @@
+// The guide as the service renders it: every page, every link between pages, and its search.
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { engines } from '../harness/engines.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
+
+const docs = join(import.meta.dirname, '../../docs')
+const pages = globSync('**/*.md', { cwd: docs })
+  .filter((name) => !/^(?:adr\/|dependencies\.md$)/.test(name))
+  .map((name) => (name === 'README.md' ? 'contents.html' : name.replace(/md$/, 'html')))
+
+describe('the guide', () => {
+  const service = started(() => startTestService(engines[0]!))
+  const read = async (path: string): Promise<string> => {
+    const answer = await service.fetch(`/docs/guide/${path}`)
+    assert.equal(answer.status, 200, path)
+    return answer.text()
+  }
+  const search = (query: string): Promise<string> => read(`search?q=${encodeURIComponent(query)}`)
+  /** The page of the first result. */
+  const first = async (query: string): Promise<string | undefined> =>
+    /<ol class="results">\n<li><a href="\/docs\/guide\/([^"#]+)/.exec(await search(query))?.[1]
+
+  test('has a page for each Markdown file, and all links and anchors between them lead somewhere', async () => {
+    assert.ok(pages.length > 90, `${pages.length} pages`)
+    const texts = new Map<string, string>()
+    for (const page of pages) texts.set(page, await read(page))
+    const broken: string[] = []
+    for (const [page, html] of texts) {
+      const main = html.slice(html.indexOf('<main'))
+      for (const [, href = ''] of main.matchAll(/<a (?:rel="\w+" |class="anchor" )?href="([^"]+)"/g)) {
+        if (/^(?:[a-z]+:|\/docs\/guide\/$)/.test(href)) continue
+        const url = new URL(href, `http://x/docs/guide/${page}`)
+        const target = url.pathname.replace('/docs/guide/', '')
+        const text = texts.get(target === '' ? 'index.html' : target)
+        const anchor = decodeURIComponent(url.hash.slice(1))
+        if (text === undefined || (anchor !== '' && !text.includes(`id="${anchor}"`)))
+          broken.push(`${page}: ${href}`)
+      }
+    }
+    assert.deepEqual(broken, [])
+  })
+
+  test('prints no comments and no marks of Markdown, and draws every diagram', async () => {
+    for (const page of pages) {
+      const html = (await read(page)).replaceAll(/<pre[^]*?<\/pre>|<code>[^]*?<\/code>/g, '')
+      assert.doesNotMatch(html, /&lt;!--|<!--/, page)
+      assert.doesNotMatch(html, /\*\*\w|\]\(\w|^#+ /m, page)
+      const drawn = html.match(/<figure class="diagram"/g)?.length ?? 0
+      const source = page === 'contents.html' ? 'README.md' : page.replace(/html$/, 'md')
+      const written = readFileSync(join(docs, source), 'utf8').match(/^```mermaid$/gm)?.length ?? 0
+      assert.equal(drawn, written, `${page}: diagrams`)
+    }
+  })
+
+  test('finds the page of a question', async () => {
+    assert.match((await first('stripe'))!, /senders\/stripe\.html$/)
+    assert.match((await first('retention'))!, /retention|operating|settings|data/)
+    assert.match(await search('LOG_FORMAT'), /reference\/settings\.html/)
+    assert.match(await search('advisory lock'), /class="results"/)
+    assert.match(await search('caddy forward'), /forward-auth/)
+  })
+
+  test('says when nothing is found, and shows a query as text', async () => {
+    const html = await search('<script>alert(1)</script> nothinghasthis')
+    assert.match(html, /No page has all of these words/)
+    assert.doesNotMatch(html, /<script>/)
+    assert.match(await search(''), /No page has all of these words/)
+  })
+
+  test('gives each page as Markdown, and llms.txt names them', async () => {
+    const answer = await service.fetch('/docs/guide/llms.txt')
+    assert.equal(answer.headers.get('content-type'), 'text/plain; charset=utf-8')
+    const paths = [...(await answer.text()).matchAll(/\]\(\/docs\/guide\/([^)]+\.md)\)/g)].map(
+      ([, path]) => path!,
+    )
+    assert.ok(paths.length > 60, `${paths.length} pages`)
+    for (const path of paths) {
+      const markdown = await service.fetch(`/docs/guide/${path}`)
+      assert.equal(markdown.headers.get('content-type'), 'text/markdown; charset=utf-8', path)
+      assert.match(await markdown.text(), /^# /, path)
+    }
+  })
+
+  test('leaves out what is for contributors, and leads from a path without an ending to its page', async () => {
+    for (const path of [
+      'adr/README.html',
+      'adr/0001-runtime.md',
+      'dependencies.md',
+      'dependencies.html',
+      '../package.json',
+    ])
+      assert.equal((await service.fetch(`/docs/guide/${path}`)).status, 404, path)
+    const moved = await service.fetch('/docs/guide/guides/sign-in', { redirect: 'manual' })
+    assert.equal(moved.status, 301)
+    assert.equal(moved.headers.get('location'), '/docs/guide/guides/sign-in.html')
+  })
+
+  test('is revalidated and compressed', async () => {
+    const answer = await service.fetch('/docs/guide/tutorial.html', { headers: { 'accept-encoding': 'br' } })
+    assert.equal(answer.headers.get('content-encoding'), 'br')
+    const tag = answer.headers.get('etag')!
+    await answer.arrayBuffer()
+    const again = await service.fetch('/docs/guide/tutorial.html', { headers: { 'if-none-match': tag } })
+    assert.equal(again.status, 304)
+  })
+})
