@@ -1,5 +1,5 @@
 import type { Engine } from '../storage/query-runner.ts'
-import { shownFields, sortKeyOf, type Expansion, type Field } from './list.ts'
+import { comparison, shownFields, sortKeyOf, type Expansion, type Field } from './list.ts'
 import { internalName } from './names.ts'
 import { quote, quoteTable } from '../storage/sql-names.ts'
 import { readColumn, Statement, type Plan } from './plan.ts'
@@ -30,7 +30,7 @@ export function planEach(expansion: Expansion, from: Field, count: number, engin
     { length: count },
     (_, index) =>
       `select * from (select ${[`${index} as ${internalName('index')}`, ...columns].join(', ')} from ${quoteTable(expansion.table)}` +
-      ` where ${quote(expansion.key)} = ${statement.stored(index, keyField(expansion, from))}` +
+      ` where ${comparison(keyField(expansion, from), '=', statement.stored(index, keyField(expansion, from)))}` +
       `${limitOf(expansion)}) as ${internalName(`of${index}`)}`,
   )
   return statement.plan(seeks.join(' union all '))
@@ -49,5 +49,5 @@ function shownColumns({ fields }: Expansion, engine: Engine): string[] {
   return shownFields(fields).map((name) => readColumn(fields[name]!, engine))
 }
 
-/** The key of the other table, which has the type of the list's field. */
-const keyField = ({ key }: Expansion, from: Field): Field => ({ ...from, column: key })
+/** The key of the other table, which has the type of the list's field and the operators of its column. */
+const keyField = ({ key, operators }: Expansion, from: Field): Field => ({ ...from, column: key, operators })

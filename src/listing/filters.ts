@@ -25,8 +25,7 @@ export const filterKinds: Record<FilterKind, KindRules> = {
       const values = spellings(position.at, field)
       return values.length === 1 ? { values } : oneOf(values)
     },
-    sql: (parts) =>
-      parts.applied.values.length === 1 ? `${parts.column} = ${parts.value()}` : isOneOf(parts),
+    sql: (parts) => (parts.applied.values.length === 1 ? parts.compare('=', parts.value()) : isOneOf(parts)),
   },
   in: {
     read(text, field) {
@@ -104,7 +103,7 @@ function range(operator: '>=' | '>' | '<=' | '<', passing: 'above' | 'below'): K
       const [lower, upper] = position.between
       return { values: [operator === '>' || operator === '<=' ? lower : upper] }
     },
-    sql: ({ column, value }) => `${column} ${operator} ${value()}`,
+    sql: ({ compare, value }) => compare(operator, value()),
   }
 }
 
@@ -118,7 +117,9 @@ function spellings(value: KeyValue, { type, ignoresCase }: Field): KeyValue[] {
   return type === 'uuid' && !ignoresCase ? [...new Set([value, String(value).toLowerCase()])] : [value]
 }
 
-function isOneOf({ column, value, applied }: Parameters<KindRules['sql']>[0]): string {
+function isOneOf({ column, value, compare, list, applied }: Parameters<KindRules['sql']>[0]): string {
+  if (fieldOf(list, applied.filter.field).operators !== undefined)
+    return `(${applied.values.map(() => compare('=', value())).join(' or ')})`
   return `${column} in (${applied.values.map(value).join(', ')})`
 }
 

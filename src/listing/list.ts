@@ -1,5 +1,6 @@
 import type { KeyValue } from '../paging/cursor-values.ts'
 import type { Engine } from '../storage/query-runner.ts'
+import { quote } from '../storage/sql-names.ts'
 import type { Scope } from '../http/access/scopes.ts'
 import type { TimeForm } from './stored-times.ts'
 import type { ExpandOptions, FieldOptions, FilterOptions, ListOptions, RowAccess } from './config.ts'
@@ -12,6 +13,8 @@ export interface Field extends FieldOptions {
   stored?: TimeForm
   /** Whether the column is of PostgreSQL's type `citext` or `uuid`, whose comparisons ignore case. */
   ignoresCase?: boolean
+  /** The quoted schema of the comparison operators of the column's type, if it is not on PostgreSQL's search path. */
+  operators?: string | undefined
   /** Whether the column may have values of any type: it is a column of a user's table on SQLite. */
   mixed?: boolean
 }
@@ -43,6 +46,8 @@ export interface ConditionParts {
   column: string
   /** Returns the placeholder of the next value, converted to the field's type. */
   value: () => string
+  /** Compares the column with a value. */
+  compare: (operator: string, value: string) => string
   /** Returns the bare placeholder of the next value. */
   plain: () => string
   engine: Engine
@@ -66,6 +71,8 @@ export interface Expansion extends Omit<ExpandOptions, 'many'> {
   many?: Required<ExpandOptions>['many'] & { limit: number }
   /** Whether the column compares different texts as equal: `2.0` and `2.00`, `ada` and `Ada`. */
   loose?: boolean
+  /** As in Field, of the key. */
+  operators?: string | undefined
   description: string
 }
 
@@ -111,6 +118,19 @@ export function fieldOf(list: Pick<ListDeclaration, 'name' | 'fields'>, name: st
   const field = Object.hasOwn(list.fields, name) ? list.fields[name] : undefined
   if (!field) throw new Error(`the list ${list.name} has no field ${name}`)
   return field
+}
+
+/**
+ * Compares a column with a value. Without a schema, PostgreSQL compares a `citext` whose extension is off the search path as `text`,
+ * while it sorts it as `citext`.
+ */
+export function comparison(
+  { column, operators }: Pick<Field, 'column' | 'operators'>,
+  operator: string,
+  value: string,
+): string {
+  const qualified = operators === undefined ? operator : `operator(${operators}.${operator})`
+  return `${quote(column)} ${qualified} ${value}`
 }
 
 /** The fields that are not hidden. Returns the same array each time. */

@@ -3,6 +3,7 @@ import type { Engine } from '../storage/query-runner.ts'
 import { fieldTypes } from './field-types.ts'
 import { rulesOf } from './filters.ts'
 import {
+  comparison,
   fieldOf,
   shownFields,
   type Field,
@@ -160,14 +161,17 @@ function rangeConditions(
   statement: Statement,
 ): string[] {
   const column = (index: number): string => quote(order[index]!.field.column)
+  const compare = (index: number, operator: string): string =>
+    comparison(order[index]!.field, operator, value(index))
   const value = (index: number): string => statement.stored(firstValue + index, order[index]!.field)
   const conditions = order
     .slice(0, equal)
-    .map((_, index) => (nulls[index] ? `${column(index)} is null` : `${column(index)} = ${value(index)}`))
+    .map((_, index) => (nulls[index] ? `${column(index)} is null` : compare(index, '=')))
   if (next.kind !== 'after') return [...conditions, `${column(equal)} is ${next.kind}`]
   const keys = Array.from({ length: next.keys }, (_, index) => equal + index)
   const operator = `${order[equal]!.descending ? '<' : '>'}${from === 'bucket' ? '=' : ''}`
-  return [...conditions, `${asRow(keys.map(column))} ${operator} ${asRow(keys.map(value))}`]
+  if (keys.length === 1) return [...conditions, compare(equal, operator)]
+  return [...conditions, `(${keys.map(column).join(', ')}) ${operator} (${keys.map(value).join(', ')})`]
 }
 
 function filterConditions(
@@ -184,6 +188,7 @@ function filterConditions(
     return rulesOf(applied.filter).sql({
       column: quote(field.column),
       value: () => statement.value(slot++, field),
+      compare: (operator, value) => comparison(field, operator, value),
       plain: () => statement.value(slot++),
       engine: statement.engine,
       list,
@@ -198,8 +203,4 @@ function where(conditions: readonly string[]): string {
 
 function orderTerm(column: string, descending: boolean): string {
   return `${column}${descending ? ' desc' : ''}`
-}
-
-function asRow(parts: readonly string[]): string {
-  return parts.length === 1 ? parts[0]! : `(${parts.join(', ')})`
 }

@@ -28,9 +28,13 @@ export function rangesAfter(order: readonly SortKey[], nulls: readonly boolean[]
       continue
     }
     let end = start + 1
-    // A comparison of row values with a null is neither true nor false, so a nullable key begins a range of its own.
+    // A comparison of row values with a null is neither true nor false, so a nullable key begins a range of its own. It has one
+    // operator, so a key whose operators are in another schema is a range of its own.
     const mayBeNull = (index: number): boolean => order[index]!.field.nullable || nulls[index] === true
-    while (end < order.length && order[end]!.descending === first.descending && !mayBeNull(end)) end += 1
+    const isAlone = (index: number): boolean => order[index]!.field.operators !== undefined
+    const joins = (index: number): boolean =>
+      order[index]!.descending === first.descending && !mayBeNull(index) && !isAlone(index)
+    if (!isAlone(start)) while (end < order.length && joins(end)) end += 1
     if (first.field.nullable && nullsComeAfter) ranges.push({ equal: start, next: { kind: 'null' } })
     ranges.push({ equal: start, next: { kind: 'after', keys: end - start } })
     start = end

@@ -4,7 +4,7 @@ import type { FieldType } from '../field-types.ts'
 import type { Field, ListDeclaration } from '../list.ts'
 import { indexName } from '../names.ts'
 import { zonelessForm } from '../stored-times.ts'
-import type { Table } from './table.ts'
+import type { Table, TableColumn } from './table.ts'
 
 /** The columns that a type of field can be read from: PostgreSQL's types, and SQLite's affinities. */
 const fits: Record<FieldType, Record<Engine, readonly string[]>> = {
@@ -35,16 +35,18 @@ export function knownFields(
     const column = table.columns.get(field.column)
     const nullable = field.nullable ?? column?.nullable ?? true
     const type = engine === 'sqlite' && field.type === 'timestamp' ? 'timeText' : field.type
-    const facts = engine === 'postgres' ? factsOfType(column?.type) : { mixed: true }
+    const facts = engine === 'postgres' ? factsOfColumn(column) : { mixed: true }
     return [name, { ...field, nullable, type, ...facts }]
   })
   return Object.fromEntries(known)
 }
 
 /** What a type of PostgreSQL changes about the filters of its columns. */
-function factsOfType(type: string | undefined): Pick<Field, 'stored' | 'ignoresCase'> {
+function factsOfColumn(column: TableColumn | undefined): Pick<Field, 'stored' | 'ignoresCase' | 'operators'> {
+  const { type, operators } = column ?? {}
   if (type === 'timestamp') return { stored: zonelessForm }
-  return type === 'citext' || type === 'uuid' ? { ignoresCase: true } : {}
+  const ignoresCase = type === 'citext' || type === 'uuid'
+  return { ...(ignoresCase && { ignoresCase }), operators }
 }
 
 export function validateColumns(

@@ -25,7 +25,8 @@ export async function checkExpansions(database: Database, list: ListDeclaration)
       continue
     }
     const fields = knownFields(expansion.fields, other, engine)
-    checked.expand.push({ ...expansion, fields, loose: other.columns.get(key)?.loose ?? false })
+    const { loose = false, operators } = other.columns.get(key) ?? {}
+    checked.expand.push({ ...expansion, fields, loose, operators })
     checked.faults.push(...validateExpansion(expansion, other, list, engine))
     checked.missing.push(...missingManyIndex(expansion, other, engine))
   }

@@ -10,12 +10,14 @@ const tableOf = `
 const columnsOf = `
   select a.attname as name, a.attnotnull as not_null, t.typtype::text as kind,
     case when coalesce(base.typcategory, t.typcategory) = 'A' then 'array' else coalesce(base.typname, t.typname) end as type,
+    case when coalesce(base.typtype, t.typtype) = 'b' and n.nspname <> all (current_schemas(true)) then quote_ident(n.nspname) end as operators,
     (select json_agg(e.enumlabel order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid) as labels,
     c.collisdeterministic = false or coalesce(base.typname, t.typname) in ('citext', 'bpchar', 'numeric') as loose
   from pg_attribute a
   join pg_type t on t.oid = a.atttypid
   left join pg_collation c on c.oid = a.attcollation
   left join pg_type base on base.oid = t.typbasetype and t.typtype = 'd'
+  join pg_namespace n on n.oid = coalesce(base.typnamespace, t.typnamespace)
   where a.attrelid = $1::oid and a.attnum > 0 and not a.attisdropped order by a.attnum`
 
 // An index serves an order, or its reverse, if its nulls are above all values: indoption 0 (asc nulls last) and 3 (desc nulls first).
@@ -41,6 +43,7 @@ interface ColumnRow {
   type: string
   labels: string[] | null
   loose: boolean | null
+  operators: string | null
 }
 interface IndexRow {
   name: string
@@ -73,12 +76,13 @@ export async function inspectPostgresTable(
   }
 }
 
-function describeColumn({ not_null, kind, type, labels, loose }: ColumnRow): TableColumn {
+function describeColumn({ not_null, kind, type, labels, loose, operators }: ColumnRow): TableColumn {
   return {
     type: kind === 'e' ? 'enum' : type,
     nullable: !not_null,
     values: labels ?? undefined,
-    loose: loose === true,
+    loose: loose === true || operators !== null,
+    operators: operators ?? undefined,
   }
 }
 

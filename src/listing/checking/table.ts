@@ -6,6 +6,8 @@ export interface TableColumn {
   values?: readonly string[] | undefined
   /** Whether the column compares different texts as equal. */
   loose?: boolean
+  /** On PostgreSQL: the quoted schema of the type's operators, if it is not on the search path. */
+  operators?: string | undefined
   /** On SQLite: the expression of the default value. */
   byDefault?: string | undefined
 }

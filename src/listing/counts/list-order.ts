@@ -32,6 +32,9 @@ function orderColumns(list: ListDeclaration): OrderColumns {
 export function whyNotCountable(order: readonly SortKey[]): string | undefined {
   if (order.some(({ descending }) => descending !== order[0]!.descending))
     return '`keep` needs an order whose keys all have the same direction'
+  const foreign = order.find(({ field }) => field.operators !== undefined)
+  if (foreign)
+    return `\`keep\` needs an order of types on the search path: add the schema ${foreign.field.operators} of the type of ${foreign.name} to it`
   const nullable = order.find(({ field }) => field.nullable)
   return nullable && `\`keep\` needs an order without nulls, and ${nullable.name} may be null`
 }
