@@ -1,3 +1,4 @@
+import { defaultBodyLimit } from '../http/body/reader.ts'
 import type { App } from '../http/app.ts'
 
 /** An address inside the service that answers each call with the same status. It reads nothing and changes nothing. */
@@ -10,7 +11,7 @@ export interface Sink {
 export async function sinkRoutes(app: App, sinks: readonly Sink[]): Promise<void> {
   await app.register(async (scope: App) => {
     scope.removeAllContentTypeParsers()
-    scope.bodies.parse(scope, ['*'], (_request, bytes, done) => done(null, bytes))
+    scope.bodies.parse(scope, ['*'], (_request, bytes, done) => done(null, bytes), defaultBodyLimit)
     for (const { path, status } of sinks)
       scope.post(
         path,

@@ -1,3 +1,4 @@
+import { defaultBodyLimit } from '../http/body/reader.ts'
 import { byService } from '../accounts/audit/audit.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Keyring } from '../crypto/keyring.ts'
@@ -40,7 +41,7 @@ export function createSampleSubscriber(parts: SampleSubscriberParts): SampleSubs
     async routes(app) {
       await app.register(async (scope: App) => {
         scope.removeAllContentTypeParsers()
-        scope.bodies.parse(scope, ['*'], (_request, bytes, done) => done(null, bytes))
+        scope.bodies.parse(scope, ['*'], (_request, bytes, done) => done(null, bytes), defaultBodyLimit)
         scope.post(
           path,
           { config: { access: 'public' }, schema: { hide: true } },

@@ -1,3 +1,4 @@
+import { readFields } from '../http/requests/query-string.ts'
 import { redactedValue } from '../telemetry/redaction.ts'
 
 /**
@@ -70,7 +71,7 @@ function redactForm(text: string, isSecret: IsSecret, mark = redactedValue): str
     .map((field) => {
       const at = field.indexOf('=')
       if (at === -1) return field
-      const [[name = '', value = ''] = []] = new URLSearchParams(field)
+      const [[name, value] = ['', '']] = readFields(field)
       if (isSecret(name)) return `${field.slice(0, at)}=${mark}`
       if (!/^\s*[[{]/.test(value)) return field
       const redacted = redactJson(value, isSecret, mark)

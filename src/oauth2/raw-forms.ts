@@ -1,7 +1,5 @@
 import type { App } from '../http/app.ts'
-
-/** Bytes of an authorization request at most. It is stored, and anybody can send one in the name of a public client. */
-const longestForm = 32 * 1024
+import { anonymousBodyLimit } from '../http/body/reader.ts'
 
 /** Gives handlers the text of a form, and takes nothing else: `resource` may be repeated, so the parameters are not an object. */
 export function acceptRawForms(scope: App): void {
@@ -10,6 +8,6 @@ export function acceptRawForms(scope: App): void {
     scope,
     ['application/x-www-form-urlencoded'],
     (_request, bytes, done) => done(null, bytes.toString()),
-    longestForm,
+    anonymousBodyLimit,
   )
 }

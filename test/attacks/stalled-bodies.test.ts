@@ -108,13 +108,15 @@ for (const { name, env, from } of ways) {
       return answer.statusCode!
     }
 
-    for (const [path, connections] of [
-      ['/webhooks/provider', 60],
-      ['/auth/token', 48],
+    for (const [path, connections, credential] of [
+      ['/webhooks/provider', 60, {}],
+      ['/events', 48, { authorization: `Bearer ${adminKey}` }],
     ] as const) {
       test(`${connections} at ${path}: webhooks and calls from other addresses are answered`, async () => {
         const { budget } = service.app.bodies
-        const attacker = new Attacker(service, from('127.0.0.1'), path)
+        const client = from('127.0.0.1')
+        const headers: Record<string, string> = { ...client.headers, ...credential }
+        const attacker = new Attacker(service, { ...client, headers }, path)
         attacker.open(connections)
         await eventually(() => budget.bytes >= 44 * mib, 'the room is full')
         for (let count = 0; count < 100; count += 1) {

@@ -45,7 +45,8 @@ const shapes: [string, Record<string, string> | string, number][] = [
   ['a state with a line break', { state: `${'S'.repeat(42)}\n`, code: 'c' }, 400],
   ['two states', `state=${'S'.repeat(43)}&state=${'T'.repeat(43)}&code=c`, 400],
   ['a code without end', { state: 'S'.repeat(43), code: 'c'.repeat(5_000) }, 400],
-  ['more than 16 KiB', { state: 'S'.repeat(43), junk: 'c'.repeat(20_000) }, 413],
+  ['more than 32 KiB', { state: 'S'.repeat(43), junk: 'c'.repeat(33_000) }, 413],
+  ['more than a query can have', { state: 'S'.repeat(43), code: '\u0416'.repeat(2_100) }, 413],
 ]
 for (const [what, fields, status] of shapes) {
   test(`a form with ${what} is refused`, async () => {

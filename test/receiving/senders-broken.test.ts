@@ -1,7 +1,7 @@
 // Whatever comes, a preset gives a verdict: it neither throws nor takes what nobody has signed.
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync } from 'node:crypto'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import * as declared from '../../src/receiving/schemes/index.ts'
 import type { Scheme, TimedOptions } from '../../src/index.ts'
@@ -154,4 +154,30 @@ test('a signed body of any form is classified, as an event with id and type or n
     }),
     { numRuns: 2_000 },
   )
+})
+
+describe('senders that sign what is in the body: large bodies are rejected before they are verified', () => {
+  const formHeaders = { 'content-type': 'application/x-www-form-urlencoded', 'x-twilio-signature': 'AAAA' }
+  const jsonHeaders = { 'content-type': 'application/json' }
+  const manyNames = `a=1&${Array.from({ length: 2_000 }, (_, index) => `f${index}`).join('&')}`
+  for (const [name, headers, body, detail] of [
+    ['twilio', formHeaders, manyNames, /more than 1,000 fields/],
+    ['mailgun', formHeaders, manyNames, /more than 1,000 fields/],
+    ['mailgun', jsonHeaders, `{"signature":${'['.repeat(200)}`, /more than 100 levels/],
+    ['microsoftGraph', jsonHeaders, `{"value":${'['.repeat(200)}`, /more than 100 levels/],
+    ['microsoftGraph', jsonHeaders, `{"value":[${'0,'.repeat(60_000)}0]}`, /more than 50000 values/],
+  ] as const)
+    test(`${name}: ${body.slice(0, 12)}`, () => {
+      const [, scheme] = schemes.find(([one]) => one === name)!
+      const verdict = scheme.verify({ rawBody: Buffer.from(body), headers, now, url: 'https://a.example/w' })
+      assert.ok('rejected' in verdict && verdict.rejected === 'malformed')
+      assert.match(verdict.detail, detail)
+    })
+
+  test('brackets, commas and quotes within texts do not count', () => {
+    const [, scheme] = schemes.find(([one]) => one === 'microsoftGraph')!
+    const text = `"${'[,\\"{'.repeat(60_000)}\\\\"`
+    const rawBody = Buffer.from(`{"value":[{"clientState":"${'s'.repeat(32)}","text":${text}}]}`)
+    assert.ok('id' in scheme.verify({ rawBody, headers: jsonHeaders, now }))
+  })
 })

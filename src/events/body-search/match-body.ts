@@ -1,3 +1,4 @@
+import { isForm, readFormBody } from '../../http/requests/query-string.ts'
 import { redactPayload } from '../redact-payload.ts'
 import { readStoredHeaders } from '../verification.ts'
 import { plainText, type BodyQuery } from './body-query.ts'
@@ -43,9 +44,7 @@ export function matchBody(
 }
 
 function parseBody(text: string, contentType: string): unknown {
-  if (/^application\/x-www-form-urlencoded/i.test(contentType))
-    return Object.fromEntries(new URLSearchParams(text))
-  return parseJson(text)
+  return isForm(contentType) ? readFormBody(text) : parseJson(text)
 }
 
 function parseJson(text: string): unknown {

@@ -26,8 +26,11 @@ export interface BodyReaderParts {
   limits?: Partial<BodyLimits>
 }
 
-/** Bytes, unless a route declares its own limit. */
+/** Bytes of a body that is read after its sender was authenticated. */
 export const defaultBodyLimit = 1024 * 1024
+
+/** Bytes of a body that anybody may send. The largest field of OAuth is an assertion or an id_token. */
+export const anonymousBodyLimit = 32 * 1024
 
 /**
  * Reads bodies into memory in proportion to the received bytes. Fastify's own reader keeps each chunk as a buffer until the last one
@@ -44,14 +47,19 @@ export class BodyReader {
     app.addHook('onClose', async () => this.budget.close())
   }
 
-  /** Reads and parses the scope's bodies of these media types; `*` stands for all types without a parser. */
-  parse(scope: FastifyInstance, types: string[], parse: ParseBody, bodyLimit = defaultBodyLimit): void {
+  /**
+   * Reads and parses the scope's bodies of these media types; `*` stands for all types without a parser.
+   * @param bodyLimit default: by the access of the route
+   */
+  parse(scope: FastifyInstance, types: string[], parse: ParseBody, bodyLimit?: number): void {
     scope.addContentTypeParser(types, (request, _payload, done) => {
       // No route reads it.
       if (request.is404) return done(null)
       const coding = request.headers['content-encoding']
       if (coding !== undefined && !/^(identity)?$/i.test(coding)) return done(unsupportedCoding(coding))
-      this.read(request.raw, bodyLimit, (problem, bytes) => {
+      const isPublic = request.routeOptions.config.access === 'public'
+      const limit = bodyLimit ?? (isPublic ? anonymousBodyLimit : defaultBodyLimit)
+      this.read(request.raw, limit, (problem, bytes) => {
         if (problem) done(problem)
         else parse(request, bytes!, done)
       })

@@ -1,6 +1,7 @@
+import fc from 'fast-check'
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { parseQueryString } from './query-string.ts'
+import { describe, test } from 'node:test'
+import { parseQueryString, readFields, readFormBody } from './query-string.ts'
 
 const cases: [string, Record<string, string>][] = [
   ['', {}],
@@ -22,4 +23,43 @@ for (const [text, expected] of cases) {
 test('parameters beyond the limit are ignored', () => {
   const text = Array.from({ length: 5_000 }, (_, index) => `p${index}=1`).join('&')
   assert.equal(Object.keys(parseQueryString(text)).length, 100)
+})
+
+describe('fields of a form', () => {
+  // Node.js reads no text correctly that has both characters beyond ASCII and invalid escapes.
+  const ascii = fc.oneof(
+    fc.constantFrom('&', '=', '+', '%', '?', '%4', '%41', '%e4%bd%a0', '%ff', '%00', '__proto__'),
+    fc.string(),
+  )
+  const wide = fc.constantFrom('&', '=', '+', '%41', '%e4%bd%a0', 'é', '你', '😀', 'a')
+  const text = fc
+    .oneof(fc.array(ascii, { maxLength: 30 }), fc.array(wide, { maxLength: 30 }))
+    .map((pieces) => `a${pieces.join('')}`)
+
+  test('are those that URLSearchParams reads', () => {
+    fc.assert(
+      fc.property(text, (form) => {
+        const expected = [...new URLSearchParams(form)]
+        assert.deepEqual(readFields(form), expected)
+        assert.deepEqual(readFields(Buffer.from(form)), expected)
+      }),
+    )
+  })
+
+  test('keep the order of repeated names; one value is a text, several are an array', () => {
+    assert.deepEqual(
+      { ...readFormBody('b=2&a=1&b=1&__proto__=x') },
+      { b: ['2', '1'], a: '1', ['__proto__']: 'x' },
+    )
+  })
+
+  test('are a thousand at most, unless the sender is verified', () => {
+    const form = (count: number): string => Array.from({ length: count }, (_, index) => `f${index}`).join('&')
+    assert.equal(readFields(form(1_000)).length, 1_000)
+    assert.throws(() => readFields(form(1_001)), {
+      code: 'bad-request',
+      message: 'The form has more than 1,000 fields.',
+    })
+    assert.equal(Object.keys(readFormBody(form(5_000))).length, 5_000)
+  })
 })

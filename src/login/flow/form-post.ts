@@ -1,12 +1,11 @@
 import { Type } from 'typebox'
-import { withForms } from '../../http/requests/forms.ts'
+import { queryOf, withForms } from '../../http/requests/forms.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { isObject } from '../provider-client/profile.ts'
 import { findProvider, limitPerIp, ProviderParams } from './provider-param.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
 
-const bodyLimit = 16 * 1024
 /** Characters. Codes and states are far shorter. */
 const maxCharacters = 4096
 const longestName = 200
@@ -19,47 +18,43 @@ const Field = (description: string) => Type.Optional(Type.String({ maxLength: ma
  * form of the parameters and redirects to the same path as a GET, which carries the cookie.
  */
 export async function formPostRoute(app: App, providers: ReadonlyMap<string, ProviderClient>): Promise<void> {
-  await withForms(
-    app,
-    (routes) => {
-      routes.post(
-        '/auth/:provider/callback',
-        {
-          config: { access: 'public', rateLimit: limitPerIp },
-          schema: {
-            tags: ['sign-in'],
-            summary: 'The response of a provider that posts a form: redirects to the same path as a GET',
-            params: ProviderParams,
-            body: Type.Object({
-              state: Type.String({
-                pattern: '^[A-Za-z0-9_-]{43}$',
-                description: 'The state of the authorization request',
-              }),
-              code: Field('The authorization code'),
-              error: Field('The error code, instead of a code'),
-              iss: Field('RFC 9207'),
-              user: Field('JSON with the name, from Apple at the first sign-in'),
+  await withForms(app, (routes) => {
+    routes.post(
+      '/auth/:provider/callback',
+      {
+        config: { access: 'public', rateLimit: limitPerIp },
+        schema: {
+          tags: ['sign-in'],
+          summary: 'The response of a provider that posts a form: redirects to the same path as a GET',
+          params: ProviderParams,
+          body: Type.Object({
+            state: Type.String({
+              pattern: '^[A-Za-z0-9_-]{43}$',
+              description: 'The state of the authorization request',
             }),
-            response: { 303: Type.Null() },
-          },
+            code: Field('The authorization code'),
+            error: Field('The error code, instead of a code'),
+            iss: Field('RFC 9207'),
+            user: Field('JSON with the name, from Apple at the first sign-in'),
+          }),
+          response: { 303: Type.Null() },
         },
-        async ({ params: { provider }, body }, reply) => {
-          const providerClient = findProvider(providers, provider)
-          if (providerClient.provider.quirks.formPost !== true)
-            throw new Problem('not-found', {
-              detail: 'This provider responds with a redirect, not with a form.',
-            })
-          const { state, code, error, iss, user } = body
-          const name = nameIn(user)
-          const answer = Object.entries({ state, code, error, iss, name })
-          const given = answer.filter((field): field is [string, string] => field[1] !== undefined)
-          const query = new URLSearchParams(given).toString()
-          return reply.redirect(`${app.basePath}/auth/${encodeURIComponent(provider)}/callback?${query}`, 303)
-        },
-      )
-    },
-    bodyLimit,
-  )
+      },
+      async ({ params: { provider }, body }, reply) => {
+        const providerClient = findProvider(providers, provider)
+        if (providerClient.provider.quirks.formPost !== true)
+          throw new Problem('not-found', {
+            detail: 'This provider responds with a redirect, not with a form.',
+          })
+        const { state, code, error, iss, user } = body
+        const name = nameIn(user)
+        const answer = Object.entries({ state, code, error, iss, name })
+        const given = answer.filter((field): field is [string, string] => field[1] !== undefined)
+        const path = `${app.basePath}/auth/${encodeURIComponent(provider)}/callback`
+        return reply.redirect(`${path}?${queryOf(given)}`, 303)
+      },
+    )
+  })
 }
 
 /** https://developer.apple.com/documentation/signinwithapple/configuring-your-webpage-for-sign-in-with-apple */

@@ -29,9 +29,6 @@ export interface RegistrationParts {
   noteRefusal: NoteRefusal
 }
 
-/** Bytes of a registration at most. */
-const bodyLimit = 16_384
-
 const Texts = Type.Array(Type.String())
 /** RFC 7591, section 3.2.1. */
 const Answer = Type.Object({
@@ -70,7 +67,6 @@ export async function registrationRoute(app: App, parts: RegistrationParts): Pro
     routes.post(
       path,
       {
-        bodyLimit,
         config: {
           access: isOpen ? 'public' : { scope: 'clients:write' },
           ...(isOpen && { ownOrigins: true, sends: { always: ['Access-Control-Allow-Origin'] } }),

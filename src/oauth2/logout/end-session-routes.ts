@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import type { HostCookie } from '../../accounts/sessions/host-cookie.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
-import { withForms } from '../../http/requests/forms.ts'
+import { queryOf, withForms } from '../../http/requests/forms.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import type { Sessions } from '../../accounts/sessions/sessions.ts'
 import type { Users } from '../../accounts/users/users.ts'
@@ -121,8 +121,10 @@ function formRoute(routes: App): void {
       },
     },
     async ({ body }, reply) => {
-      const given = Object.entries(body as Record<string, string>)
-      return reply.redirect(`${routes.basePath}${path}?${new URLSearchParams(given).toString()}`, 303)
+      const given = endSessionParameters.flatMap((name): [string, string][] =>
+        body[name] === undefined ? [] : [[name, body[name]]],
+      )
+      return reply.redirect(`${routes.basePath}${path}?${queryOf(given)}`, 303)
     },
   )
 }

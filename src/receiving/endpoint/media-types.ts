@@ -1,3 +1,4 @@
+import { isForm } from '../../http/requests/query-string.ts'
 import type { IncomingHttpHeaders } from 'node:http'
 import { form, json as jsonType, kindOf } from '../schemes/body.ts'
 import type { Scheme } from '../schemes/scheme.ts'
@@ -30,10 +31,6 @@ export function mediaTypeOf(
   const kind = kindOf(rawBody)
   if (isForm(declared) === (kind === 'form')) return declared
   return kind === 'form' ? form : kind === 'json' ? jsonType : unknownType
-}
-
-function isForm(mediaType: string): boolean {
-  return mediaType.split(';', 1)[0]!.trim().toLowerCase() === form
 }
 
 /**

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
+import { Problem } from '../../errors.ts'
+import { groupFields, readFields } from '../../http/requests/query-string.ts'
 import { parseExactly, isRawNumber } from '../../json/exact.ts'
 import { jsonText } from '../../json/lossless.ts'
-import { malformed } from './results.ts'
+import { malformed, refuse } from './results.ts'
 import type { Accepted, Delivery, Rejected, Reply, VerificationResult, Verify } from './scheme.ts'
 
 /** The most UTF-16 units of an event's id and of its type. */
@@ -32,6 +34,37 @@ export function readObject(rawBody: Uint8Array): { readonly object: JsonObject }
   return isObject(read.value) ? { object: read.value } : malformed('The body is not a JSON object.')
 }
 
+/** Limits of JSON that is parsed before its sender is verified: a few milliseconds for the worst body of 1 MiB. */
+const [mostValues, deepest] = [50_000, 100]
+
+/** Like `readObject`, for senders whose signature is within the body: a body that is none has no signature. */
+export function readUnverifiedObject(rawBody: Uint8Array): { readonly object: JsonObject } | Rejected {
+  if (!isModest(rawBody))
+    return malformed(`The body has more than ${mostValues} values, or more than ${deepest} levels.`)
+  const body = readObject(rawBody)
+  return 'rejected' in body ? refuse(body.detail, 'signature-missing') : body
+}
+
+/** Counts values and levels without parsing them. */
+function isModest(json: Uint8Array): boolean {
+  let [values, depth, inString] = [0, 0, false]
+  for (let at = 0; at < json.length; at += 1) {
+    const byte = json[at]
+    if (byte === quote) inString = !inString
+    else if (inString) at += byte === backslash ? 1 : 0
+    else if (byte === openBracket || byte === openBrace) {
+      depth += 1
+      values += 1
+    } else if (byte === closeBracket || byte === closeBrace) depth -= 1
+    else if (byte === comma) values += 1
+    if (values > mostValues || depth > deepest) return false
+  }
+  return true
+}
+
+const [quote, backslash, comma] = [0x22, 0x5c, 0x2c]
+const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d]
+
 /** Makes a `verify` that reads events from JSON objects and refuses other bodies. */
 export function fromObject(read: (body: JsonObject, delivery: Delivery) => VerificationResult): Verify {
   return (delivery) => {
@@ -54,9 +87,30 @@ export function valueAt(value: unknown, path: string): unknown {
   return found
 }
 
-/** The fields of a form body. A repeated name has several entries. */
-export function readForm(rawBody: Buffer): URLSearchParams {
-  return new URLSearchParams(rawBody.toString('utf8'))
+export interface Form {
+  /** Each name with its values. */
+  readonly groups: ReadonlyMap<string, readonly string[]>
+  /** Returns the first value of a name. */
+  readonly field: (name: string) => string | undefined
+}
+
+/** Reads a form, or returns a rejection if it has more fields than are read of an unverified sender. */
+export function readForm(rawBody: Buffer): Form | Rejected {
+  try {
+    const groups = groupFields(readFields(rawBody))
+    return { groups, field: (name) => groups.get(name)?.[0] }
+  } catch (error) {
+    if (error instanceof Problem) return malformed(error.message)
+    throw error
+  }
+}
+
+/** Returns the first value of a parameter in the query of an address. */
+export function queryParameter(url: string, name: string): string | undefined {
+  const at = url.indexOf('?')
+  return at === -1
+    ? undefined
+    : readFields(url.slice(at + 1), Infinity).find(([parameter]) => parameter === name)?.[1]
 }
 
 export type BodyKind = 'json' | 'form' | 'other'

@@ -20,9 +20,9 @@ export function github(options: SourceOptions & UnsignedIdOptions): Scheme {
     typesHaveActions: true,
     check: hmacCheck({ header: 'x-hub-signature-256', prefix: 'sha256=' }),
     read({ rawBody, headers }) {
-      const payload =
-        kindOf(rawBody) === 'form' ? Buffer.from(readForm(rawBody).get('payload') ?? '') : rawBody
-      const body = readObject(payload)
+      const sent = kindOf(rawBody) === 'form' ? readForm(rawBody) : undefined
+      if (sent && 'rejected' in sent) return sent
+      const body = readObject(sent ? Buffer.from(sent.field('payload') ?? '') : rawBody)
       if ('rejected' in body) return body
       const type = kindAndAction(headers['x-github-event'], body.object['action'])
       return identify(

@@ -1,8 +1,8 @@
-import { bodyDigest, form, identify, isObject, json, kindOf, readForm, readObject } from './body.ts'
+import { bodyDigest, form, identify, isObject, json, kindOf, readForm, readUnverifiedObject } from './body.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { decodeDigest, findEqual } from './digest.ts'
 import { createScheme } from './create-scheme.ts'
-import type { Check, Delivery, Scheme, TimedOptions } from './scheme.ts'
+import type { Check, Delivery, Rejected, Scheme, TimedOptions } from './scheme.ts'
 import { refuse } from './results.ts'
 import { checkTime, shownAt } from './timestamp.ts'
 
@@ -29,7 +29,9 @@ export function mailgun(options: TimedOptions): Scheme {
     mediaTypes: [json, form],
     check: (secrets) => mailgunCheck(secrets, options.tolerance),
     read(delivery) {
-      const { token, event } = readSignature(delivery)
+      const signature = readSignature(delivery)
+      if ('rejected' in signature) return signature
+      const { token, event } = signature
       return identify(token ?? bodyDigest(delivery.rawBody), event)
     },
   })
@@ -45,7 +47,9 @@ interface Signature {
 function mailgunCheck(secrets: readonly string[], tolerance = retryTolerance): Check {
   const keys = secrets.map((secret) => new HmacKey('sha256', secret))
   return (delivery) => {
-    const { timestamp, token, digests } = readSignature(delivery)
+    const signature = readSignature(delivery)
+    if ('rejected' in signature) return signature
+    const { timestamp, token, digests } = signature
     if (
       (typeof timestamp !== 'string' && typeof timestamp !== 'number') ||
       typeof token !== 'string' ||
@@ -64,14 +68,20 @@ function mailgunCheck(secrets: readonly string[], tolerance = retryTolerance): C
   }
 }
 
-function readSignature({ rawBody }: Delivery): Signature {
+function readSignature({ rawBody }: Delivery): Signature | Rejected {
   if (kindOf(rawBody) === 'form') {
-    const fields = readForm(rawBody)
-    const digests = [fields.get('signature')]
-    return { timestamp: fields.get('timestamp'), token: fields.get('token'), digests, event: 'route' }
+    const sent = readForm(rawBody)
+    if ('rejected' in sent) return sent
+    const { field } = sent
+    return {
+      timestamp: field('timestamp'),
+      token: field('token'),
+      digests: [field('signature')],
+      event: 'route',
+    }
   }
-  const body = readObject(rawBody)
-  if ('rejected' in body) return { digests: [] }
+  const body = readUnverifiedObject(rawBody)
+  if ('rejected' in body) return body
   const { signature, 'event-data': data } = body.object
   if (!isObject(signature)) return { digests: [] }
   return {

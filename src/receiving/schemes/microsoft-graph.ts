@@ -1,6 +1,6 @@
 import { equalBytes } from '../../crypto/constant-time.ts'
 import { newId } from '../../crypto/ids.ts'
-import { bodyDigest, fromObject, identify, isObject, readObject } from './body.ts'
+import { bodyDigest, fromObject, identify, isObject, queryParameter, readUnverifiedObject } from './body.ts'
 import { answerText, refuse } from './results.ts'
 import { createScheme } from './create-scheme.ts'
 import type { Check, Scheme, SourceOptions } from './scheme.ts'
@@ -36,11 +36,11 @@ function isDistinct({ id, resourceData }: Record<string, unknown>): boolean {
 
 function graphCheck(secrets: readonly string[]): Check {
   return ({ rawBody, url = '' }) => {
-    const at = url.indexOf('?')
-    const token = at === -1 ? null : new URLSearchParams(url.slice(at)).get('validationToken')
-    if (token !== null) return answerText(token)
-    const body = readObject(rawBody)
-    const value = 'object' in body ? body.object['value'] : undefined
+    const token = queryParameter(url, 'validationToken')
+    if (token !== undefined) return answerText(token)
+    const body = readUnverifiedObject(rawBody)
+    if ('rejected' in body) return body
+    const { value } = body.object
     if (!Array.isArray(value) || value.length === 0)
       return refuse('there is no notification', 'signature-missing')
     const secret = secrets.find((one) => value.every((notification) => hasState(notification, one)))

@@ -47,10 +47,12 @@ function readEvent(rawBody: Buffer): VerificationResult {
 }
 
 function readInteraction(rawBody: Buffer, id: string): VerificationResult {
-  const fields = readForm(rawBody)
-  if (fields.get('ssl_check') === '1') return answerEmpty()
-  const command = fields.get('command')
-  if (command !== null) return identify(id, `slash_command.${command.replace(/^\//, '')}`, nothing)
-  const body = readObject(Buffer.from(fields.get('payload') ?? ''))
+  const sent = readForm(rawBody)
+  if ('rejected' in sent) return sent
+  const { field } = sent
+  if (field('ssl_check') === '1') return answerEmpty()
+  const command = field('command')
+  if (command !== undefined) return identify(id, `slash_command.${command.replace(/^\//, '')}`, nothing)
+  const body = readObject(Buffer.from(field('payload') ?? ''))
   return 'rejected' in body ? body : identify(id, body.object['type'], nothing)
 }

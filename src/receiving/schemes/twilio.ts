@@ -1,10 +1,20 @@
 import { createHash } from 'node:crypto'
 import { equalBytes } from '../../crypto/constant-time.ts'
-import { bodyDigest, form, headerOf, identify, json, kindOf, readForm, readObject } from './body.ts'
+import {
+  bodyDigest,
+  form,
+  headerOf,
+  identify,
+  json,
+  kindOf,
+  queryParameter,
+  readForm,
+  readObject,
+} from './body.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { decodeDigest, findEqual } from './digest.ts'
 import { createScheme } from './create-scheme.ts'
-import type { Check, Delivery, Reply, Scheme, VerificationResult } from './scheme.ts'
+import type { Check, Delivery, Rejected, Reply, Scheme, VerificationResult } from './scheme.ts'
 import { refuse } from './results.ts'
 import type { AddressedOptions } from './square.ts'
 
@@ -43,11 +53,12 @@ function twilioCheck(secrets: readonly string[], configured: string | undefined)
     const signature = decodeDigest(headerOf(headers, 'x-twilio-signature') ?? '', 'base64')
     if (!signature) return refuse('x-twilio-signature is missing', 'signature-missing')
     const called = addQuery(configured, url)
-    const digest = new URLSearchParams(/\?(.*)$/s.exec(called)?.[1]).get('bodySHA256')
-    if (digest !== null && !isDigestOf(digest, rawBody)) return refuse('bodySHA256 does not match')
-    if (digest === null && kindOf(rawBody) !== 'form' && rawBody.length > 0)
+    const digest = queryParameter(called, 'bodySHA256')
+    if (digest !== undefined && !isDigestOf(digest, rawBody)) return refuse('bodySHA256 does not match')
+    if (digest === undefined && kindOf(rawBody) !== 'form' && rawBody.length > 0)
       return refuse('the body is not signed')
-    const fields = digest === null ? sortedFields(rawBody) : ''
+    const fields = digest === undefined ? sortedFields(rawBody) : ''
+    if (typeof fields !== 'string') return fields
     for (const { secret, mac } of keys) {
       // Some of Twilio's products sign the address with the port that the scheme implies, others without one.
       const addresses = [called, otherPort(called)]
@@ -82,12 +93,13 @@ function isDigestOf(hex: string, rawBody: Buffer): boolean {
 }
 
 /** Sorts names by code units. The values of a name are sorted too, and equal ones count once. */
-function sortedFields(rawBody: Buffer): string {
-  const fields = readForm(rawBody)
-  return [...new Set(fields.keys())]
+function sortedFields(rawBody: Buffer): string | Rejected {
+  const form = readForm(rawBody)
+  if ('rejected' in form) return form
+  return [...form.groups.keys()]
     .toSorted()
     .map((name) =>
-      [...new Set(fields.getAll(name))]
+      [...new Set(form.groups.get(name))]
         .toSorted()
         .map((value) => name + value)
         .join(''),
@@ -96,13 +108,15 @@ function sortedFields(rawBody: Buffer): string {
 }
 
 function readCallback({ rawBody }: Delivery, id: string): VerificationResult {
-  const fields = readForm(rawBody)
-  const status = fields.get('MessageStatus') ?? fields.get('SmsStatus')
-  const call = fields.get('CallStatus')
+  const form = readForm(rawBody)
+  if ('rejected' in form) return form
+  const { field } = form
+  const status = field('MessageStatus') ?? field('SmsStatus')
+  const call = field('CallStatus')
   const type =
-    fields.get('EventType') ??
-    (status === null ? undefined : `message.${status}`) ??
-    (call === null ? 'callback' : `call.${call}`)
+    field('EventType') ??
+    (status === undefined ? undefined : `message.${status}`) ??
+    (call === undefined ? 'callback' : `call.${call}`)
   return identify(id, type, noInstructions)
 }
 

@@ -1,3 +1,4 @@
+import { isForm, readFormBody } from '../../http/requests/query-string.ts'
 import { computedProperty } from '../../runtime/computed-property.ts'
 import { jsonText } from '../../json/lossless.ts'
 import { readStoredHeaders } from '../../events/verification.ts'
@@ -44,14 +45,7 @@ class EventOfHandler implements ReceivedEvent {
 
 /** Returns the value of JSON, or the fields of a form with arrays for repeated ones; undefined for other bodies, such as XML. */
 function parse(raw: Buffer, contentType = ''): unknown {
-  if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType)) return parseJson(raw)
-  const fields = new URLSearchParams(raw.toString('utf8'))
-  const payload: Record<string, string | string[]> = Object.create(null)
-  for (const name of new Set(fields.keys())) {
-    const values = fields.getAll(name)
-    payload[name] = values.length === 1 ? values[0]! : values
-  }
-  return payload
+  return isForm(contentType) ? readFormBody(raw) : parseJson(raw)
 }
 
 function parseJson(raw: Buffer): unknown {
