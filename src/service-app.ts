@@ -119,14 +119,6 @@ export async function declareRoutes(app: App, { rooms, demoProvider }: Modules):
   })
 }
 
-/** What the first start of demo mode creates. */
-export interface FirstSamples {
-  /** The sample events and their customer. */
-  events: boolean
-  /** The destinations of alerts. */
-  alerts: boolean
-}
-
 /** Declares the addresses of the samples. `begin` registers the sample subscribers, and creates what the first start shows. */
 export async function addSamples(
   app: App,
@@ -145,11 +137,11 @@ export async function addSamples(
   await customer.routes(app)
   await alerts.routes(app)
   return {
-    async begin(first: FirstSamples): Promise<void> {
+    async begin(isFirst: boolean): Promise<void> {
       const baseUrl = common.baseUrl()
       await subscriber.ensure(baseUrl)
-      await (first.alerts ? alerts.create(baseUrl) : alerts.follow(baseUrl))
-      if (!first.events) return customer.follow(baseUrl)
+      await (isFirst ? alerts.create(baseUrl) : alerts.follow(baseUrl))
+      if (!isFirst) return customer.follow(baseUrl)
       await customer.create(baseUrl)
       await receiveSampleEvents({ keyring, receiving, baseUrl, now: clock.now() })
     },

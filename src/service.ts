@@ -108,9 +108,9 @@ async function assemble(
       ? await openSpool(configuration.spool, { keyring, log, bodyLimit: configuration.bodyLimit })
       : undefined
   if (spool) running.spool = spool
-  // A project has events of its own.
-  const showsEvents = parts.samples && configuration.demo && !config?.receiving && !config?.emitting
-  const samplesOfEvents = showsEvents ? { receiving: sampleReceiving(common.keyring) } : {}
+  // A project has data of its own.
+  const showsSamples = parts.samples === true && configuration.demo && config === undefined
+  const samplesOfEvents = showsSamples ? { receiving: sampleReceiving(common.keyring) } : {}
   const modules = createModules(common, { ...config, ...samplesOfEvents }, spool)
   const history = createMetricsHistory({
     ...common,
@@ -128,18 +128,14 @@ async function assemble(
   await declareRoutes(app, modules)
   await alerts.routes(app)
   const samples =
-    parts.samples &&
-    configuration.demo &&
+    showsSamples &&
     roles.http &&
     (await addSamples(app, common, { ...modules, destinations: alerts.destinations }))
   await app.ready()
   if (!samples) return { app, history }
   const isFirst = await insertSamples(database, clock.now())
-  // A project has people, charts and alerts of its own.
-  const isOfNobody = isFirst && config === undefined
-  if (isOfNobody) await insertSamplesOfTime(common, history.store)
-  const first = { events: isFirst && showsEvents === true, alerts: isOfNobody }
-  return { app, history, beginSamples: () => samples.begin(first) }
+  if (isFirst) await insertSamplesOfTime(common, history.store)
+  return { app, history, beginSamples: () => samples.begin(isFirst) }
 }
 
 /** Starts the server. Returns the public address of the service. @throws ConfigurationError if the host has no address */

@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { parseEnv } from 'node:util'
+import { readTextFile } from '../runtime/text-file.ts'
 import { fileFault } from '../diagnostics/file-fault.ts'
 import { CommandFailure } from './command-failure.ts'
 
@@ -19,13 +20,14 @@ export function fileOfVariable(name: string): string | undefined {
 /**
  * Adds the variables of a file to the environment. Variables that are set already keep their values.
  * @param named the file of `--env-file`; otherwise `.env` of the working directory, if there is one
- * @throws CommandFailure if the named file cannot be read
+ * @throws CommandFailure if the file cannot be read, or has a line that sets nothing: it may be the one that makes the service safe
  */
 export function loadEnvFile(named?: string): void {
   const file = named ?? '.env'
   if (named === undefined && !existsSync(file)) return
   try {
-    const text = readFileSync(file, 'utf8')
+    const text = readTextFile(file)
+    checkLines(text)
     for (const [name, value = ''] of Object.entries(parseEnv(text))) {
       if (isCutShort(text, name, value))
         throw new Error(
@@ -39,6 +41,24 @@ export function loadEnvFile(named?: string): void {
   } catch (error) {
     const { message } = error as Error
     throw new CommandFailure(`${file} cannot be read: ${fileFault(error as Error) ?? message}`)
+  }
+}
+
+/** @throws Error for a line that is no setting, comment or blank, and for a quoted value without an end. It shows no values. */
+function checkLines(text: string): void {
+  const lines = text.split(/\r?\n/)
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at]!
+    if (/^\s*(?:#|$)/.test(line)) continue
+    const [, name, value = ''] = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)$/.exec(line) ?? []
+    if (name === undefined)
+      throw new Error(`line ${at + 1} is not a setting. Write NAME=value, or # before a comment`)
+    const quote = value[0]
+    if (quote === undefined || !'"\'`'.includes(quote) || value.indexOf(quote, 1) > 0) continue
+    const end = lines.findIndex((later, index) => index > at && later.includes(quote))
+    if (end < 0)
+      throw new Error(`the value of ${name} in line ${at + 1} begins with ${quote}, which is not closed`)
+    at = end
   }
 }
 

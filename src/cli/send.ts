@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readTextFile } from '../runtime/text-file.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { newId } from '../crypto/ids.ts'
 import { printableLines } from '../telemetry/printable.ts'
@@ -56,6 +56,7 @@ export async function trigger(
   const url = given.includes('/webhooks/') ? given : `${given.replace(/\/$/, '')}/webhooks/${name}`
   await sendSample(url, type, options, {
     sign: source.sign,
+    showsUrl: true,
     secretFrom: () =>
       options.secret === undefined ? `that of the source ${name} in this project` : '--secret',
     ...(options.url === undefined && { advice: adviceOnAddress }),
@@ -78,6 +79,8 @@ interface Sending {
   sign: (request: Omit<SampleRequest, 'secret'>) => SignedSample
   /** Where the secret comes from, in words. */
   secretFrom: () => string
+  /** Whether to print the address, because the user did not type it. */
+  showsUrl?: boolean
   /** A sentence for the case that nobody answers. */
   advice?: string
 }
@@ -86,7 +89,7 @@ async function sendSample(
   url: string,
   type: string,
   options: SampleOptions,
-  { sign, secretFrom, advice }: Sending,
+  { sign, secretFrom, showsUrl = false, advice }: Sending,
 ): Promise<void> {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new UsageFailure(`${url} is not an address such as http://127.0.0.1:3000/webhooks/provider`)
@@ -100,7 +103,7 @@ async function sendSample(
     redirect: 'manual',
   }
   const response = await call(url, init, advice)
-  if (!isJson()) process.stderr.write(`${printableLines(body)}\n`)
+  if (!isJson()) process.stderr.write(`${printableLines(body)}\n${showsUrl ? `POST ${url}\n` : ''}`)
   const answer = await textToShow(response)
   print({ url, status: response.status, answer, body }, `${response.status} ${answer}\n`)
   if (response.ok) return
@@ -127,7 +130,7 @@ function ownSecret(): NamedSecret {
 
 /** JSON as it stands, or from a file: `@order.json`. */
 function readData(text = '{"sample":true}'): unknown {
-  const json = text.startsWith('@') ? readFileSync(text.slice(1), 'utf8') : text
+  const json = text.startsWith('@') ? readTextFile(text.slice(1)) : text
   try {
     return JSON.parse(json)
   } catch (error) {

@@ -61,8 +61,6 @@ export async function serve(options: ServeOptions): Promise<void> {
     )
 }
 
-/** The sources of a project; undefined without a project, whose events are samples. */
-function ownSources(config: PosternConfig | undefined): string[] | undefined {
-  if (!config?.receiving && !config?.emitting) return undefined
-  return Object.keys(config.receiving?.sources ?? {})
-}
+/** The sources of a project; undefined without a project, where there are samples. */
+const ownSources = (config: PosternConfig | undefined): string[] | undefined =>
+  config && Object.keys(config.receiving?.sources ?? {})

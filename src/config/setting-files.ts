@@ -1,4 +1,5 @@
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
+import { readTextFile } from '../runtime/text-file.ts'
 import { providerPrefixes } from './providers.ts'
 import type { Environment } from './readers.ts'
 
@@ -51,7 +52,7 @@ function faultOfFile(path: string, take: (text: string) => void): string | undef
     // Reading a pipe could block the start for ever.
     if (!file.isFile()) return 'which is not a file'
     if (file.size > mostBytes) return `which is larger than ${mostBytes / 1024} KiB`
-    take(readFileSync(path, 'utf8').replace(/\r?\n$/, ''))
+    take(readTextFile(path).replace(/\r?\n$/, ''))
     return undefined
   } catch (error) {
     return `which cannot be read: ${(error as Error).message}`

@@ -7,21 +7,27 @@ export interface BannerParts extends CompletedConfiguration {
   secretsFile: string
   /** The file that ADMIN_API_KEY was read from, such as `.env`. Shells do not know it from there. */
   keyFile?: string | undefined
-  /** Of a project: the names of the sources that it declares. A project has no sample events. */
+  /** Of a project: the names of the sources that it declares. A project has no samples. */
   sources?: readonly string[] | undefined
 }
 
 /** The text that demo mode prints when it is ready: links, and commands that work when pasted. */
 export function banner(parts: BannerParts): string {
   const { baseUrl, sources } = parts
+  const { demo } = parts.configuration
+  const what = sources
+    ? 'a built-in identity provider.'
+    : 'lists open, a built-in identity provider, sample data.'
   const lines = [
     '',
-    `  Postern is running in demo mode: loopback only, ${sources ? 'a built-in identity provider.' : 'lists open, a built-in identity provider, sample data.'}`,
-    ...(sources
-      ? []
-      : [
+    demo
+      ? `  Postern is running in demo mode: loopback only, ${what}`
+      : '  Postern is running in development mode, without sample data: BASE_URL is not a loopback address.',
+    ...(demo && !sources
+      ? [
           '  Among the samples are a handler that fails and a subscriber that is down; the log below shows them.',
-        ]),
+        ]
+      : []),
     '  For production set NODE_ENV=production; the start then names the missing settings.',
     '',
     `  Sign in      ${baseUrl}/login`,
@@ -44,8 +50,10 @@ function forSources(baseUrl: string, sources: readonly string[]): string[] {
   ]
 }
 
-/** Commands that work with the source, the subscriber and the lists that are always there. */
-function forProvider({ configuration, stored, fresh, baseUrl, secretsFile, keyFile }: BannerParts): string[] {
+/** Commands that work with the source and the lists that are always there. */
+function forProvider(parts: BannerParts): string[] {
+  const { configuration, stored, fresh, baseUrl, secretsFile, keyFile, sources } = parts
+  const hasSamples = configuration.demo && sources === undefined
   const { webhookSecrets = [], adminApiKey = '' } = configuration
   // Each start has its own id. A command that is pasted twice sends a duplicate, which is processed once.
   const number = Date.now().toString(36)
@@ -59,14 +67,14 @@ function forProvider({ configuration, stored, fresh, baseUrl, secretsFile, keyFi
     '',
     `    curl -s -X POST ${baseUrl}/webhooks/provider -H 'content-type: application/json' -H 'x-signature: ${signature}' -d '${body}'`,
     '',
-    '  Emit an event of your own: the built-in sample subscriber verifies it and prints it below:',
+    `  Emit an event of your own${hasSamples ? ': the built-in sample subscriber verifies it and prints it below' : ''}:`,
     '',
     `    curl -s -X POST ${baseUrl}/events -H "authorization: Bearer ${keyInShell()}" -H 'content-type: application/json' -d '{"type":"order.shipped","data":{"order":"42"}}'`,
     '',
-    '  List what came and went, or the sample products:',
+    `  List what came and went${hasSamples ? ', or the sample products' : ''}:`,
     '',
-    `    curl -s '${baseUrl}/events?order=desc&limit=5'`,
-    `    curl -s '${baseUrl}/products?category=kitchen&sort=-price&limit=3'`,
+    `    curl -s '${baseUrl}/events?order=desc&limit=5'${configuration.demo ? '' : ` -H "authorization: Bearer ${keyInShell()}"`}`,
+    ...(hasSamples ? [`    curl -s '${baseUrl}/products?category=kitchen&sort=-price&limit=3'`] : []),
     '',
   ]
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { readTextFile } from '../runtime/text-file.ts'
 import type { Database } from './database.ts'
 import { applyMigrations, pendingNames, type MigrationLog, type MigrationOptions } from './migration-log.ts'
 
@@ -21,13 +22,13 @@ const fileName = /^(?<name>(?<number>\d+)[-_][\w-]+)(?:\.(?<engine>sqlite|postgr
 
 /**
  * Reads the migrations of the product's own tables in the order of their numbers; none if the folder does not exist. Files that do
- * not end with `.sql` are ignored.
+ * not end with `.sql`, in any case of letters, are ignored.
  * @throws ProductMigrationError for a file with another name, and for two files with one number
  */
 export function readProductMigrations(folder: string, engine: Database['engine']): ProductMigration[] {
   if (!existsSync(folder)) return []
   const found = new Map<number, ProductMigration>()
-  for (const file of readdirSync(folder).filter((entry) => entry.endsWith('.sql'))) {
+  for (const file of readdirSync(folder).filter((entry) => /\.sql$/i.test(entry))) {
     const path = join(folder, file)
     const parts = fileName.exec(file)?.groups
     if (!parts)
@@ -38,7 +39,7 @@ export function readProductMigrations(folder: string, engine: Database['engine']
     const number = Number(parts['number'])
     const other = found.get(number)
     if (other) throw new ProductMigrationError(`${path} has the number of ${other.file}: give it another one`)
-    found.set(number, { name: parts['name']!, file: path, sql: readFileSync(path, 'utf8') })
+    found.set(number, { name: parts['name']!, file: path, sql: readTextFile(path) })
   }
   return [...found].toSorted(([a], [b]) => a - b).map(([, migration]) => migration)
 }

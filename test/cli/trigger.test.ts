@@ -48,6 +48,11 @@ describe('postern trigger', () => {
     }
   })
 
+  test('says where it sends, before the answer', async () => {
+    const { stderr } = await trigger('stripe', 'invoice.paid')
+    assert.match(stderr, new RegExp(`^POST ${service.baseUrl}/webhooks/stripe$`, 'm'))
+  })
+
   test('signs with the secret of the source, whatever its name, and sends to its address', async () => {
     for (const [source, type] of [
       ['provider', 'order.paid'],

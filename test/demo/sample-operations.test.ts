@@ -133,7 +133,16 @@ onEachEngine('without samples of operations', (engine) => {
   test('a project has none', async () => {
     const service = await startTestService(engine, { config: {}, parts: { samples: true } })
     const rows = readFrom(() => service)
-    for (const path of ['/keys', '/jobs', '/rejected-webhooks', '/alerts', '/users'])
+    for (const path of [
+      '/keys',
+      '/jobs',
+      '/rejected-webhooks',
+      '/alerts',
+      '/users',
+      '/products',
+      '/api/posts',
+      '/subscribers',
+    ])
       assert.deepEqual(await rows(path), [], path)
     await service.close()
   })

@@ -87,6 +87,9 @@ for (const engine of engines)
     })
 
     test('a wrong name and a repeated number are refused', () => {
+      write('0003-c.SQL', '')
+      assert.throws(read, /0003-c\.SQL: the name of a migration is a number and words/)
+      rmSync(join(folder, '0003-c.SQL'))
       write('orders.sql', '')
       assert.throws(read, /orders\.sql: the name of a migration is a number and words/)
       rmSync(join(folder, 'orders.sql'))
