@@ -104,6 +104,11 @@ export const problems = {
     'Mount Postern before parsers such as `express.json()`, or exclude its paths from them; in an API route of Next.js set `export const config = { api: { bodyParser: false } }`.',
   ],
   'provider-unavailable': [503, 'The identity provider does not answer', 'Try again in a minute.'],
+  'client-document-unavailable': [
+    503,
+    'The metadata document of the app cannot be fetched',
+    'Try again in a minute. The document at the client_id must be public, and its server must answer within five seconds.',
+  ],
   overloaded: [503, 'Too busy', 'Repeat the call after the time that Retry-After tells.'],
   'storage-unavailable': [
     503,

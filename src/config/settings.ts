@@ -312,10 +312,10 @@ export const settings = {
   }),
   clientRegistration: setting({
     env: 'CLIENT_REGISTRATION',
-    read: read.oneOf('off', 'token', 'open'),
+    read: read.oneOf('off', 'token', 'documents', 'open'),
     default: 'off',
     description:
-      'Whether apps may register themselves at `POST /oauth2/register` (RFC 7591): `off`: no; `token`: callers with the scope `clients:write`; `open`: everybody. Such apps always need the consent of their users, and get no rights at this API. See [MCP servers](../guides/mcp-servers.md).',
+      'Whether apps may introduce themselves: `off`: no; `token`: callers with the scope `clients:write` register them at `POST /oauth2/register` (RFC 7591); `documents`: any app whose `client_id` is the https address of its metadata document; `open`: the same, and everybody may register apps. Such apps always need the consent of their users, and get no rights at this API. See [MCP servers](../guides/mcp-servers.md).',
   }),
   clientRegistrationApis: setting({
     env: 'CLIENT_REGISTRATION_APIS',

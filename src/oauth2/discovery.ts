@@ -7,9 +7,8 @@ import {
   publicDocumentPreflights,
 } from '../http/responses/public-document.ts'
 import { prompts, responseModes } from './authorize/request-parameters.ts'
-import { authenticationMethods } from './clients/client-authentication.ts'
 import { assertionAlgorithms } from './clients/client-keys.ts'
-import { identityScopes, signingAlgorithms } from './clients/client.ts'
+import { authenticationMethods, identityScopes, signingAlgorithms } from './clients/client.ts'
 import { claimsByScope } from './user-claims.ts'
 
 /** Seconds that clients may cache the document. */
@@ -37,6 +36,8 @@ export interface DiscoveryParts {
   grantTypes: readonly string[]
   /** Of APIs, which apps that registered themselves may ask for. */
   scopes: readonly string[]
+  /** Whether apps may be known by the document at their id. */
+  documents: boolean
 }
 
 /**
@@ -44,7 +45,10 @@ export interface DiscoveryParts {
  * where everything is and what is supported. It names only endpoints that exist.
  */
 export function discoveryRoutes(app: App, about: DiscoveryParts): void {
-  for (const path of ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']) {
+  const paths = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']
+  // RFC 8414, section 3.1: the path of the issuer comes last. A proxy that has the whole host passes such a request on unchanged.
+  const withPath = app.basePath === '' ? [] : paths.map((path) => path + app.basePath)
+  for (const path of [...paths, ...withPath]) {
     publicDocumentPreflights(app, path)
     app.get(
       path,
@@ -52,6 +56,7 @@ export function discoveryRoutes(app: App, about: DiscoveryParts): void {
         config: publicDocument,
         schema: {
           tags: ['sign-in'],
+          hide: withPath.includes(path),
           summary: 'The metadata of the OpenID Provider',
           response: { 200: Type.Object({ issuer: Type.String() }, { additionalProperties: true }) },
         },
@@ -64,7 +69,7 @@ export function discoveryRoutes(app: App, about: DiscoveryParts): void {
   }
 }
 
-function metadata(app: App, { baseUrl, grantTypes, scopes }: DiscoveryParts) {
+function metadata(app: App, { baseUrl, grantTypes, scopes, documents }: DiscoveryParts) {
   const issuer = baseUrl()
   const existing = Object.entries(endpoints).filter(([, [method, url]]) => app.hasRoute({ method, url }))
   const methods = authenticated.flatMap((name) => [
@@ -105,6 +110,7 @@ function metadata(app: App, { baseUrl, grantTypes, scopes }: DiscoveryParts) {
     backchannel_logout_supported: true,
     backchannel_logout_session_supported: true,
     authorization_response_iss_parameter_supported: true,
+    client_id_metadata_document_supported: documents,
     claims_parameter_supported: false,
     request_parameter_supported: false,
     request_uri_parameter_supported: false,

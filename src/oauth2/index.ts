@@ -2,7 +2,7 @@ import type { Worker } from '../runtime/worker.ts'
 import type { SignedInUser } from '../accounts/sessions/authentication.ts'
 import type { Accounts } from '../accounts/index.ts'
 import { createSweeper } from '../accounts/sweeper.ts'
-import { ConfigurationError, type Configuration } from '../config/environment.ts'
+import { ConfigurationError } from '../config/environment.ts'
 import { isScope } from '../http/access/scopes.ts'
 import type { App } from '../http/app.ts'
 import { basePathOf } from '../http/requests/base-path.ts'
@@ -13,8 +13,9 @@ import { isAppRequest, parseAppRequest, type AppRequest } from './clients/app-re
 import { ClientAssertions } from './clients/client-assertions.ts'
 import { ClientAuthentication } from './clients/client-authentication.ts'
 import type { ClientConfig } from './clients/client-config.ts'
-import type { SharedReach } from './clients/client.ts'
+import { signingAlgorithms, type SharedReach } from './clients/client.ts'
 import { isScopeText, validateClients } from './clients/client-faults.ts'
+import { ClientDocuments } from './clients/client-documents.ts'
 import { clientFinder } from './clients/client-finder.ts'
 import { ClientList } from './clients/client-list.ts'
 import { ClientManagement } from './clients/client-management.ts'
@@ -72,17 +73,18 @@ export function createClients(
   { clients = [] }: OAuth2Config,
   { database, clock, configuration }: Pick<OAuth2Parts, 'database' | 'clock' | 'configuration'>,
 ): Clients {
-  const reach = reachOf(configuration)
+  const { clientRegistrationApis: apis, clientRegistrationScopes: scopes } = configuration
+  const reach = { apis, scopes }
   const faults = [...validateClients(clients), ...reachFaults(reach)]
   if (faults.length > 0) throw new ConfigurationError(faults)
-  return new Clients(clients, new StoredClients(database, clock), reach)
-}
-
-function reachOf({
-  clientRegistrationApis: apis,
-  clientRegistrationScopes: scopes,
-}: Configuration): SharedReach {
-  return { apis, scopes }
+  const { clientRegistration: mode, allowPrivateNetwork } = configuration
+  const isOpen = mode === 'open' || mode === 'documents'
+  return new Clients(clients, {
+    stored: new StoredClients(database, clock),
+    documents: isOpen ? new ClientDocuments({ clock, allowPrivateNetwork }) : undefined,
+    reach,
+    isOpen,
+  })
 }
 
 /** Nobody checks an app that registers itself: it must not act at this service. */
@@ -110,7 +112,11 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
     declared: clients.declared(),
     publishKeys: (algorithm) => keys.publish([algorithm]),
   })
-  keys.publish(clients.declared().map(({ idTokenAlgorithm }) => idTokenAlgorithm))
+  const { documents } = clients
+  // Documents choose their algorithm when their app signs somebody in, which is too late to publish a key.
+  keys.publish(
+    documents ? signingAlgorithms : clients.declared().map(({ idTokenAlgorithm }) => idTokenAlgorithm),
+  )
   const logout = createLogout({ ...parts, idTokens })
   const assertions = new ClientAssertions({ database, clock, baseUrl })
   const authentication = new ClientAuthentication({ ...accounts, clients, assertions })
@@ -122,6 +128,40 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
     [deviceGrantType, devices.grant],
     ['client_credentials', clientCredentialsGrant()],
   ])
+  return {
+    ...appSignIns(parts, codes),
+    async routes(app) {
+      await managementRoutes(app, parts, management)
+      const status = new TokenStatus(accounts)
+      await authorization.routes(app)
+      await tokenRoutes(app, { ...accounts, clients, authentication, idTokens, grants })
+      await introspectionRoute(app, { ...accounts, authentication, status, baseUrl })
+      await revocationRoute(app, { ...accounts, clients, authentication, status })
+      await userinfoRoutes(app, { ...accounts, userClaims, baseUrl })
+      const { scopes } = clients.reach
+      discoveryRoutes(app, {
+        baseUrl,
+        grantTypes: [...grants.keys()],
+        scopes,
+        documents: documents !== undefined,
+      })
+      await logout.routes(app)
+      await devices.routes(app)
+    },
+    finders: [clientFinder(database, clients)],
+    workers: [
+      ...(documents ? [documents] : []),
+      ...logout.workers,
+      sweeper(parts, [codes, devices, authorization, assertions]),
+    ],
+  }
+}
+
+/** What sign-ins at GET /auth/{provider} need of the apps. */
+function appSignIns(
+  { clients, baseUrl }: OAuth2Parts,
+  codes: AuthorizationCodes,
+): Pick<OAuth2, 'parseRequest' | 'nameFor' | 'issueCode'> {
   return {
     async parseRequest(query) {
       if (!isAppRequest(query)) return undefined
@@ -138,21 +178,6 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
       await tx.executeQuery(statement)
       return code
     },
-    async routes(app) {
-      await managementRoutes(app, parts, management)
-      const status = new TokenStatus(accounts)
-      await authorization.routes(app)
-      await tokenRoutes(app, { ...accounts, clients, authentication, idTokens, grants })
-      await introspectionRoute(app, { ...accounts, authentication, status, baseUrl })
-      await revocationRoute(app, { ...accounts, clients, authentication, status })
-      await userinfoRoutes(app, { ...accounts, userClaims, baseUrl })
-      const { scopes } = reachOf(parts.configuration)
-      discoveryRoutes(app, { baseUrl, grantTypes: [...grants.keys()], scopes })
-      await logout.routes(app)
-      await devices.routes(app)
-    },
-    finders: [clientFinder(database, clients)],
-    workers: [...logout.workers, sweeper(parts, [codes, devices, authorization, assertions])],
   }
 }
 
@@ -165,7 +190,7 @@ async function managementRoutes(app: App, parts: OAuth2Parts, management: Client
   clientRoutes(app, management, new ClientList(database, cursors, clients.declared()))
   const signIns = { database, clock, cursors, clients: management, tokenFamilies, record: audit.record, idle }
   clientSignInRoutes(app, new ClientSignIns(signIns))
-  await registrationRoute(app, { ...accounts, mode, reach: reachOf(configuration), management })
+  await registrationRoute(app, { ...accounts, mode, reach: clients.reach, management })
 }
 
 /** What has rows that expire. */

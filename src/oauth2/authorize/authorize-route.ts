@@ -7,6 +7,7 @@ import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { oauthParameters, rawQuery } from '../../http/requests/query-string.ts'
 import type { Client } from '../clients/client.ts'
+import { ClientDocumentFault } from '../clients/client-documents.ts'
 import type { Clients } from '../clients/clients.ts'
 import type { Consents } from '../consent/consents.ts'
 import { answerWithPage } from '../error-page.ts'
@@ -68,7 +69,10 @@ export async function authorizeRoutes(app: App, parts: AuthorizeRouteParts): Pro
     } as const
     routes.get('/oauth2/authorize', options, async (request, reply) => {
       const browser = parts.binding.of(request, reply)
-      const { client, parameters, stored } = await loadRequest(parts, request, rawQuery(request.url), browser)
+      const { client, parameters, stored } = await loadRequest(parts, request, reply, {
+        text: rawQuery(request.url),
+        browser,
+      })
       const address = await addressOf(parts, request, client, parameters)
       const authorization = await decide(parts, request, { client, parameters, stored, browser, address })
       if ('page' in authorization) return reply.type('text/html; charset=utf-8').send(authorization.page)
@@ -77,12 +81,10 @@ export async function authorizeRoutes(app: App, parts: AuthorizeRouteParts): Pro
     })
     // A form of another site comes without cookies (SameSite=Lax). A redirect to GET brings them, and binds the request.
     routes.post<{ Body: string }>('/oauth2/authorize', options, async (request, reply) => {
-      const { client, parameters } = await loadRequest(
-        parts,
-        request,
-        request.body ?? '',
-        parts.binding.of(request, reply),
-      )
+      const { client, parameters } = await loadRequest(parts, request, reply, {
+        text: request.body ?? '',
+        browser: parts.binding.of(request, reply),
+      })
       const address = await addressOf(parts, request, client, parameters)
       const fault = await faultOf(parts, request, { client, address, parameters })
       if (fault) return respond(parts, request, reply, { client, address, answer: fault })
@@ -106,11 +108,18 @@ interface LoadedRequest {
 async function loadRequest(
   parts: AuthorizeRouteParts,
   request: FastifyRequest,
-  text: string,
-  browser: BoundBrowser,
+  reply: FastifyReply,
+  { text, browser }: { text: string; browser: BoundBrowser },
 ): Promise<LoadedRequest> {
   const parameters = oauthParameters(text)
   const [clientId = '', ...otherIds] = parameters.filter(([name]) => name === 'client_id').map(([, id]) => id)
+  try {
+    if (otherIds.length === 0) await parts.clients.load(request, reply, clientId)
+  } catch (error) {
+    if (error instanceof ClientDocumentFault)
+      throw await refuse(parts, request, undefined, 'client_id', error.message)
+    throw error
+  }
   const client = otherIds.length === 0 ? await parts.clients.find(clientId) : undefined
   if (!client) throw await refuse(parts, request, undefined, 'client_id', 'No app of this id is registered.')
   const requestUri = parameters.find(([name]) => name === 'request_uri')?.[1]

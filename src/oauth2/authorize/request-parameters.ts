@@ -1,7 +1,14 @@
 import { Problem } from '../../errors.ts'
 import { isStorableText } from '../../storage/text.ts'
 import { isChallenge } from '../clients/app-request.ts'
-import { allowsRedirect, apiFinder, apisOf, defaultApisOf, isPublic, type Client } from '../clients/client.ts'
+import {
+  allowsRedirect,
+  apiFinder,
+  defaultApisOf,
+  isPublic,
+  requestableApis,
+  type Client,
+} from '../clients/client.ts'
 import { AuthorizationError } from './authorization-error.ts'
 import type { Parameters } from './authorization-requests.ts'
 
@@ -176,7 +183,7 @@ export function scopeOf(client: Client, wanted = ''): string {
  */
 export function resourceOf(client: Client, wanted: readonly string[]): string | null {
   if (wanted.length === 0) return client.firstParty ? null : defaultApisOf(client).join(' ') || null
-  const named = wanted.map(apiFinder(apisOf(client)))
+  const named = wanted.map(apiFinder(requestableApis(client)))
   if (named.includes(undefined))
     throw new AuthorizationError('invalid_target', 'this app may not ask for this resource')
   return [...new Set(named)].join(' ')

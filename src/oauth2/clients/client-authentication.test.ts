@@ -19,7 +19,7 @@ const known = new Map(
   ]),
 )
 const authentication = new ClientAuthentication({
-  clients: { find: async (id: string) => known.get(id) } as Clients,
+  clients: { load: async () => undefined, find: async (id: string) => known.get(id) } as unknown as Clients,
   assertions: { signerOf: async () => undefined } as unknown as ClientAssertions,
   noteRefusal: async () => undefined,
 })

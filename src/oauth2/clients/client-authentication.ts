@@ -5,16 +5,9 @@ import { hashToken } from '../../crypto/tokens.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { isPublic, type Client } from './client.ts'
 import { assertionType, type ClientAssertions } from './client-assertions.ts'
+import { ClientDocumentFault } from './client-documents.ts'
 import type { Clients } from './clients.ts'
 import { RefusedClient } from './refused-client.ts'
-
-/** The methods of the token endpoint, by their registered names (RFC 8414, section 2). */
-export const authenticationMethods = [
-  'none',
-  'client_secret_basic',
-  'client_secret_post',
-  'private_key_jwt',
-] as const
 
 /** Failed authentications of one client in a minute; more are answered 429. A valid secret is not counted. */
 const failuresPerClient = 60
@@ -55,6 +48,7 @@ export class ClientAuthentication {
     const { authorization } = request.headers
     try {
       const credentials = await this.#credentialsOf(authorization, parameters)
+      await this.#load(request, reply, credentials.clientId)
       return await this.#check(credentials)
     } catch (error) {
       return this.refuse(request, reply, error)
@@ -74,6 +68,16 @@ export class ClientAuthentication {
       if (client) await request.server.limits.takeShared(reply, `refused ${client.id}`, failuresPerClient)
     }
     throw error
+  }
+
+  /** Fetches the document of the client, if it has one. */
+  async #load(request: Call, reply: Reply, clientId: string): Promise<void> {
+    try {
+      await this.#parts.clients.load(request, reply, clientId)
+    } catch (error) {
+      if (!(error instanceof ClientDocumentFault)) throw error
+      throw new RefusedClient('invalid-document', undefined, 'invalid_client', error.message, { status: 401 })
+    }
   }
 
   async #check(credentials: Credentials): Promise<Client> {

@@ -7,6 +7,14 @@ export type SigningAlgorithm = (typeof signingAlgorithms)[number]
 /** The scopes about the user (OpenID Connect Core, section 5.4; `offline_access`: section 11). */
 export const identityScopes = ['openid', 'profile', 'email', 'groups', 'offline_access'] as const
 
+/** The methods of the token endpoint, by their registered names (RFC 8414, section 2). */
+export const authenticationMethods = [
+  'none',
+  'client_secret_basic',
+  'client_secret_post',
+  'private_key_jwt',
+] as const
+
 export function isIdentityScope(scope: string): scope is (typeof identityScopes)[number] {
   return (identityScopes as readonly string[]).includes(scope)
 }
@@ -27,6 +35,8 @@ export interface Client extends AppRights {
   scopes: readonly string[]
   /** The APIs that it may ask for with `resource`. */
   audiences: readonly string[]
+  /** The same for an app that registered itself, by the settings. It learns nothing about the tokens of these APIs. */
+  sharedApis?: readonly string[]
   firstParty: boolean
   /** Seconds from a sign-in to the end of its refresh tokens at most. */
   refreshTokenLifetime: number | undefined
@@ -50,9 +60,14 @@ export function defaultApisOf({ audience }: Pick<Client, 'audience'>): string[] 
   return [audience ?? []].flat()
 }
 
-/** The APIs that a client may ask for with `resource` (RFC 8707). */
+/** The APIs of a client's own registration. */
 export function apisOf(client: Pick<Client, 'audience' | 'audiences'>): string[] {
   return [...client.audiences, ...defaultApisOf(client)]
+}
+
+/** The APIs that a client may ask for with `resource` (RFC 8707). */
+export function requestableApis(client: Pick<Client, 'audience' | 'audiences' | 'sharedApis'>): string[] {
+  return [...apisOf(client), ...(client.sharedApis ?? [])]
 }
 
 /**
@@ -82,7 +97,7 @@ export function withReach<T extends Client>(client: T, { apis, scopes }: SharedR
   if (!client.selfRegistered) return client
   return {
     ...client,
-    audiences: [...new Set([...client.audiences, ...apis])],
+    sharedApis: apis,
     scopes: [...new Set([...client.scopes, ...scopes])],
   }
 }
@@ -91,10 +106,12 @@ export function withReach<T extends Client>(client: T, { apis, scopes }: SharedR
  * Whether a redirect URI is registered: by exact comparison (RFC 9700, section 2.1), or with another port for an http
  * URI of a loopback address (RFC 8252, section 7.3).
  */
-export function allowsRedirect({ redirectUris }: Client, wanted: string): boolean {
+export function allowsRedirect({ redirectUris, selfRegistered }: Client, wanted: string): boolean {
   if (redirectUris.includes(wanted)) return true
-  const portless = withoutLoopbackPort(wanted)
-  return portless !== undefined && redirectUris.some((uri) => withoutLoopbackPort(uri) === portless)
+  // Command lines listen at `localhost` too, and one document serves all their ports.
+  const hosts = selfRegistered ? loopbackOrLocalhost : loopback
+  const portless = withoutPort(wanted, hosts)
+  return portless !== undefined && redirectUris.some((uri) => withoutPort(uri, hosts) === portless)
 }
 
 /**
@@ -105,11 +122,22 @@ export function provesIdentity(client: Client, redirectUri: string): boolean {
   return !isPublic(client) || redirectUri.startsWith('https:')
 }
 
+const loopback = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::\d{1,5})?(\/[^\\@\s]*)?$/
+const loopbackOrLocalhost = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost))(?::\d{1,5})?(\/[^\\@\s]*)?$/
+
 /** `http://127.0.0.1:PORT/path` or `http://[::1]:PORT/path` without the port; `undefined` for any other URI. */
-function withoutLoopbackPort(uri: string): string | undefined {
-  const match = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::\d{1,5})?(\/[^\\@\s]*)?$/.exec(uri)
+function withoutPort(uri: string, hosts: RegExp): string | undefined {
+  const match = hosts.exec(uri)
   // A port above 65535 is no URL.
   return match && URL.canParse(uri) ? `${match[1]!}${match[2] ?? ''}` : undefined
+}
+
+/** The host of the document that describes a client; `undefined` for one without a document. */
+export function documentHost({
+  id,
+  selfRegistered,
+}: Pick<Client, 'id' | 'selfRegistered'>): string | undefined {
+  return selfRegistered && id.startsWith('https://') ? new URL(id).host : undefined
 }
 
 /** The origins of a client's pages. */

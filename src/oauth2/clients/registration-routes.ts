@@ -19,8 +19,11 @@ import {
 } from './registration-request.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
 
-/** `off`: no app registers itself. `token`: callers need the scope `clients:write`. `open`: everybody may. */
-export type RegistrationMode = 'off' | 'token' | 'open'
+/**
+ * `off`: no app registers itself. `token`: callers need the scope `clients:write`. `documents`: nobody registers, and apps are known by
+ * the document at their id. `open`: everybody may register, or use a document.
+ */
+export type RegistrationMode = 'off' | 'token' | 'documents' | 'open'
 
 export interface RegistrationParts {
   mode: RegistrationMode
@@ -60,7 +63,7 @@ function allowAllOrigins(routes: App): void {
 /** POST /oauth2/register: an app registers itself (RFC 7591), if CLIENT_REGISTRATION allows it. */
 export async function registrationRoute(app: App, parts: RegistrationParts): Promise<void> {
   const { mode, reach, management, noteRefusal } = parts
-  if (mode === 'off') return
+  if (mode === 'off' || mode === 'documents') return
   const isOpen = mode === 'open'
   await app.register(async (routes: App) => {
     if (isOpen) allowAllOrigins(routes)

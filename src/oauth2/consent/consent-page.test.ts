@@ -21,7 +21,7 @@ test('the page names the app, its host and each scope, and escapes what the app 
       logo: '/gate/assets/icon.svg',
       colored: false,
     },
-    client: { id: 'forum', name: 'Forum <b>of Ada</b>' },
+    client: { selfRegistered: false, id: 'forum', name: 'Forum <b>of Ada</b>' },
     redirectUri: 'https://forum.example.com:8443/callback?x=1',
     scope: 'openid email orders:<i>read</i>',
     resource: 'https://api.example.com',

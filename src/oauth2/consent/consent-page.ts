@@ -1,10 +1,10 @@
 import { escapeHtml, narrowPage, type Site } from '../../http/pages/html.ts'
-import type { Client } from '../clients/client.ts'
+import { documentHost, type Client } from '../clients/client.ts'
 import { describeScope } from './scope-descriptions.ts'
 
 export interface ConsentPage {
   site: Site
-  client: Pick<Client, 'id' | 'name'>
+  client: Pick<Client, 'id' | 'name' | 'selfRegistered'>
   /** Where the app gets its answer. */
   redirectUri: string
   /** What the app asks for, separated by spaces. */
@@ -21,6 +21,9 @@ export interface ConsentPage {
 export function consentPage(page: ConsentPage): string {
   const { site, client, redirectUri, scope, resource, signedInAs, fields } = page
   const name = escapeHtml(client.name)
+  const host = documentHost(client)
+  // The name is what the document says, the host is what was proven.
+  const identity = host === undefined ? '' : ` It identifies itself as ${code(host)}.`
   return narrowPage(
     site,
     `Allow ${name}?`,
@@ -28,7 +31,7 @@ export function consentPage(page: ConsentPage): string {
 <div class="card"><p><strong>${name}</strong> asks to:</p>
 ${rightsList({ scope, resource })}
 </div>
-<p class="soft">The answer goes to ${code(hostOf(redirectUri))}. Allow this only if you know this app. You can remove it later in your account.</p>
+<p class="soft">The answer goes to ${code(hostOf(redirectUri))}.${identity} Allow this only if you know this app. You can remove it later in your account.</p>
 <form method="post" action="${site.basePath}/oauth2/consent" class="choice">
 ${hiddenFields(fields)}
 <button class="wide primary" name="decision" value="allow">Allow</button>

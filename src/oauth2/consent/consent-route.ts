@@ -1,6 +1,6 @@
 import { withQuery } from '../../http/requests/with-query.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 import type { BrowserBinding } from '../../accounts/sessions/browser-binding.ts'
 import type { HostCookie } from '../../accounts/sessions/host-cookie.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
@@ -22,6 +22,7 @@ import {
   type Answer,
 } from '../authorize/responses.ts'
 import type { Client } from '../clients/client.ts'
+import { ClientDocumentFault } from '../clients/client-documents.ts'
 import type { Clients } from '../clients/clients.ts'
 import { answerWithPage } from '../error-page.ts'
 import type { ConsentForms } from './consent-forms.ts'
@@ -82,7 +83,7 @@ export async function consentRoute(app: App, parts: ConsentRouteParts): Promise<
 /** The parked request that the form is about. @throws Problem `invalid-parameter` */
 async function load(
   parts: ConsentRouteParts,
-  request: FastifyRequest<{ Body: { client_id: string; request_uri: string; proof?: string } }>,
+  request: FastifyRequest<{ Body: Static<typeof Body> }>,
   reply: FastifyReply,
 ): Promise<{ asked: Wanted; session: Session }> {
   const { clients, requests, binding, sessions, sessionCookie, forms, noteRefusal } = parts
@@ -91,6 +92,10 @@ async function load(
   const token = sessionCookie.read(request)
   const session = token === undefined ? undefined : await sessions.find(token)
   if (!session) throw new Problem('not-signed-in')
+  await clients.load(request, reply, body.client_id).catch((error: unknown) => {
+    if (!(error instanceof ClientDocumentFault)) throw error
+    throw new Problem('invalid-parameter', { parameter: 'client_id', detail: error.message })
+  })
   const client = await clients.find(body.client_id)
   const browser = binding.of(request, reply)
   const stored = client && (await requests.read(body.request_uri, client.id, browser))

@@ -3,7 +3,7 @@ import { allowedScopes } from '../../accounts/tokens/access-tokens.ts'
 import type { InvalidGrant, RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
 import type { Family } from '../../accounts/tokens/token-families.ts'
 import type { Client } from '../clients/client.ts'
-import { apiFinder, apisOf, defaultApisOf, isPublic } from '../clients/client.ts'
+import { apiFinder, defaultApisOf, isPublic, requestableApis } from '../clients/client.ts'
 import { RefusedClient } from '../clients/refused-client.ts'
 import { OAuthError } from '../oauth-error.ts'
 import type { AuthorizationCodes } from './authorization-codes.ts'
@@ -92,7 +92,7 @@ export function narrowed(
   // A sign-in at GET /auth/{provider}, which has neither.
   if (scope === null) return { scope, resource }
   const scopes = allowedScopes(scope, client).split(' ')
-  const known = apisOf(client)
+  const known = requestableApis(client)
   const apis = resource?.split(' ').filter((one) => known.includes(one)) ?? defaultApisOf(client)
   const refuse = (error: 'invalid_scope' | 'invalid_target', what: string): RefusedClient =>
     new RefusedClient(error, client.id, error, `the sign-in does not include this ${what}`)
