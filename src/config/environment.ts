@@ -132,5 +132,5 @@ function describeSecret(env: string, value: unknown): string {
 
 /** The address of the database without user, password and most parameters. */
 export function redactedDatabaseUrl(url: string): string {
-  return url.startsWith('sqlite:') ? url.replace(/\?.*$/, '') : describeAddress(url)
+  return url.startsWith('sqlite:') ? url.split('?', 1)[0]! : describeAddress(url)
 }

@@ -23,7 +23,7 @@ export function guest(name: string): Person | undefined {
   const mailbox = trimmed
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '.')
-    .replaceAll(/^\.+|\.+$/g, '')
+    .replaceAll(/^\.|\.$/g, '')
   return {
     id: guestPrefix + Buffer.from(trimmed).toString('base64url'),
     name: trimmed,

@@ -13,5 +13,5 @@ export function indexName(table: string, what: string): string {
   return `${Buffer.from(name)
     .subarray(0, 50)
     .toString('utf8')
-    .replace(/\uFFFD+$/, '')}_${hash('sha256', name, 'hex').slice(0, 12)}`
+    .replace(/\uFFFD{1,3}$/, '')}_${hash('sha256', name, 'hex').slice(0, 12)}`
 }

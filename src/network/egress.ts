@@ -58,7 +58,7 @@ export class Egress {
   }
 
   #trusts(address: string): boolean {
-    const bare = withoutBrackets(address).replace(/%.*$/, '')
+    const bare = withoutBrackets(address).split('%', 1)[0]!
     const family = isIP(bare)
     return family !== 0 && this.#networks.check(bare, family === 6 ? 'ipv6' : 'ipv4')
   }

@@ -62,7 +62,7 @@ function split(range: string): [network: string, bits: number] {
  * or reserved otherwise. Other texts count as reserved: the caller resolves names first.
  */
 export function isReservedAddress(address: string): boolean {
-  const bare = withoutBrackets(address).replace(/%.*$/, '')
+  const bare = withoutBrackets(address).split('%', 1)[0]!
   const version = isIP(bare)
   if (version === 4) return reserved.check(bare, 'ipv4')
   if (version === 6) {

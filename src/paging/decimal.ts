@@ -1,11 +1,20 @@
-/** Matches a text that is one decimal number. Spaces around it are allowed: a `+` in a query string is decoded to a space. */
-const decimal = /^ *[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)? *$/
+const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/
+
+/** Characters. Longer texts are no numbers. */
+const longest = 400
+
+/** Whether a text is one decimal number: `5`, `-2.7`, `.5`, `1e9`. */
+export function isDecimal(text: string): boolean {
+  return text.length <= longest && decimal.test(text)
+}
 
 /**
- * Reads a decimal number of a query string: `5`, `-2.7`, `.5`, `1e9`. Returns `undefined` for any other text, including those that
+ * Reads a decimal number of a query string. Spaces around it are allowed: a `+` is decoded to a space. Returns `undefined` for any other text, including those that
  * Number() or parseInt() accept: the empty text, `5;drop`, `0x10`, `Infinity`. A number beyond the range of a double is ±Infinity,
  * so that callers can clamp it.
  */
 export function readDecimal(text: string | undefined): number | undefined {
-  return text !== undefined && decimal.test(text) ? Number(text) : undefined
+  if (text === undefined || text.length > longest) return undefined
+  const spaceless = text.replaceAll(' ', '')
+  return isDecimal(spaceless) && text.includes(spaceless) ? Number(text) : undefined
 }

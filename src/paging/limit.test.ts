@@ -53,6 +53,8 @@ const limits: [text: string | undefined, limit: number][] = [
   ['100', 100],
   ['101', 100],
   ['9'.repeat(400), 100],
+  ['9'.repeat(401), 20],
+  [`${'0'.repeat(15_500)}E`, 20],
 ]
 
 test('a limit of zero or that is not a number becomes the default; others are clamped', () => {

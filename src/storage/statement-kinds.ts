@@ -1,6 +1,6 @@
 /** Whitespace and comments, then a statement that begins or ends a transaction. Savepoints, and rollbacks to them, are allowed. */
 const control =
-  /^(?:\s|--[^\n]*\n|\/\*[^]*?\*\/)*(?:begin|start|commit|end|abort|prepare\s+transaction|rollback(?!\s+(?:work\s+|transaction\s+)?to\b))\b/i
+  /^(?:\s|--[^\n]*\n|\/\*(?:[^*]|\*(?!\/))*\*\/)*(?:begin|start|commit|end|abort|prepare\s+transaction|rollback(?!\s+(?:work\s+|transaction\s+)?to\b))\b/i
 
 /** A statement would end the transaction of `tx`, which others may share. */
 export class TransactionControl extends Error {

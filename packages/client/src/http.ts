@@ -19,7 +19,7 @@ export const longestTimer = 2 ** 31 - 1
 export function addressOf(url: string, path: string): string {
   if (!/^(?:https?:\/\/[^/]|\/|$)/i.test(url))
     throw new TypeError(`the address of the service begins with https:// or http://, unlike ${url}`)
-  return url.replace(/\/+$/, '') + path
+  return url.replace(/(?<!\/)\/+$/, '') + path
 }
 
 /**

@@ -23,7 +23,7 @@ export type Postern<C = Calls> = Sessions & Verifier & Client<C>
 /** All that a server needs of a service; the subpaths of this package have each part alone. */
 export function createPostern<C = Calls>(options: PosternOptions): Postern<C> {
   const { url, fetch, tokens } = options
-  const issuer = url.replace(/\/+$/, '')
+  const issuer = url.replace(/(?<!\/)\/+$/, '')
   return {
     ...createClient<C>(options),
     ...createSessions({ url, fetch, timeout: options.timeout }),

@@ -9,7 +9,7 @@ const browsers: readonly [pattern: RegExp, name: string][] = [
   [/\b(?:Firefox|FxiOS)\//, 'Firefox'],
   [/\b(?:HeadlessChrome|Chrome|CriOS)\//, 'Chrome'],
   [/\bChromium\//, 'Chromium'],
-  [/\bVersion\/[\d.]+ (?:Mobile\/\S+ )?Safari\//, 'Safari'],
+  [/\bVersion\/[\d.]{1,20} (?:Mobile\/\S{1,20} )?Safari\//, 'Safari'],
   [/\bMSIE |\bTrident\//, 'Internet Explorer'],
   [/\bElectron\//, 'An app'],
   [/^curl\//, 'curl'],

@@ -75,7 +75,7 @@ const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 /** @param address IPv4 or IPv6, in any notation; each network is written in one way. */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address
-  const [head = '', tail] = address.toLowerCase().replace(/%.*$/, '').split('::')
+  const [head = '', tail] = address.toLowerCase().split('%', 1)[0]!.split('::')
   const groups = head === '' ? [] : head.split(':')
   const after = tail === undefined || tail === '' ? [] : tail.split(':')
   // An IPv4 address at the end takes the place of two groups.

@@ -17,7 +17,7 @@ declare module 'http' {
 
 /** The path of a public address, without a slash at its end: empty for an origin. */
 export function basePathOf(baseUrl: string): string {
-  return new URL(baseUrl).pathname.replace(/\/+$/, '')
+  return new URL(baseUrl).pathname.replace(/(?<!\/)\/+$/, '')
 }
 
 /** Whether a request target is the base path or below it. */

@@ -1,5 +1,6 @@
 import type { Static, TObject } from 'typebox'
 import { Compile } from 'typebox/compile'
+import { isDecimal } from '../../paging/decimal.ts'
 import type { Tx } from '../../storage/database.ts'
 
 /** A table that files are imported into. */
@@ -17,8 +18,6 @@ export class InvalidRecord extends Error {
   override readonly name = 'InvalidRecord'
 }
 
-const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?$/
-
 /**
  * Converts the texts of a CSV record to the types of the schema: decimal numbers for number fields, and no value for an empty
  * optional field, or null if the field may be null. A text that cannot be converted stays a text, which the schema then refuses.
@@ -34,7 +33,7 @@ export function readTexts(
     if (value === '' && !required.has(name))
       return [name, anyOf?.some((one) => one.type === 'null') ? null : undefined]
     const isNumber =
-      (type === 'number' || type === 'integer') && typeof value === 'string' && decimal.test(value)
+      (type === 'number' || type === 'integer') && typeof value === 'string' && isDecimal(value)
     return [name, isNumber ? Number(value) : value]
   })
   return Object.fromEntries(read.filter(([, value]) => value !== undefined))

@@ -53,7 +53,7 @@ export async function deviceAuthorizationRoute(
         const wanted = { clientId: client.id, ...grantable(client, body), origin: auditOrigin(request) }
         const { deviceCode, userCode } = await deviceCodes.start(wanted)
         const shown = displayUserCode(userCode)
-        const page = `${baseUrl().replace(/\/+$/, '')}/device`
+        const page = `${baseUrl().replace(/(?<!\/)\/+$/, '')}/device`
         return {
           device_code: deviceCode,
           user_code: shown,

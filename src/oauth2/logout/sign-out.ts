@@ -70,7 +70,7 @@ export class SignOut {
         ...(client && { detail: { app: client.id } }),
       }),
     )
-    const postLogoutRedirectUri = `${baseUrl().replace(/\/+$/, '')}${returnPath}`
+    const postLogoutRedirectUri = `${baseUrl().replace(/(?<!\/)\/+$/, '')}${returnPath}`
     const next = await this.next(wanted, userId)
     const atProvider = await endSessionUrl(provider, { postLogoutRedirectUri, state: onward.state(next) })
     return atProvider ? { url: atProvider.href, asks: false } : next

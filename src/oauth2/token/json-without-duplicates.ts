@@ -2,7 +2,7 @@ import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 
 /** A JSON string, with the colon that follows if it is a name; or a bracket. */
-const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[{}[\]]/g
+const tokens = /"[^"\\]*(?:\\[^][^"\\]*)*(?:"(\s*:)?|\\?$)|[{}[\]]/g
 
 /**
  * Parses JSON as `oauthParameters` reads forms: a text without a character counts as omitted. Refuses repeated names (RFC 6749, section 3.2: parameters must not be included more than once). Parsers

@@ -21,9 +21,9 @@ const longest = { name: 100, message: 300, frame: 300 }
 const own = dirname(dirname(import.meta.dirname))
 
 /** Texts in quotes that stand alone: an apostrophe within a word begins none. */
-const quoted = /(?<!\w)(?:"[^"]*"|'[^']*'|`[^`]*`|“[^”]*”)(?!\w)/g
+const quoted = /(?<!\w)(?:"[^"]*"|'[^']*'|`[^`]*`|“[^“”]*”)(?!\w)/g
 /** Words with a digit: numbers, times, and ids such as `in_1Abc` or UUIDs. */
-const withDigit = /[\w-]*\d[\w-]*(?:[.:]\d[\w-]*)*/g
+const withDigit = /(?<![\w-])[A-Za-z_-]*\d[\w-]*(?:[.:]\d[\w-]*)*/g
 
 /** Replaces what differs between failures with the same cause: quoted texts, numbers and ids. */
 export function maskMessage(message: string): string {

@@ -9,7 +9,7 @@ const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/
 export function decodeDigest(text: string, encoding: Encoding): Buffer | undefined {
   if (!(encoding === 'hex' ? hex : base64).test(text)) return undefined
   // Buffer.from would ignore a last character that does not complete a byte.
-  if (encoding === 'base64' && text.replace(/=+$/, '').length % 4 === 1) return undefined
+  if (encoding === 'base64' && text.replace(/={1,2}$/, '').length % 4 === 1) return undefined
   return Buffer.from(text, encoding)
 }
 

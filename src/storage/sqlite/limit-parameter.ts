@@ -2,7 +2,8 @@
  * Texts, names and comments, which are left as they are, and the parameter of a LIMIT
  * (https://sqlite.org/lang_expr.html#literal_values_constants_ and https://sqlite.org/lang_comment.html).
  */
-const parts = /'[^']*'|"[^"]*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*.*?\*\/|(\blimit\s+)(?=[?:@$])/gis
+const parts =
+  /'[^']*(?:'|$)|"[^"]*(?:"|$)|`[^`]*(?:`|$)|\[[^\]]*(?:\]|$)|--[^\n]*|\/\*.*?(?:\*\/|$)|(\blimit\s+)(?=[?:@$])/gis
 
 /**
  * Makes the parameter of a LIMIT part of an expression, which has the same value. SQLite plans a statement by the value of a parameter

@@ -22,7 +22,8 @@ export function filterFaults(
 
 function faultOf({ operator, type }: ListFilter, text: string): string | undefined {
   if (text === '' || anyText.has(operator)) return undefined
-  if (numbers.has(type) && !/^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text)) return 'Enter a number.'
+  if (numbers.has(type) && !/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(text))
+    return 'Enter a number.'
   if (type === 'date' && !isDate(text)) return 'Enter a date, such as 2026-01-31.'
   if (isTime(type) && Number.isNaN(Date.parse(text))) return 'Enter a time, such as 2026-01-31T08:30:00Z.'
   if (type === 'uuid' && !/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)) return 'Enter a UUID.'

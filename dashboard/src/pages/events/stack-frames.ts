@@ -19,18 +19,13 @@ export function readError(text: string): ReadError {
   const first = lines.findIndex((line) => frame.test(line))
   if (first === -1) return { message: text, own: [], others: [], rest: '' }
   const end = lines.findIndex((line, at) => at > first && !frame.test(line))
+  const rest = end === -1 ? '' : lines.slice(end).join('\n')
   const frames = lines.slice(first, end === -1 ? undefined : end).map((line) => line.trim())
   return {
     message: lines.slice(0, first).join('\n'),
     own: frames.filter((line) => !foreign.test(line)),
     others: frames.filter((line) => foreign.test(line)),
-    rest:
-      end === -1
-        ? ''
-        : lines
-            .slice(end)
-            .join('\n')
-            .replace(/^\s*\}?\s*$/, ''),
+    rest: ['', '}'].includes(rest.trim()) ? '' : rest,
   }
 }
 

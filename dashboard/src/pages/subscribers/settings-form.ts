@@ -97,7 +97,7 @@ function writeCondition({ path, op, value }: Condition): string {
 }
 
 function readCondition(line: string): Condition {
-  const [, path = '', op = '', value] = /^(\S*)\s+(\w+)(?:\s+(.+))?$/.exec(line) ?? []
+  const [, path = '', op = '', value] = /^(\S*)\s+(\w+)(?:\s+(\S.*))?$/.exec(line) ?? []
   if (op === '') throw new Error(`The condition “${line}” must have a path, an operator and a value.`)
   const condition: Condition = { path, op: op as Condition['op'] }
   if (value !== undefined) condition.value = readJson(value)

@@ -91,7 +91,9 @@ export function SettingsPage() {
 function SettingRow({ setting }: { setting: Setting }) {
   const { name, description, value, isSet, secret } = setting
   // A kept secret names its file, which is too long for a badge.
-  const [, origin, file] = /^(.*?)(?: \((.*)\))?$/.exec(setting.origin) ?? []
+  const at = setting.origin.endsWith(')') ? setting.origin.indexOf(' (') : -1
+  const origin = at === -1 ? setting.origin : setting.origin.slice(0, at)
+  const file = at === -1 ? undefined : setting.origin.slice(at + 2, -1)
   return (
     <li className="grid gap-x-6 gap-y-1 px-4 py-3 md:grid-cols-[minmax(14rem,1fr)_2fr]">
       <div className="min-w-0">
@@ -117,4 +119,4 @@ function SettingRow({ setting }: { setting: Setting }) {
 }
 
 /** The Markdown of descriptions without its signs: links become their texts. */
-const plain = (text: string): string => text.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', '')
+const plain = (text: string): string => text.replaceAll(/\[([^[\]]*)\]\([^()]*\)/g, '$1').replaceAll('`', '')

@@ -82,7 +82,7 @@ class BrowserSignIn implements SignIn {
 
   constructor(options: SignInOptions) {
     this.#options = options
-    this.#issuer = options.url.replace(/\/+$/, '')
+    this.#issuer = options.url.replace(/(?<!\/)\/+$/, '')
     this.#name = `postern:${this.#issuer}:${options.clientId}`
     this.#store = createTokenStore(options.keep ?? 'memory', this.#name)
     this.#http = { fetch: options.fetch, timeout: options.timeout ?? 10_000 }

@@ -13,7 +13,10 @@ export function bytesOfBase64(text: string): Uint8Array<ArrayBuffer> {
 
 export function base64urlOf(bytes: Uint8Array): string {
   const base64 = btoa(String.fromCharCode(...bytes))
-  return base64.replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '')
+  return base64
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replace(/={1,2}$/, '')
 }
 
 const encoder = new TextEncoder()
