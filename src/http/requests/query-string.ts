@@ -47,9 +47,9 @@ export function readFields(form: string | Uint8Array, most = mostFields): [name:
       name = undefined
     } else if (byte === equals && name === undefined) name = take()
     else {
-      const escaped = byte === percent ? hexValue(bytes[at + 1]) * 16 + hexValue(bytes[at + 2]) : Number.NaN
-      if (!Number.isNaN(escaped)) at += 2
-      bytes[end] = Number.isNaN(escaped) ? (byte === plus ? space : byte) : escaped
+      const escaped = byte === percent ? (hexValue(bytes[at + 1]) << 4) | hexValue(bytes[at + 2]) : -1
+      bytes[end] = escaped >= 0 ? escaped : byte === plus ? space : byte
+      if (escaped >= 0) at += 2
       end += 1
     }
   }
@@ -58,11 +58,11 @@ export function readFields(form: string | Uint8Array, most = mostFields): [name:
 
 const [ampersand, equals, percent, plus, space] = [0x26, 0x3d, 0x25, 0x2b, 0x20]
 
-/** The value of a hexadecimal digit's code, or NaN. */
+/** The value of a hexadecimal digit's code, or -1. */
 function hexValue(code = 0): number {
   if (code >= 0x30 && code <= 0x39) return code - 0x30
   const upper = code & ~0x20
-  return upper >= 0x41 && upper <= 0x46 ? upper - 0x37 : Number.NaN
+  return upper >= 0x41 && upper <= 0x46 ? upper - 0x37 : -1
 }
 
 function tooManyFields(most: number): Problem {

@@ -1,6 +1,5 @@
 import { basePathOf } from '../../http/requests/base-path.ts'
-
-const maxCharacters = 2048
+import { longestWayBack } from '../../http/requests/way-back.ts'
 
 /** The path of the dashboard. */
 export function defaultTarget(baseUrl: string): string {
@@ -13,7 +12,7 @@ export function defaultTarget(baseUrl: string): string {
  */
 export function safeReturnTo(wanted: string | undefined, baseUrl: string): string {
   // oxlint-disable-next-line no-control-regex -- it matches control characters
-  if (!wanted || wanted.length > maxCharacters || !/^\/(?!\/)[^\\\u0000-\u0020\u007f]*$/.test(wanted))
+  if (!wanted || wanted.length > longestWayBack || !/^\/(?!\/)[^\\\u0000-\u0020\u007f]*$/.test(wanted))
     return defaultTarget(baseUrl)
   if (!URL.canParse(wanted, baseUrl)) return defaultTarget(baseUrl)
   const url = new URL(wanted, baseUrl)

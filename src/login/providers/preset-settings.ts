@@ -24,7 +24,8 @@ export function readPresetSettings(
     if (value === undefined) continue
     const fault = faultOf(setting, value)
     // Without its trailing slash: the endpoints append paths.
-    if (fault === undefined) values.set(key, setting.form === 'url' ? value.replace(/(?<!\/)\/+$/, '') : value)
+    if (fault === undefined)
+      values.set(key, setting.form === 'url' ? value.replace(/(?<!\/)\/+$/, '') : value)
     else faults.push(`${prefix}${key} is wrong: expected ${fault}. ${setting.description}`)
   }
   const presetSetting: ReadPresetSetting = (key) => {

@@ -183,8 +183,14 @@ async function sessionOf(
   return token === undefined ? undefined : sessions.find(token)
 }
 
+/** Characters of a code with separators. */
+const longestTyped = 64
+
 function loginPath(basePath: string, typed?: string): string {
-  const query = typed === undefined ? '' : `?${new URLSearchParams({ user_code: typed }).toString()}`
+  const query =
+    typed === undefined || typed.length > longestTyped
+      ? ''
+      : `?${new URLSearchParams({ user_code: typed }).toString()}`
   return `${basePath}/login?${new URLSearchParams({ return_to: `${basePath}/device${query}` }).toString()}`
 }
 

@@ -1,0 +1,100 @@
+// What anybody may send takes time in proportion to its length: twice as much takes at most 2.5 times the processor time.
+import assert from 'node:assert/strict'
+import { Agent } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import * as presets from '../../src/receiving/schemes/index.ts'
+import { sources } from '../fuzz/sources.ts'
+import { engines } from '../harness/engines.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
+import {
+  exposed,
+  send,
+  worstRequests,
+  type Answered,
+  type RouteTable,
+  type WorstRequest,
+} from './worst-requests.ts'
+
+/**
+ * Milliseconds of processor time below which growth is not asked about: a request that takes so little at its largest harms nobody, and
+ * what a page of memory costs would decide.
+ */
+const harmless = 20
+const mostGrowth = 2.5
+/** Clients refuse longer headers (Node.js: 16 KiB). */
+const mostHeaders = 16 * 1024
+/** Repetitions at most, until growth is seen to be within its bound. */
+const most = 25
+
+const agent = new Agent({ keepAlive: true })
+const service = started(async () => {
+  const { env, config } = exposed
+  const one = await startTestService(engines[0]!, {
+    env: { ...env, BASE_URL: 'https://gate.example.com' },
+    config,
+  })
+  return {
+    ...one,
+    async close() {
+      agent.destroy()
+      await one.close()
+    },
+  }
+})
+
+/** Of this thread where Node.js tells it (from 23.9 on), so that neither other threads nor waiting for a core count. */
+const cpu = (): number => {
+  const { user, system } = process.threadCpuUsage?.() ?? process.cpuUsage()
+  return (user + system) / 1_000
+}
+
+/** The service has another public address than the one that it listens on. */
+const port = (): number => (service.app.server.address() as AddressInfo).port
+
+async function cost(worst: WorstRequest, bytes: number): Promise<{ ms: number; answered: Answered }> {
+  const sent = worst.of(bytes)
+  const before = cpu()
+  const answered = await send(port(), agent, sent)
+  return { ms: cpu() - before, answered }
+}
+
+/** The least of several, because others only add. */
+async function costs(worst: WorstRequest): Promise<{ half: number; whole: number }> {
+  let [half, whole] = [Infinity, Infinity]
+  for (let count = 0; count < most; count += 1) {
+    half = Math.min(half, (await cost(worst, worst.most / 2)).ms)
+    whole = Math.min(whole, (await cost(worst, worst.most)).ms)
+    if (count >= 4 && isLinear({ half, whole })) break
+  }
+  return { half, whole }
+}
+
+const isLinear = ({ half, whole }: { half: number; whole: number }): boolean =>
+  whole <= harmless || whole <= mostGrowth * half
+
+async function tableOf(): Promise<RouteTable> {
+  const { paths } = (await service.app.inject('/openapi.json')).json<Pick<RouteTable, 'paths'>>()
+  return { paths, routes: service.app.routeMethods.all() }
+}
+
+test('every preset has a source here', () => {
+  assert.ok(sources.length > Object.keys(presets).length, 'see test/fuzz/sources.ts')
+})
+
+test('requests of twice the length take at most 2.5 times the processor time, and no answer has endless headers', async () => {
+  const all = worstRequests(await tableOf())
+  assert.ok(all.length > 5_000, String(all.length))
+  const faults: string[] = []
+  for (const worst of all) {
+    const { ms, answered } = await cost(worst, worst.most)
+    if (answered.status >= 500) faults.push(`${worst.name}: ${answered.status}`)
+    if (answered.headers > mostHeaders) faults.push(`${worst.name}: ${answered.headers} bytes of headers`)
+    if (ms < harmless) continue
+    const { half, whole } = await costs(worst)
+    if (!isLinear({ half, whole }))
+      faults.push(`${worst.name}: ${half.toFixed(1)} ms, twice the length ${whole.toFixed(1)} ms`)
+  }
+  assert.deepEqual(faults, [])
+})

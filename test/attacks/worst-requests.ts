@@ -1,0 +1,276 @@
+// The worst requests that anybody may send: for every route that needs no credential, and every source. What a route reads is taken from
+// the service's own table of routes and its OpenAPI document, so that a new route is covered without a change here.
+import { request, type Agent } from 'node:http'
+import { sources } from '../fuzz/sources.ts'
+
+export interface WorstRequest {
+  readonly name: string
+  /** The largest size, in bytes. */
+  readonly most: number
+  /** What is sent with this size. */
+  readonly of: (bytes: number) => Sent
+}
+
+export interface Sent {
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+interface Operation {
+  readonly security?: unknown[]
+  readonly parameters?: readonly { readonly name: string; readonly in: string }[]
+}
+
+export interface RouteTable {
+  /** As `GET /users`. */
+  readonly routes: readonly string[]
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+}
+
+/** Headers of a request have 16 KiB in all. */
+const mostOfHead = 15_000
+/** WEBHOOK_BODY_LIMIT. */
+const mostOfWebhook = 1024 * 1024
+/** See `anonymousBodyLimit`. */
+const mostOfBody = 32 * 1024
+
+const fill = (unit: string, bytes: number): string =>
+  unit.repeat(Math.ceil(bytes / unit.length)).slice(0, bytes)
+const numbered = (bytes: number, unit: (index: number) => string): string => {
+  const units: string[] = []
+  for (let length = 0; length < bytes;) {
+    const next = unit(units.length)
+    length += next.length
+    units.push(next)
+  }
+  return units.join('').slice(0, bytes)
+}
+
+/** Texts on which readers of numbers, lists, dates, paths, filters and tokens may take long. */
+const texts: Readonly<Record<string, (bytes: number) => string>> = {
+  zeros: (bytes) => `${fill('0', bytes - 1)}E`,
+  digits: (bytes) => `${fill('9.', bytes - 1)}x`,
+  spaces: (bytes) => `a${fill(' ', bytes - 2)}b`,
+  commas: (bytes) => fill('a,', bytes),
+  pairs: (bytes) => numbered(bytes, (index) => `a${index}=b; `),
+  quotes: (bytes) => `${fill('"\\', bytes - 1)}x`,
+  slashes: (bytes) => `/${fill('/', bytes - 2)}x`,
+  dots: (bytes) => `${fill('aa.', bytes - 1)}%`,
+  percents: (bytes) => fill('%', bytes),
+  brackets: (bytes) => fill('[{', bytes),
+  weights: (bytes) => numbered(bytes, (index) => `a/${index};q=0.${index % 10},`),
+  letters: (bytes) => `Bearer ${fill('eyJ', bytes - 7)}`,
+  equals: (bytes) => `${fill('=', bytes - 1)}x`,
+}
+
+/** JSON in which names, values, levels, escapes or digits are many. Some is cut off. */
+const documents: Readonly<Record<string, (bytes: number) => string>> = {
+  names: (bytes) => `{${numbered(bytes - 8, (index) => `"k${index}":1,`).replace(/,[^,]*$/, '')}}`,
+  objects: (bytes) => `[${numbered(bytes - 8, (index) => `{"k${index}":1},`).replace(/,[^,]*$/, '')}]`,
+  empty: (bytes) => `[${fill('{},', Math.floor((bytes - 5) / 3) * 3)}{}]`,
+  levels: (bytes) => `${fill('[', Math.floor(bytes / 2))}${fill(']', Math.floor(bytes / 2))}`,
+  open: (bytes) => fill('[', bytes),
+  'open objects': (bytes) => fill('{"a":', bytes),
+  escapes: (bytes) => `"${fill('\\u0041', Math.floor((bytes - 2) / 6) * 6)}"`,
+  'a long number': (bytes) => fill('9', bytes),
+  spaces: (bytes) => `${fill(' ', bytes - 2)}{}`,
+  quotes: (bytes) => fill('"a" ', bytes),
+}
+
+const forms: Readonly<Record<string, (bytes: number) => string>> = {
+  names: (bytes) => numbered(bytes, (index) => `k${index}=&`),
+  'names without =': (bytes) => `a=1&${fill('a&', bytes - 4)}`,
+  'one name': (bytes) => fill('a=1&', bytes),
+  escapes: (bytes) => `a=${fill('%41', bytes - 2)}`,
+  percents: (bytes) => `a=${fill('%', bytes - 2)}`,
+  pluses: (bytes) => `a=${fill('+', bytes - 2)}`,
+  ampersands: (bytes) => `a=1${fill('&', bytes - 3)}`,
+  'a long value': (bytes) => `client_id=${fill('x', bytes - 10)}`,
+  'a long state': (bytes) => `state=${fill('x', bytes - 6)}`,
+}
+
+const queries: Readonly<Record<string, (bytes: number) => string>> = {
+  ...forms,
+  'names without = alone': (bytes) => fill('a&', bytes),
+}
+
+/** Headers that some route reads, of those that anybody may send. */
+const headers =
+  `accept accept-encoding accept-language authorization cookie content-type forwarded if-none-match if-match origin referer
+  user-agent x-forwarded-for x-forwarded-host x-forwarded-proto x-forwarded-uri x-forwarded-method x-original-url idempotency-key range
+  access-control-request-headers access-control-request-method sec-fetch-site last-event-id`.split(/\s+/)
+
+/** Headers of signatures, of all senders. */
+const signatures =
+  `x-signature x-hub-signature x-hub-signature-256 calendly-webhook-signature x-signature-ed25519 x-signature-timestamp
+  x-dropbox-signature x-gitlab-token x-gitlab-signature webhook-id webhook-timestamp webhook-signature x-hubspot-signature-v3
+  x-hubspot-request-timestamp linear-signature paddle-signature x-twilio-email-event-webhook-signature
+  x-twilio-email-event-webhook-timestamp x-shopify-hmac-sha256 x-slack-signature x-slack-request-timestamp x-square-hmacsha256-signature
+  stripe-signature x-twilio-signature typeform-signature x-wc-webhook-signature x-twitter-webhooks-signature x-zendesk-webhook-signature
+  x-zendesk-webhook-signature-timestamp x-zm-signature x-zm-request-timestamp`.split(/\s+/)
+
+/** Values that let a check go on to the body: of the right form, and wrong. */
+const plausible: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(signatures.map((name) => [name, `sha256=${'0'.repeat(64)}`])),
+  'x-twilio-signature': Buffer.alloc(20).toString('base64'),
+  'x-signature-ed25519': '0'.repeat(128),
+  'x-slack-signature': `v0=${'0'.repeat(64)}`,
+  'x-zm-signature': `v0=${'0'.repeat(64)}`,
+  'x-dropbox-signature': '0'.repeat(64),
+  'stripe-signature': `t=1700000000,v1=${'0'.repeat(64)}`,
+  'webhook-id': 'a',
+  'webhook-signature': `v1,${Buffer.alloc(32).toString('base64')}`,
+  'x-shopify-hmac-sha256': Buffer.alloc(32).toString('base64'),
+}
+
+const json = 'application/json'
+const form = 'application/x-www-form-urlencoded'
+const withBody = new Set(['POST', 'PUT', 'PATCH'])
+
+/** All requests, with the route that they are for in their names. */
+export function worstRequests({ routes, paths }: RouteTable): WorstRequest[] {
+  const all: WorstRequest[] = []
+  for (const route of routes) {
+    const [method = '', url = ''] = route.split(' ')
+    const operation =
+      paths[url.replace(/:(\w+)/g, '{$1}')]?.[method === 'HEAD' ? 'get' : method.toLowerCase()]
+    const path = url.replace(/:(\w+)/g, 'github').replace('*', 'x')
+    const isPublic = (operation?.security ?? []).length === 0
+    const isSource = method === 'POST' && url.startsWith('/webhooks/')
+    all.push(...withQuery(route, method, path, isPublic ? (operation?.parameters ?? []) : []))
+    all.push(...withHeader(route, method, path, isPublic ? headers : ['authorization', 'cookie']))
+    if (isSource) all.push(...withHeader(route, method, path, signatures), ...webhooks(route, path))
+    else if (withBody.has(method)) all.push(...bodies(route, method, path))
+  }
+  return all
+}
+
+function withQuery(
+  route: string,
+  method: string,
+  path: string,
+  parameters: NonNullable<Operation['parameters']>,
+): WorstRequest[] {
+  const send = (query: string): Sent => ({ method, path: `${path}?${query}`, headers: {} })
+  const generic = Object.entries(queries).map(([name, text]) => ({
+    name: `${route}, query: ${name}`,
+    most: mostOfHead,
+    of: (bytes: number) => send(text(bytes)),
+  }))
+  const named = parameters
+    .filter((parameter) => parameter.in === 'query')
+    .flatMap((parameter) =>
+      Object.entries(texts).map(([name, text]) => ({
+        name: `${route}, ${parameter.name}: ${name}`,
+        most: mostOfHead,
+        of: (bytes: number) => send(`${parameter.name}=${inQuery(text(bytes))}`.slice(0, bytes)),
+      })),
+    )
+  return [...generic, ...named]
+}
+
+/** Only what a request line cannot have is escaped, so that the text is as long as it can be. */
+const inQuery = (text: string): string =>
+  text.replaceAll(/[ "\\&#]/g, (one) => (one === ' ' ? '+' : encodeURIComponent(one)))
+
+function withHeader(route: string, method: string, path: string, names: readonly string[]): WorstRequest[] {
+  return names.flatMap((header) =>
+    Object.entries(texts).map(([name, text]) => ({
+      name: `${route}, ${header}: ${name}`,
+      most: mostOfHead,
+      of: (bytes: number) => ({
+        method,
+        path,
+        headers: { ...(withBody.has(method) && { 'content-type': json }), [header]: text(bytes) },
+        ...(withBody.has(method) && { body: '{}' }),
+      }),
+    })),
+  )
+}
+
+function bodies(route: string, method: string, path: string): WorstRequest[] {
+  const of = (type: string, kind: string, shapes: typeof forms): WorstRequest[] =>
+    Object.entries(shapes).map(([name, text]) => ({
+      name: `${route}, ${kind}: ${name}`,
+      most: mostOfBody,
+      of: (bytes) => ({ method, path, headers: { 'content-type': type }, body: text(bytes) }),
+    }))
+  return [...of(form, 'form', forms), ...of(json, 'JSON', documents)]
+}
+
+function webhooks(route: string, path: string): WorstRequest[] {
+  const of = (type: string, kind: string, shapes: typeof forms): WorstRequest[] =>
+    Object.entries(shapes).map(([name, text]) => ({
+      name: `${route}, ${kind}: ${name}`,
+      most: mostOfWebhook,
+      of: (bytes) => ({
+        method: 'POST',
+        path,
+        headers: { ...plausible, 'content-type': type },
+        body: text(bytes),
+      }),
+    }))
+  /** Where senders have a signature or a secret within the body. */
+  const inside = Object.fromEntries(
+    Object.entries(documents).map(([name, text]): [string, (bytes: number) => string] => [
+      `${name}, inside`,
+      (bytes) => `{"signature":{"timestamp":"1","token":"a"},"value":${text(bytes - 60)}}`,
+    ]),
+  )
+  return [...of(form, 'form', forms), ...of(json, 'JSON', { ...documents, ...inside })]
+}
+
+export interface Answered {
+  readonly status: number
+  /** Bytes. */
+  readonly headers: number
+}
+
+/** Sends a request and reads the answer. Resolves with status 0 if the connection closes without one. */
+export function send(port: number, agent: Agent, { method, path, headers, body }: Sent): Promise<Answered> {
+  return new Promise((resolve) => {
+    const call = request({
+      host: '127.0.0.1',
+      port,
+      agent,
+      method,
+      path,
+      maxHeaderSize: 1024 * 1024,
+      headers: {
+        host: `127.0.0.1:${port}`,
+        ...headers,
+        ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
+      },
+    })
+    call.on('response', (response) => {
+      const length = response.rawHeaders.reduce((sum, text) => sum + text.length + 2, 0)
+      response.resume().on('close', () => resolve({ status: response.statusCode ?? 0, headers: length }))
+    })
+    call.on('error', () => resolve({ status: 0, headers: 0 }))
+    call.end(body)
+  })
+}
+
+/** What the service of the test and of the bench has: every source, apps, a provider of each kind, guarded hosts. */
+export const exposed = {
+  env: {
+    NODE_ENV: 'production',
+    CLIENT_REGISTRATION: 'open',
+    TRUSTED_PROXIES: '127.0.0.1',
+    GITHUB_CLIENT_ID: 'github-client',
+    GITHUB_CLIENT_SECRET: 'github-secret-0123456789',
+    CORS_ORIGINS: 'https://pages.example.com',
+  },
+  config: {
+    receiving: { sources: Object.fromEntries(sources.map(({ name, scheme }) => [name, scheme])) },
+    login: {
+      clients: [
+        { id: 'shop', secret: 'shop-secret-0123456789', redirectUris: ['https://app.example.com/callback'] },
+        { id: 'github', redirectUris: ['https://app.example.com/callback'] },
+      ],
+    },
+    forwardAuth: { hosts: { 'app.example.com': { allow: 'signed-in' as const } } },
+  },
+}
