@@ -16,7 +16,7 @@ export async function checkProviders(
     return await Promise.all(
       providers.map(async (provider) => ({
         about: `provider ${provider.name}`,
-        ...(await checkProvider(provider, guarded, systemClock)),
+        ...(await checkProvider(provider, guarded, { clock: systemClock, allowPrivateNetwork })),
       })),
     )
   } finally {

@@ -1,12 +1,15 @@
 import type { Clock } from '../runtime/clock.ts'
 import { causeInWords } from '../network/cause-in-words.ts'
 import type { GuardedFetch } from '../network/guarded-fetch.ts'
+import type { ServerMetadata } from 'openid-client'
+import { clockTolerance } from './provider-client/authentication-claims.ts'
+import { DiscoveryFailed } from './provider-client/discovery.ts'
+import { withProviderHeaders } from './provider-client/provider-fetch.ts'
+import { ProviderServerCache } from './provider-client/provider-server.ts'
 import type { ResolvedProvider } from './providers/resolved-provider.ts'
 
 /** Milliseconds for one request to a provider. */
 export const checkLimit = 5_000
-/** Milliseconds by which a provider's clock may differ: id tokens are valid with about as much leeway. */
-const tolerance = 30_000
 
 /** What a check found: a fault stops sign-ins, a warning may. */
 export interface ProviderFinding {
@@ -15,44 +18,72 @@ export interface ProviderFinding {
 }
 
 /**
- * Reaches a provider as sign-ins will: over the same guarded connections, at the addresses that are configured, known or
- * discovered. Any answer counts, but for the discovery document and the keys, which must be there.
+ * Reaches a provider as sign-ins do: over the same guarded connections, with the same discovery, at the addresses that are configured,
+ * known or discovered. Any answer counts, except those of the discovery document and the keys, which must be there.
  * @param guarded bounds each request in time and bytes
  */
 export async function checkProvider(
   provider: ResolvedProvider,
   guarded: GuardedFetch,
-  clock: Clock,
+  { clock, allowPrivateNetwork }: { clock: Clock; allowPrivateNetwork: boolean },
 ): Promise<ProviderFinding> {
   const clocks: number[] = []
-  const call = async (url: string, method: 'GET' | 'HEAD'): Promise<Response> => {
-    const headers = { 'user-agent': 'postern', ...provider.quirks.headers?.(provider.presetSetting) }
-    const response = await guarded(url, { method, headers })
+  const fetch = withProviderHeaders(provider, async (url, init) => {
+    const response = await guarded(url, init)
     clocks.push(Math.abs(Date.parse(response.headers.get('date') ?? '') - clock.now()))
     return response
+  })
+  const servers = new ProviderServerCache({
+    provider,
+    fetch,
+    allowPrivateNetwork,
+    clock,
+    timeout: checkLimit / 1000,
+  })
+  const call: Call = (url, method) => fetch(url, { method })
+  let metadata: ServerMetadata
+  try {
+    ;({ metadata } = await servers.current())
+  } catch (error) {
+    if (error instanceof DiscoveryFailed) return { state: 'fault', text: error.reason }
+    throw error
   }
-  const discovered = await discover(provider, call)
-  if (typeof discovered === 'string') return { state: 'fault', text: discovered }
-  const { service, browser } = addressesOf(provider, discovered)
-  const faults = [...(await reach(service, call)), ...(await keyFaults(provider, discovered, call))]
+  const { service, browser } = addressesOf(provider, metadata)
+  const faults = [
+    ...missingIn(metadata),
+    ...(await reach(service, call)),
+    ...(await keyFaults(provider, metadata, call)),
+  ]
   if (faults.length > 0) return { state: 'fault', text: faults.join('; ') }
   const shut = await reach(browser, call)
   if (shut.length > 0)
     return { state: 'warning', text: `${shut.join('; ')}. It is enough that browsers reach it` }
   const off = Math.max(...clocks.filter((difference) => !Number.isNaN(difference)), 0)
-  if (off > tolerance)
+  if (off > clockTolerance * 1000)
     return {
       state: 'warning',
-      text: `its clock and this one differ by ${Math.round(off / 1000)} s: id tokens may be refused`,
+      text: `its clock and this one differ by ${Math.round(off / 1000)} s: id tokens may be rejected`,
     }
   const hosts = [...service, ...browser].map((url) => new URL(url).host)
   return { state: 'ok', text: `${[...new Set(hosts)].join(', ')} can be reached` }
 }
 
+type Call = (url: string, method: 'GET' | 'HEAD') => Promise<Response>
+
+/** The addresses without which nobody can sign in. */
+function missingIn(metadata: ServerMetadata): string[] {
+  return ['authorization_endpoint', 'token_endpoint']
+    .filter((name) => typeof metadata[name] !== 'string')
+    .map((name) => `the discovery document has no ${name}`)
+}
+
 /** Why the keys of id tokens cannot be read; empty when they can, or none are needed. */
-async function keyFaults(provider: ResolvedProvider, discovered: Discovered, call: Call): Promise<string[]> {
-  if (provider.kind === 'oauth') return []
-  const url = provider.jwksUrl ?? discovered['jwks_uri']
+async function keyFaults(
+  { kind }: ResolvedProvider,
+  { jwks_uri: url }: ServerMetadata,
+  call: Call,
+): Promise<string[]> {
+  if (kind === 'oauth') return []
   if (typeof url !== 'string') return ['the discovery document names no keys (jwks_uri)']
   try {
     const response = await call(url, 'GET')
@@ -64,38 +95,17 @@ async function keyFaults(provider: ResolvedProvider, discovered: Discovered, cal
   }
 }
 
-type Call = (url: string, method: 'GET' | 'HEAD') => Promise<Response>
-type Discovered = Readonly<Record<string, unknown>>
-
-/** The discovery document, where one is needed; a text says why there is none. */
-async function discover(provider: ResolvedProvider, call: Call): Promise<Discovered | string> {
-  const { authUrl, tokenUrl } = provider
-  if (provider.kind === 'oauth' || (authUrl && tokenUrl && provider.jwksUrl)) return {}
-  const url = `${provider.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
-  try {
-    const response = await call(url, 'GET')
-    if (response.status !== 200) return `${url} answered ${response.status}: check its issuer`
-    return ((await response.json()) ?? {}) as Discovered
-  } catch (error) {
-    return `${url} cannot be read: ${why(error)}`
-  }
-}
-
 /** One address per host: what this service calls, and where it only sends browsers. */
 function addressesOf(
-  provider: ResolvedProvider,
-  discovered: Discovered,
+  { profileUrl }: ResolvedProvider,
+  { token_endpoint: tokenUrl, authorization_endpoint: authUrl }: ServerMetadata,
 ): { service: string[]; browser: string[] } {
-  const { authUrl, tokenUrl, profileUrl } = provider
   const hosts = new Set<string>()
   const isNew = (url: unknown): url is string => {
     const host = typeof url === 'string' && URL.canParse(url) ? new URL(url).host : undefined
     return host !== undefined && !hosts.has(host) && hosts.add(host).size > 0
   }
-  return {
-    service: [tokenUrl ?? discovered['token_endpoint'], profileUrl].filter(isNew),
-    browser: [authUrl ?? discovered['authorization_endpoint']].filter(isNew),
-  }
+  return { service: [tokenUrl, profileUrl].filter(isNew), browser: [authUrl].filter(isNew) }
 }
 
 /** Why addresses cannot be reached; empty when all can. */

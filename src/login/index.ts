@@ -105,7 +105,7 @@ export function createLogin(parts: LoginParts): Login {
         database,
         clock,
         store: new ProviderStore(database),
-        check: createChecks(providers, calls, { clock, builtIn: parts.builtIn }),
+        check: createChecks(providers, calls, parts),
         builtIn: parts.builtIn?.name,
         keepsTokens: (name) => stored.has(name),
       })
@@ -143,15 +143,19 @@ function outgoingCalls(allowPrivateNetwork: boolean) {
 function createChecks(
   providers: ReadonlyMap<string, ProviderClient>,
   calls: OutgoingCalls,
-  { clock, builtIn }: Pick<LoginParts, 'clock' | 'builtIn'>,
+  { clock, builtIn, configuration }: Pick<LoginParts, 'clock' | 'builtIn' | 'configuration'>,
 ): (name: string) => Promise<ProviderFinding> {
   const running = new Map<string, Promise<ProviderFinding>>()
   return async (name) => {
     const { provider } = providers.get(name)!
-    if (name === builtIn?.name) await builtIn.loaded()
+    const within = name === builtIn?.name
+    if (within) await builtIn.loaded()
+    const allowPrivateNetwork = within || configuration.allowPrivateNetwork
     const check =
       running.get(name) ??
-      checkProvider(provider, calls.checks(name === builtIn?.name), clock).finally(() => running.delete(name))
+      checkProvider(provider, calls.checks(within), { clock, allowPrivateNetwork }).finally(() =>
+        running.delete(name),
+      )
     running.set(name, check)
     return check
   }

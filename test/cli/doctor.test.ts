@@ -124,7 +124,12 @@ describe('postern doctor', () => {
   test('discovers an issuer and reaches its addresses; a missing document is a fault', async () => {
     const server = createServer((request, response) => {
       const found = request.url === '/.well-known/openid-configuration'
-      const document = { issuer: base, token_endpoint: `${base}/token`, jwks_uri: `${nowhere}/keys` }
+      const document = {
+        issuer: base,
+        authorization_endpoint: `${base}/authorize`,
+        token_endpoint: `${base}/token`,
+        jwks_uri: `${nowhere}/keys`,
+      }
       response
         .writeHead(found ? 200 : 404, { 'content-type': 'application/json' })
         .end(JSON.stringify(document))
@@ -142,6 +147,25 @@ describe('postern doctor', () => {
       /^✖ provider acme: .*\/tenant\/\.well-known\/.* answered 404: check its issuer/m,
     )
     assert.equal(none.code, 1)
+  })
+
+  test('an issuer with which nobody could sign in is a fault that names both values', async () => {
+    const server = createServer((_request, response) => {
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ issuer: `${base}/slash` }))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const base = `http://127.0.0.1:${(server.address() as { port: number }).port}`
+    const { code, stdout } = await doctor({
+      ACME_CLIENT_ID: 'x',
+      ACME_CLIENT_SECRET: 'y',
+      ACME_ISSUER: `${base}/slash/`,
+    })
+    server.closeAllConnections()
+    server.close()
+    assert.equal(code, 1)
+    assert.ok(stdout.includes(`names the issuer "${base}/slash", but "${base}/slash/" is configured`), stdout)
   })
 
   test('warns of a provider whose clock differs', async () => {

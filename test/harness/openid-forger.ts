@@ -1,7 +1,7 @@
 // An OpenID provider that signs whatever a test asks it to.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { exportJWK, generateKeyPair, SignJWT, type JWTPayload } from 'jose'
+import { exportJWK, generateKeyPair, SignJWT, type JWK, type JWTPayload } from 'jose'
 
 export interface OpenIdForger {
   issuer: string
@@ -14,6 +14,12 @@ export interface OpenIdForger {
   answer: Record<string, string | null>
   /** Changes the discovery document. */
   metadata: Record<string, unknown>
+  /** What `jwks_uri` answers. */
+  keys: JWK[]
+  /** Where the token endpoint and the keys are now. */
+  paths: { token: string; jwks: string }
+  /** How the token endpoint refuses, instead of an answer with tokens. */
+  refusal: { status: number; body: unknown } | undefined
   tokenRequests: URLSearchParams[]
   discoveries: number
   close(): Promise<void>
@@ -37,15 +43,15 @@ export async function startOpenIdForger(): Promise<OpenIdForger> {
         json({
           issuer: forger.issuer,
           authorization_endpoint: `${forger.issuer}/authorize`,
-          token_endpoint: `${forger.issuer}/token`,
+          token_endpoint: forger.issuer + forger.paths.token,
           userinfo_endpoint: `${forger.issuer}/userinfo`,
-          jwks_uri: `${forger.issuer}/jwks`,
+          jwks_uri: forger.issuer + forger.paths.jwks,
           id_token_signing_alg_values_supported: ['ES256'],
           authorization_response_iss_parameter_supported: true,
           ...forger.metadata,
         })
       },
-      '/jwks': () => json({ keys: [jwk] }),
+      [forger.paths.jwks]: () => json({ keys: forger.keys }),
       '/userinfo': () => json(forger.userinfo),
       '/authorize': () => {
         nonce = url.searchParams.get('nonce')
@@ -61,10 +67,16 @@ export async function startOpenIdForger(): Promise<OpenIdForger> {
           if (value !== null) back.searchParams.set(name, value)
         response.writeHead(302, { location: back.href }).end()
       },
-      '/token': async () => {
+      [forger.paths.token]: async () => {
         let body = ''
         for await (const chunk of request) body += String(chunk)
         forger.tokenRequests.push(new URLSearchParams(body))
+        const { refusal } = forger
+        if (refusal) {
+          response.writeHead(refusal.status, { 'content-type': 'application/json' })
+          response.end(JSON.stringify(refusal.body))
+          return
+        }
         const now = Math.floor(Date.now() / 1000)
         const claims = forger.claims({
           iss: forger.issuer,
@@ -93,6 +105,9 @@ export async function startOpenIdForger(): Promise<OpenIdForger> {
     userinfo: { sub: 'subject-1', name: 'Grace Hopper', email: 'grace@example.com', email_verified: 'true' },
     answer: {},
     metadata: {},
+    keys: [jwk],
+    paths: { token: '/token', jwks: '/jwks' },
+    refusal: undefined,
     tokenRequests: [],
     discoveries: 0,
     close: () =>

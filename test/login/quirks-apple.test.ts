@@ -6,7 +6,12 @@ import { startQuirks } from './quirks.ts'
 import { finish, identityOf, toAnswer } from './shaped-sign-in.ts'
 import { started } from '#test/harness/started.ts'
 
-const quirks = started(() => startQuirks([['apple', 'apple']]))
+const quirks = started(() =>
+  startQuirks([
+    ['apple', 'apple'],
+    ['posting', 'google', { AUTH_PARAMS: 'response_mode=form_post' }],
+  ]),
+)
 afterEach(() => quirks.reset())
 
 const begin = async (browser: Browser): Promise<string> =>
@@ -64,6 +69,14 @@ for (const user of ['{', '[]', '7', '{"name":"x"}', '{"name":{"firstName":{"a":1
   })
 }
 
+test('the explanation of an error is passed on for the log, cut', async () => {
+  const state = 'S'.repeat(43)
+  const answer = await post({ state, error: 'invalid_request', error_description: 'd'.repeat(2_000) })
+  const { searchParams } = new URL(answer.headers.get('location')!, quirks.service.baseUrl)
+  assert.deepEqual([...searchParams.keys()], ['state', 'error', 'error_description'])
+  assert.equal(searchParams.get('error_description')!.length, 500)
+})
+
 test('a cancelled sign-in also responds with a form', async () => {
   const browser = new Browser()
   const state = new URL(await begin(browser)).searchParams.get('state')!
@@ -76,7 +89,14 @@ test('a cancelled sign-in also responds with a form', async () => {
   assert.match(target, /^\/login\?error=access-denied&/)
 })
 
-test('a form of another provider is refused', async () => {
+test('another provider may be asked for a form', async () => {
+  quirks.change('posting', { form: () => ({ session_state: 'x' }) })
+  assert.equal(await quirks.outcome('posting'), '/dashboard')
+  const [asked] = quirks.provider('posting').to('/o/oauth2/v2/auth')
+  assert.equal(asked!.url.searchParams.get('response_mode'), 'form_post')
+})
+
+test('a form for an unknown provider is refused', async () => {
   const init = { method: 'POST', body: new URLSearchParams({ state: 'S'.repeat(43), code: 'c' }) }
   assert.equal((await quirks.service.fetch('/auth/github/callback', init)).status, 404)
   assert.equal((await quirks.service.fetch('/auth/nobody/callback', init)).status, 404)

@@ -7,6 +7,7 @@ import {
   AccountNotAdmitted,
   providerErrorCode,
   ProviderReturnedError,
+  quoteProvider,
 } from '../provider-client/provider-errors.ts'
 import { appRedirect, type Browser, type SignedIn, type SignIn } from '../sign-in.ts'
 import type { VerifiedIdentity } from '../provider-client/verified-identity.ts'
@@ -33,8 +34,11 @@ export type CallbackOutcome =
 
 /** The parameters that are read of the authorization response. Only form-post.ts sends `name`. */
 const parameterNames = ['state', 'code', 'iss', 'error', 'name'] as const
+/** What a provider says about its error, for the log. The last two are Facebook's. */
+const explanationNames = ['error_description', 'error_uri', 'error_code', 'error_message'] as const
 
-type CallbackParameters = ReturnType<typeof readOAuthParameters<(typeof parameterNames)[number]>>
+type ParameterName = (typeof parameterNames)[number] | (typeof explanationNames)[number]
+type CallbackParameters = ReturnType<typeof readOAuthParameters<ParameterName>>
 
 /**
  * Finishes a sign-in. The state is consumed before the response is read, so that each state gets one attempt. It does not throw:
@@ -47,13 +51,16 @@ export async function finishSignIn(
   const { providerClient, browserHashes, browser } = callback
   let flow: FlowsTable | undefined
   try {
-    const response = readOAuthParameters(callback.query, parameterNames)
+    const response = readOAuthParameters(callback.query, [...parameterNames, ...explanationNames])
     // A repeated state is ambiguous: none of its values is consumed.
     const state = response.repeated.includes('state') ? undefined : response.values.state
-    if (state === undefined) throw expired('there is no state, or more than one')
-    if (browserHashes.length === 0) throw expired('there is no cookie of a browser that began a sign-in')
+    const said = isError(response) ? `; the request says ${quoteProvider(response.values)}` : ''
+    if (state === undefined) throw expired(`there is no state, or more than one${said}`)
+    if (browserHashes.length === 0)
+      throw expired(`there is no cookie of a browser that began a sign-in${said}`)
     const consumed = await flows.consume(providerClient.provider.name, browserHashes, state)
-    if (!consumed) throw expired('the state is unknown, used, expired, or of another browser or provider')
+    if (!consumed)
+      throw expired(`the state is unknown, used, expired, or of another browser or provider${said}`)
     flow = consumed.row
     const verified = await identify(providerClient, consumed, state, response).catch((error: unknown) => {
       const providerId = error instanceof AccountNotAdmitted ? error.providerId : undefined
@@ -75,11 +82,14 @@ async function identify(
   providerClient: ProviderClient,
   { row, verifier }: ConsumedFlow,
   state: string,
-  { values: { code, iss: issuer, error, name: givenName }, repeated }: CallbackParameters,
+  response: CallbackParameters,
 ): Promise<VerifiedIdentity> {
-  if (repeated.length > 0) throw new Error('a parameter came more than once')
-  await providerClient.checkIssuer({ issuer, isError: error !== undefined })
-  if (error !== undefined) throw new ProviderReturnedError(error)
+  const { code, iss: issuer, name: givenName } = response.values
+  const isFailure = isError(response)
+  if (parameterNames.some((name) => response.repeated.includes(name)))
+    throw new Error('a parameter came more than once')
+  await providerClient.checkIssuer({ issuer, isError: isFailure })
+  if (isFailure) throw new ProviderReturnedError(response.values)
   if (!code) throw new Error('there is no code')
   // The redirect URI must be the one of the authorization request, so it comes from the row and not from this request.
   const url = new URL(row.callback_url)
@@ -92,6 +102,12 @@ async function identify(
     reauthenticationAskedAt: row.reauthentication_asked_at ?? undefined,
     givenName,
   })
+}
+
+function isError({
+  values: { code, error, error_code: number, error_message: text },
+}: CallbackParameters): boolean {
+  return error !== undefined || (code === undefined && (number ?? text) !== undefined)
 }
 
 function expired(reason: string): SignInFailure {

@@ -68,7 +68,7 @@ export function describeCause(
     const { name, message, code, error: oauthError } = current as Error & { code?: unknown; error?: unknown }
     chain.push({
       name,
-      message: message.slice(0, 300),
+      message: message.slice(0, 1_200),
       ...(typeof code === 'string' && { code }),
       ...(typeof oauthError === 'string' && { error: oauthError.slice(0, 100) }),
     })

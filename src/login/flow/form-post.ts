@@ -1,6 +1,5 @@
 import { Type } from 'typebox'
 import { queryOf, withForms } from '../../http/requests/forms.ts'
-import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { isObject } from '../provider-client/profile.ts'
 import { findProvider, limitPerIp, ProviderParams } from './provider-param.ts'
@@ -8,14 +7,16 @@ import type { ProviderClient } from '../provider-client/provider-client.ts'
 
 /** Characters. Codes and states are far shorter. */
 const maxCharacters = 4096
+/** Characters of a provider's explanation, which is for the log: the address of the redirect must not become too long. */
+const longestExplanation = 500
 const longestName = 200
 
 const Field = (description: string) => Type.Optional(Type.String({ maxLength: maxCharacters, description }))
 
 /**
- * POST /auth/{provider}/callback, for providers that answer with a form (Apple; OAuth 2.0 Form Post Response Mode). The
- * POST comes from another site, so the browser does not send the flow cookie (SameSite=Lax). This route checks only the
- * form of the parameters and redirects to the same path as a GET, which carries the cookie.
+ * POST /auth/{provider}/callback, for providers that answer with a form (OAuth 2.0 Form Post Response Mode): Apple, and others with
+ * `response_mode=form_post` in their parameters. The POST comes from another site, so the browser does not send the flow cookie
+ * (SameSite=Lax). This route checks only the form of the parameters and redirects to the same path as a GET, which carries the cookie.
  */
 export async function formPostRoute(app: App, providers: ReadonlyMap<string, ProviderClient>): Promise<void> {
   await withForms(app, (routes) => {
@@ -35,21 +36,23 @@ export async function formPostRoute(app: App, providers: ReadonlyMap<string, Pro
             code: Field('The authorization code'),
             error: Field('The error code, instead of a code'),
             iss: Field('RFC 9207'),
+            error_description: Field('For the log'),
+            error_uri: Field('For the log'),
             user: Field('JSON with the name, from Apple at the first sign-in'),
           }),
           response: { 303: Type.Null() },
         },
       },
       async ({ params: { provider }, body }, reply) => {
-        const providerClient = findProvider(providers, provider)
-        if (providerClient.provider.quirks.formPost !== true)
-          throw new Problem('not-found', {
-            detail: 'This provider responds with a redirect, not with a form.',
-          })
+        findProvider(providers, provider)
         const { state, code, error, iss, user } = body
-        const name = nameIn(user)
-        const answer = Object.entries({ state, code, error, iss, name })
-        const given = answer.filter((field): field is [string, string] => field[1] !== undefined)
+        const [error_description, error_uri] = [body.error_description, body.error_uri].map((text) =>
+          text?.slice(0, longestExplanation),
+        )
+        const answer = { state, code, error, iss, error_description, error_uri, name: nameIn(user) }
+        const given = Object.entries(answer).filter(
+          (field): field is [string, string] => field[1] !== undefined,
+        )
         const path = `${app.basePath}/auth/${encodeURIComponent(provider)}/callback`
         return reply.redirect(`${path}?${queryOf(given)}`, 303)
       },

@@ -2,8 +2,10 @@ import type { Authentication } from '../../accounts/sessions/authentication.ts'
 import { storableText } from '../../storage/text.ts'
 import type { ProfileDocument } from './profile.ts'
 
-/** Milliseconds for differences between the clocks of the provider and this machine, and for rounding to seconds. */
-const tolerance = 60_000
+/** Seconds that a provider's clock may differ: RFC 7519 allows for a few minutes at most. */
+export const clockTolerance = 60
+/** Milliseconds: for the provider's clock, and for rounding to seconds. */
+const tolerance = clockTolerance * 1000
 /** Characters of the stored `acr` and `amr` at most. */
 const maxCharacters = 500
 

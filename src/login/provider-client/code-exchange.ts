@@ -1,17 +1,17 @@
 import type {
   AuthorizationCodeGrantChecks,
-  Configuration,
   TokenEndpointResponse,
   TokenEndpointResponseHelpers,
 } from 'openid-client'
 import type { ProfileDocument } from './profile.ts'
+import { refusedTokens } from './provider-errors.ts'
 import type { ProviderServer, ProviderServerCache } from './provider-server.ts'
 import { TokenResponseCache } from './token-response-cache.ts'
 
 export interface ExchangedCode {
   tokens: TokenEndpointResponse & TokenEndpointResponseHelpers
-  /** The configuration that verified the id_token. */
-  configuration: Configuration
+  /** The server that verified the id_token. */
+  server: ProviderServer
 }
 
 export interface ProviderCodeExchange {
@@ -20,55 +20,86 @@ export interface ProviderCodeExchange {
   url: URL
   checks: AuthorizationCodeGrantChecks
   /** The issuer that an id_token with these claims must have, if it depends on the claims. */
-  expectedTokenIssuer: ((claims: ProfileDocument, issuer: string) => string) | undefined
+  expectedTokenIssuer?: ((claims: ProfileDocument, issuer: string) => string) | undefined
 }
 
 /**
  * Exchanges a code and verifies the id_token. A code can be sent only once, so the response is cached and verified again in
- * two cases: the token's tenant has its own issuer, or the provider has new keys (openid-client fetches keys once a minute at
- * most). With Microsoft's `common` the first verification always fails, because each tenant has its own issuer.
+ * two cases: the token's tenant has its own issuer, or the provider may have new keys, algorithms or addresses (openid-client fetches
+ * keys once a minute at most). With Microsoft's `common` the first verification always fails, because each tenant has its own issuer.
  * @throws when the exchange or the verification fails.
  */
-export async function exchangeForIdToken(
+export async function exchangeCode(
   servers: ProviderServerCache,
-  { server, url, checks, expectedTokenIssuer }: ProviderCodeExchange,
+  { server: current, url, checks, expectedTokenIssuer }: ProviderCodeExchange,
 ): Promise<ExchangedCode> {
   const { authorizationCodeGrant } = await import('openid-client')
   const cache = new TokenResponseCache()
-  const verify = async ({ configuration }: ProviderServer): Promise<ExchangedCode> => {
-    const tokens = await cache.run(() => authorizationCodeGrant(configuration, new URL(url), { ...checks }))
-    return { tokens, configuration }
+  const verify = async (server: ProviderServer): Promise<ExchangedCode> => {
+    const { configuration } = server
+    const tokens = await cache
+      .run(() => authorizationCodeGrant(configuration, new URL(url), { ...checks }))
+      .catch(refusedTokens)
+    return { tokens, server }
   }
-  const verifyWithNewKeys = async (stale: ProviderServer, error: unknown): Promise<ExchangedCode> => {
-    if (!mayNeedNewKeys(error)) throw error
-    const renewed = await servers.refetchKeys(stale)
-    const exchanged = await verify(renewed)
-    await servers.shareKeysOf(renewed)
-    return exchanged
+  const verifyAsTenant = async (server: ProviderServer): Promise<ExchangedCode> => {
+    const { issuer } = server.metadata
+    try {
+      return await verify(server)
+    } catch (error) {
+      const claims = cache.unverifiedClaims()
+      const expected = claims && expectedTokenIssuer ? expectedTokenIssuer(claims, issuer) : issuer
+      if (expected === issuer) throw error
+      const exchanged = await verify(await servers.withIssuer(server, expected))
+      await servers.shareKeysOf(exchanged.server)
+      return exchanged
+    }
   }
   try {
-    return await verify(server)
+    return await verifyAsTenant(current)
   } catch (error) {
-    const claims = cache.unverifiedClaims()
-    const { issuer } = server.metadata
-    const expected = claims && expectedTokenIssuer ? expectedTokenIssuer(claims, issuer) : issuer
-    if (expected === issuer) return verifyWithNewKeys(server, error)
-    const tenant = await servers.withIssuer(server, expected)
-    try {
-      const exchanged = await verify(tenant)
-      await servers.shareKeysOf(tenant)
-      return exchanged
-    } catch (tenantError) {
-      return await verifyWithNewKeys(tenant, tenantError)
-    }
+    const isTaken = cache.status === 200
+    if (!(isTaken ? needsMetadata(error) : mayHaveMoved(error))) throw error
+    const renewed = await servers.renew(current)
+    const hasMoved = renewed.metadata.token_endpoint !== current.metadata.token_endpoint
+    if (!isTaken && !hasMoved) throw error
+    const exchanged = await verifyAsTenant(renewed)
+    await servers.shareKeysOf(exchanged.server)
+    return exchanged
   }
 }
 
-/** Whether a verification failed in a way that new keys may solve. */
-function mayNeedNewKeys(error: unknown): boolean {
-  for (let current = error; current instanceof Error; current = current.cause) {
-    const { code, message } = current as Error & { code?: unknown }
-    if (code === 'OAUTH_KEY_SELECTION_FAILED' || message === 'JWT signature verification failed') return true
-  }
-  return false
+/** Whether the verification of an id_token failed in a way that a new document or new keys may solve. */
+function needsMetadata(error: unknown): boolean {
+  return chainOf(error).some(
+    ({ code, message, cause }) =>
+      code === 'OAUTH_KEY_SELECTION_FAILED' ||
+      message === 'JWT signature verification failed' ||
+      message === 'unexpected JWT "alg" header parameter' ||
+      // The keys could not be fetched.
+      cause instanceof Response ||
+      isUnreachable(code),
+  )
+}
+
+/** Whether an endpoint did not take a request, as one that has moved does. */
+export function mayHaveMoved(error: unknown): boolean {
+  return chainOf(error).some(
+    ({ code, message, cause }) =>
+      (cause instanceof Response && movedStatuses.has(cause.status)) ||
+      isUnreachable(code) ||
+      /^(?:request failed|fetch failed)/.test(message),
+  )
+}
+
+const movedStatuses = new Set([301, 302, 303, 307, 308, 404, 405, 410])
+
+function isUnreachable(code: unknown): boolean {
+  return code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'OAUTH_TIMEOUT'
+}
+
+function chainOf(error: unknown): { code?: unknown; message: string; cause?: unknown }[] {
+  const chain = []
+  for (let current = error; current instanceof Error; current = current.cause) chain.push(current)
+  return chain
 }

@@ -17,7 +17,7 @@ export async function normalizeTokenResponse(
   if (typeof accessToken !== 'string' || accessToken === '' || (error !== undefined && error !== null)) {
     const code = typeof error === 'string' ? error : isObject(error) ? 'provider_error' : 'invalid_response'
     const status = response.status >= 400 ? response.status : 400
-    return Response.json({ error: code.slice(0, 100) }, { status })
+    return Response.json({ error: code.slice(0, 100), ...wordsIn(fields) }, { status })
   }
   const { id_token: id, refresh_token: refreshToken, expires_in: expiresIn, scope } = fields
   const scopes: unknown = Array.isArray(scope) ? scope.join(' ') : scope
@@ -46,4 +46,20 @@ function parseFields(text: string): Record<string, unknown> | undefined {
     }
   }
   return /^[\w.-]+=/.test(text) ? Object.fromEntries(new URLSearchParams(text)) : undefined
+}
+
+const maxCharacters = 500
+
+/** The description of an error: in the fields of RFC 6749, as Facebook's object, or as a `message`. */
+function wordsIn({
+  error,
+  error_description: description,
+  error_uri: uri,
+  message,
+}: Record<string, unknown>) {
+  const text = description ?? (isObject(error) ? error['message'] : message)
+  return {
+    ...(typeof text === 'string' && { error_description: text.slice(0, maxCharacters) }),
+    ...(typeof uri === 'string' && { error_uri: uri.slice(0, maxCharacters) }),
+  }
 }

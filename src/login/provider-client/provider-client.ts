@@ -9,12 +9,12 @@ import type { VerifiedIdentity } from './verified-identity.ts'
 import { mergeProfiles, parseProfile, type ProfileDocument } from './profile.ts'
 import { endSessionAddress, type EndSessionRequest } from './end-session.ts'
 import { DiscoveryFailed } from './discovery.ts'
-import { AccountNotAdmitted, ProfileRefused } from './provider-errors.ts'
+import { AccountNotAdmitted, ProfileRefused, refusedTokens } from './provider-errors.ts'
 import { ProviderApi } from './provider-api.ts'
 import { readIdentity } from './read-identity.ts'
 import { ProviderServerCache, type ProviderServer } from './provider-server.ts'
 import type { OAuthProvider, OpenIdProvider, ResolvedProvider } from '../providers/resolved-provider.ts'
-import { exchangeForIdToken } from './code-exchange.ts'
+import { exchangeCode, mayHaveMoved } from './code-exchange.ts'
 import type { ProviderFetch } from './provider-fetch.ts'
 
 export interface CodeToExchange {
@@ -61,8 +61,7 @@ export class ProviderClient {
     try {
       return buildAuthorizationUrl(configuration, parameters)
     } catch (error) {
-      // The document has no usable authorization endpoint.
-      throw new DiscoveryFailed(error)
+      throw new DiscoveryFailed('the discovery document has no usable authorization_endpoint', error)
     }
   }
 
@@ -105,26 +104,35 @@ export class ProviderClient {
   /** Exchanges a refresh token (RFC 6749, section 6). @throws errors of openid-client and fetch. */
   async refresh(refreshToken: string): Promise<IssuedTokens> {
     const { refreshTokenGrant } = await import('openid-client')
-    const { configuration } = await this.#servers.current()
-    return issuedTokens(await refreshTokenGrant(configuration, refreshToken))
+    const server = await this.#servers.current()
+    const grant = ({ configuration }: ProviderServer) =>
+      refreshTokenGrant(configuration, refreshToken).catch(refusedTokens)
+    const tokens = await grant(server).catch(async (error: unknown) => {
+      if (!mayHaveMoved(error)) throw error
+      const renewed = await this.#servers.renew(server)
+      if (renewed.metadata.token_endpoint === server.metadata.token_endpoint) throw error
+      return grant(renewed)
+    })
+    return issuedTokens(tokens)
   }
 
   async #openIdIdentity(
     provider: OpenIdProvider,
-    server: ProviderServer,
+    current: ProviderServer,
     response: CodeToExchange,
   ): Promise<ReadIdentity> {
     const { fetchUserInfo } = await import('openid-client')
     const { quirks, presetSetting } = provider
-    const { tokens, configuration } = await exchangeForIdToken(this.#servers, {
-      server,
+    const { tokens, server } = await exchangeCode(this.#servers, {
+      server: current,
       url: response.url,
       checks: { ...checksOf(response), idTokenExpected: true },
       expectedTokenIssuer: quirks.expectedTokenIssuer,
     })
+    const { configuration } = server
     const claims = tokens.claims()
     if (!claims) throw new Error('the token response has no id_token')
-    if (quirks.admits?.(claims, presetSetting, server.metadata.issuer) === false)
+    if (quirks.admits?.(claims, presetSetting, server.source.issuer) === false)
       throw new AccountNotAdmitted('the account is not of the configured organization, tenant or workspace')
     const discovered = quirks.userinfo === false ? undefined : server.metadata.userinfo_endpoint
     const profileUrl = provider.profileUrl ?? discovered
@@ -146,7 +154,11 @@ export class ProviderClient {
     response: CodeToExchange,
   ): Promise<ReadIdentity> {
     const { authorizationCodeGrant } = await import('openid-client')
-    const tokens = await authorizationCodeGrant(configuration, new URL(response.url), checksOf(response))
+    const tokens = await authorizationCodeGrant(
+      configuration,
+      new URL(response.url),
+      checksOf(response),
+    ).catch(refusedTokens)
     const token = tokens.access_token
     const { method = 'GET', query = {} } =
       provider.quirks.profileRequest?.(token, provider.clientSecret) ?? {}

@@ -1,15 +1,66 @@
+import { printable } from '../../telemetry/printable.ts'
 import { ReauthenticationUnproven } from './authentication-claims.ts'
 import { DiscoveryFailed } from './discovery.ts'
 import type { FailureCode } from '../flow/failures.ts'
 
+/** What a provider says about a failure (RFC 6749, section 4.1.2.1), and Facebook in parameters of its own. For the log only. */
+export interface ProviderSaid {
+  error?: string | undefined
+  error_description?: string | undefined
+  error_uri?: string | undefined
+  error_code?: string | undefined
+  error_message?: string | undefined
+}
+
+const longestWord = 100
+const longestText = 500
+
+/** The words as one printable line: anybody can put anything into the parameters of a callback. */
+export function quoteProvider(said: ProviderSaid): string {
+  const {
+    error,
+    error_description: description,
+    error_uri: uri,
+    error_code: code,
+    error_message: message,
+  } = said
+  const parts = [
+    JSON.stringify((error ?? code ?? 'no error code').slice(0, longestWord)),
+    ...[description, message, uri].flatMap((text) =>
+      typeof text === 'string' ? [text.slice(0, longestText)] : [],
+    ),
+  ]
+  return printable(parts.join(' '))
+}
+
 /** The authorization response is an error (RFC 6749, section 4.1.2.1). */
 export class ProviderReturnedError extends Error {
   readonly error: string
-  constructor(error: string) {
-    super(`the provider answered ${JSON.stringify(error.slice(0, 100))}`)
+  constructor(said: ProviderSaid) {
+    super(`the provider answered ${quoteProvider(said)}`)
     this.name = 'ProviderReturnedError'
-    this.error = error
+    this.error = said.error ?? ''
   }
+}
+
+/** The token endpoint answered with an error (RFC 6749, section 5.2). openid-client's error has its description only as a property. */
+class TokenRequestRefused extends Error {
+  readonly error: string
+  readonly status: number
+  /** @param said the answer, of which only the explanation is read */
+  constructor(error: string, status: number, said: ProviderSaid, cause: unknown) {
+    super(`the token endpoint answered ${quoteProvider({ ...said, error })}`, { cause })
+    this.name = 'TokenRequestRefused'
+    this.error = error
+    this.status = status
+  }
+}
+
+/** For errors of token requests. @throws TokenRequestRefused, or the error itself if it is not an answer */
+export function refusedTokens(error: unknown): never {
+  if ((error as Error).name !== 'ResponseBodyError') throw error
+  const { error: code, status, cause } = error as { error: string; status: number; cause: ProviderSaid }
+  throw new TokenRequestRefused(code, status, cause, error)
 }
 
 /** The provider's API answered the request for the profile with an error. */
@@ -63,7 +114,7 @@ export function providerErrorCode(error: unknown): FailureCode {
   if (error instanceof ReauthenticationUnproven) return 'reauthentication-unproven'
   const answered = status ?? (cause instanceof Response ? cause.status : 0)
   if (answered >= 500 || answered === 429) return 'provider-unavailable'
-  if (error instanceof ProfileRefused || name === 'ResponseBodyError') return 'provider-refused'
+  if (error instanceof ProfileRefused || error instanceof TokenRequestRefused) return 'provider-refused'
   if (name === 'WWWAuthenticateChallengeError') return 'provider-refused'
   if (name === 'TimeoutError' || code === 'OAUTH_TIMEOUT' || code === 'OAUTH_ABORT')
     return 'provider-unavailable'

@@ -1,8 +1,9 @@
 import type { Configuration, ExportedJWKSCache, ServerMetadata } from 'openid-client'
 import type { Clock } from '../../runtime/clock.ts'
 import { Period } from '../../runtime/period.ts'
+import { clockTolerance } from './authentication-claims.ts'
 import { clientAuthentication } from './client-authentication.ts'
-import { configuredMetadata, discover, DiscoveryFailed } from './discovery.ts'
+import { configuredMetadata, discover } from './discovery.ts'
 import { asCustomFetch, withProviderHeaders, type ProviderFetch } from './provider-fetch.ts'
 import type { OpenIdProvider, ResolvedProvider } from '../providers/resolved-provider.ts'
 import { TokenResponseCache } from './token-response-cache.ts'
@@ -14,9 +15,14 @@ const cacheTime = 3_600_000
 /** The same when this read failed: the old document stays in use. */
 const staleCacheTime = 60_000
 
+/** Milliseconds between two reads of a document that a failed sign-in causes. */
+const renewalPause = 10_000
+
 /** The metadata of a provider's authorization server, and openid-client's configuration for it. */
 export interface ProviderServer {
   metadata: ServerMetadata
+  /** The metadata as they were read: `metadata` may have the issuer of a tenant. */
+  source: ServerMetadata
   configuration: Configuration
 }
 
@@ -37,6 +43,8 @@ export class ProviderServerCache {
   /** While the metadata need not be read again. */
   readonly #fresh = new Period()
   #reading: Promise<ProviderServer> | undefined
+  /** While a failed sign-in reads no document. */
+  readonly #renewed = new Period()
   #failed: { error: unknown; during: Period } | undefined
 
   constructor(parts: ProviderServerParts) {
@@ -51,9 +59,8 @@ export class ProviderServerCache {
     const now = clock.now()
     if (cached && this.#fresh.has(now)) return cached
     if (this.#failed && this.#failed.during.has(now)) throw this.#failed.error
-    this.#reading ??= this.#read().finally(() => (this.#reading = undefined))
     try {
-      return await this.#reading
+      return await this.#readOnce()
     } catch (error) {
       if (cached) {
         this.#fresh.start(clock.now(), staleCacheTime)
@@ -66,19 +73,30 @@ export class ProviderServerCache {
   }
 
   /** The same server with another issuer and the cached keys. */
-  async withIssuer({ metadata, configuration }: ProviderServer, issuer: string): Promise<ProviderServer> {
+  async withIssuer(
+    { metadata, source, configuration }: ProviderServer,
+    issuer: string,
+  ): Promise<ProviderServer> {
     const { getJwksCache } = await import('openid-client')
-    const other = await this.#server({ ...metadata, issuer })
+    const other = await this.#server({ ...metadata, issuer }, source)
     await shareKeys(getJwksCache(configuration), other)
     return other
   }
 
-  /** The same server without cached keys, so that they are fetched again. Discards the shared ones, too. */
-  async refetchKeys({ metadata }: ProviderServer): Promise<ProviderServer> {
-    const renewed = await this.#server(metadata)
-    const shared = this.#current
-    if (shared) this.#current = await this.#server(shared.metadata)
-    return renewed
+  /**
+   * The server after a failure that other addresses, algorithms or keys of the provider explain: with the document as it is now, and
+   * without cached keys, so that they are fetched again. Of several sign-ins that fail with one document, the first one reads it again.
+   */
+  async renew({ source }: ProviderServer): Promise<ProviderServer> {
+    const now = this.#parts.clock.now()
+    if (source === this.#current?.source && this.#isDiscovered && !this.#renewed.has(now)) {
+      this.#renewed.start(now, renewalPause)
+      // A document that cannot be read leaves the one before in use.
+      await this.#readOnce().catch(() => undefined)
+    }
+    const metadata = this.#current?.source ?? source
+    this.#current = await this.#server(metadata)
+    return this.#server(metadata)
   }
 
   /** Shares the keys that this server fetched with later sign-ins. */
@@ -87,22 +105,24 @@ export class ProviderServerCache {
     if (this.#current) await shareKeys(getJwksCache(configuration), this.#current)
   }
 
+  #readOnce(): Promise<ProviderServer> {
+    this.#reading ??= this.#read().finally(() => (this.#reading = undefined))
+    return this.#reading
+  }
+
   async #read(): Promise<ProviderServer> {
     const { provider, clock, timeout } = this.#parts
-    const configured = configuredMetadata(provider)
     const options = { fetch: this.#fetch, timeout, insecure: this.#insecure }
-    const discovered = async () =>
-      discover(provider as OpenIdProvider, options).catch((error: unknown) => {
-        throw new DiscoveryFailed(error)
-      })
-    const server = await this.#server(configured ?? (await discovered()))
+    const server = await this.#server(
+      configuredMetadata(provider) ?? (await discover(provider as OpenIdProvider, options)),
+    )
     this.#current = server
-    this.#fresh.start(clock.now(), configured ? Number.POSITIVE_INFINITY : cacheTime)
+    this.#fresh.start(clock.now(), this.#isDiscovered ? cacheTime : Number.POSITIVE_INFINITY)
     this.#failed = undefined
     return server
   }
 
-  async #server(metadata: ServerMetadata): Promise<ProviderServer> {
+  async #server(metadata: ServerMetadata, source = metadata): Promise<ProviderServer> {
     const client = await import('openid-client')
     const { provider, clock, timeout } = this.#parts
     const configuration = new client.Configuration(
@@ -110,8 +130,8 @@ export class ProviderServerCache {
       // id_token is verified with.
       { ...metadata, authorization_response_iss_parameter_supported: false },
       provider.clientId,
-      {},
-      await clientAuthentication(provider, metadata, clock, configuredMetadata(provider) === undefined),
+      { [client.clockTolerance]: clockTolerance },
+      await clientAuthentication(provider, metadata, clock, this.#isDiscovered),
     )
     const { token_endpoint: tokenUrl } = metadata
     const openid = provider.kind === 'openid'
@@ -123,7 +143,11 @@ export class ProviderServerCache {
     configuration.timeout = timeout
     if (this.#insecure) client.allowInsecureRequests(configuration)
     if (openid) client.enableNonRepudiationChecks(configuration)
-    return { metadata, configuration }
+    return { metadata, source, configuration }
+  }
+
+  get #isDiscovered(): boolean {
+    return configuredMetadata(this.#parts.provider) === undefined
   }
 
   get #insecure(): boolean {

@@ -39,7 +39,6 @@ export const apple: Preset = {
   // It does not reauthenticate on request.
   provesAuthentication: false,
   authParams: () => ({ response_mode: 'form_post' }),
-  formPost: true,
   signedSecret: {
     needs: ['TEAM_ID', 'KEY_ID', 'PRIVATE_KEY'],
     fault: (presetSetting) =>

@@ -28,3 +28,12 @@ export function withoutFlowParameters(address: string): string {
   for (const name of flowParameters) url.searchParams.delete(name)
   return url.href
 }
+
+/** A configured `response_mode` whose response never reaches the service: a browser does not send a fragment. */
+export function unusableResponseMode({ authParams = {}, authUrl }: ProviderSettings): string | undefined {
+  const inAddress =
+    authUrl !== undefined && URL.canParse(authUrl) ? new URL(authUrl).searchParams.get('response_mode') : null
+  return [authParams['response_mode'], inAddress].find(
+    (mode): mode is string => typeof mode === 'string' && mode !== 'query' && mode !== 'form_post',
+  )
+}

@@ -22,12 +22,14 @@ export const bitbucket: Preset = {
   readProfile: async ({ document, profileUrl, readMore }) => {
     const page = await readMore(`${profileUrl.replace(/\/$/, '')}/emails`)
     const list: unknown = isObject(page) ? (page['values'] ?? page) : page
+    const { links } = document
     const listed = findMarked(list, 'is_primary')
     return {
       id: document['uuid'],
       name: document['display_name'],
       email: listed['email'],
       emailVerified: listed['is_confirmed'] === true,
+      picture: isObject(links) && isObject(links['avatar']) ? links['avatar']['href'] : undefined,
     }
   },
 }

@@ -25,5 +25,6 @@ export const dropbox: Preset = {
     name: isObject(document['name']) ? document['name']['display_name'] : undefined,
     email: document['email'],
     emailVerified: document['email_verified'],
+    picture: document['profile_photo_url'],
   }),
 }

@@ -19,7 +19,7 @@ export const facebook: Preset = {
   endpoints: (presetSetting) => ({
     authUrl: `https://www.facebook.com/${presetSetting('GRAPH_VERSION')}/dialog/oauth`,
     tokenUrl: `https://graph.facebook.com/${presetSetting('GRAPH_VERSION')}/oauth/access_token`,
-    profileUrl: `https://graph.facebook.com/${presetSetting('GRAPH_VERSION')}/me?fields=id,name,email`,
+    profileUrl: `https://graph.facebook.com/${presetSetting('GRAPH_VERSION')}/me?fields=id,name,email,picture.type(large)`,
   }),
   scope: 'email public_profile',
   tokenAuth: 'post',

@@ -75,8 +75,6 @@ export interface Quirks {
     secondFactor: boolean
     acrValues: readonly string[]
   }) => Record<string, string>
-  /** The authorization response is a POST from the provider's page (`response_mode=form_post`). */
-  formPost?: true
   /** Sent with every request to the provider. */
   headers?: (presetSetting: ReadPresetSetting) => Record<string, string>
   /** The id_token has the whole profile: the userinfo endpoint is used only if its address is configured. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
 import type { ProviderSettings } from '../../config/providers.ts'
+import { pictureIn, toIdentity, type ProfileDocument } from '../provider-client/profile.ts'
 import { google } from './google.ts'
 import { presets } from './presets.ts'
 import type { ResolvedProvider } from './resolved-provider.ts'
@@ -48,7 +49,7 @@ const table: Record<string, [own: Record<string, string>, ...addresses: string[]
     {},
     'https://www.facebook.com/v24.0/dialog/oauth',
     'https://graph.facebook.com/v24.0/oauth/access_token',
-    'https://graph.facebook.com/v24.0/me?fields=id,name,email',
+    'https://graph.facebook.com/v24.0/me?fields=id,name,email,picture.type(large)',
   ],
   discord: [
     {},
@@ -62,7 +63,7 @@ const table: Record<string, [own: Record<string, string>, ...addresses: string[]
     {},
     'https://x.com/i/oauth2/authorize',
     'https://api.x.com/2/oauth2/token',
-    'https://api.x.com/2/users/me?user.fields=id,name,username,confirmed_email',
+    'https://api.x.com/2/users/me?user.fields=id,name,username,profile_image_url,confirmed_email',
   ],
   spotify: [
     {},
@@ -255,16 +256,69 @@ test('configuration cannot set parameters of the flow', () => {
   assert.deepEqual(resolved({ name: 'google', ...client, authParams }).authParams, authParams)
 })
 
-test('notion: the picture is that of the person, not of the integration', async () => {
-  const user = { id: '1', name: 'Ada', avatar_url: 'https://n.example/ada.png' }
-  const document = { avatar_url: 'https://n.example/bot.png', bot: { owner: { type: 'user', user } } }
-  const profile = await presets['notion']!.readProfile!({
-    claims: {},
+test('response_mode may be one whose response reaches the service', () => {
+  for (const mode of ['query', 'form_post'])
+    assert.equal(
+      resolved({ name: 'google', ...client, authParams: { response_mode: mode } }).authParams[
+        'response_mode'
+      ],
+      mode,
+    )
+  for (const mode of ['fragment', 'web_message', 'query.jwt'])
+    assert.match(
+      faults({ name: 'google', ...client, authParams: { response_mode: mode } }),
+      new RegExp(`GOOGLE_AUTH_PARAMS.*response_mode=${mode} cannot be used`),
+    )
+  const authUrl = 'https://p.example/?response_mode=fragment'
+  assert.match(faults({ name: 'google', ...client, authUrl }), /response_mode=fragment cannot be used/)
+})
+
+/** The picture of a profile, as toIdentity stores it. */
+async function pictureOf(name: string, document: ProfileDocument, claims: ProfileDocument = {}) {
+  const raw = await presets[name]!.readProfile?.({
+    claims,
     document,
     profileUrl: '',
     readMore: () => Promise.resolve(undefined),
     presetSetting: () => '',
     givenName: undefined,
   })
-  assert.equal(profile.picture, 'https://n.example/ada.png')
+  return toIdentity(name, { picture: pictureIn(document), ...raw!, id: '1' }).picture
+}
+
+test('pictures are where each provider documents them', async () => {
+  const url = 'https://img.example/ada.png'
+  const notion = {
+    bot: { owner: { user: { id: '1', avatar_url: url } } },
+    avatar_url: 'https://n.example/bot.png',
+  }
+  const documents: Record<string, ProfileDocument> = {
+    facebook: { id: '1', picture: { data: { height: 200, is_silhouette: false, url, width: 200 } } },
+    x: { data: { id: '1', profile_image_url: url } },
+    spotify: {
+      id: '1',
+      images: [{ url, height: 300, width: 300 }, { url: 'https://img.example/small.png' }],
+    },
+    dropbox: { account_id: '1', profile_photo_url: url },
+    bitbucket: { uuid: '{1}', links: { avatar: { href: url } } },
+    github: { id: 1, avatar_url: url },
+    gitlab: { id: 1, avatar_url: url },
+    // That of the document belongs to the integration.
+    notion,
+  }
+  for (const [name, document] of Object.entries(documents)) {
+    assert.equal(await pictureOf(name, document), url, name)
+    assert.equal(await pictureOf(name, { id: '1' }), null, name)
+  }
+  assert.equal(await pictureOf('twitch', { picture: url }, { sub: '1', picture: url }), url)
+  assert.equal(
+    await pictureOf('discord', { id: '80351110224678912', avatar: '8342729096ea3675442027381ff50dfe' }),
+    'https://cdn.discordapp.com/avatars/80351110224678912/8342729096ea3675442027381ff50dfe.png',
+  )
+  assert.equal(await pictureOf('discord', { id: '1', avatar: null }), null)
+  assert.equal(
+    await pictureOf('reddit', { id: '1', icon_img: 'https://styles.example/a.png?width=256&amp;s=abc' }),
+    'https://styles.example/a.png?width=256&s=abc',
+  )
+  assert.equal(await pictureOf('reddit', { id: '1' }), null)
 })

@@ -28,10 +28,12 @@ export const reddit: Preset = {
   tokenAuth: 'basic',
   storedTokens: { authParams: { duration: 'permanent' } },
   headers: (presetSetting) => ({ 'user-agent': presetSetting('USER_AGENT') }),
-  readProfile: ({ document }) => ({
+  readProfile: ({ document, document: { icon_img: icon } }) => ({
     id: document['id'],
     name: document['name'],
     email: undefined,
     emailVerified: false,
+    // Reddit writes the address as HTML.
+    picture: typeof icon === 'string' ? icon.replaceAll('&amp;', '&') : undefined,
   }),
 }

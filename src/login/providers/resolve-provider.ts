@@ -1,5 +1,5 @@
 import type { ProviderSettings } from '../../config/providers.ts'
-import { protectedParametersIn } from './authorization-parameters.ts'
+import { protectedParametersIn, unusableResponseMode } from './authorization-parameters.ts'
 import { letterIcon, readIcon } from './icon.ts'
 import { resolveGroups } from './resolve-groups.ts'
 import { readPresetSettings, type PresetSettingValues } from './preset-settings.ts'
@@ -166,6 +166,11 @@ function resolveBasics(resolving: Resolving, quirks: Quirks, openid: boolean): P
   for (const parameter of protectedParametersIn(settings)) {
     faults.push(`${prefix}AUTH_PARAMS or ${prefix}AUTH_URL: ${parameter} belongs to the sign-in itself`)
   }
+  const mode = unusableResponseMode(settings)
+  if (mode !== undefined)
+    faults.push(
+      `${prefix}AUTH_PARAMS or ${prefix}AUTH_URL: response_mode=${mode} cannot be used; it may be query or form_post`,
+    )
   const label = settings.label ?? (settings.preset === undefined ? preset?.label : undefined) ?? titled(name)
   const { groupScope, ...access } = resolveGroups(settings, quirks, prefix, faults)
   let icon = letterIcon(label, preset?.colour ?? '#5d6763')

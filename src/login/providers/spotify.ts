@@ -1,3 +1,4 @@
+import { isObject } from '../provider-client/profile.ts'
 import type { Preset } from './preset.ts'
 
 /** Plain OAuth 2.0. Its reference says that the e-mail address is not verified. */
@@ -20,5 +21,12 @@ export const spotify: Preset = {
     name: document['display_name'],
     email: document['email'],
     emailVerified: false,
+    picture: firstImage(document['images']),
   }),
+}
+
+/** The widest one is the first. */
+function firstImage(images: unknown): unknown {
+  const [first] = Array.isArray(images) ? (images as unknown[]) : []
+  return isObject(first) ? first['url'] : undefined
 }

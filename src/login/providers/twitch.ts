@@ -1,7 +1,7 @@
 import type { Preset } from './preset.ts'
 
 /** The id_token contains only claims that are requested by name. */
-const requested = { email: null, email_verified: null, preferred_username: null }
+const requested = { email: null, email_verified: null, preferred_username: null, picture: null }
 
 /**
  * OpenID Connect. The `scope` of its token response is an array, and errors have a `message` instead of `error`;

@@ -16,7 +16,7 @@ export const x: Preset = {
     // On twitter.com, users would have to sign in again.
     authUrl: 'https://x.com/i/oauth2/authorize',
     tokenUrl: 'https://api.x.com/2/oauth2/token',
-    profileUrl: 'https://api.x.com/2/users/me?user.fields=id,name,username,confirmed_email',
+    profileUrl: 'https://api.x.com/2/users/me?user.fields=id,name,username,profile_image_url,confirmed_email',
   }),
   scope: 'users.read tweet.read users.email',
   tokenAuth: 'basic',
@@ -28,6 +28,7 @@ export const x: Preset = {
       name: user['name'] ?? user['username'],
       email: user['confirmed_email'],
       emailVerified: typeof user['confirmed_email'] === 'string',
+      picture: user['profile_image_url'],
     }
   },
 }

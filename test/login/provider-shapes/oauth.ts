@@ -95,7 +95,7 @@ export const oauthProviders: Record<string, ProviderCase> = {
         }),
       },
     },
-    env: addresses('/v24.0/me?fields=id,name,email', facebookPaths),
+    env: addresses('/v24.0/me?fields=id,name,email,picture.type(large)', facebookPaths),
     expected: { providerId: '10158', name: 'Ada Lovelace', email: 'ada@example.com', verified: false },
     asks: { scope: 'email public_profile' },
   },

@@ -177,7 +177,7 @@ export const openIdProviders: Record<string, ProviderCase> = {
     expected: { providerId: '713936733', name: 'Justin', email: 'justin@example.com', verified: true },
     asks: {
       scope: 'openid user:read:email',
-      claims: '{"id_token":{"email":null,"email_verified":null,"preferred_username":null}}',
+      claims: '{"id_token":{"email":null,"email_verified":null,"preferred_username":null,"picture":null}}',
     },
   },
 
