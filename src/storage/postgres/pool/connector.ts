@@ -27,6 +27,14 @@ const askState = `select pg_is_in_recovery() as recovering, current_setting('tra
 const noticeLostClient = `set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 2;
   set tcp_user_timeout = 20000`
 
+/**
+ * The server also notices during a statement that the connection was closed; by default only at its end, which a lock can delay for any
+ * time. Since PostgreSQL 14, and not on each operating system.
+ * https://www.postgresql.org/docs/current/runtime-config-connection.html#GUC-CLIENT-CONNECTION-CHECK-INTERVAL
+ */
+const noticeClosedClient = `select set_config('client_connection_check_interval', '500', false)
+  where current_setting('server_version_num')::integer >= 140000`
+
 export interface SessionSettings {
   /** The application name, for the server's views. Default `postern`. */
   name?: string
@@ -149,6 +157,8 @@ export class Connector {
       isCurrent: (client: Client) => this.#renewalsBefore.get(client) === this.#renewals,
       begin: async (client: Client) => {
         this.#renewalsBefore.set(client, this.#renewals)
+        // Where the server's system has no such check, it fails alone.
+        if (!this.pooled && !settings.brief) client.query(noticeClosedClient, () => undefined)
         if (firstStatements !== '') {
           const first = client.query(firstStatements)
           // In a pool, the first statement is pipelined behind it.

@@ -4,6 +4,7 @@ import type { ClosingStatement } from '../../closing-statement.ts'
 import type { OpenTransaction, TransactionDriver } from '../../sharing/transaction-driver.ts'
 import { StorageUnavailable, translateError } from '../../unavailable.ts'
 import { queryBatch } from '../driver/queries.ts'
+import { closeConnection } from '../driver/session-client.ts'
 import type { ConnectionShares } from '../pool/connection-shares.ts'
 import { bounded, nameOf, toResult, type BoundedQuery } from '../driver/statement.ts'
 import { commitOn } from './commit.ts'
@@ -152,21 +153,21 @@ class PostgresTransactionDriver implements TransactionDriver {
         this.#client.query(handlerStatement(closing!.query, endWithin)),
       )
     } catch (error) {
-      this.#release(true)
+      await this.#release(true)
       throw translateError(error)
     }
-    this.#release(false)
+    await this.#release(false)
   }
 
   async rollback(broken = false): Promise<void> {
     if (this.#isReleased) return
     try {
-      // Without a rollback, closing the connection makes the server roll back, even during a statement.
+      // Without a rollback, closing the connection cancels its statement and makes the server roll back.
       if (!broken) await this.#client.query(rollback)
-      this.#release(broken || this.#useless)
+      await this.#release(broken || this.#useless)
     } catch {
       // The connection is lost, and the server rolls back by itself. The caller has seen the error already.
-      this.#release(true)
+      await this.#release(true)
     }
   }
 
@@ -185,10 +186,12 @@ class PostgresTransactionDriver implements TransactionDriver {
     if (this.#unsent.length > 0) this.#client.query(this.#unsent.splice(0).join('; '), () => undefined)
   }
 
-  #release(broken: boolean): void {
+  /** Resolves when the connection is free, or is no more. */
+  async #release(broken: boolean): Promise<void> {
     if (this.#isReleased) return
     this.#isReleased = true
-    this.#client.release(broken)
+    if (broken) await closeConnection(this.#client)
+    else this.#client.release()
     this.#leaveShare()
   }
 }

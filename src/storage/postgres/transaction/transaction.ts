@@ -9,7 +9,7 @@ import { StorageUnavailable, translateError } from '../../unavailable.ts'
 import { toResult, toStatement } from '../driver/statement.ts'
 import { commitOn } from './commit.ts'
 
-/** A transaction that takes its connection at its first query. At its time limit, the connection is closed. */
+/** A transaction that takes its connection at its first query. At its time limit, its statement is canceled, and the connection closed. */
 export class PostgresTransaction implements LazyTransaction {
   readonly tx: Tx
   readonly last: RunLast
@@ -111,7 +111,7 @@ export class PostgresTransaction implements LazyTransaction {
       opened.query('begin', () => undefined)
       this.#cancelTimer = this.#clock.after(this.#timeLimit, () => {
         this.#over = 'out of time'
-        // Closing the connection makes the server roll back, even during a statement.
+        // Closing the connection cancels its statement and makes the server roll back.
         opened.release(true)
       })
       return opened
