@@ -95,6 +95,11 @@ export const problems = {
   'uri-too-long': [414, 'The address is too long', 'Send fewer or shorter parameters.'],
   'unsupported-media-type': [415, 'Unsupported media type', 'Send `Content-Type: application/json`.'],
   unprocessable: [422, 'The request cannot be carried out', 'See the detail.'],
+  'prefetch-rejected': [
+    425,
+    'Not answered ahead of time',
+    'Open the address: it acts when a person opens it, so it is not prefetched.',
+  ],
   'headers-too-large': [431, 'The headers are too large', 'Send fewer or shorter headers.'],
   'too-many-requests': [429, 'Too many requests', 'Wait for the time that Retry-After tells.'],
   internal: [500, 'Internal error', 'Repeat the call later; the request id finds the cause in the log.'],

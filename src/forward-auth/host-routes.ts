@@ -6,6 +6,7 @@ import type { HostCookie } from '../accounts/sessions/host-cookie.ts'
 import type { NoteRefusal } from '../accounts/refusals.ts'
 import type { Sessions } from '../accounts/sessions/sessions.ts'
 import { Problem } from '../errors.ts'
+import { actsOnGet } from '../http/access/background.ts'
 import type { App } from '../http/app.ts'
 import type { TrustedProxies } from '../http/limits/client-address.ts'
 import { unknownHost } from './asked-host.ts'
@@ -48,6 +49,7 @@ function startRoute(app: App, parts: HostRoutesParts): void {
   app.get(
     paths.start,
     {
+      ...actsOnGet,
       config: { access: 'public', sends: { always: ['Set-Cookie'] } },
       schema: {
         tags,
@@ -72,6 +74,7 @@ function signInRoute(app: App, parts: HostRoutesParts): void {
   app.get(
     paths.signIn,
     {
+      ...actsOnGet,
       config: { access: 'public' },
       schema: {
         tags,
@@ -116,6 +119,7 @@ function callbackRoute(app: App, parts: HostRoutesParts): void {
   app.get(
     paths.callback,
     {
+      ...actsOnGet,
       config: { access: 'public', sends: { sometimes: ['Set-Cookie'] } },
       schema: {
         tags,

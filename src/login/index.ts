@@ -70,7 +70,7 @@ export function createLogin(parts: LoginParts): Login {
   const providerTokens = new ProviderTokens({ database, keyring, clock, log, providers, stored })
   const hooks = new Hooks({ config, emit: parts.emit, clock })
   const provisioning = new Provisioning({ ...accounts, hooks, tokens: providerTokens })
-  const signIn = new SignIn({ ...accounts, database, provisioning, apps, baseUrl })
+  const signIn = new SignIn({ ...accounts, database, clock, provisioning, apps, baseUrl })
   const counter = metrics.counter('postern_sign_ins_total', 'Sign-ins that ended, by provider and outcome', [
     'provider',
     'outcome',
@@ -92,6 +92,7 @@ export function createLogin(parts: LoginParts): Login {
       app.addHook('onClose', () => calls.close())
       await loginRoutes(app, {
         ...shared,
+        database,
         flows,
         signIn,
         apps,

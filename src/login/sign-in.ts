@@ -4,7 +4,10 @@ import type { RoleChanges } from '../accounts/users/role-changes.ts'
 import type { Sessions } from '../accounts/sessions/sessions.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { FlowsTable } from '../storage/tables.ts'
+import type { AppLink } from '../http/pages/error-page.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { AppSignIns } from './flow/app-sign-ins.ts'
+import type { FlowOutcome } from './flow/flows.ts'
 import { SignInFailure } from './flow/failures.ts'
 import type { Provisioning } from './provisioning.ts'
 import type { VerifiedIdentity } from './provider-client/verified-identity.ts'
@@ -18,11 +21,23 @@ export interface Browser {
 
 /** What the callback answers with. */
 export type SignedIn =
-  | { kind: 'session'; token: string; maxAge: number; redirect: string }
+  /** Without a token, the browser has the session already. */
+  | { kind: 'session'; token: string | undefined; maxAge: number; redirect: string }
   | { kind: 'app'; redirect: string }
+  /** The app has used its code. */
+  | { kind: 'finished'; app: AppLink | undefined }
+
+export interface Completion {
+  browser: Browser
+  /** The session token, or the app's code, that the sign-in ends in. */
+  token: string
+  /** Stores the outcome, in the transaction of the sign-in. */
+  settle: (tx: Tx, outcome: FlowOutcome) => Promise<void>
+}
 
 export interface SignInParts {
   database: Database
+  clock: Clock
   sessions: Sessions
   roleChanges: RoleChanges
   provisioning: Provisioning
@@ -39,20 +54,55 @@ export class SignIn {
   }
 
   /** @throws SignInFailure when the identity may not be used for this flow. */
-  async complete(flow: FlowsTable, verified: VerifiedIdentity, browser: Browser): Promise<SignedIn> {
-    if (flow.purpose === 'link') return this.#link(flow, verified, browser)
+  async complete(flow: FlowsTable, verified: VerifiedIdentity, completion: Completion): Promise<SignedIn> {
+    if (flow.purpose === 'link') return this.#link(flow, verified, completion)
     const { client_id: clientId, client_redirect_uri: redirectUri, client_challenge: challenge } = flow
     if (clientId !== null && redirectUri !== null && challenge !== null)
-      return this.#signInApp(flow, verified, { clientId, redirectUri, challenge }, browser)
-    return this.#signInBrowser(flow, verified, browser)
+      return this.#signInApp(flow, verified, { clientId, redirectUri, challenge }, completion)
+    return this.#signInBrowser(flow, verified, completion)
   }
 
-  async #signInBrowser(flow: FlowsTable, verified: VerifiedIdentity, browser: Browser): Promise<SignedIn> {
+  /**
+   * The outcome of a sign-in again: the same session, or the same code while its app has not used it. `undefined` if the session has
+   * ended or belongs to another sign-in by now.
+   */
+  async repeat(
+    flow: FlowsTable,
+    outcome: Exclude<FlowOutcome, { kind: 'failed' }>,
+    { browser, token }: Pick<Completion, 'browser' | 'token'>,
+  ): Promise<SignedIn | undefined> {
+    const { apps, sessions, clock, baseUrl } = this.#parts
+    const { client_redirect_uri: redirectUri, client_state: state, return_to: redirect } = flow
+    if (outcome.kind === 'app') {
+      const isOpen = redirectUri !== null && (await apps.isOpen(token))
+      return isOpen
+        ? { kind: 'app', redirect: appRedirect(redirectUri, state, baseUrl(), { code: token }) }
+        : { kind: 'finished', app: await apps.linkTo(flow.client_id ?? '') }
+    }
+    const { sessionToken } = browser
+    const current = sessionToken === undefined ? undefined : await sessions.find(sessionToken)
+    if (current?.id === outcome.sessionId) return { kind: 'session', token: undefined, maxAge: 0, redirect }
+    // The answer to the first callback was lost.
+    const session = await sessions.find(token)
+    if (session?.id !== outcome.sessionId) return undefined
+    const maxAge = Math.max(1, Math.floor((session.expiresAt - clock.now()) / 1000))
+    return { kind: 'session', token, maxAge, redirect }
+  }
+
+  async #signInBrowser(
+    flow: FlowsTable,
+    verified: VerifiedIdentity,
+    { browser: { sessionToken, origin }, token, settle }: Completion,
+  ): Promise<SignedIn> {
     const { sessions, provisioning } = this.#parts
-    const { sessionToken, origin } = browser
     const session = await this.#transaction(async (tx) => {
       const user = await provisioning.findOrCreateUser(tx, verified, origin)
-      const created = await sessions.create(tx, signedInUser(user.userId, verified, origin), sessionToken)
+      const created = await sessions.create(
+        tx,
+        { ...signedInUser(user.userId, verified, origin), token },
+        sessionToken,
+      )
+      await settle(tx, { kind: 'session', sessionId: created.id })
       const context = { origin, client: undefined, target: `session:${created.id}` }
       return { emitted: await provisioning.onSignIn(tx, user, verified, context), result: created }
     })
@@ -64,14 +114,15 @@ export class SignIn {
     flow: FlowsTable,
     verified: VerifiedIdentity,
     app: { clientId: string; redirectUri: string; challenge: string },
-    { origin }: Browser,
+    { browser: { origin }, token: code, settle }: Completion,
   ): Promise<SignedIn> {
     const { provisioning, apps, baseUrl } = this.#parts
-    const code = await this.#transaction(async (tx) => {
+    await this.#transaction(async (tx) => {
       const user = await provisioning.findOrCreateUser(tx, verified, origin)
-      const code = await apps.issueCode(tx, app, signedInUser(user.userId, verified, origin))
+      await apps.issueCode(tx, { ...app, code }, signedInUser(user.userId, verified, origin))
+      await settle(tx, { kind: 'app' })
       const context = { origin, client: app.clientId, target: `app:${app.clientId}` }
-      return { emitted: await provisioning.onSignIn(tx, user, verified, context), result: code }
+      return { emitted: await provisioning.onSignIn(tx, user, verified, context), result: undefined }
     })
     return { kind: 'app', redirect: appRedirect(app.redirectUri, flow.client_state, baseUrl(), { code }) }
   }
@@ -80,7 +131,7 @@ export class SignIn {
   async #link(
     flow: FlowsTable,
     verified: VerifiedIdentity,
-    { sessionToken, origin }: Browser,
+    { browser: { sessionToken, origin }, token, settle }: Completion,
   ): Promise<SignedIn> {
     const { sessions, roleChanges, provisioning } = this.#parts
     const session = sessionToken === undefined ? undefined : await sessions.find(sessionToken)
@@ -89,11 +140,14 @@ export class SignIn {
     const { id: sessionId, userId } = session
     const renewed = await this.#transaction(async (tx) => {
       const context = { origin, client: undefined, target: `session:${sessionId}` }
-      const { result: emitted, renewed } = await roleChanges.apply(tx, { userId, sessionId, origin }, () =>
-        provisioning.link(tx, userId, verified, context),
+      const { result: emitted, renewed } = await roleChanges.apply(
+        tx,
+        { userId, sessionId, origin, token },
+        () => provisioning.link(tx, userId, verified, context),
       )
-      const result = renewed ?? (await sessions.renewToken(tx, sessionId))
+      const result = renewed ?? (await sessions.renewToken(tx, sessionId, token))
       if (!result) throw new SignInFailure('session-changed')
+      await settle(tx, { kind: 'session', sessionId })
       return { emitted, result }
     })
     return { kind: 'session', ...renewed, redirect: flow.return_to }

@@ -6,6 +6,7 @@ import { ConfigurationError } from '../config/environment.ts'
 import { isScope } from '../http/access/scopes.ts'
 import type { App } from '../http/app.ts'
 import { basePathOf } from '../http/requests/base-path.ts'
+import type { AppLink } from '../http/pages/error-page.ts'
 import type { ModuleParts, ServiceModule } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
 import type { Tx } from '../storage/database.ts'
@@ -13,7 +14,7 @@ import { isAppRequest, parseAppRequest, type AppRequest } from './clients/app-re
 import { ClientAssertions } from './clients/client-assertions.ts'
 import { ClientAuthentication } from './clients/client-authentication.ts'
 import type { ClientConfig } from './clients/client-config.ts'
-import { signingAlgorithms, type SharedReach } from './clients/client.ts'
+import { linkTo, signingAlgorithms, type SharedReach } from './clients/client.ts'
 import { isScopeText, validateClients } from './clients/client-faults.ts'
 import { ClientDocuments } from './clients/client-documents.ts'
 import { clientFinder } from './clients/client-finder.ts'
@@ -62,7 +63,9 @@ export interface OAuth2 extends ServiceModule {
   /** For GET /auth/{provider}. */
   parseRequest: (query: Readonly<Record<string, string | undefined>>) => Promise<AppRequest | undefined>
   nameFor: (returnTo: string) => Promise<string | undefined>
-  issueCode: (tx: Tx, app: Omit<AppRequest, 'state'>, user: SignedInUser) => Promise<string>
+  issueCode: (tx: Tx, app: Omit<AppRequest, 'state'> & { code: string }, user: SignedInUser) => Promise<void>
+  isOpen: (code: string) => Promise<boolean>
+  linkTo: (clientId: string) => Promise<AppLink | undefined>
 }
 
 /**
@@ -161,7 +164,7 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
 function appSignIns(
   { clients, baseUrl }: OAuth2Parts,
   codes: AuthorizationCodes,
-): Pick<OAuth2, 'parseRequest' | 'nameFor' | 'issueCode'> {
+): Pick<OAuth2, 'parseRequest' | 'nameFor' | 'issueCode' | 'isOpen' | 'linkTo'> {
   return {
     async parseRequest(query) {
       if (!isAppRequest(query)) return undefined
@@ -172,12 +175,12 @@ function appSignIns(
       if (pathname !== `${basePathOf(baseUrl())}/oauth2/authorize`) return undefined
       return (await clients.find(searchParams.get('client_id') ?? ''))?.name
     },
-    async issueCode(tx, app, user) {
+    async issueCode(tx, { code, ...app }, user) {
       const grant = { ...app, sessionId: null, scope: null, resource: null, nonce: null }
-      const { code, statement } = codes.issue(grant, user)
-      await tx.executeQuery(statement)
-      return code
+      await tx.executeQuery(codes.issue(grant, user, code).statement)
     },
+    isOpen: (code) => codes.isOpen(code),
+    linkTo: async (clientId) => linkTo(await clients.find(clientId)),
   }
 }
 

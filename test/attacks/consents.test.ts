@@ -94,10 +94,22 @@ onEachEngine('attacks on consents', (engine) => {
     const browser = await signedIn('replayed')
     const { fields } = await ask(browser, 'forum')
     assert.equal((await send(browser, fields)).status, 200)
+    await service.database.transaction((tx) =>
+      tx.updateTable('authorization_requests').set({ used_at: 1 }).where('used_at', 'is not', null).execute(),
+    )
     await assertRefused(browser, fields)
+    // A double click: the same code, and no second one.
     const twice = (await ask(browser, 'evil')).fields
     const answers = await Promise.all([1, 2, 3].map(() => send(browser, twice)))
-    assert.equal(answers.filter(({ status }) => status === 200).length, 1)
+    const targets = answers.map(({ headers }) => headers.get('refresh'))
+    assert.match(targets[0]!, /code=/)
+    assert.equal(new Set(targets).size, 1)
+    const codes = await service.database.reader
+      .selectFrom('authorization_codes')
+      .select('code_hash')
+      .where('client_id', '=', 'evil')
+      .execute()
+    assert.equal(codes.length, 1)
   })
 
   test('the page of another session, also of the same user, is refused', async () => {

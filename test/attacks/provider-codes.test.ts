@@ -130,7 +130,7 @@ onEachEngine('codes in the hands of an attacker', (engine) => {
       const { status, body } = await redeem({ client_id: 'spa', code, code_verifier: verifier })
       assert.deepEqual([status, body['error']], [400, 'invalid_request'])
     }
-    for (const wrong of ['\u0000', 'x'.repeat(100_000), '\uD800', `${code}\n`, '__proto__'])
+    for (const wrong of ['\u0000', 'x'.repeat(30_000), '\uD800', `${code}\n`, '__proto__'])
       await assertRefused({ client_id: 'spa', code: wrong, code_verifier: newPkce().verifier })
   })
 

@@ -5,6 +5,7 @@ import { Browser } from '#test/harness/browser.ts'
 import { engines } from '#test/harness/engines.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { assertFails, assertRefused, whoAmI } from '../login/harness.ts'
 import { startQuirks } from '../login/quirks.ts'
 import { begin, signInAs, withoutExchange } from './harness.ts'
@@ -12,9 +13,11 @@ import { startHonestProvider } from './honest-provider.ts'
 
 describe('states of others', () => {
   const provider = started(startHonestProvider)
+  let shift = 0
   const service = started(() =>
     startTestService(engines[0]!, {
       env: { ...provider.env('ACME'), ...provider.env('OTHER') },
+      parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
     }),
   )
 
@@ -51,10 +54,14 @@ describe('states of others', () => {
     }
   })
 
-  test('a used state is refused, also for the same browser', async () => {
+  test('a used state is refused, also for the same browser after ten seconds', async () => {
     const browser = new Browser()
     const callback = provider.approve(await begin(service, browser), 'serial')
     await browser.go(callback)
+    await withoutExchange([provider], () =>
+      assertRefused(service, new Browser(), callback, 'sign-in-expired'),
+    )
+    shift += 10_000
     await withoutExchange([provider], () => assertRefused(service, browser, callback, 'sign-in-expired'))
   })
 

@@ -1,4 +1,4 @@
-// Tabs of a browser that wakes: all of them ask for a sign-in at the same moment.
+// Tabs of a browser that wakes: all of them ask for a sign-in at the same moment. And people who click twice.
 import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:http'
 import { after, before, describe, test } from 'node:test'
@@ -44,5 +44,38 @@ describe('tabs that begin at the same moment', () => {
       for (const page of pages) assert.match(page.url(), /\/callback\?code=/)
       await context.close()
     }
+  })
+
+  test('a double click at the provider, and the same link again after "Back", sign in once', async () => {
+    provider.profile = { id: 'impatient' }
+    const context = await browser.newContext()
+    const page = await context.newPage()
+    // The requests share the cookies of the pages.
+    let back = authorizeUrl(service, { redirect_uri: site, provider: 'acme' }).href
+    while (!back.includes('/auth/acme/callback?')) {
+      const answer = await context.request.get(back, { maxRedirects: 0 })
+      back = new URL(answer.headers()['location']!, back).href
+    }
+    const atProvider = `<a href="${back}">Continue</a>`
+    await page.setContent(atProvider)
+    await page.getByRole('link', { name: 'Continue' }).dblclick()
+    await page.waitForURL(/\/callback\?code=/)
+    assert.equal(provider.tokenRequests().length, 4 * 3 + 1)
+    const sessions = async () =>
+      (
+        await service.database.reader
+          .selectFrom('sessions')
+          .select('id')
+          .where('revoked_at', 'is', null)
+          .execute()
+      ).length
+    const before = await sessions()
+    const first = page.url()
+    await page.setContent(atProvider)
+    await page.getByRole('link', { name: 'Continue' }).click()
+    // The app has not used its code, so the same one comes again.
+    await page.waitForURL(first)
+    assert.equal(await sessions(), before)
+    await context.close()
   })
 })

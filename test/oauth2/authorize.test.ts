@@ -143,11 +143,15 @@ onEachEngine('authorization requests', (engine) => {
     const link = /class="button wide primary" href="([^"]*)">Continue to/.exec(await page.text())?.[1]
     const answer = await browser.go(new URL(link!.replaceAll('&amp;', '&'), service.baseUrl))
     assert.match(answer.headers.get('location')!, /^https:\/\/app\.example\.com\/callback\?code=/)
+    const again = await browser.go(new URL(link!.replaceAll('&amp;', '&'), service.baseUrl))
+    assert.equal(again.headers.get('location'), answer.headers.get('location'), 'the same code')
+    shift += 10_000
     const used = await browser.go(new URL(link!.replaceAll('&amp;', '&'), service.baseUrl), {
       headers: { accept: 'text/html' },
     })
     assert.equal(used.status, 400)
     const text = await used.text()
+    assert.match(text, /href="https:\/\/app\.example\.com\/">Back to spa</)
     assert.match(text, /<h1>This sign-in is over<\/h1>/)
     assert.doesNotMatch(text, /wrong request|request_uri/)
   })

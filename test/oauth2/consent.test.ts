@@ -77,7 +77,7 @@ onEachEngine('consent', (engine) => {
     })
     assert.equal(call.status, 401, 'its token is for the userinfo endpoint only')
     assert.equal((await answer(fields, 'allow')).status, 400, 'a page is used once')
-    assert.deepEqual(await actions(), ['app.authorized', 'app.refused'])
+    assert.deepEqual(await actions(), ['app.authorized'])
     assert.equal((await browser.go(start({ scope: 'openid' }))).status, 303)
     assert.equal(
       (await browser.go(start({ scope: 'openid email profile' }))).status,

@@ -14,6 +14,8 @@ const form = /^(?:__Host-)?(postern_browser-[\w-]{8})$/
 export interface BoundBrowser {
   /** SHA-256 hashes of the values that the browser has. */
   readonly hashes: readonly Buffer[]
+  /** The value of a hash. */
+  valueOf: (hash: Uint8Array) => string | undefined
   /** Whether the step of this hash began in the browser. */
   isBoundTo: (hash: Uint8Array) => boolean
   /** The hash for a step that begins now. The response sets the cookie, or extends it. */
@@ -34,10 +36,12 @@ export class BrowserBinding {
 
   of(request: FastifyRequest, reply: FastifyReply): BoundBrowser {
     const cookies = this.#cookiesOf(request)
-    const hashes = cookies.slice(-most).map(({ value }) => hashToken(value))
+    const counted = cookies.slice(-most)
+    const hashes = counted.map(({ value }) => hashToken(value))
     let bound: Buffer | undefined
     return {
       hashes,
+      valueOf: (hash) => counted[hashes.findIndex((known) => known.equals(hash))]?.value,
       isBoundTo: (hash) => hashes.some((known) => known.equals(hash)) || bound?.equals(hash) === true,
       bind: () => (bound ??= this.#bind(reply, cookies)),
     }

@@ -21,6 +21,8 @@ export interface NewSession {
   address: string
   userAgent: string | undefined
   authentication: Authentication
+  /** Default: a new one. */
+  token?: string | undefined
 }
 
 /** For the session cookie; `maxAge` in seconds. */
@@ -55,13 +57,12 @@ export class Sessions {
    */
   async create(
     tx: Tx,
-    { userId, provider, address, userAgent, authentication }: NewSession,
+    { userId, provider, address, userAgent, authentication, token = newToken() }: NewSession,
     replaced?: string,
   ): Promise<SessionToken & { id: string }> {
     const { clock, limits, record, lastSeen } = this.#parts
     const now = clock.now()
     const id = newId(now)
-    const token = newToken()
     if (replaced !== undefined) await this.#replace(tx, replaced, { id, userId })
     await tx
       .insertInto('sessions')
@@ -152,9 +153,8 @@ export class Sessions {
    * Replaces the token of a live session. Called when the rights of the session change, so that an older copy of the
    * token has no use. `undefined` when the session is revoked.
    */
-  async renewToken(tx: Tx, id: string): Promise<SessionToken | undefined> {
+  async renewToken(tx: Tx, id: string, token = newToken()): Promise<SessionToken | undefined> {
     const { database, clock } = this.#parts
-    const token = newToken()
     const row = await tx
       .updateTable('sessions')
       .set({ token_hash: hashToken(token) })

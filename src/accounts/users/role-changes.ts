@@ -12,6 +12,8 @@ export interface IdentityChange {
   /** The session that makes the change; it stays. */
   sessionId: string
   origin: AuditOrigin
+  /** The session's next token; default: a new one. */
+  token?: string
 }
 
 /** A sign-in that may change the role by the groups of the identity. */
@@ -48,7 +50,7 @@ export class RoleChanges {
    */
   async apply<T>(
     tx: Tx,
-    { userId, sessionId, origin }: IdentityChange,
+    { userId, sessionId, origin, token }: IdentityChange,
     work: () => Promise<T>,
   ): Promise<{ result: T; renewed: SessionToken | undefined }> {
     const { users, devices, sessions, record } = this.#parts
@@ -64,7 +66,7 @@ export class RoleChanges {
     const actor = `user:${userId}`
     await record(tx, { ...origin, actor, action: 'user.role_changed', userId, detail })
     await devices.revokeAll(tx, userId, sessionId)
-    return { result, renewed: await sessions.renewToken(tx, sessionId) }
+    return { result, renewed: await sessions.renewToken(tx, sessionId, token) }
   }
 
   /**

@@ -1,4 +1,5 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import { Problem } from '../../errors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -15,4 +16,19 @@ declare module 'fastify' {
 export function isBackground({ method, headers, routeOptions }: FastifyRequest): boolean {
   if (routeOptions.config.background) return true
   return (method === 'GET' || method === 'HEAD') && headers['postern-background'] !== undefined
+}
+
+/**
+ * The options of a GET that uses something up or issues something: a state, a one-time code, a session. Nobody asked for what a HEAD
+ * or a prefetch would do there (RFC 9110, section 9.2.1), and the person's own request would then fail. HEAD is answered 405.
+ */
+export const actsOnGet = { exposeHeadRoute: false, onRequest: rejectPrefetch() }
+
+function rejectPrefetch(): onRequestAsyncHookHandler {
+  // An error, because browsers show a prefetched success to the person later.
+  return async ({ headers }) => {
+    const purposes = [headers['sec-purpose'], headers['purpose'], headers['x-purpose'], headers['x-moz']]
+    if (purposes.some((purpose) => /prefetch|prerender|preview/i.test(String(purpose))))
+      throw new Problem('prefetch-rejected')
+  }
 }

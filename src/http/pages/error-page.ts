@@ -15,6 +15,12 @@ export interface ProblemWords {
   way?: readonly [href: string, label: string] | undefined
 }
 
+/** Where a person goes on in an app. */
+export interface AppLink {
+  name: string
+  href: string
+}
+
 /** The answer to a navigation that failed. The caller has set the status and the headers of the problem. */
 export function sendProblemPage(reply: FastifyReply, problem: Problem, words?: ProblemWords): FastifyReply {
   const { request, server } = reply

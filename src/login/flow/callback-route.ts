@@ -1,10 +1,15 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import type { HostCookie } from '../../accounts/sessions/host-cookie.ts'
+import { actsOnGet } from '../../http/access/background.ts'
 import type { App } from '../../http/app.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
+import { escapeHtml, narrowPage, type Site } from '../../http/pages/html.ts'
+import type { AppLink } from '../../http/pages/error-page.ts'
 import { rawQuery, readOAuthParameters } from '../../http/requests/query-string.ts'
+import type { Database } from '../../storage/database.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { finishSignIn } from './callback.ts'
 import { failurePath, recordFailure } from './failed-sign-ins.ts'
 import type { SignIn } from '../sign-in.ts'
@@ -13,6 +18,7 @@ import type { StartParts } from './start-flow.ts'
 
 export interface CallbackRouteParts extends StartParts {
   signIn: SignIn
+  database: Database
   sessionCookie: HostCookie
   lastProvider: HostCookie
 }
@@ -32,6 +38,7 @@ export function callbackRoute(routes: App, parts: CallbackRouteParts): void {
   routes.get(
     '/auth/:provider/callback',
     {
+      ...actsOnGet,
       config: {
         access: 'public',
         rateLimit: { ...limitPerIp, per: perState },
@@ -47,35 +54,51 @@ export function callbackRoute(routes: App, parts: CallbackRouteParts): void {
           iss: Type.Optional(Type.String()),
           error: Type.Optional(Type.String()),
         }),
-        response: { 303: Type.Null() },
+        response: { 200: Type.String({ description: 'The app has its code already' }), 303: Type.Null() },
       },
     },
     async (request, reply) => {
-      const { sessionCookie, binding } = parts
+      const { sessionCookie, binding, database, flows } = parts
       const providerClient = findProvider(parts.providers, request.params.provider)
       const origin = { ...auditOrigin(request), address: clientIp(request) }
       const outcome = await finishSignIn(parts, {
         providerClient,
         query: rawQuery(request.url),
-        browserHashes: binding.of(request, reply).hashes,
+        bound: binding.of(request, reply),
         browser: { origin, sessionToken: sessionCookie.read(request) },
       })
+      if (!outcome.ok && 'again' in outcome) return reply.redirect(outcome.again, 303)
       if (!outcome.ok) {
-        const { failure, flow, redirect } = outcome
+        const { failure, flow, isFirst, redirect } = outcome
         const linkingUserId = flow?.user_id ?? undefined
         await recordFailure(parts, request, { providerClient, failure, linkingUserId })
-        return reply.redirect(
-          redirect ?? failurePath(parts, request, { providerClient, failure, returnTo: flow?.return_to }),
-          303,
-        )
+        const returnTo = flow?.return_to
+        const location = redirect ?? failurePath(parts, request, { providerClient, failure, returnTo })
+        // A database that does not answer keeps no outcome. The failure is logged.
+        if (flow && isFirst && !(failure.cause instanceof StorageUnavailable))
+          await database.transaction((tx) => flows.settle(tx, flow, { kind: 'failed', location }))
+        return reply.redirect(location, 303)
       }
-      const { signedIn } = outcome
-      parts.count(providerClient.provider.name, 'ok')
-      if (signedIn.kind === 'session') {
+      const { signedIn, again } = outcome
+      if (!again) parts.count(providerClient.provider.name, 'ok')
+      if (signedIn.kind === 'finished') return sendFinished(reply, routes.site, signedIn.app)
+      if (signedIn.kind === 'session' && signedIn.token !== undefined) {
         sessionCookie.set(reply, signedIn.token, signedIn.maxAge)
         parts.lastProvider.set(reply, providerClient.provider.name, remembered)
       }
       return reply.redirect(signedIn.redirect, 303)
     },
   )
+}
+
+/** The app has exchanged its code, so there is nothing left to send there. */
+function sendFinished(reply: FastifyReply, site: Site, app: AppLink | undefined): FastifyReply {
+  const link =
+    app &&
+    `<p><a class="button wide primary" href="${escapeHtml(app.href)}">Back to ${escapeHtml(app.name)}</a></p>`
+  const body = `<p>This sign-in is finished. You can close this page.</p>\n${link ?? ''}`
+  return reply
+    .type('text/html; charset=utf-8')
+    .serializer((text: string) => text)
+    .send(narrowPage(site, 'You are signed in', body))
 }

@@ -1,7 +1,9 @@
+import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
 import { readOAuthParameters } from '../../http/requests/query-string.ts'
+import type { Tx } from '../../storage/database.ts'
 import type { FlowsTable } from '../../storage/tables.ts'
 import { SignInFailure, type FailureCode } from './failures.ts'
-import type { ConsumedFlow, Flows } from './flows.ts'
+import type { FlowOutcome, Flows } from './flows.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
 import {
   AccountNotAdmitted,
@@ -16,21 +18,24 @@ export interface Callback {
   providerClient: ProviderClient
   /** The request's query string, without the question mark. */
   query: string
-  /** The hashes of the browser's binding cookies. */
-  browserHashes: readonly Uint8Array[]
+  bound: BoundBrowser
   browser: Browser
 }
 
 export type CallbackOutcome =
-  | { ok: true; signedIn: SignedIn }
+  | { ok: true; signedIn: SignedIn; again: boolean }
   | {
       ok: false
       failure: SignInFailure
-      /** The consumed flow; `undefined` when a check failed before the state was consumed. */
+      /** The flow, also one that is over; `undefined` when it is unknown. */
       flow: FlowsTable | undefined
+      /** Whether this callback used the flow, so that its outcome is to be stored. */
+      isFirst: boolean
       /** The app's redirect URI with the error; `undefined` for a browser's sign-in. */
       redirect: string | undefined
     }
+  /** The failure of the same callback a moment ago. */
+  | { ok: false; again: string }
 
 /** The parameters that are read of the authorization response. Only form-post.ts sends `name`. */
 const parameterNames = ['state', 'code', 'iss', 'error', 'name'] as const
@@ -40,47 +45,74 @@ const explanationNames = ['error_description', 'error_uri', 'error_code', 'error
 type ParameterName = (typeof parameterNames)[number] | (typeof explanationNames)[number]
 type CallbackParameters = ReturnType<typeof readOAuthParameters<ParameterName>>
 
+export interface CallbackParts {
+  flows: Flows
+  signIn: SignIn
+  baseUrl: () => string
+}
+
 /**
- * Finishes a sign-in. The state is consumed before the response is read, so that each state gets one attempt. It does not throw:
- * every failure is an outcome that the browser or the app is told about.
+ * Finishes a sign-in. The state is used before the response is read, so that each state gets one attempt. The same callback again,
+ * within some seconds, gets the outcome of the first: browsers repeat it after a double click, or by their "Back" button. It does not
+ * throw: every failure is an outcome that the browser or the app is told about.
  */
-export async function finishSignIn(
-  { flows, signIn, baseUrl }: { flows: Flows; signIn: SignIn; baseUrl: () => string },
-  callback: Callback,
-): Promise<CallbackOutcome> {
-  const { providerClient, browserHashes, browser } = callback
+export async function finishSignIn(parts: CallbackParts, callback: Callback): Promise<CallbackOutcome> {
+  const { flows, signIn, baseUrl } = parts
+  const { providerClient, bound, browser } = callback
   let flow: FlowsTable | undefined
+  let isFirst = false
   try {
     const response = readOAuthParameters(callback.query, [...parameterNames, ...explanationNames])
-    // A repeated state is ambiguous: none of its values is consumed.
+    // A repeated state is ambiguous: none of its values is used.
     const state = response.repeated.includes('state') ? undefined : response.values.state
     const said = isError(response) ? `; the request says ${quoteProvider(response.values)}` : ''
     if (state === undefined) throw expired(`there is no state, or more than one${said}`)
-    if (browserHashes.length === 0)
+    if (bound.hashes.length === 0)
       throw expired(`there is no cookie of a browser that began a sign-in${said}`)
-    const consumed = await flows.consume(providerClient.provider.name, browserHashes, state)
-    if (!consumed)
-      throw expired(`the state is unknown, used, expired, or of another browser or provider${said}`)
-    flow = consumed.row
-    const verified = await identify(providerClient, consumed, state, response).catch((error: unknown) => {
-      const providerId = error instanceof AccountNotAdmitted ? error.providerId : undefined
-      throw new SignInFailure(providerErrorCode(error), error, providerId === undefined ? {} : { providerId })
-    })
-    return { ok: true, signedIn: await signIn.complete(flow, verified, browser) }
+    const found = await flows.consume(providerClient.provider.name, bound, state)
+    if (found.state === 'unknown')
+      throw expired(`the state is unknown, or of another browser or provider${said}`)
+    const token = flows.tokenOf(found.row, bound, state)
+    if (found.state === 'again') {
+      const outcome = await flows.outcomeOf(found.row)
+      if (outcome?.kind === 'failed') return { ok: false, again: outcome.location }
+      const signedIn = outcome && (await signIn.repeat(found.row, outcome, { token, browser }))
+      if (signedIn) return { ok: true, signedIn, again: true }
+    }
+    flow = found.row
+    if (found.state !== 'first') throw expired(`the state was used before, or has expired${said}`)
+    isFirst = true
+    const { verifier } = found
+    if (verifier === null) throw expired('its master key was removed after the start')
+    const verified = await identify(providerClient, { row: flow, verifier }, state, response).catch(
+      (error: unknown) => {
+        const providerId = error instanceof AccountNotAdmitted ? error.providerId : undefined
+        throw new SignInFailure(
+          providerErrorCode(error),
+          error,
+          providerId === undefined ? {} : { providerId },
+        )
+      },
+    )
+    const settle = (tx: Tx, outcome: FlowOutcome) => flows.settle(tx, found.row, outcome)
+    const signedIn = await signIn.complete(flow, verified, { browser, token, settle })
+    return { ok: true, signedIn, again: false }
   } catch (error) {
     // Any other error is a fault of the service.
     const failure = error instanceof SignInFailure ? error : new SignInFailure('unavailable', error)
-    const redirectUri = flow?.client_redirect_uri ?? undefined
+    // An app whose flow was used before has got its answer.
+    const redirectUri =
+      flow?.used_at === null || isFirst ? (flow?.client_redirect_uri ?? undefined) : undefined
     const answer = appError(failure, callback)
     const redirect = redirectUri && appRedirect(redirectUri, flow!.client_state, baseUrl(), answer)
-    return { ok: false, failure, flow, redirect }
+    return { ok: false, failure, flow, isFirst, redirect }
   }
 }
 
 /** Checks the response, and sends its code to the token endpoint after all other checks. */
 async function identify(
   providerClient: ProviderClient,
-  { row, verifier }: ConsumedFlow,
+  { row, verifier }: { row: FlowsTable; verifier: string | undefined },
   state: string,
   response: CallbackParameters,
 ): Promise<VerifiedIdentity> {
@@ -122,6 +154,7 @@ const appErrors: Partial<Record<FailureCode, string>> = {
   'issuer-changed': 'access_denied',
   refused: 'access_denied',
   'provider-unavailable': 'temporarily_unavailable',
+  'sign-in-expired': 'temporarily_unavailable',
   unavailable: 'temporarily_unavailable',
 }
 

@@ -1,20 +1,28 @@
-import type { Clock } from '../../runtime/clock.ts'
+import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
+import { reuseGrace } from '../../accounts/tokens/refresh-token-store.ts'
+import { sleep, type Clock } from '../../runtime/clock.ts'
 import { UnknownMasterKey, type Keyring } from '../../crypto/keyring.ts'
 import { sealedColumns } from '../../crypto/sealed-columns.ts'
 import { codeChallenge } from '../../crypto/pkce.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
-import type { Database } from '../../storage/database.ts'
+import type { Database, Tx } from '../../storage/database.ts'
 import type { FlowsTable } from '../../storage/tables.ts'
 import type { AppRequest } from './app-sign-ins.ts'
 import type { AuthenticationDemands } from './authorization-request.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
-import { consumeFlow, insertFlow } from './single-use-state.ts'
 import { deleteExpired } from '../../storage/delete-expired.ts'
 
 const contextOf = sealedColumns.flowVerifier.context
 
 /** Milliseconds from the start to the callback at most. */
-export const lifetime = 10 * 60_000
+const lifetime = 10 * 60_000
+/** Milliseconds for which a row outlives its end: a callback that is too late still knows where its sign-in leads. */
+const retention = 3_600_000
+/** Milliseconds between two looks at a callback that is still running, and looks at most: the calls to a provider take seconds. */
+const pollInterval = 200
+const mostPolls = 100
+/** The purpose of the key from which the token of an outcome is derived. */
+const outcomePurpose = 'outcome of a sign-in'
 
 /** What a flow is started for. */
 export type Intent =
@@ -26,12 +34,26 @@ export type Intent =
     }
   | { purpose: 'link'; returnTo: string; userId: string; sessionId: string }
 
-/** A flow whose state was used. */
+/** A flow whose state this callback used. */
 export interface ConsumedFlow {
+  state: 'first'
   row: FlowsTable
-  /** The PKCE verifier; `undefined` for a provider without PKCE. */
-  verifier: string | undefined
+  /** The PKCE verifier; `undefined` for a provider without PKCE, null if its master key was removed after the start. */
+  verifier: string | undefined | null
 }
+
+/** `again`: the state was used moments ago. `over`: it was used before, or has expired. */
+export type FoundFlow =
+  | ConsumedFlow
+  | { state: 'again'; row: FlowsTable }
+  | { state: 'over'; row: FlowsTable }
+  | { state: 'unknown' }
+
+/** How a sign-in ended, for the same callback again. It holds no secret: `Flows.tokenOf` gives the same token again. */
+export type FlowOutcome =
+  | { kind: 'session'; sessionId: string }
+  | { kind: 'app' }
+  | { kind: 'failed'; location: string }
 
 export interface FlowsParts {
   database: Database
@@ -71,7 +93,7 @@ export class Flows {
     const linking = intent.purpose === 'link' ? intent : undefined
     const { app, demands } = login ?? {}
     const url = await providerClient.authorizationUrl({ redirectUri, state, challenge, nonce, demands })
-    await insertFlow(database, {
+    const flow: FlowsTable = {
       state_hash: stateHash,
       browser_hash: browserHash,
       provider: name,
@@ -88,25 +110,85 @@ export class Flows {
       client_challenge: app?.challenge ?? null,
       expires_at: now + lifetime,
       reauthentication_asked_at: demands?.reauthenticate === true ? now : null,
-    })
+      used_at: null,
+      outcome: null,
+    }
+    await database.single((db) => db.insertInto('flows').values(flow).execute())
     return url
   }
 
-  /** Uses a state. `undefined` when it is unknown, used or expired, or was started by another browser or for another provider. */
-  async consume(
-    provider: string,
-    browserHashes: readonly Uint8Array[],
-    state: string,
-  ): Promise<ConsumedFlow | undefined> {
+  /**
+   * Uses a state, in one statement, so that only one of many callbacks does. A callback of another browser or for another provider
+   * finds nothing: it cannot use up a foreign sign-in.
+   */
+  async consume(provider: string, browser: BoundBrowser, state: string): Promise<FoundFlow> {
     const { database, clock } = this.#parts
-    const key = { stateHash: hashToken(state), browserHashes, provider }
-    const row = await consumeFlow(database, key, clock.now())
-    if (!row) return undefined
+    const now = clock.now()
+    const row = await database.single((db) =>
+      db
+        .updateTable('flows')
+        .set({ used_at: now })
+        .where('state_hash', '=', hashToken(state))
+        .where('browser_hash', 'in', browser.hashes)
+        .where('provider', '=', provider)
+        .where('expires_at', '>', now)
+        .where('used_at', 'is', null)
+        .returningAll()
+        .executeTakeFirst(),
+    )
+    if (!row) return this.#findUsed(provider, browser, state)
     const verifier = row.verifier === null ? undefined : this.#openVerifier(row, row.verifier)
-    return verifier === null ? undefined : { row, verifier }
+    return { state: 'first', row, verifier }
   }
 
-  /** Null when its master key was removed after the start: the person has to start again. */
+  /** The outcome of a state that was used moments ago. Waits while its callback runs, here or in another process. */
+  async outcomeOf({ state_hash: hash }: FlowsTable): Promise<FlowOutcome | undefined> {
+    const { database, clock } = this.#parts
+    for (let poll = 0; poll < mostPolls; poll += 1) {
+      if (poll > 0) await sleep(clock, pollInterval)
+      const row = await database.reader
+        .selectFrom('flows')
+        .select('outcome')
+        .where('state_hash', '=', hash)
+        .executeTakeFirst()
+      if (!row) return undefined
+      if (row.outcome !== null) return JSON.parse(row.outcome) as FlowOutcome
+    }
+    return undefined
+  }
+
+  /** Stores how a flow ended. */
+  async settle(tx: Tx, { state_hash: hash }: FlowsTable, outcome: FlowOutcome): Promise<void> {
+    await tx
+      .updateTable('flows')
+      .set({ outcome: JSON.stringify(outcome), verifier: null })
+      .where('state_hash', '=', hash)
+      .execute()
+  }
+
+  /**
+   * The session token, or the app's code, that this flow ends in. The same callback again gets the same one, and it is not stored:
+   * it follows from the master key, the state and the cookie of the browser.
+   */
+  tokenOf({ browser_hash: hash }: FlowsTable, browser: BoundBrowser, state: string): string {
+    const value = browser.valueOf(hash) ?? ''
+    return this.#parts.keyring.sign(`${state}\n${value}`, outcomePurpose).toString('base64url')
+  }
+
+  async #findUsed(provider: string, browser: BoundBrowser, state: string): Promise<FoundFlow> {
+    const { database, clock } = this.#parts
+    const row = await database.reader
+      .selectFrom('flows')
+      .selectAll()
+      .where('state_hash', '=', hashToken(state))
+      .where('browser_hash', 'in', browser.hashes)
+      .where('provider', '=', provider)
+      .executeTakeFirst()
+    if (!row) return { state: 'unknown' }
+    const isRecent = row.used_at !== null && row.used_at > clock.now() - reuseGrace
+    return { state: isRecent ? 'again' : 'over', row }
+  }
+
   #openVerifier(row: FlowsTable, verifier: Uint8Array): string | null {
     try {
       return this.#parts.keyring.open(verifier, contextOf(row)).toString()
@@ -117,6 +199,6 @@ export class Flows {
   }
 
   sweep(now: number): Promise<void> {
-    return deleteExpired(this.#parts.database, 'flows', now)
+    return deleteExpired(this.#parts.database, 'flows', now - retention)
   }
 }

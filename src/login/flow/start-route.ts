@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
+import { actsOnGet } from '../../http/access/background.ts'
 import type { App } from '../../http/app.ts'
 import { rawQuery, readOAuthParameters } from '../../http/requests/query-string.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
@@ -40,6 +41,7 @@ export function startRoute(routes: App, parts: StartRouteParts): void {
   routes.get(
     '/auth/:provider',
     {
+      ...actsOnGet,
       config: { access: 'public', rateLimit: limitPerIp, sends: { sometimes: ['Set-Cookie'] } },
       schema: {
         tags: ['sign-in'],

@@ -1,4 +1,5 @@
 import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
+import { reuseGrace } from '../../accounts/tokens/refresh-token-store.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
@@ -25,6 +26,8 @@ export interface StoredRequest {
   pushed: boolean
   /** When it was stored, in milliseconds since 1970: a sign-in before this time does not count for `prompt=login`. */
   createdAt: number
+  /** What the person decided moments ago, if this is the same request again. */
+  outcome: 'allowed' | 'denied' | null
 }
 
 /**
@@ -64,6 +67,8 @@ export class AuthorizationRequests {
           browser_hash: browserHash ?? null,
           created_at: now,
           expires_at: now + (how === 'pushed' ? pushedLifetime * 1000 : parkedLifetime),
+          used_at: null,
+          outcome: null,
         })
         .execute(),
     )
@@ -72,7 +77,7 @@ export class AuthorizationRequests {
 
   /**
    * The request of a client. A pushed one is used up by that. `undefined` when it is unknown, used, expired, of another client,
-   * or parked in another browser.
+   * or parked in another browser. One that was used moments ago is found once more: browsers repeat it after a double click.
    */
   async read(
     requestUri: string,
@@ -89,12 +94,23 @@ export class AuthorizationRequests {
         : await this.#isOfBrowser(row, browser)
     if (!isUsable) return undefined
     const parameters = JSON.parse(row.parameters) as Parameters
-    return { requestUri, clientId, parameters, pushed: row.pushed === 1, createdAt: row.created_at }
+    const { created_at: createdAt, outcome } = row
+    return { requestUri, clientId, parameters, pushed: row.pushed === 1, createdAt, outcome }
   }
 
   /** Uses up a parked request. False when it was used before. */
-  async consume(tx: Tx, { requestUri }: Pick<StoredRequest, 'requestUri'>): Promise<boolean> {
-    return deleteRow(tx, hashOf(requestUri)!)
+  async consume(
+    tx: Tx,
+    { requestUri }: Pick<StoredRequest, 'requestUri'>,
+    outcome: 'allowed' | 'denied',
+  ): Promise<boolean> {
+    const { numUpdatedRows } = await tx
+      .updateTable('authorization_requests')
+      .set({ used_at: this.#clock.now(), outcome })
+      .where('request_hash', '=', hashOf(requestUri)!)
+      .where('used_at', 'is', null)
+      .executeTakeFirst()
+    return Number(numUpdatedRows) > 0
   }
 
   /** Whether a parked request is of this browser. One of no browser yet is bound to it. */
@@ -122,12 +138,14 @@ export class AuthorizationRequests {
   }
 
   #row(db: Queryable, hash: Uint8Array, clientId: string) {
+    const now = this.#clock.now()
     return db
       .selectFrom('authorization_requests')
       .selectAll()
       .where('request_hash', '=', hash)
       .where('client_id', '=', clientId)
-      .where('expires_at', '>', this.#clock.now())
+      .where('expires_at', '>', now)
+      .where((eb) => eb.or([eb('used_at', 'is', null), eb('used_at', '>', now - reuseGrace)]))
       .executeTakeFirst()
   }
 }

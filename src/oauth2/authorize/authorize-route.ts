@@ -4,13 +4,14 @@ import { Type } from 'typebox'
 import type { BoundBrowser, BrowserBinding } from '../../accounts/sessions/browser-binding.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { Problem } from '../../errors.ts'
+import { actsOnGet } from '../../http/access/background.ts'
 import type { App } from '../../http/app.ts'
 import { oauthParameters, rawQuery } from '../../http/requests/query-string.ts'
 import type { Client } from '../clients/client.ts'
 import { ClientDocumentFault } from '../clients/client-documents.ts'
 import type { Clients } from '../clients/clients.ts'
 import type { Consents } from '../consent/consents.ts'
-import { answerWithPage } from '../error-page.ts'
+import { answerWithPage, RequestOver } from '../error-page.ts'
 import { acceptRawForms } from '../raw-forms.ts'
 import { AuthorizationError } from './authorization-error.ts'
 import {
@@ -67,7 +68,7 @@ export async function authorizeRoutes(app: App, parts: AuthorizeRouteParts): Pro
       },
       errorHandler: answerWithPage,
     } as const
-    routes.get('/oauth2/authorize', options, async (request, reply) => {
+    routes.get('/oauth2/authorize', { ...actsOnGet, ...options }, async (request, reply) => {
       const browser = parts.binding.of(request, reply)
       const { client, parameters, stored } = await loadRequest(parts, request, reply, {
         text: rawQuery(request.url),
@@ -127,9 +128,9 @@ async function loadRequest(
   if (!requestUri || !isOwnRequestUri(requestUri)) return { client, parameters, stored: undefined }
   const stored = await parts.requests.read(requestUri, client.id, browser)
   if (!stored) {
-    const detail =
-      'The request is unknown, was used, has expired or was started in another browser. Start again in the app.'
-    throw await refuse(parts, request, client, 'request_uri', detail)
+    const detail = 'The request took too long, was finished already, or was started in another browser.'
+    await refuse(parts, request, client, 'request_uri', detail)
+    throw new RequestOver(detail, client)
   }
   return { client, parameters: stored.parameters, stored }
 }

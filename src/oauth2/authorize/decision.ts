@@ -4,7 +4,7 @@ import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
 import type { HostCookie } from '../../accounts/sessions/host-cookie.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import type { Sessions } from '../../accounts/sessions/sessions.ts'
-import { Problem } from '../../errors.ts'
+import type { Keyring } from '../../crypto/keyring.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
@@ -12,9 +12,10 @@ import { provesIdentity, type Client } from '../clients/client.ts'
 import type { ConsentStep } from '../consent/consent-step.ts'
 import type { AuthorizationCodes } from '../token/authorization-codes.ts'
 import type { IdTokens } from '../token/id-tokens.ts'
+import { RequestOver } from '../error-page.ts'
 import { AuthorizationError } from './authorization-error.ts'
 import type { AuthorizationRequests, Parameters, StoredRequest } from './authorization-requests.ts'
-import { authorizePath, type Authorization } from './responses.ts'
+import { authorizePath, type Answer, type Authorization } from './responses.ts'
 import type { AuthorizationRequest } from './request-parameters.ts'
 import { missingSignIn, type SignInNeeds } from './sign-in-needs.ts'
 
@@ -37,6 +38,7 @@ export interface DecisionParts {
   consent: ConsentStep
   audit: Audit
   database: Database
+  keyring: Keyring
   clock: Clock
   isProvider: (name: string) => boolean
 }
@@ -54,6 +56,7 @@ export class Decision {
     const { clock } = this.#parts
     const { wanted, stored } = asked
     const found = await this.sessionOf(request)
+    if (stored && stored.outcome !== null) return { answer: await this.#repeat(found, asked, stored) }
     const session = (await this.#isForAnother(found, wanted)) ? undefined : found
     const now = clock.now()
     const askedAt = stored?.createdAt ?? now
@@ -67,7 +70,8 @@ export class Decision {
   }
 
   /**
-   * A code for the person of the session. A parked request is used up in the same transaction.
+   * A code for the person of the session. A parked request is used up in the same transaction; the same request again gets the same
+   * code, as long as the app has not used it.
    * @param also runs in the same transaction
    */
   async issueCode(
@@ -76,43 +80,66 @@ export class Decision {
     asked: Wanted,
     also?: (tx: Tx) => Promise<void>,
   ): Promise<string> {
-    const { client, wanted } = asked
+    const { client, wanted, stored } = asked
     const { database, codes, audit } = this.#parts
+    if (isParked(asked) && stored?.outcome === 'allowed') return this.#sameCode(session, asked)
     const { userId, id: sessionId, provider, authenticatedAt: at, acr, amr } = session
     const { redirectUri, challenge, scope, resource, nonce } = wanted
     const grant = { clientId: client.id, redirectUri, challenge, sessionId, scope, resource, nonce }
     const authentication = { at, acr, amr, proof: session.authenticationProof ?? 'asserted' }
     const userAgent = request.headers['user-agent']
     const user = { userId, provider, address: clientIp(request), userAgent, authentication }
-    const { code, statement } = codes.issue(grant, user)
+    const { code, statement } = codes.issue(
+      grant,
+      user,
+      isParked(asked) ? this.#codeFor(session, asked) : undefined,
+    )
     const entry = { action: 'app.authorized', target: `app:${client.id}` } as const
     const inserts = [audit.statement({ ...originOf(request, session), ...entry }), statement]
-    if (!isParked(asked) && !also) await database.insertTogether(inserts)
-    else
-      await database.transaction(async (tx) => {
-        await this.#consume(tx, asked)
-        await also?.(tx)
-        for (const insert of inserts) await tx.executeQuery(insert)
-      })
+    if (!isParked(asked)) {
+      await database.insertTogether(inserts)
+      return code
+    }
+    const isFirst = await database.transaction(async (tx) => {
+      if (!(await this.#parts.requests.consume(tx, asked.stored, 'allowed'))) return false
+      await also?.(tx)
+      for (const insert of inserts) await tx.executeQuery(insert)
+      return true
+    })
+    return isFirst ? code : this.#sameCode(session, asked)
+  }
+
+  /** The outcome of a parked request that the person decided moments ago. */
+  async #repeat(session: Session | undefined, asked: Wanted, stored: StoredRequest): Promise<Answer> {
+    if (stored.outcome === 'denied') return denial
+    if (!session || !isParked(asked)) throw over(asked.client)
+    return { code: await this.#sameCode(session, asked) }
+  }
+
+  /** @throws RequestOver when the app has used it, or another session got it */
+  async #sameCode(session: Session, asked: Parked): Promise<string> {
+    const code = this.#codeFor(session, asked)
+    if (!(await this.#parts.codes.isOpen(code))) throw over(asked.client)
     return code
   }
 
-  /** Uses up the request that a person did not allow. */
-  async dismiss(request: FastifyRequest, session: Session, asked: Wanted): Promise<void> {
-    const { database, audit } = this.#parts
-    const entry = { action: 'app.refused', code: 'access-denied', target: `app:${asked.client.id}` } as const
-    await database.transaction(async (tx) => {
-      await this.#consume(tx, asked)
-      await audit.record(tx, { ...originOf(request, session), ...entry })
-    })
+  /** The one code of a parked request and a session. It is as unpredictable as the key, and stored as a hash only. */
+  #codeFor({ id }: Session, { stored: { requestUri } }: Parked): string {
+    return this.#parts.keyring.sign(`${requestUri}\n${id}`, codePurpose).toString('base64url')
   }
 
-  async #consume(tx: Tx, asked: Wanted): Promise<void> {
-    if (isParked(asked) && !(await this.#parts.requests.consume(tx, asked.stored)))
-      throw new Problem('invalid-parameter', {
-        parameter: 'request_uri',
-        detail: 'The request was used before. Start again in the app.',
-      })
+  /** Uses up the request that a person did not allow. Returns the answer for the app. */
+  async dismiss(request: FastifyRequest, session: Session, asked: Wanted): Promise<Answer> {
+    const { database, audit } = this.#parts
+    const entry = { action: 'app.refused', code: 'access-denied', target: `app:${asked.client.id}` } as const
+    if (asked.stored?.outcome === 'denied') return denial
+    const isFirst = await database.transaction(async (tx) => {
+      if (isParked(asked) && !(await this.#parts.requests.consume(tx, asked.stored, 'denied'))) return false
+      await audit.record(tx, { ...originOf(request, session), ...entry })
+      return true
+    })
+    if (!isFirst) throw over(asked.client)
+    return denial
   }
 
   /** The live session of the browser; `undefined` without one. */
@@ -186,8 +213,18 @@ export class Decision {
   }
 }
 
+type Parked = Wanted & { stored: StoredRequest }
+
+/** The answer to an app that the person did not allow. */
+const denial = { error: 'access_denied', error_description: 'the person did not allow this' } as const
+const codePurpose = 'code of a parked request'
+
+function over(client: Client): RequestOver {
+  return new RequestOver('The request was finished already.', client)
+}
+
 /** Whether a request waited here. A pushed one was used up when it was read. */
-function isParked(asked: Wanted): asked is Wanted & { stored: StoredRequest } {
+function isParked(asked: Wanted): asked is Parked {
   return asked.stored !== undefined && !asked.stored.pushed
 }
 

@@ -1,4 +1,5 @@
 import type { JWK } from 'jose'
+import type { AppLink } from '../../http/pages/error-page.ts'
 import type { AppRights } from '../../accounts/tokens/access-tokens.ts'
 
 export const signingAlgorithms = ['ES256', 'RS256', 'EdDSA'] as const
@@ -138,6 +139,12 @@ export function documentHost({
   selfRegistered,
 }: Pick<Client, 'id' | 'selfRegistered'>): string | undefined {
   return selfRegistered && id.startsWith('https://') ? new URL(id).host : undefined
+}
+
+/** The start page of a client, as far as its redirect URIs show it; `undefined` for an app of devices. */
+export function linkTo(client: Pick<Client, 'name' | 'redirectUris'> | undefined): AppLink | undefined {
+  const [origin] = client ? originsOf(client) : []
+  return client && origin !== undefined ? { name: client.name, href: `${origin}/` } : undefined
 }
 
 /** The origins of a client's pages. */

@@ -24,7 +24,7 @@ import {
 import type { Client } from '../clients/client.ts'
 import { ClientDocumentFault } from '../clients/client-documents.ts'
 import type { Clients } from '../clients/clients.ts'
-import { answerWithPage } from '../error-page.ts'
+import { answerWithPage, RequestOver } from '../error-page.ts'
 import type { ConsentForms } from './consent-forms.ts'
 import type { Consents } from './consents.ts'
 import { closedObject } from '../../http/schemas/schemas.ts'
@@ -71,7 +71,7 @@ export async function consentRoute(app: App, parts: ConsentRouteParts): Promise<
         const answer: Answer =
           body.decision === 'allow'
             ? { code: await allow(parts, request, session, asked) }
-            : await deny(parts, request, session, asked)
+            : await parts.decision.dismiss(request, session, asked)
         const isTrusted =
           answer.code !== undefined || (await parts.consents.trusts(asked.client, session.userId))
         return send(reply, asked, { answer, isTrusted, issuer: parts.baseUrl() })
@@ -108,10 +108,7 @@ async function load(
   }
   const target = client && `app:${client.id}`
   await noteRefusal(request, { action: 'app.refused', code: 'invalid-consent', target }, request.principal)
-  throw new Problem('invalid-parameter', {
-    parameter: 'request_uri',
-    detail: 'The page was for another sign-in, was used or has expired. Start again in the app.',
-  })
+  throw new RequestOver('The page was for another sign-in, was used or has expired.', client)
 }
 
 /** The request; `undefined` when the client may not make it any more since the page was shown. */
@@ -134,16 +131,6 @@ function allow(
   return decision.issueCode(request, session, asked, (tx) =>
     consents.grant(tx, { userId: session.userId, clientId: client.id }, wanted),
   )
-}
-
-async function deny(
-  { decision }: ConsentRouteParts,
-  request: FastifyRequest,
-  session: Session,
-  asked: Wanted,
-): Promise<Answer> {
-  await decision.dismiss(request, session, asked)
-  return { error: 'access_denied', error_description: 'the person did not allow this' }
 }
 
 /**

@@ -10,6 +10,7 @@ import type { Sessions } from '../../accounts/sessions/sessions.ts'
 import type { Users } from '../../accounts/users/users.ts'
 import { Problem } from '../../errors.ts'
 import { isForeignWrite } from '../../http/access/access.ts'
+import { actsOnGet } from '../../http/access/background.ts'
 import type { App } from '../../http/app.ts'
 import { rawQuery, readOAuthParameters } from '../../http/requests/query-string.ts'
 import { closedObject, optionalText } from '../../http/schemas/schemas.ts'
@@ -75,6 +76,7 @@ function startRoute(routes: App, parts: EndSessionRoutesParts): void {
   routes.get(
     path,
     {
+      ...actsOnGet,
       config: { access: 'public', rateLimit, sends: { sometimes: ['Set-Cookie'] } },
       schema: {
         tags,

@@ -94,8 +94,7 @@ export class AuthorizationCodes {
   }
 
   /** A new code, and the statement that stores it. */
-  issue(grant: CodeGrant, user: SignedInUser): { code: string; statement: CompiledQuery } {
-    const code = newToken()
+  issue(grant: CodeGrant, user: SignedInUser, code = newToken()): { code: string; statement: CompiledQuery } {
     const statement = insertOf(this.#parts.database.reader, 'authorization_codes', {
       code_hash: hashToken(code),
       client_id: grant.clientId,
@@ -158,6 +157,19 @@ export class AuthorizationCodes {
       accept?.(created.family)
       return { ...created, nonce }
     })
+  }
+
+  /** Whether a code can still be exchanged. */
+  async isOpen(code: string): Promise<boolean> {
+    const { database, clock } = this.#parts
+    const row = await database.reader
+      .selectFrom('authorization_codes')
+      .select('client_id')
+      .where('code_hash', '=', hashToken(code))
+      .where('used_at', 'is', null)
+      .where('expires_at', '>', clock.now())
+      .executeTakeFirst()
+    return row !== undefined
   }
 
   async sweep(now: number): Promise<void> {

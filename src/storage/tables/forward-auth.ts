@@ -13,7 +13,7 @@ export interface HostCodesTable {
   code_hash: Uint8Array
   session_id: string
   host: string
-  /** SHA-256 of the value of the flow cookie at that host. */
+  /** SHA-256 of the value of the binding cookie at that host. */
   browser_hash: Uint8Array
   /** The path to return to. */
   return_to: string

@@ -1,10 +1,10 @@
 import type { Generated } from 'kysely'
 import type { SignInColumns } from './accounts.ts'
 
-/** A sign-in in progress: one row per `state`, consumed by one atomic statement. */
+/** A sign-in in progress: one row per `state`, used by one atomic statement. */
 export interface FlowsTable {
   state_hash: Uint8Array
-  /** SHA-256 of the browser's flow cookie. */
+  /** SHA-256 of the value of the browser's binding cookie. */
   browser_hash: Uint8Array
   provider: string
   callback_url: string
@@ -24,6 +24,9 @@ export interface FlowsTable {
   expires_at: number
   /** When the provider was asked for a new authentication; null if it was not. */
   reauthentication_asked_at: number | null
+  /** When a callback used the state, and how that ended (JSON: FlowOutcome); null until then. */
+  used_at: number | null
+  outcome: string | null
 }
 
 /** One sign-in of one app. Its refresh tokens belong to it, and its access tokens name it as `sid`. */

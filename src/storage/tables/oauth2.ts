@@ -13,6 +13,9 @@ export interface AuthorizationRequestsTable {
   browser_hash: Uint8Array | null
   created_at: number
   expires_at: number
+  /** When a person allowed or denied a parked request, and which; null until then. */
+  used_at: number | null
+  outcome: 'allowed' | 'denied' | null
 }
 
 /** An app that a user allowed, with the scopes of all of its consents. */

@@ -151,6 +151,12 @@ export interface Calls {
     query?: { action?: string | undefined; failed?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
     answer: { data: ({ id: string; at: string; action: string; provider: string | null; providerId: string | null; target: string | null; code: string | null; supportId: string | null; address: string | null; userAgent: string | null; byMe: boolean })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
+  /** The redirect URI at the provider: redirects to /dashboard, or to /login after a failure */
+  'GET /auth/{provider}/callback': {
+    params: { provider: string }
+    query?: { code?: string | undefined; state?: string | undefined; iss?: string | undefined; error?: string | undefined }
+    answer: string
+  }
   /** Link another identity to the signed-in user: redirects to the provider */
   'POST /auth/{provider}/link': {
     params: { provider: string }

@@ -3,14 +3,15 @@ import type { SchemaPart } from './dialect.ts'
 /** Sign-ins in progress, and the tokens that they end in: for apps, and of providers. */
 export const login: SchemaPart = {
   tables: ({ time, bytes, bigint, sortedText, strict, strictByKey }) => `
-    -- One row for each sign-in in progress. GET /auth/{provider} inserts it, and the callback deletes it, so that a state
-    -- is used once. No foreign keys: the row lives for minutes, and the callback compares user and session with the request's.
+    -- One row for each sign-in in progress. GET /auth/{provider} inserts it, and the callback marks it as used, so that a state
+    -- is used once. The outcome stays for the same callback again. No foreign keys: the row lives for an hour, and the callback
+    -- compares user and session with the request's.
     create table flows (
       state_hash ${bytes} primary key, browser_hash ${bytes} not null, provider text not null, callback_url text not null,
       purpose text not null, user_id text, session_id text, return_to text not null,
       nonce text, verifier ${bytes}, reauthentication_asked_at ${time},
       client_id text, client_redirect_uri text, client_state text, client_challenge text,
-      expires_at ${time} not null
+      expires_at ${time} not null, used_at ${time}, outcome text
     ) ${strict};
     -- For the sweeper.
     create index flows_by_end on flows (expires_at);

@@ -6,7 +6,7 @@ export const oauth2: SchemaPart = {
     -- One row for each authorization request that waits for its user: pushed by the client, or parked during a sign-in.
     create table authorization_requests (
       request_hash ${bytes} primary key, client_id text not null, parameters text not null, pushed integer not null,
-      browser_hash ${bytes}, created_at ${time} not null, expires_at ${time} not null
+      browser_hash ${bytes}, created_at ${time} not null, expires_at ${time} not null, used_at ${time}, outcome text
     ) ${strict};
     -- For the sweeper.
     create index authorization_requests_by_end on authorization_requests (expires_at);
