@@ -91,19 +91,23 @@ export function rulesOf({ kind, rules }: Pick<Filter, 'kind' | 'rules'>): KindRu
   return rules ?? filterKinds[kind]
 }
 
+const anyValue = { values: [], variant: 'any' }
+
 /** @param passing the side of all values on which a bound lets every value pass. */
 function range(operator: '>=' | '>' | '<=' | '<', passing: 'above' | 'below'): KindRules {
   return {
     read(text, field) {
       const position = readValue(text, field)
       if (position === undefined) return 'all'
-      if ('beyond' in position) return position.beyond === passing ? 'all' : 'none'
+      // All values pass a bound that is beyond them; null passes none.
+      if ('beyond' in position) return position.beyond === passing ? anyValue : 'none'
       if ('at' in position) return { values: [position.at] }
       // Among integers, > 2.5 is > 2, and >= 2.5 is >= 3.
       const [lower, upper] = position.between
       return { values: [operator === '>' || operator === '<=' ? lower : upper] }
     },
-    sql: ({ compare, value }) => compare(operator, value()),
+    sql: ({ column, compare, value, applied }) =>
+      applied.variant === anyValue.variant ? `${column} is not null` : compare(operator, value()),
   }
 }
 
@@ -172,7 +176,11 @@ export function readFilters(
     }
     const { values, variant = '' } = effect
     applied.push({ filter, values, variant })
-    fingerprint.push(variant === '' ? [filter.parameter, ...values] : [filter.parameter, variant, ...values])
+    // JSON has no infinities.
+    const written = values.map((value) => (Math.abs(value as number) === Infinity ? String(value) : value))
+    fingerprint.push(
+      variant === '' ? [filter.parameter, ...written] : [filter.parameter, variant, ...written],
+    )
   }
   return { applied, empty, fingerprint }
 }

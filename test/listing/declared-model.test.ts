@@ -140,7 +140,7 @@ function passes({ a, b, c, n, t, u }: Thing, filters: Filters): boolean {
         : BigInt(Math.ceil(Number(minB)))
   return (
     (among === undefined || (a !== null && among.split(',').includes(a))) &&
-    (least === undefined || minB === '-1e30' || (b !== null && BigInt(b) >= least)) &&
+    (least === undefined || (b !== null && BigInt(b) >= least)) &&
     (maxC === undefined || maxC === '1e300' || c < Math.fround(Number(maxC))) &&
     (begins === undefined || begins === '' || (a !== null && a.startsWith(begins))) &&
     (noTime === undefined || noTime === 'perhaps' || (t === null) === (noTime === 'true')) &&
