@@ -46,5 +46,6 @@ test('texts with a separator are quoted, and prose and numbers stay as they are'
     csvLine(['- one\n- two', -5, '-5', '1;-5', 'a = b']),
     '"\'- one\n- two",-5,-5,"1;-5",a = b\r\n',
   )
+  assert.equal(csvLine([null, '', 'x']), ',"",x\r\n', 'null is not the empty text')
   assert.equal(csvLine([null, undefined, true, { a: [1] }]), ',,true,"{""a"":[1]}"\r\n')
 })

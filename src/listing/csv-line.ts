@@ -16,6 +16,8 @@ export function csvLine(values: readonly unknown[]): string {
 function cell(value: unknown): string {
   if (value === null || value === undefined) return ''
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  // As in PostgreSQL's COPY, an empty cell is null.
+  if (value === '') return '""'
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   const guarded = text.replaceAll(formulaWithin, "$1'")
   const harmless = formula.test(text) && !number.test(text) ? `'${guarded}` : guarded

@@ -3,7 +3,7 @@ import { isoTime } from '../runtime/iso-time.ts'
 import type { CursorKey, KeyValue } from '../paging/cursor-values.ts'
 import { restorePlus, showTime } from '../paging/time.ts'
 import type { Engine } from '../storage/query-runner.ts'
-import { readTimeInForm } from './stored-times.ts'
+import { readTimeInForm, showTimestamp } from './stored-times.ts'
 import type { Field } from './list.ts'
 import type { ValuePosition } from './value-position.ts'
 import {
@@ -16,7 +16,6 @@ import {
   readTime,
   readMilliseconds,
 } from './field-readers.ts'
-import { showTimestamp } from './shown-timestamp.ts'
 
 /**
  * The type of a field. `time` is canonical text (paging/time.ts), `milliseconds` an integer since 1970. A double holds an `integer`
@@ -68,6 +67,12 @@ const digitsOnSqlite = {
 }
 const numericOnSqlite = { sqlite: (placeholder: string) => `cast(${placeholder} as numeric)` }
 
+/** Booleans that programs write as texts, which SQLite stores in any column. */
+export const words = {
+  true: ['true', 'True', 'TRUE', 't', 'T'],
+  false: ['false', 'False', 'FALSE', 'f', 'F'],
+}
+
 export const fieldTypes: Record<FieldType, TypeRules> = {
   text: { cursor: 'text', read: readText },
   enum: { cursor: 'text', read: readText },
@@ -107,7 +112,10 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     read: readNumeric,
   },
   boolean: {
-    show: (value) => value === 1 || value === 't' || value === 'true',
+    show: (value) => {
+      if (value === 1 || words.true.includes(String(value))) return true
+      return value === 0 || words.false.includes(String(value)) ? false : value
+    },
     cursor: 'any',
     read: (text) => (text === 'true' ? { at: 1 } : text === 'false' ? { at: 0 } : undefined),
   },
@@ -145,8 +153,13 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
       /^\d{4}-\d\d-\d\d$/.test(text) ? readTime(text, (canonical) => canonical.slice(0, 10)) : undefined,
   },
   json: {
-    // For arrays. It does not change json and jsonb.
-    select: { postgres: (column) => `to_json(${column})` },
+    select: {
+      // For arrays. It does not change json and jsonb.
+      postgres: (column) => `to_json(${column})`,
+      // The functions jsonb() and jsonb_set() of SQLite return BLOBs.
+      sqlite: (column) =>
+        `case when typeof(${column}) = 'blob' and json_valid(${column}, 8) then json(${column}) else ${column} end`,
+    },
     show: (value) => showJson(String(value)),
     cursor: 'text',
     read: () => undefined,

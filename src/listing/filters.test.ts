@@ -11,7 +11,7 @@ test('a UUID in upper case is one value on PostgreSQL: by two, an index does not
   const table = { columns: new Map([['owner', { type: 'uuid', nullable: false }]]) } as unknown as Table
   const declared = { owner: { type: 'uuid', column: 'owner', description: '' } satisfies Field }
   const valuesOn = (engine: 'postgres' | 'sqlite', kind: 'equals' | 'in'): unknown => {
-    const read = filterKinds[kind].read(upper, knownFields(declared, table, engine)['owner']!)
+    const read = filterKinds[kind].read(upper, knownFields(declared, table, engine)['owner']!, 'owner')
     return typeof read === 'object' && read.values
   }
   for (const kind of ['equals', 'in'] as const) {

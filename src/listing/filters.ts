@@ -1,6 +1,7 @@
+import { Problem } from '../errors.ts'
 import type { KeyValue } from '../paging/cursor-values.ts'
 import { isStorableText } from '../storage/text.ts'
-import { fieldTypes } from './field-types.ts'
+import { fieldTypes, words } from './field-types.ts'
 import {
   fieldOf,
   type AppliedFilter,
@@ -13,23 +14,17 @@ import { readSearch, searchCondition } from './search.ts'
 import type { ValuePosition } from './value-position.ts'
 import type { FilterKind } from './config.ts'
 
-/** Values in one parameter at most; further ones are ignored. */
+/** Values in one parameter at most. */
 export const maxFilterValues = 50
 
 export const filterKinds: Record<FilterKind, KindRules> = {
   equals: {
-    read(text, field) {
-      const position = readValue(text, field)
-      // A text that is not a value of the field equals no value.
-      if (!position || !('at' in position)) return 'none'
-      const values = spellings(position.at, field)
-      return values.length === 1 ? { values } : oneOf(values)
-    },
-    sql: (parts) => (parts.applied.values.length === 1 ? parts.compare('=', parts.value()) : isOneOf(parts)),
+    read: readEqual,
+    sql: equals,
   },
   in: {
-    read(text, field) {
-      const positions = text.split(',', maxFilterValues).map((part) => readValue(part, field))
+    read(text, field, parameter) {
+      const positions = listedValues(text, parameter).map((value) => readValue(value, field))
       const values = [
         ...new Set(
           positions.flatMap((position) =>
@@ -46,25 +41,29 @@ export const filterKinds: Record<FilterKind, KindRules> = {
   atMost: range('<=', 'above'),
   below: range('<', 'above'),
   prefix: {
-    read(text) {
+    read(text, { ignoresCase, mixed }) {
       if (!isStorableText(text)) return 'none'
       if (text === '') return 'all'
-      const end = endOfPrefix(text)
-      return end === undefined ? { values: [text], variant: 'open' } : { values: [text, end] }
+      const folded = ignoresCase && mixed
+      const first = folded ? text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase()) : text
+      const end = endOfPrefix(first, folded)
+      return end === undefined ? { values: [first], variant: 'open' } : { values: [first, end] }
     },
-    // A prefix is a range of texts only when they are compared by bytes, whatever the column's collation.
+    // A prefix is a range of texts only when they are compared by bytes, whatever the column's collation, or by SQLite's `nocase`.
     sql({ column, value, engine, list, applied }) {
       // The type citext lowers both sides before it compares them, and a lowered end need not be after a lowered prefix.
-      if (fieldOf(list, applied.filter.field).ignoresCase)
+      const { ignoresCase } = fieldOf(list, applied.filter.field)
+      if (ignoresCase && engine === 'postgres')
         return `starts_with(lower(${column}::text), lower(${value()}))`
-      const bytes = engine === 'postgres' ? `${column} collate "C"` : `${column} collate binary`
+      const bySqlite = ignoresCase ? column : `${column} collate binary`
+      const bytes = engine === 'postgres' ? `${column} collate "C"` : bySqlite
       const least = `${bytes} >= ${value()}`
       return applied.values.length === 1 ? least : `${least} and ${bytes} < ${value()}`
     },
   },
   flag: {
-    read: trueOrFalse({ values: [1] }, { values: [0] }),
-    sql: ({ column, value }) => `${column} = ${value()}`,
+    read: (text, field) => (text === 'true' || text === 'false' ? readEqual(text, field) : 'all'),
+    sql: equals,
   },
   null: {
     read: trueOrFalse({ values: [], variant: 'null' }, { values: [], variant: 'not null' }),
@@ -79,6 +78,35 @@ export const filterKinds: Record<FilterKind, KindRules> = {
     sql: ({ column, plain, engine, list, applied: { filter } }) =>
       searchCondition(column, plain, { ...filter, table: list.table }, engine),
   },
+}
+
+/** A value in double quotes, as in CSV, up to the next comma. */
+const quotedValue = /\s*"((?:[^"]|"")*)"\s*(?:,|$)/y
+
+/**
+ * Splits comma-separated values. Blanks around them do not count, nor do empty ones; the empty parameter is the empty text. In double
+ * quotes, a value may have commas and blanks at its ends, and may be empty; a quote within it is doubled.
+ * @throws Problem `invalid-parameter` for too many values
+ */
+function listedValues(text: string, parameter: string): string[] {
+  if (text === '') return [text]
+  const values: string[] = []
+  for (let at = 0; at < text.length;) {
+    quotedValue.lastIndex = at
+    const quoted = quotedValue.exec(text)
+    const comma = text.indexOf(',', at)
+    const end = comma < 0 ? text.length : comma
+    const plain = text.slice(at, end).trim()
+    if (quoted) values.push(quoted[1]!.replaceAll('""', '"'))
+    else if (plain !== '') values.push(plain)
+    if (values.length > maxFilterValues)
+      throw new Problem('invalid-parameter', {
+        parameter,
+        detail: `The parameter \`${parameter}\` has more than ${maxFilterValues} values. Send several requests.`,
+      })
+    at = quoted ? quotedValue.lastIndex : end + 1
+  }
+  return values
 }
 
 /** Reads a filter of `true` or `false`; any other text selects all rows. */
@@ -116,8 +144,21 @@ function readValue(text: string, field: Field): ValuePosition {
   return fieldTypes[field.type].read(text, field)
 }
 
-/** A UUID as it is given and in lower case, as which most programs write it: on SQLite it is a text. */
-function spellings(value: KeyValue, { type, ignoresCase }: Field): KeyValue[] {
+function readEqual(text: string, field: Field): ReturnType<KindRules['read']> {
+  const position = readValue(text, field)
+  // A text that is not a value of the field equals no value.
+  if (!position || !('at' in position)) return 'none'
+  const values = spellings(position.at, field)
+  return values.length === 1 ? { values } : oneOf(values)
+}
+
+function equals(parts: Parameters<KindRules['sql']>[0]): string {
+  return parts.applied.values.length === 1 ? parts.compare('=', parts.value()) : isOneOf(parts)
+}
+
+/** A UUID as it is given and in lower case, as which most programs write it: on SQLite it is a text. A boolean may be one, too. */
+export function spellings(value: KeyValue, { type, ignoresCase, words: hasWords }: Field): KeyValue[] {
+  if (hasWords) return [value, ...(value === 1 ? words.true : words.false)]
   return type === 'uuid' && !ignoresCase ? [...new Set([value, String(value).toLowerCase()])] : [value]
 }
 
@@ -135,14 +176,18 @@ export function oneOf(values: readonly KeyValue[]): { values: readonly KeyValue[
   return { values: filled, variant: String(size) }
 }
 
-/** The smallest text, by its bytes, after all texts with this prefix; `undefined` if no text is greater. */
-function endOfPrefix(prefix: string): string | undefined {
+/**
+ * The smallest text, by its bytes, after all texts with this prefix; `undefined` if no text is greater.
+ * @param folded whether the bytes of capital letters do not occur
+ */
+function endOfPrefix(prefix: string, folded = false): string | undefined {
   const points = Array.from(prefix, (character) => character.codePointAt(0)!)
   while (points.length > 0) {
     const last = points.pop()!
     if (last === 0x10_ff_ff) continue
-    // The code points after U+D7FF are surrogates, which no text holds.
-    return String.fromCodePoint(...points, last === 0xd7_ff ? 0xe0_00 : last + 1)
+    // The code points after U+D7FF are surrogates, which no text holds. Those after @ are capital letters, which `nocase` folds.
+    const next = last === 0xd7_ff ? 0xe0_00 : folded && last === 0x40 ? 0x5b : last + 1
+    return String.fromCodePoint(...points, next)
   }
   return undefined
 }
@@ -167,7 +212,7 @@ export function readFilters(
   for (const filter of list.filters) {
     const text = parameters[filter.parameter]
     if (text === undefined) continue
-    const effect = rulesOf(filter).read(text, fieldOf(list, filter.field))
+    const effect = rulesOf(filter).read(text, fieldOf(list, filter.field), filter.parameter)
     if (effect === 'all') continue
     if (effect === 'none') {
       empty = true

@@ -11,12 +11,14 @@ export interface Field extends FieldOptions {
   description: string
   /** For a `timestamp`: the form of its rows' times on SQLite, if all rows have the same, and of a column without a time zone. */
   stored?: TimeForm
-  /** Whether the column is of PostgreSQL's type `citext` or `uuid`, whose comparisons ignore case. */
+  /** Whether comparisons ignore case: of PostgreSQL's types `citext` and `uuid`, and SQLite's collation `nocase`. */
   ignoresCase?: boolean
   /** The quoted schema of the comparison operators of the column's type, if it is not on PostgreSQL's search path. */
   operators?: string | undefined
   /** Whether the column may have values of any type: it is a column of a user's table on SQLite. */
   mixed?: boolean
+  /** Whether the rows of a boolean column have texts, such as `true`. */
+  words?: boolean
 }
 
 /** A filter, complete. filters.ts defines the kinds. */
@@ -58,7 +60,7 @@ export interface ConditionParts {
 /** What a filter does: how its text is read, and its condition. */
 export interface KindRules {
   /** Reads the text of the query string. An invalid text is not an error: it has no effect, or no row passes. */
-  read(text: string, field: Field): FilterEffect
+  read(text: string, field: Field, parameter: string): FilterEffect
   sql(parts: ConditionParts): string
 }
 

@@ -1,6 +1,6 @@
 import type { KeyValue } from '../paging/cursor-values.ts'
 import { isStorableText } from '../storage/text.ts'
-import { oneOf, type QueryFilters } from './filters.ts'
+import { oneOf, spellings, type QueryFilters } from './filters.ts'
 import { fieldTypes } from './field-types.ts'
 import { fieldOf, type Field, type Filter, type ListDeclaration, type AppliedFilter } from './list.ts'
 import type { Caller, ConditionValue } from './config.ts'
@@ -40,7 +40,8 @@ export function areConditions(result: unknown): result is Readonly<Record<string
 }
 
 /** The filter for one field; `undefined` when no value of the field can pass. */
-function conditionOn(field: string, { type }: Field, condition: ConditionValue): AppliedFilter | undefined {
+function conditionOn(field: string, declared: Field, condition: ConditionValue): AppliedFilter | undefined {
+  const { type } = declared
   const filter = (kind: Filter['kind']): Filter => ({
     parameter: `where.${field}`,
     kind,
@@ -51,7 +52,9 @@ function conditionOn(field: string, { type }: Field, condition: ConditionValue):
   if (condition === null) return { filter: filter('null'), values: [], variant: 'null' }
   if (typeof condition !== 'object') {
     const value = valueOf(condition, type)
-    return value === undefined ? undefined : { filter: filter('equals'), values: [value], variant: '' }
+    if (value === undefined) return undefined
+    const values = declared.words ? spellings(value, declared) : [value]
+    return { filter: filter('equals'), ...(values.length === 1 ? { values, variant: '' } : oneOf(values)) }
   }
   const values = condition.flatMap((one) => valueOf(one, type) ?? [])
   return values.length === 0 ? undefined : { filter: filter('in'), ...oneOf(values) }

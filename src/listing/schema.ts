@@ -190,7 +190,10 @@ export function effectOf({ kind, field: name }: Filter, { hidden }: Field): stri
 }
 
 function valuesText({ kind }: Filter, { values }: Field): string {
-  const form = kind === 'in' ? `Comma-separated, at most ${maxFilterValues}.` : ''
+  const form =
+    kind === 'in'
+      ? `Comma-separated, at most ${maxFilterValues}; a value with a comma stands in double quotes.`
+      : ''
   return values && (kind === 'in' || kind === 'equals')
     ? `${form} Values: ${values.join(', ')}.`.trim()
     : form

@@ -14,8 +14,10 @@ const maxLength = 500
 export function readSearch(text: string): { values: readonly string[] } | 'all' | 'none' {
   if (!isStorableText(text)) return 'none'
   const searched = text.slice(0, maxLength).toWellFormed()
+  if (searched.trim() === '') return 'all'
   const words = searched.match(/[\p{L}\p{N}\p{M}]+/gu) ?? []
-  if (words.length === 0) return 'all'
+  // PostgreSQL finds nothing for stop words alone, either.
+  if (words.length === 0) return 'none'
   const quoted = words.slice(0, maxWords).map((word) => `"${word}"`)
   return { values: [quoted.join(' '), searched] }
 }

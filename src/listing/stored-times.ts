@@ -1,4 +1,4 @@
-import { canonicalTime, InvalidTime } from '../paging/time.ts'
+import { canonicalTime, InvalidTime, showTime } from '../paging/time.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import type { ValuePosition } from './value-position.ts'
 
@@ -70,4 +70,59 @@ function write(canonical: string, { separator, digits, omitsZeros, zone }: TimeF
   const fraction = canonical.slice(20, 20 + digits)
   const shown = digits === 0 || (omitsZeros && /^0*$/.test(fraction)) ? '' : `.${fraction}`
   return `${canonical.slice(0, 10)}${separator}${canonical.slice(11, 19)}${shown}${zone}`
+}
+
+const utc = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(\.\d+)?\+00$/
+const zoned = /[+-]\d\d(?::?\d\d)?$/
+/** PostgreSQL writes more digits of a year after 9999, an era before year 1, and the seconds of local mean time in an offset. */
+const ofPostgres =
+  /^(\d{4,6})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(\.\d+)?([+-])(\d\d)(?::(\d\d))?(?::(\d\d))?( BC)?$/
+
+/**
+ * ISO 8601 in UTC, with microseconds if there are any. A time without a zone and `infinity` are shown as PostgreSQL writes them, and
+ * years after 9999 and BC as it writes them in UTC.
+ */
+export function showTimestamp(stored: string): string {
+  const parts = utc.exec(stored)
+  if (parts) {
+    const [, day, time, fraction = '.'] = parts
+    return showTime(`${day}T${time}${fraction.padEnd(7, '0')}Z`)
+  }
+  try {
+    if (zoned.test(stored.slice(10))) return showTime(canonicalTime(stored))
+  } catch (error) {
+    if (!(error instanceof InvalidTime)) throw error
+  }
+  return showRareTime(stored) ?? stored.replace(/^(\d{4,6}-\d\d-\d\d) (?=\d\d:)/, '$1T')
+}
+
+function showRareTime(stored: string): string | undefined {
+  const parts = ofPostgres.exec(stored)
+  if (!parts) return undefined
+  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ]
+  const [fraction = '', sign, hours, minutes = 0, seconds = 0, era] = parts.slice(7)
+  const date = new Date(0)
+  date.setUTCFullYear(era === undefined ? year : 1 - year, month - 1, day)
+  if (date.getUTCDate() !== day) return undefined
+  const turn = sign === '-' ? 1 : -1
+  date.setUTCHours(
+    hour + turn * Number(hours),
+    minute + turn * Number(minutes),
+    second + turn * Number(seconds),
+  )
+  // PostgreSQL's last years are beyond those of a Date.
+  if (Number.isNaN(date.getTime())) return undefined
+  const inUtc = date.getUTCFullYear()
+  const rest = date.toISOString().slice(-20, -5)
+  const shown = String(inUtc > 0 ? inUtc : 1 - inUtc).padStart(4, '0')
+  return inUtc > 0 && inUtc < 10_000
+    ? showTime(`${shown}${rest}${(fraction || '.').padEnd(7, '0')}Z`)
+    : `${shown}${rest}${fraction}+00${inUtc > 0 ? '' : ' BC'}`
 }

@@ -42,6 +42,13 @@ describe('error pages', () => {
     return { response, text: await response.text() }
   }
 
+  test('the advice of a problem names the page below the base path', async () => {
+    const { text } = await open('/gate/users', { accept: 'application/json' })
+    const { code, advice } = JSON.parse(text) as Record<string, string>
+    assert.equal(code, 'not-signed-in')
+    assert.match(advice!, /^Sign in at \/gate\/login, or /)
+  })
+
   test('a browser gets a page with a title, what happened, a way on and the id of the request', async () => {
     const { response, text } = await open('/gate/nope/<b>')
     assert.equal(response.status, 404)

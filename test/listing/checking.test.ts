@@ -132,6 +132,51 @@ onEachEngine('lists against their tables', (engine) => {
     assert.match(faults.join('\n'), /may be null/)
   })
 
+  test('on SQLite, an index with another collation is neither a key nor an order', async () => {
+    if (engine.name !== 'sqlite') return
+    for (const statement of [
+      'create table folded (k text collate nocase not null, name text not null, id integer primary key, l text collate rtrim)',
+      'create unique index folded_key on folded (k collate binary)',
+      'create index folded_name on folded (name collate nocase, id)',
+      'create view of_folded as select k, name from folded',
+      'create table own (k text collate nocase, primary key (k collate binary)) without rowid',
+    ])
+      await run(statement)
+    const keyed = (over: string, key: string): ListOptions => ({
+      path: '/folded',
+      table: over,
+      fields: { [key]: { type: 'text' } },
+      key,
+    })
+    assert.deepEqual((await check(keyed('folded', 'k'))).faults, [
+      'folded.k is the key and is not unique: create unique index "folded_k_key" on "folded" ("k");',
+    ])
+    assert.match((await check(keyed('own', 'k'))).faults.join(), /own\.k is the key and is not unique/)
+    await run('create unique index folded_right on folded (k)')
+    assert.deepEqual((await check(keyed('folded', 'k'))).faults, [])
+    const sorted = {
+      ...keyed('folded', 'name'),
+      fields: { id: { type: 'integer' }, name: { type: 'text' } },
+      key: 'id',
+      sort: ['name'],
+    } as const
+    assert.deepEqual(
+      (await check(sorted)).missing.map(({ queries, statement }) => [queries, statement]),
+      [[['sort=name'], 'create index "folded_by_name_id" on "folded" ("name", "id");']],
+    )
+    // Neither SQLite nor the view's statement names the collation of a view's column.
+    const { list: ofView } = await check({
+      ...keyed('of_folded', 'k'),
+      fields: { k: { type: 'text' }, name: { type: 'text' } },
+    })
+    assert.deepEqual([ofView.fields['k']!.ignoresCase, ofView.fields['name']!.ignoresCase], [true, undefined])
+    const kept = { ...keyed('folded', 'k'), pages: ['offset'], keep: true } as const
+    assert.deepEqual((await check(kept)).faults, [
+      '`keep` needs an order whose collations compare by bytes, and k has another',
+    ])
+    assert.deepEqual((await check({ ...sorted, sort: [], pages: ['offset'], keep: true })).faults, [])
+  })
+
   test('nullability is read from the table, and assumed for views', async () => {
     const { fields } = (await check(orders)).list
     assert.deepEqual(

@@ -30,6 +30,15 @@ const readings = list({
   sort: ['real', 'double', 'at', 'day'],
 })
 
+const eras = list({
+  path: '/eras',
+  table: 'eras',
+  access: 'public',
+  fields: { id: { type: 'integer' }, at: { type: 'timestamp' }, bare: { type: 'timestamp' } },
+  key: 'id',
+  sort: ['at'],
+})
+
 for (const engine of engines.filter(({ name }) => name === 'postgres'))
   test('settings of the database for dates, time zones and floats do not change lists', async (t) => {
     const own = await engine.createDatabase()
@@ -44,11 +53,18 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
         '2026-01-31 08:30:00+00'::timestamptz + i * interval '137 microseconds', '2026-02-01'::date + i
         from generate_series(1, 60) i`.execute(tx)
       await sql`insert into readings values (0, 0, 0, '0001-01-01 00:00:00+00', '0001-01-01')`.execute(tx)
+      await sql`create table eras (id int primary key, at timestamptz not null, bare timestamp not null)`.execute(
+        tx,
+      )
+      await sql`insert into eras select i, at, at::timestamptz at time zone 'UTC' from unnest(array['12026-01-01 00:00:00.000001+00',
+        '0001-01-01 00:00:00+00 BC', '0044-03-15 12:00:00.5+00 BC', '9999-12-31 23:00:00+00', '0001-12-31 22:00:00+00 BC',
+        '10000-01-01 03:00:00+00', '294276-12-31 23:59:59+00', '4714-11-24 00:00:00+00 BC', 'infinity', '1800-06-01 00:00:00+00']::timestamptz[])
+        with ordinality as eras (at, i)`.execute(tx)
     })
     await database.close()
     const service = await startTestService(engine, {
       databaseUrl: url,
-      config: { listing: { lists: [readings] } },
+      config: { listing: { lists: [readings, eras] } },
     })
     t.after(async () => {
       await service.stop(5_000)
@@ -82,4 +98,26 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
         day: '2026-02-03',
       },
     ])
+    const shown = (await readList(service, '/eras?limit=20')).data
+    assert.deepEqual(
+      shown.map(({ at }) => at),
+      [
+        '12026-01-01T00:00:00.000001+00',
+        '0001-01-01T00:00:00+00 BC',
+        '0044-03-15T12:00:00.5+00 BC',
+        '9999-12-31T23:00:00.000Z',
+        '0001-12-31T22:00:00+00 BC',
+        '10000-01-01T03:00:00+00',
+        // Beyond what a Date holds, as PostgreSQL writes it.
+        '294277-01-01T05:29:59+05:30',
+        '4714-11-24T00:00:00+00 BC',
+        'infinity',
+        '1800-06-01T00:00:00.000Z',
+      ],
+    )
+    assert.equal(shown[0]!['bare'], '12026-01-01T00:00:00.000001')
+    assert.deepEqual(
+      (await walk(service, '/eras?sort=at&limit=1')).flat().map(({ id }) => id),
+      [8, 3, 2, 5, 10, 4, 6, 1, 7, 9],
+    )
   })

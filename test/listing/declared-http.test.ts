@@ -311,7 +311,10 @@ onEachEngine('a declared list', (engine) => {
     const described = Object.fromEntries(filters.map(({ name, description }) => [name, description]))
     assert.match(described['minExact']!, /^Keeps items whose exact is this or above\./)
     assert.match(described['state']!, /equals the value\. Values: new, done, odd\.$/)
-    assert.match(described['small']!, /one of the values\. Comma-separated, at most 50\.$/)
+    assert.match(
+      described['small']!,
+      /one of the values\. Comma-separated, at most 50; a value with a comma stands in double quotes\.$/,
+    )
     assert.equal(described['whose'] ?? '', '', 'a hidden field is not named')
   })
 

@@ -80,12 +80,29 @@ onEachEngine('keys and values that are rare', (engine) => {
     sort: ['whole', 'name', 'at'],
     exports: true,
   })
-  const odd = listService(engine, [loose], (database) =>
+  const written = list({
+    path: '/written',
+    table: 'written',
+    access: 'public',
+    fields: { id: { type: 'integer' }, fine: { type: 'boolean' }, extra: { type: 'json' } },
+    key: 'id',
+    sort: ['fine'],
+    filters: { fine: 'flag', is: { kind: 'equals', field: 'fine' }, among: { kind: 'in', field: 'fine' } },
+  })
+  const admitted = list({
+    ...written,
+    path: '/admitted',
+    where: () => ({ fine: true }),
+  })
+  const odd = listService(engine, [loose, written, admitted], (database) =>
     database.transaction(async (tx) => {
       for (const statement of [
         'create table loose (id text primary key, whole integer not null, name text not null, fine boolean not null, at integer not null)',
         `insert into loose values ('1', 5, 'a', 1, 0), ('2', 'abc', x'616263', 'true', 'never'), ('3', 'abd', 'b', 'false', 2.5)`,
         `insert into loose values (null, 1, 'none', 0, 0)`,
+        'create table written (id integer primary key, fine boolean, extra text)',
+        `insert into written values (1, 'true', jsonb('{"a":[1,1.50,12345678901234567890]}')), (2, 'false', '{"b":1}'), (3, 1, jsonb('"x"')),
+          (4, 0, x'7b7d'), (5, 'TRUE', null), (6, 2, x'ff'), (7, 'maybe', jsonb('null')), (8, null, jsonb('[]'))`,
       ])
         await sql.raw(statement).execute(tx)
     }),
@@ -116,6 +133,36 @@ onEachEngine('keys and values that are rare', (engine) => {
     ])
     assert.deepEqual((await read('/loose?fields=id,name')).data[2], { id: '2', name: 'abc' })
     assert.match(await (await odd.service.fetch('/loose.ndjson')).text(), /"whole":"abc","name":"abc"/)
+  })
+
+  test('a boolean that is stored as a text is shown as one, and filters find what is shown', async () => {
+    const { data } = await read('/written?fields=id,fine')
+    assert.deepEqual(
+      data.map(({ fine }) => fine),
+      [true, false, true, false, true, 2, 'maybe', null],
+    )
+    const found = async (query: string): Promise<unknown[]> => ids((await read(`/written?${query}`)).data)
+    for (const parameter of ['fine', 'is', 'among']) {
+      assert.deepEqual(await found(`${parameter}=true`), [1, 3, 5])
+      assert.deepEqual(await found(`${parameter}=false`), [2, 4])
+    }
+    assert.deepEqual(await walkOdd('/written?fine=true&limit=1'), [1, 3, 5])
+    assert.deepEqual(ids((await read('/admitted')).data), [1, 3, 5])
+  })
+
+  test('JSONB is shown as JSON, with all digits, and other BLOBs as the text of their bytes', async () => {
+    const text = await (await fetch(`${odd.service.baseUrl}/written?fields=extra`)).text()
+    const shown = [
+      '{"a":[1,1.50,12345678901234567890]}',
+      '{"b":1}',
+      '"x"',
+      '{}',
+      'null',
+      '"\ufffd"',
+      'null',
+      '[]',
+    ]
+    assert.ok(text.startsWith(`{"data":[${shown.map((one) => `{"extra":${one}}`).join(',')}]`), text)
   })
 
   test('a walk passes such values and rows without a key', async () => {

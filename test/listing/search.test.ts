@@ -146,7 +146,7 @@ onEachEngine('a search', (engine) => {
     assert.deepEqual(await ids('q=gate&from=2'), [2, 3])
   })
 
-  test('operators of the engines are words or ignored; a text without words has no effect', async () => {
+  test('operators of the engines are words or ignored; a text without words finds nothing', async () => {
     for (const query of [
       'gate OR fortress',
       'gate & !night',
@@ -159,7 +159,8 @@ onEachEngine('a search', (engine) => {
       assert.equal(response.status, 200, query)
     }
     assert.deepEqual(await ids(`q=${encodeURIComponent('note OR')}`), [5])
-    assert.equal((await ids('q=%20*()%22')).length, 7)
+    assert.deepEqual(await ids('q=%20*()%22'), [])
+    assert.equal((await ids('q=%20')).length, 7, 'an empty field of a form')
     assert.deepEqual(await ids('q=gate%00'), [])
     assert.equal((await opened.service.fetch(`/notes?q=${'gate+'.repeat(1_500)}`)).status, 200)
   })

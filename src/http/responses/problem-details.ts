@@ -55,7 +55,7 @@ export function problemBody(problem: Problem, requestId: string, basePath: strin
     status,
     code: problem.code,
     detail: problem.code === 'internal' ? undefined : detail,
-    advice,
+    advice: advice.replaceAll(/(?<= )\/(?=[a-z])/g, `${basePath}/`),
     source: parameter === undefined && pointer === undefined ? undefined : { parameter, pointer },
     requestId,
   }

@@ -10,7 +10,7 @@ import { validateRowAccess } from './sample-caller.ts'
 import { missingSearchIndexes, validateSearch } from './search.ts'
 import { inspectTable } from './inspect.ts'
 import type { Table } from './table.ts'
-import { withTimeForms } from './time-forms.ts'
+import { withStoredForms } from './time-forms.ts'
 
 /** A declared list, checked against the database. */
 export interface CheckedList {
@@ -43,7 +43,7 @@ export async function checkList(database: Database, declaration: ListDeclaration
     ...(await validateSearch(database, declaration, table)),
     ...expansions.faults,
   ]
-  const fields = withTimeForms(database, declaration, knownFields(declaration.fields, table, engine), table)
+  const fields = withStoredForms(database, declaration, knownFields(declaration.fields, table, engine), table)
   const readable = { ...declaration, fields, expand: expansions.expand }
   const counts = faults.length === 0 ? await checkCounts(database, readable, table) : noCounts
   faults.push(...counts.faults)
@@ -73,13 +73,15 @@ interface CountsCheck {
 async function checkCounts(
   database: Database,
   list: ListDeclaration,
-  { kind, materialized, folded }: Table,
+  { kind, materialized, columns }: Table,
 ): Promise<CountsCheck> {
   if (!list.maintainCounts) return noCounts
+  const order = defaultOrder(list)
+  const folded = order.find(({ field }) => (columns.get(field.column)?.collation ?? 'binary') !== 'binary')
   const fault =
     (kind === 'view' || materialized ? '`keep` needs a table: a view cannot have triggers' : undefined) ??
-    whyNotCountable(defaultOrder(list)) ??
-    (folded ? '`keep` needs a table whose collations compare by bytes' : undefined)
+    whyNotCountable(order) ??
+    (folded && `\`keep\` needs an order whose collations compare by bytes, and ${folded.name} has another`)
   if (fault !== undefined) return { ...noCounts, faults: [fault] }
   if (await inspectTable(database, totalTableOf(list))) return { ...noCounts, exist: true }
   return { ...noCounts, create: `postern lists keep ${list.path}` }

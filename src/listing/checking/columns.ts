@@ -35,7 +35,9 @@ export function knownFields(
     const column = table.columns.get(field.column)
     const nullable = field.nullable ?? column?.nullable ?? true
     const type = engine === 'sqlite' && field.type === 'timestamp' ? 'timeText' : field.type
-    const facts = engine === 'postgres' ? factsOfColumn(column) : { mixed: true }
+    const ignoresCase = column?.collation === 'nocase'
+    const facts =
+      engine === 'postgres' ? factsOfColumn(column) : { mixed: true, ...(ignoresCase && { ignoresCase }) }
     return [name, { ...field, nullable, type, ...facts }]
   })
   return Object.fromEntries(known)

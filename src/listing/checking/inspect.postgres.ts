@@ -69,7 +69,6 @@ export async function inspectPostgresTable(
     materialized: found.kind === 'm',
     columns: new Map(columns.map((column) => [column.name, describeColumn(column)])),
     indexes: indexes.filter(isInNaturalOrder).map(describeIndex),
-    folded: false,
     forbidden: !found.readable,
     rowids: false,
     definitions: indexes.map(({ definition }) => definition),

@@ -1,4 +1,5 @@
 import type { SqliteDatabase } from '../../storage/database.ts'
+import { quote, quoteTable } from '../../storage/sql-names.ts'
 import type { Index, Table, TableColumn } from './table.ts'
 
 interface ColumnRow {
@@ -17,6 +18,7 @@ interface IndexColumn {
   cid: number
   name: string | null
   desc: number
+  coll: string
   key: number
 }
 
@@ -35,55 +37,86 @@ export async function inspectSqliteTable(
     'select name, type, "notnull", dflt_value, pk from pragma_table_xinfo(?)',
     [name],
   )
-  const folded = /collate\s+["'`[]?(?!binary)\w/i.test(found.sql)
+  const collations = collationsOf(connection, name, columns)
+  const described = columns.map((column, index): [string, TableColumn] => [
+    column.name,
+    describeColumn(column, collations[index]!),
+  ])
   return {
     kind: found.type === 'view' ? 'view' : 'table',
-    columns: new Map(columns.map((column) => [column.name, describeColumn(column, folded)])),
-    indexes: indexesOf(connection, name, columns),
+    columns: new Map(described),
+    indexes: indexesOf(connection, name, columns, new Map(described)),
     rowids: found.type === 'table' && !withoutRowid(connection, found.name),
-    folded,
     definitions: [],
   }
 }
 
-function describeColumn({ type, notnull, pk, dflt_value }: ColumnRow, folded: boolean): TableColumn {
+/**
+ * The collation of each column. No statement of SQLite names it, so it is seen by what the column compares as equal: a compound
+ * select has the collations of its first part, which here has no rows.
+ */
+function collationsOf(
+  connection: Connection,
+  table: string,
+  columns: readonly ColumnRow[],
+): (TableColumn['collation'] & {})[] {
+  const probes = columns.map(
+    ({ name }) =>
+      `(select (x = 'A') + 2 * (x = 'a ') from (select ${quote(name)} as x from ${quoteTable(table)} where 0 union all select 'a'))`,
+  )
+  const [found = []] = connection.arrays<number[]>(`select ${probes.join(', ')}`)
+  return found.map((equal) => (['binary', 'nocase', 'rtrim'] as const)[equal]!)
+}
+
+function describeColumn(
+  { type, notnull, pk, dflt_value }: ColumnRow,
+  collation: TableColumn['collation'] & {},
+): TableColumn {
+  const affinity = affinityOf(type)
   return {
-    type: affinityOf(type),
+    type: affinity,
+    collation,
     nullable: notnull === 0 && pk === 0,
     byDefault: dflt_value ?? undefined,
-    loose: folded,
+    // A column without an affinity tells the text 5 from the number.
+    loose: collation !== 'binary' || affinity === 'blob',
   }
 }
 
-function indexesOf(connection: Connection, table: string, columns: readonly ColumnRow[]): Index[] {
+function indexesOf(
+  connection: Connection,
+  table: string,
+  columns: readonly ColumnRow[],
+  described: Table['columns'],
+): Index[] {
   const keys = columns.filter(({ pk }) => pk > 0).toSorted((a, b) => a.pk - b.pk)
   // An `integer primary key` is the rowid itself. It needs no index, and every index ends with it.
   const rowid = keys.length === 1 && /^integer$/i.test(keys[0]!.type) ? keys[0]!.name : undefined
-  const primary: Index = {
-    name: 'primary key',
-    unique: true,
-    columns: keys.map(({ name }) => ({ column: name, descending: false })),
-  }
   const listed = connection.all<IndexRow>('select name, "unique", partial from pragma_index_list(?)', [table])
   const others = listed
     .filter(({ partial }) => partial === 0)
-    .flatMap((index) => describeIndex(connection, index, rowid))
-  return keys.length > 0 ? [primary, ...others] : others
+    .flatMap((index) => describeIndex(connection, index, rowid, described))
+  if (rowid === undefined) return others
+  return [{ name: 'rowid', unique: true, columns: [{ column: rowid, descending: false }] }, ...others]
 }
 
-/** Returns nothing for an index over an expression. */
+/** Returns nothing for an index over an expression, or in another collation than a column's: it has another order. */
 function describeIndex(
   connection: Connection,
   { name, unique }: IndexRow,
   rowid: string | undefined,
+  described: Table['columns'],
 ): Index[] {
   const parts = connection.all<IndexColumn>(
-    'select cid, name, "desc", "key" from pragma_index_xinfo(?) order by seqno',
+    'select cid, name, "desc", coll, "key" from pragma_index_xinfo(?) order by seqno',
     [name],
   )
   // The cid is -2 for an expression and -1 for the rowid, which follows the declared columns.
   if (parts.some(({ cid, key }) => cid === -2 && key === 1)) return []
-  const columns = parts.flatMap(({ cid, name, desc }) => {
+  const isCollated = ({ name, coll }: IndexColumn): boolean =>
+    name === null || described.get(name)?.collation === coll.toLowerCase()
+  if (!parts.every((part) => part.key === 0 || isCollated(part))) return []
+  const columns = parts.filter(isCollated).flatMap(({ cid, name, desc }) => {
     const column = cid === -1 ? rowid : name
     return column === undefined || column === null ? [] : [{ column, descending: desc === 1 }]
   })

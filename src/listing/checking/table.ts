@@ -8,6 +8,8 @@ export interface TableColumn {
   loose?: boolean
   /** On PostgreSQL: the quoted schema of the type's operators, if it is not on the search path. */
   operators?: string | undefined
+  /** On SQLite: how it compares texts. */
+  collation?: 'binary' | 'nocase' | 'rtrim'
   /** On SQLite: the expression of the default value. */
   byDefault?: string | undefined
 }
@@ -24,8 +26,6 @@ export interface Table {
   kind: 'table' | 'view'
   columns: ReadonlyMap<string, TableColumn>
   indexes: readonly Index[]
-  /** On SQLite: whether a column has a collation that does not compare by bytes. */
-  folded: boolean
   /** On PostgreSQL: a materialized view. It has indexes, and neither triggers nor columns that are known to be without nulls. */
   materialized?: boolean
   /** On PostgreSQL: whether the role of the connection may read no column. */

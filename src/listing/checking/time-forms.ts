@@ -4,14 +4,14 @@ import type { Field, ListDeclaration } from '../list.ts'
 import { sqliteForm, timeFormOf, type TimeForm } from '../stored-times.ts'
 import type { Table } from './table.ts'
 
-/** Rows whose times decide about the form. */
+/** Rows whose values decide about the form. */
 const sampleSize = 100
 
 /**
  * On SQLite, adds to each filtered time field the form in which the table's rows write times. A client that filters by
- * `2026-01-31T08:30:00Z` then finds a row with `2026-01-31 08:30:00`.
+ * `2026-01-31T08:30:00Z` then finds a row with `2026-01-31 08:30:00`. Of boolean fields it finds out whether rows have texts.
  */
-export function withTimeForms(
+export function withStoredForms(
   database: Database,
   { table: name, filters }: ListDeclaration,
   fields: Readonly<Record<string, Field>>,
@@ -21,6 +21,10 @@ export function withTimeForms(
   const filtered = new Set(filters.map(({ field }) => field))
   const known = Object.entries(fields).map(([key, field]): [string, Field] => {
     const found = columns.get(field.column)
+    if (field.type === 'boolean' && found) {
+      const words = sampleOf(database, name, field.column).some((value) => typeof value === 'string')
+      return [key, words ? { ...field, words } : field]
+    }
     if (field.type !== 'timeText' || !filtered.has(key) || !found) return [key, field]
     const values = sampleOf(database, name, field.column)
     const stored = values.length > 0 ? timeFormOf(values) : formByDefault(found.byDefault)

@@ -106,8 +106,8 @@ function FilterField({
       <ChoicesField
         {...common}
         values={values}
-        chosen={value === '' ? [] : value.split(',')}
-        onChange={(chosen) => onChange(chosen.join(','))}
+        chosen={values.filter((one) => new Set(listedValues(value)).has(one))}
+        onChange={(chosen) => onChange(chosen.map(quoted).join(','))}
       />
     )
   if (isTime(type) && operator !== 'equals' && operator !== 'in')
@@ -127,6 +127,16 @@ function FilterField({
       onChange={({ target }) => onChange(target.value)}
     />
   )
+}
+
+/** A value with a comma stands in double quotes, as in CSV. */
+function quoted(value: string): string {
+  return /[",]|^\s|\s$/.test(value) ? `"${value.replaceAll('"', '""')}"` : value
+}
+
+function listedValues(text: string): string[] {
+  const parts = text.matchAll(/"((?:[^"]|"")*)"(?:,|$)|([^,]+)/g)
+  return Array.from(parts, ([, inQuotes, plain = '']) => inQuotes?.replaceAll('""', '"') ?? plain.trim())
 }
 
 /** The choices of a filter with few values; `undefined` for one that is typed. */
