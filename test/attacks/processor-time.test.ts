@@ -87,8 +87,10 @@ test('requests of twice the length take at most 2.5 times the processor time, an
   const all = worstRequests(await tableOf())
   assert.ok(all.length > 5_000, String(all.length))
   const faults: string[] = []
+  const statuses = new Map<number, number>()
   for (const worst of all) {
     const { ms, answered } = await cost(worst, worst.most)
+    statuses.set(answered.status, (statuses.get(answered.status) ?? 0) + 1)
     if (answered.status >= 500) faults.push(`${worst.name}: ${answered.status}`)
     if (answered.headers > mostHeaders) faults.push(`${worst.name}: ${answered.headers} bytes of headers`)
     if (ms < harmless) continue
@@ -96,5 +98,7 @@ test('requests of twice the length take at most 2.5 times the processor time, an
     if (!isLinear({ half, whole }))
       faults.push(`${worst.name}: ${half.toFixed(1)} ms, twice the length ${whole.toFixed(1)} ms`)
   }
+  // Each is one that the service reads.
+  for (const status of [0, 431, 501]) assert.equal(statuses.get(status), undefined, String(status))
   assert.deepEqual(faults, [])
 })

@@ -55,6 +55,11 @@ onEachEngine('limits', (engine) => {
     await acme.json(429, 'POST', '/subscribers', { url, sendTest: true })
     const list = await acme.json<{ data: unknown[] }>(200, 'GET', '/subscribers')
     assert.equal(list.data.length, 2)
+    // A registration that is rejected uses up none.
+    const initech = await enterPortal(service, 'initech')
+    for (let count = 0; count < 11; count += 1)
+      await initech.json(400, 'POST', '/subscribers', { url: 'ftp://initech.example', sendTest: true })
+    await initech.json(201, 'POST', '/subscribers', { url, sendTest: true })
     assert.equal((await send(2)).status, 202, 'another owner')
     pass(6_000)
     await acme.json(202, 'POST', `/subscribers/${made[0].id}/test`)

@@ -1,7 +1,7 @@
 import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
-import type { Database } from '../../storage/database.ts'
+import type { Database, Tx } from '../../storage/database.ts'
 import { holderOf, takeAllowance } from '../deliveries/allowances.ts'
 import type { Reach } from './audience.ts'
 import type { Announce, Emitted, Emitter } from './emitter.ts'
@@ -28,13 +28,13 @@ export class TestEvents {
   }
 
   /**
-   * Counts a test event against the owner's allowance before its subscriber is registered.
+   * Counts a test event against the owner's allowance in the transaction that registers its subscriber.
    * @throws Problem `too-many-requests`
    */
-  async reserve(owner: string): Promise<void> {
+  async reserve(tx: Tx, owner: string): Promise<void> {
     const { database, clock } = this.#parts
     const use = { kind: 'test-event', holder: holderOf({ id: '', owner }), now: clock.now() } as const
-    await database.transaction((tx) => takeAllowance(database.engine, tx, use))
+    await takeAllowance(database.engine, tx, use)
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { Tx } from '../../storage/database.ts'
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import type { App } from '../../http/app.ts'
@@ -48,10 +49,10 @@ function registerRoute(app: App, parts: SubscriberRouteParts, area: Area): void 
       const given = { ...readSettings(settings), url, secret }
       const reached = area.reach(request)
       const owner = reached === 'all' ? given.owner : reached.owner
-      // Before the registration: after a later refusal the caller would never see the secret.
-      if (sendTest && owner) await testEvents.reserve(owner)
       const origin = auditOrigin(request)
-      const { row, keys } = await subscribers.create(given, reached, origin)
+      // With the registration: after a later refusal the caller would never see the secret, and an invalid one uses up no test.
+      const reserve = sendTest && owner ? (tx: Tx) => testEvents.reserve(tx, owner) : undefined
+      const { row, keys } = await subscribers.create(given, reached, origin, reserve)
       const test = sendTest
         ? { testDeliveryId: (await testEvents.send(row.id, 'all', origin, true)).deliveryId }
         : {}

@@ -44,12 +44,14 @@ export class Subscribers {
 
   /**
    * Registers a subscriber. Returns its new keys, which are never shown again.
+   * @param before what the transaction does first
    * @throws Problem `invalid-body`, also for a forbidden address; `conflict` if an owner has too many
    */
   async create(
     given: NewSubscriber,
     reach: Reach,
     origin: AuditOrigin,
+    before?: (tx: Tx) => Promise<void>,
   ): Promise<{ row: SubscribersTable; keys: ShownKeys }> {
     const { database, secrets, clock } = this.#parts
     const now = clock.now()
@@ -81,6 +83,7 @@ export class Subscribers {
     }
     checkAssignment(row)
     return database.transaction(async (tx) => {
+      await before?.(tx)
       if (reach !== 'all') await refuseTooMany(database.engine, tx, reach.owner)
       await tx.insertInto('subscribers').values(row).execute()
       await this.#record(tx, 'subscriber.created', row, origin)
