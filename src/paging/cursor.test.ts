@@ -160,6 +160,25 @@ test('types are checked even with a valid signature, because SQLite would sort a
   assert.throws(() => fresh().decode(timed, cursors.encode(timed, ['soon', 'x'])), refused)
 })
 
+test('a cursor has as many values as its query has keys', () => {
+  for (const values of [[], ['a'], ['a', 'b', 'c'], ['a', undefined as never]])
+    assert.throws(() => cursors.encode(scope, values), /^TypeError: a cursor of posts needs 2 values$/)
+  // Signed by a version that held more or fewer values for the same query.
+  const [, keys, scopeHash] = /^(.+),"\$sig":"1\.([\w-]{16})/.exec(
+    Buffer.from(cursors.encode(scope, ['a', 'b']), 'base64').toString('latin1'),
+  )!
+  const signed = (members: string): string => {
+    const mac = keyring.sign(`1.${scopeHash}.${members}`, 'cursor').subarray(0, 18).toString('base64url')
+    const text = `${members},"$sig":"1.${scopeHash}.${mac}`
+    return Buffer.from(`${text}${'.'.repeat((3 - ((text.length + 2) % 3)) % 3)}"}`, 'latin1').toString(
+      'base64',
+    )
+  }
+  assert.deepEqual(fresh().decode(scope, signed(keys!)), ['a', 'b'])
+  assert.throws(() => fresh().decode(scope, signed(`${keys!},"more":"c"`)), refused)
+  assert.throws(() => fresh().decode(scope, signed('{"createdAt":"a"')), refused)
+})
+
 test('NaN and infinities survive, although JSON lacks them', () => {
   for (const value of [Number.NaN, Infinity, -Infinity])
     for (const type of ['number', 'any'] as const) {

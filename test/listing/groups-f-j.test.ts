@@ -202,6 +202,34 @@ onEachEngine('proof of lists', (engine) => {
       })
   })
 
+  describe('links', () => {
+    const linksOf = async (path: string): Promise<Record<string, string>> => {
+      const header = (await opened.service.fetch(path)).headers.get('link') ?? ''
+      return Object.fromEntries(
+        Array.from(header.matchAll(/<([^>]+)>; rel="(\w+)"/g), ([, to, name]) => [name!, to!]),
+      )
+    }
+
+    test('beyond the last page, `prev` leads to the last page', async () => {
+      const page = (number: number): string => `/numbered?page=${number}&limit=50`
+      const last = { first: page(1), last: page(2) }
+      assert.deepEqual(await linksOf(page(2)), { prev: page(1), ...last })
+      assert.deepEqual(await linksOf(page(3)), { prev: page(2), ...last })
+      assert.deepEqual(await linksOf(page(1_000)), { prev: page(2), ...last })
+      assert.deepEqual((await read(last.last)).data.length, rows - 50)
+    })
+
+    test('a header of more than 4,000 characters is left out; the body has the cursor', async () => {
+      const path = (length: number): string => `/measurements?limit=5&fields=${'x'.repeat(length)}`
+      const headerOf = async (length: number): Promise<string | null> =>
+        (await opened.service.fetch(path(length))).headers.get('link')
+      const fixed = (await headerOf(100))!.length - 100
+      assert.equal((await headerOf(4_000 - fixed))!.length, 4_000)
+      assert.equal(await headerOf(4_001 - fixed), null)
+      assert.notEqual((await read(path(4_001 - fixed))).pageInfo.nextCursor, null)
+    })
+  })
+
   describe('J. limits', () => {
     for (const path of everyPath)
       test(`${path}: at most a hundred items, with a hundred parameters`, async () => {

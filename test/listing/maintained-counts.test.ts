@@ -9,9 +9,13 @@ import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'
 import { CountsWriter } from '../../src/listing/counts/writer.ts'
 import { maintainedCounts } from '../../src/listing/counts/counts.ts'
+import type { MaintainedCounts } from '../../src/listing/counts/maintained-counts.ts'
+import { Keyring } from '../../src/crypto/keyring.ts'
+import { Cursors } from '../../src/paging/cursor.ts'
 import type { ListDeclaration } from '../../src/listing/list.ts'
-import type { Pages } from '../../src/listing/pages/pages.ts'
+import { Pages } from '../../src/listing/pages/pages.ts'
 import { readQuery } from '../../src/listing/query.ts'
+import type { ListReader } from '../../src/listing/reader.ts'
 import { users } from '../../src/listing/resources/users.ts'
 import { createListReader } from '../../src/listing/store.ts'
 import { openDatabase } from '../../src/storage/open.ts'
@@ -317,5 +321,42 @@ onEachEngine('maintained counts', (engine) => {
     await run('delete from orders where id = 1')
     await writer.create()
     await compare([0, 2_000])
+  })
+
+  test('a deep page of the default order is sought by its bucket, and skips fewer rows than a bucket has', async () => {
+    await writer.drop()
+    await run('delete from orders')
+    await fill(1, 3_300)
+    await writer.create()
+    const reader = createListReader(database)
+    const counts = maintainedCounts(database, reader, declaration)
+    const located: number[] = []
+    const spied: MaintainedCounts = {
+      ...counts,
+      locate: (offset) => {
+        located.push(offset)
+        return counts.locate(offset)
+      },
+    }
+    let last: { sql: string; skip: unknown } | undefined
+    const recording: ListReader = {
+      read(plan, values, signal) {
+        last = { sql: plan.sql, skip: values[plan.slots.at(-1)!] }
+        return reader.read(plan, values, signal)
+      },
+      estimate: reader.estimate.bind(reader),
+    }
+    const cursors = new Cursors(new Keyring(['a-master-secret-of-32-bytes-or-more']))
+    const recorded = new Pages(engine.name, recording, cursors, new Map([[declaration.name, spied]]))
+    const read = async (parameters: Record<string, string>): Promise<{ seeks: boolean; skip: number }> => {
+      await recorded.byOffset.read(readQuery(declaration, { limit: '20', ...parameters }))
+      return { seeks: /where \("placed_at", "id"\) <= \(/.test(last!.sql), skip: Number(last!.skip) }
+    }
+    assert.deepEqual(await read({ page: '50' }), { seeks: false, skip: 980 })
+    assert.deepEqual(await read({ page: '51' }), { seeks: true, skip: 0 })
+    assert.deepEqual(await read({ page: '100' }), { seeks: true, skip: 980 })
+    assert.deepEqual(await read({ page: '151' }), { seeks: true, skip: 0 })
+    assert.deepEqual(await read({ page: '151', sort: 'id' }), { seeks: false, skip: 3_000 })
+    assert.deepEqual(located, [1_000, 1_980, 3_000])
   })
 })
