@@ -184,3 +184,36 @@ test('when the proxy refuses, the attempt fails with its message', async () => {
   const { error } = await post('http://shop.test:8080', { proxy, hosts: ['shop.test'] })
   assert.match(String(error), /Proxy response \(403\)/)
 })
+
+test('hosts that cannot exist, and addresses that are not written as URLs, are rejected', () => {
+  const egress = new Egress({ allowPrivateNetwork: true })
+  const label = 'a'.repeat(63)
+  for (const [url, words] of [
+    ['https://a..b.com/', /two dots/],
+    ['https://.example.com/', /two dots|begins it/],
+    ['https://example.com../', /two dots/],
+    ['https://*.example.com/', /`\*`/],
+    [`https://${label}a.example.com/`, /63 characters/],
+    [`https://${`${label}.`.repeat(4)}com/`, /253 characters/],
+    ['https://a!b.example.com/', /no host name/],
+    ['https://exam\nple.com/', /line breaks/],
+    ['https://example.com/\thook', /tabs/],
+    ['https:example.com', /whole/],
+    ['https:///example.com', /whole/],
+    ['https:\\\\example.com', /whole/],
+    ['//example.com', /whole/],
+  ] as const)
+    assert.match(faultOfDestination(url, egress) ?? '', words, url)
+  for (const url of [
+    'https://example.com./',
+    'https://my_shop.example.com/',
+    `https://${label}.example.com/`,
+    'https://-a-.example.com/',
+    'https://bücher.example/',
+    'https://[::1]:8443/',
+    'https://127.1/',
+    'HTTPS://EXAMPLE.com/',
+    'http://localhost:3000/',
+  ])
+    assert.equal(faultOfDestination(url, egress), undefined, url)
+})

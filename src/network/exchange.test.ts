@@ -237,3 +237,151 @@ test('endless interim responses (1xx) are a failure', async () => {
   assert.deepEqual([status, step], [null, 'answer'])
   server.close()
 })
+
+/** Answers each request of a connection, which is numbered from 0, with what `answer` returns; `undefined` closes the connection. */
+async function answering(answer: (request: number, connection: number) => string | undefined) {
+  const requests: string[] = []
+  let connections = 0
+  const server = await raw((socket) => {
+    const connection = connections++
+    let request = 0
+    socket.on('data', (data) => {
+      if (!data.toString('latin1').startsWith('POST ')) return
+      requests.push(`${connection}/${request}`)
+      const text = answer(request++, connection)
+      if (text === undefined) socket.resetAndDestroy()
+      else socket.write(text)
+    })
+  })
+  after(server.close)
+  return { origin: `http://shop.test:${server.port}`, requests }
+}
+
+const fine = 'HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nfine'
+const turn = () => new Promise((resolve) => setTimeout(resolve, 20))
+
+test('interim answers that were not asked for are skipped, 100 among them', async () => {
+  const { post } = agentWith()
+  for (const interim of [
+    'HTTP/1.1 100 Continue\r\n\r\n',
+    'HTTP/1.1 100\r\n\r\n',
+    'HTTP/1.1 100 Continue\r\nserver: HTTP/1.1 100\r\n\r\n',
+    '\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n',
+    'HTTP/1.1 102 Processing\r\n\r\n'.repeat(3) + 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(3),
+  ]) {
+    const { origin } = await answering(() => interim + fine)
+    for (let times = 0; times < 2; times += 1) {
+      const { status, body, error } = await post(origin).ended
+      assert.deepEqual([status, body?.toString(), error], [200, 'fine', undefined], interim)
+      await turn()
+    }
+  }
+})
+
+test('a 100 that comes byte by byte is skipped, and a 100 within a body is not touched', async () => {
+  const body = 'HTTP/1.1 100 Continue\r\n\r\n'
+  const text = `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+  const { port, close } = await raw((socket) => {
+    socket.setNoDelay(true)
+    const writeFrom = (at: number): void => {
+      socket.write(text[at]!)
+      if (at + 1 < text.length) setImmediate(writeFrom, at + 1)
+    }
+    socket.once('data', () => writeFrom(0))
+  })
+  after(close)
+  const { post } = agentWith()
+  const { status, body: read } = await post(`http://shop.test:${port}`).ended
+  assert.deepEqual([status, read?.toString()], [200, body])
+})
+
+test('interim answers without end are an error', async () => {
+  const { post } = agentWith()
+  const { origin } = await answering(() => 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(50))
+  const { error } = await post(origin).ended
+  assert.equal((error as { code?: string }).code, 'ENDLESS_INTERIM')
+})
+
+test('a request over a kept connection that is closed without a byte is repeated at once over a new one', async () => {
+  const { post } = agentWith()
+  const { origin, requests } = await answering((request) => (request === 0 ? fine : undefined))
+  for (let times = 0; times < 4; times += 1) {
+    const { status, error, phases } = await post(origin).ended
+    assert.deepEqual([status, error], [200, undefined])
+    assert.equal(phases.reused, false)
+    await turn()
+  }
+  assert.deepEqual(requests, ['0/0', '0/1', '1/0', '2/0', '2/1', '3/0'])
+})
+
+test('it is not repeated over a new connection, twice, after a byte of an answer, or when it was cut', async () => {
+  const { post } = agentWith()
+  const fresh = await answering(() => undefined)
+  assert.equal((await post(fresh.origin).ended).status, null)
+  assert.deepEqual(fresh.requests, ['0/0'])
+
+  const twice = await answering((request, connection) =>
+    connection === 0 && request === 0 ? fine : undefined,
+  )
+  assert.equal((await post(twice.origin).ended).status, 200)
+  await turn()
+  const failed = await post(twice.origin).ended
+  assert.deepEqual([failed.status, (failed.error as { code?: string }).code], [null, 'ECONNRESET'])
+  assert.deepEqual(twice.requests, ['0/0', '0/1', '1/0'])
+
+  let sent = 0
+  const { port, close } = await raw((socket) =>
+    socket.on('data', () => {
+      sent += 1
+      if (sent === 1) socket.write(fine)
+      else socket.write('H', () => socket.destroy())
+    }),
+  )
+  after(close)
+  assert.equal((await post(`http://shop.test:${port}`).ended).status, 200)
+  await turn()
+  assert.equal((await post(`http://shop.test:${port}`).ended).status, null)
+  assert.equal(sent, 2)
+
+  const silent = await answering((request) => (request === 0 ? fine : ''))
+  assert.equal((await post(silent.origin).ended).status, 200)
+  await turn()
+  const exchange = post(silent.origin)
+  await turn()
+  exchange.cut(new Error('enough'))
+  assert.equal(((await exchange.ended).error as Error).message, 'enough')
+  assert.deepEqual(silent.requests, ['0/0', '0/1'])
+})
+
+test('before it is repeated it is asked again whether it may be sent', async () => {
+  const { post } = agentWith()
+  const { origin, requests } = await answering((request) => (request === 0 ? fine : undefined))
+  assert.equal((await post(origin).ended).status, 200)
+  await turn()
+  let asked = 0
+  const { error } = await post(origin, 1024, () => ++asked === 1).ended
+  assert.ok(error instanceof NotSent)
+  assert.deepEqual([asked, requests], [2, ['0/0', '0/1']])
+})
+
+test('TLS names a host without the dot at its end', async () => {
+  const { key, cert } = selfSigned('shop.test')
+  const before = getCACertificates('default')
+  setDefaultCACertificates([...before, cert])
+  const names: unknown[] = []
+  const server = createHttps({ key, cert }, (request, response) => {
+    names.push((request.socket as unknown as { servername: unknown }).servername)
+    response.end()
+  })
+  const { post } = agentWith()
+  try {
+    const port = await listen(server)
+    for (const host of ['shop.test.', 'shop.test'])
+      assert.equal((await post(`https://${host}:${port}`).ended).status, 200)
+    assert.deepEqual(names, ['shop.test', 'shop.test'])
+  } finally {
+    setDefaultCACertificates(before)
+    server.closeAllConnections()
+    server.close()
+  }
+})

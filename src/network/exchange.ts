@@ -1,6 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
+import { answerHasBegun, expectAnswer } from './answer-reader.ts'
 import {
   takeTrace,
   type ConnectionPhases,
@@ -39,13 +40,28 @@ export interface Outcome {
 export interface ExchangeRequest {
   origin: string
   path: string
-  method: 'POST'
+  method: string
   headers: Readonly<Record<string, string>>
-  body: Uint8Array
+  body: Uint8Array | null
   /** Bytes of the response's body to read. Then the connection is closed, which is not a failure. */
   responseLimit: number
   /** Called when the connection is ready, right before the request is written. Nothing is sent if it returns false. */
   maySend?: (() => boolean) | undefined
+  /** Called with the status of the answer when it has come. */
+  answered?: ((status: number) => void) | undefined
+}
+
+/** The connections of an agent. */
+export interface Connections {
+  /** Keeps connections and uses them again. */
+  readonly kept: Dispatcher
+  /** Makes a new connection for each request. */
+  readonly fresh: () => Dispatcher
+}
+
+/** Why an exchange has no status. */
+export function errorOf({ error }: Pick<Outcome, 'error'>): Error {
+  return error instanceof Error ? error : new Error('there was no answer')
 }
 
 /** The error of an exchange whose `maySend` returned false. */
@@ -74,6 +90,7 @@ const current: { writing?: Exchange | undefined; beginning?: Exchange | undefine
 // Only this channel tells the socket of a request. undici publishes it synchronously after onRequestStart.
 subscribe('undici:client:sendHeaders', (message) => {
   const { socket } = message as { socket: object }
+  expectAnswer(socket)
   current.writing?.sent(socket)
   current.writing = undefined
 })
@@ -86,17 +103,24 @@ export function connecting(trace: ConnectionTrace): void {
 /**
  * One request and the first bytes of its response, with the time of each part. It never rejects: errors are part of the
  * outcome. It uses neither streams nor signals, because thousands run at a time.
+ *
+ * Receivers close idle connections whenever they like, also while a request is on its way. So a request over a connection that was
+ * used before, which ends before any byte of an answer, is sent once more over a new one. All requests of this service may come twice.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly ended: Promise<Outcome>
   connection: ConnectionTrace | undefined
   readonly #limit: number
   readonly #maySend: ExchangeRequest['maySend']
+  readonly #answered: ExchangeRequest['answered']
   readonly #begun = performance.now()
   readonly #phases: Phases = { reused: false, total: 0 }
   #end!: (outcome: Outcome) => void
   #controller: Dispatcher.DispatchController | undefined
   #over = false
+  #socket: object | undefined
+  /** Sends the request once more. Undefined once it was. */
+  #repeat: (() => void) | undefined
   #sentAt: number | undefined
   #status: number | null = null
   #headers: IncomingHttpHeaders | null = null
@@ -104,28 +128,48 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #size = 0
   #chunks: Buffer[] = []
 
-  constructor({ responseLimit, maySend }: Pick<ExchangeRequest, 'responseLimit' | 'maySend'>) {
+  constructor({
+    responseLimit,
+    maySend,
+    answered,
+  }: Pick<ExchangeRequest, 'responseLimit' | 'maySend' | 'answered'>) {
     this.#limit = responseLimit
     this.#maySend = maySend
+    this.#answered = answered
     this.ended = new Promise((resolve) => {
       this.#end = resolve
     })
   }
 
   /** Passes the request to undici. If undici throws, the exchange fails with that error. */
-  start(
-    dispatcher: Dispatcher,
-    { responseLimit: _limit, maySend: _maySend, ...request }: ExchangeRequest,
-  ): void {
+  start({ kept, fresh }: Connections, request: ExchangeRequest): void {
+    const { origin, path, headers, body } = request
+    const options = { origin, path, method: request.method, headers, body }
+    this.#repeat = () => this.#dispatch(fresh(), { ...options, reset: true })
+    this.#dispatch(kept, options)
+  }
+
+  #dispatch(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions): void {
     if (this.#over) return
     current.beginning = this
     try {
-      dispatcher.dispatch(request, this)
+      dispatcher.dispatch(options, this)
     } catch (error) {
       this.fail(error)
     } finally {
       current.beginning = undefined
     }
+  }
+
+  /** Waits for the end, which `signal` brings about now. @throws the signal's reason */
+  async until(signal: AbortSignal): Promise<Outcome> {
+    const cut = (): void => this.cut(signal.reason as Error)
+    if (signal.aborted) cut()
+    signal.addEventListener('abort', cut, { once: true })
+    const outcome = await this.ended
+    signal.removeEventListener('abort', cut)
+    signal.throwIfAborted()
+    return outcome
   }
 
   /** Ends the exchange now, even during connecting, and discards data that arrives later. */
@@ -154,6 +198,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   sent(socket: object): void {
     const trace = takeTrace(socket)
     this.connection = trace
+    this.#socket = socket
     this.#phases.reused = trace === undefined
     this.#sentAt = performance.now()
   }
@@ -172,6 +217,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#status = status
     this.#headers = headers
     if (this.#sentAt !== undefined) this.#phases.firstByte = performance.now() - this.#sentAt
+    this.#answered?.(status)
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -189,12 +235,28 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.fail(error)
+    const repeat = this.#repeat
+    if (this.#over || !repeat || !this.#wasKeptInVain()) return this.fail(error)
+    this.#repeat = undefined
+    this.#phases.reused = false
+    this.#sentAt = undefined
+    repeat()
+  }
+
+  /** Whether the request went over a connection that was used before, and nothing came back. */
+  #wasKeptInVain(): boolean {
+    return (
+      this.#phases.reused &&
+      this.#sentAt !== undefined &&
+      this.#socket !== undefined &&
+      !answerHasBegun(this.#socket)
+    )
   }
 
   #finish(error: unknown): void {
     if (this.#over) return
     this.#over = true
+    this.#repeat = undefined
     const phases = this.#phases
     if (this.connection) Object.assign(phases, this.connection.phases)
     phases.total = performance.now() - this.#begun

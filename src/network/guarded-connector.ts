@@ -1,6 +1,7 @@
 import { lookup as systemLookup, type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { buildConnector } from 'undici'
+import { followAnswers } from './answer-reader.ts'
 import { ConnectionTrace, attachTrace } from './connection-trace.ts'
 import { Egress, portOf, type EgressRules } from './egress.ts'
 import { connecting } from './exchange.ts'
@@ -78,8 +79,8 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
     connecting(trace)
     making = trace
     // The type does not declare that it returns its socket.
-    const socket = connect(destination, (...result) => {
-      attachTrace(result[0] ?? result[1], trace)
+    const socket = connect(named(destination), (...result) => {
+      connected(trace, result[0] ?? result[1])
       callback(...result)
     }) as unknown as Socket
     making = undefined
@@ -107,15 +108,29 @@ export function vetted(
       if (refusal) return callback(refusal, null)
       if (!literal) trace.lookedUp()
       trace.unresolved = addresses.length === 0
-      connect(destination, (...result) => {
+      connect(named(destination), (...result) => {
         if (!result[0]) trace.connected()
-        attachTrace(result[0] ?? result[1], trace)
+        connected(trace, result[0] ?? result[1])
         callback(...result)
       })
     }
     if (literal) go([host])
     else resolve(host, (_error, addresses) => go((addresses ?? []).map(({ address }) => address)))
   }
+}
+
+function connected(trace: ConnectionTrace, to: Socket | Error): void {
+  attachTrace(to, trace)
+  if (!(to instanceof Error)) followAnswers(to)
+}
+
+/** TLS names a host without the dot that may end it in an address (RFC 6066, section 3). */
+function named(destination: buildConnector.Options): buildConnector.Options {
+  const { hostname, host } = destination
+  if (!hostname.endsWith('.')) return destination
+  // A tunnel takes the name from the host.
+  const plain = hostname.slice(0, -1)
+  return { ...destination, servername: plain, ...(host && { host: host.replace(hostname, plain) }) }
 }
 
 function refusalOf(

@@ -1,5 +1,6 @@
 import { faultOfDestination } from './destination.ts'
 import { Egress } from './egress.ts'
+import { errorOf, type Outcome } from './exchange.ts'
 import type { OutboundAgent } from './outbound-agent.ts'
 
 export interface GuardedFetchOptions {
@@ -33,7 +34,6 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     const url = new URL(request.url)
     // AbortSignal.timeout would keep its timer after the exchange.
     const deadline = new AbortController()
-    const { signal } = deadline
     const cut = (): void => deadline.abort(request.signal.reason)
     if (request.signal.aborted) cut()
     else request.signal.addEventListener('abort', cut, { once: true })
@@ -42,27 +42,16 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       timeout,
     )
     const body = request.body ? new Uint8Array(await request.arrayBuffer()) : null
+    const exchange = agent.exchange({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: request.method,
+      headers: Object.fromEntries(request.headers),
+      body,
+      responseLimit: responseLimit + 1,
+    })
     try {
-      const response = await agent.request({
-        origin: url.origin,
-        path: url.pathname + url.search,
-        method: request.method,
-        headers: Object.fromEntries(request.headers),
-        body,
-        signal,
-      })
-      const headers = new Headers()
-      for (const [name, value] of Object.entries(response.headers)) {
-        for (const one of [value ?? []].flat()) headers.append(name, one)
-      }
-      const bytes = await readBounded(response.body, responseLimit)
-      return new Response(withoutBody.has(response.statusCode) ? null : bytes, {
-        status: response.statusCode,
-        headers,
-      })
-    } catch (error) {
-      if (signal.aborted) throw signal.reason
-      throw new TypeError(`request failed: ${(error as Error).message}`, { cause: error })
+      return responseOf(await exchange.until(deadline.signal), responseLimit)
     } finally {
       clearTimeout(timer)
       request.signal.removeEventListener('abort', cut)
@@ -70,13 +59,16 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   }
 }
 
-async function readBounded(body: AsyncIterable<Uint8Array>, limit: number): Promise<Buffer<ArrayBuffer>> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of body) {
-    size += chunk.length
-    if (size > limit) throw new Error(`the response is larger than ${limit} bytes`)
-    chunks.push(chunk)
+/** @throws TypeError */
+function responseOf(outcome: Outcome, responseLimit: number): Response {
+  const { error, status, body } = outcome
+  if (body !== null && body.length > responseLimit)
+    throw new TypeError(`request failed: the response is larger than ${responseLimit} bytes`)
+  if (error !== undefined || status === null)
+    throw new TypeError(`request failed: ${errorOf(outcome).message}`, { cause: error })
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(outcome.headers ?? {})) {
+    for (const one of [value ?? []].flat()) headers.append(name, one)
   }
-  return Buffer.concat(chunks)
+  return new Response(withoutBody.has(status) ? null : new Uint8Array(body ?? []), { status, headers })
 }

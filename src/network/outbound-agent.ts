@@ -1,6 +1,6 @@
-import type { Dispatcher } from 'undici'
 import { Exchange, type ExchangeRequest } from './exchange.ts'
 import type { ConnectorOptions } from './guarded-connector.ts'
+import type { PooledAgent } from './pooled-agent.ts'
 
 export interface AgentOptions extends ConnectorOptions {
   /** The address of an HTTP proxy for all connections (CONNECT). Default: no proxy. */
@@ -9,7 +9,6 @@ export interface AgentOptions extends ConnectorOptions {
 
 /** Makes requests over its own pool of connections. */
 export interface OutboundAgent {
-  request(options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData>
   /** Sends one request. Its response is read into memory, limited in size, and each part is timed. */
   exchange(request: ExchangeRequest): Exchange
   /** Waits for the requests in flight, then closes the connections. */
@@ -24,18 +23,15 @@ export interface OutboundAgent {
  * destroys it. undici is loaded at the first request, since it takes a tenth of the memory of a service that makes none.
  */
 export function createOutboundAgent({ proxy, ...options }: AgentOptions): OutboundAgent {
-  let agent: Dispatcher | undefined
-  let opening: Promise<Dispatcher> | undefined
+  let agent: PooledAgent | undefined
+  let opening: Promise<PooledAgent> | undefined
   let closed = false
-  const open = async (): Promise<Dispatcher> => {
+  const open = async (): Promise<PooledAgent> => {
     const { openPooledAgent } = await import('./pooled-agent.ts')
     if (closed) throw new Error('the agent is closed')
     return (agent = openPooledAgent(options, proxy))
   }
   return {
-    async request(request) {
-      return (agent ?? (await (opening ??= open()))).request(request)
-    },
     exchange(request) {
       const exchange = new Exchange(request)
       if (agent) exchange.start(agent, request)

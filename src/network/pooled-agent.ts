@@ -1,4 +1,5 @@
 import { Agent, Pool, ProxyAgent, type buildConnector, type Dispatcher } from 'undici'
+import type { Connections } from './exchange.ts'
 import { guardedConnector, vetted, type ConnectorOptions } from './guarded-connector.ts'
 
 const limits = {
@@ -11,8 +12,26 @@ const limits = {
   maxHeaderSize: 32 * 1024,
 }
 
-/** Creates the connection pool of an outbound agent: direct connections, or tunnels through a proxy. */
-export function openPooledAgent(options: ConnectorOptions, proxy?: string): Dispatcher {
+/** The connections of an outbound agent. */
+export interface PooledAgent extends Connections {
+  close(): Promise<void>
+  destroy(): Promise<void>
+}
+
+/** Creates the connections of an outbound agent. */
+export function openPooledAgent(options: ConnectorOptions, proxy?: string): PooledAgent {
+  const kept = openPool(options, proxy)
+  let fresh: Dispatcher | undefined
+  return {
+    kept,
+    fresh: () => (fresh ??= openPool(options, proxy)),
+    close: async () => void (await Promise.all([kept.close(), fresh?.close()])),
+    destroy: async () => void (await Promise.all([kept.destroy(), fresh?.destroy()])),
+  }
+}
+
+/** Direct connections, or tunnels through a proxy. */
+function openPool(options: ConnectorOptions, proxy?: string): Dispatcher {
   if (proxy === undefined) return new Agent({ ...limits, connect: guardedConnector(options) })
   return new ProxyAgent({
     ...limits,

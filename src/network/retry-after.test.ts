@@ -14,7 +14,8 @@ test('Retry-After is seconds or an HTTP date; other values are ignored', () => {
     ['-5', undefined],
     ['1.5', undefined],
     ['1e9', undefined],
-    ['99999999999999', undefined],
+    ['99999999999', 1e13],
+    ['9'.repeat(400), 1e13],
     ['soon', undefined],
     ['2026', 2_026_000],
   ]

@@ -1,5 +1,6 @@
 import type { Clock } from '../runtime/clock.ts'
 import { HmacKey } from '../crypto/hmac.ts'
+import { errorOf } from '../network/exchange.ts'
 import type { OutboundAgent } from '../network/outbound-agent.ts'
 import { readRetryAfter } from '../network/retry-after.ts'
 import type { Handler, ReceivedEvent } from './config.ts'
@@ -90,35 +91,33 @@ const textLimit = 500
 export function sendOver(agent: OutboundAgent, clock: Clock): Send {
   return async ({ url, headers, body, signal }) => {
     const { origin, pathname, search } = new URL(url)
-    const path = pathname + search
-    const answer = await agent.request({ origin, path, method: 'POST', headers, body, signal })
-    const { statusCode: status } = answer
-    const retryAfter = readRetryAfter([answer.headers['retry-after']].flat()[0], clock.now())
-    if (status > 299) return { status, retryAfter, text: await readStart(answer.body, clock) }
-    // Reads the body so that the connection can be reused, without waiting for a slow one.
-    answer.body.dump({ limit: answerLimit, signal: AbortSignal.timeout(answerTime) }).catch(() => undefined)
-    return { status, retryAfter, text: '' }
-  }
-}
-
-/** Returns the beginning of a refusal, as far as it arrives in time. */
-async function readStart(
-  body: AsyncIterable<Uint8Array> & { destroy(): void },
-  clock: Clock,
-): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  const cancel = clock.after(answerTime, () => body.destroy())
-  try {
-    for await (const chunk of body) {
-      chunks.push(chunk)
-      size += chunk.length
-      if (size >= textLimit * 4) break
+    let take!: (status: number) => void
+    const taken = new Promise<number>((resolve) => (take = resolve))
+    let cancel: (() => void) | undefined
+    const exchange = agent.exchange({
+      origin,
+      path: pathname + search,
+      method: 'POST',
+      headers,
+      body,
+      responseLimit: answerLimit,
+      answered(status) {
+        cancel = clock.after(answerTime, () => exchange.cut(new Error('the answer did not end')))
+        // Its body is read so that the connection can be used again, without waiting for a slow one.
+        if (status <= 299) take(status)
+      },
+    })
+    const ended = exchange.until(signal).finally(() => cancel?.())
+    const outcome = await Promise.race([taken, ended])
+    if (typeof outcome === 'number') {
+      // The abort of a signal that outlives the answer is no failure.
+      ended.catch(() => undefined)
+      return { status: outcome, retryAfter: undefined, text: '' }
     }
-  } catch {
-    // The response was cut off. The status and the received text are enough.
-  } finally {
-    cancel()
+    const { status, headers: answer, body: text } = outcome
+    // The status is known also if the answer was cut off.
+    if (status === null) throw errorOf(outcome)
+    const retryAfter = readRetryAfter([answer?.['retry-after']].flat()[0], clock.now())
+    return { status, retryAfter, text: (text?.toString('utf8') ?? '').trim().slice(0, textLimit) }
   }
-  return Buffer.concat(chunks).toString('utf8').trim().slice(0, textLimit)
 }

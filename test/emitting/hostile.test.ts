@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
+import { eventually } from '../receiving/harness.ts'
 import { engines } from '../harness/engines.ts'
 import { startReceiver, type Receiver } from '../harness/receiver.ts'
 import type { TestService } from '../harness/service.ts'
@@ -98,6 +99,11 @@ const delivered: [name: string, behave: Behaviour, body: RegExp | null][] = [
     null,
   ],
   [
+    'sends 100 Continue, which nobody asked for',
+    (socket) => socket.end('HTTP/1.1 100 Continue\r\n\r\n' + head('content-length: 2') + 'ok'),
+    /^ok$/,
+  ],
+  [
     'claims that its body is compressed',
     (socket) => socket.end(head('content-encoding: gzip', 'content-length: 3') + 'abc'),
     /^abc$/,
@@ -146,10 +152,10 @@ const failed: [name: string, behave: Behaviour, failure: string, error: RegExp][
     /without end/,
   ],
   [
-    'sends 100 Continue, which nobody asked for',
+    'sends 100 Continue without end',
     forever('', 'HTTP/1.1 100 Continue\r\n\r\n', 5),
-    'closed',
-    /./,
+    'not-http',
+    /without end/,
   ],
   ['sends no HTTP', (socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n'), 'not-http', /not valid HTTP/],
   [
@@ -224,6 +230,38 @@ describe('subscribers that misbehave', () => {
     const [attempt] = (await settled(service, id, 'dead')).attempts
     assert.equal(attempt!.failure, 'timeout-answer')
     deaf.close()
+  })
+
+  test('one that closes kept connections gets each event by its first attempt', async () => {
+    let answers = 0
+    const closing = await startHostile((socket) => {
+      let requests = 0
+      socket.on('data', (data) => {
+        if (!data.toString('latin1').startsWith('POST ')) return
+        requests += 1
+        if (requests === 1) {
+          answers += 1
+          socket.write(head('content-length: 2') + 'ok')
+        } else socket.resetAndDestroy()
+      })
+    }, false)
+    const { id } = await subscribe(service, { url: closing.url, eventTypes: ['kept'], concurrency: 1 })
+    for (let n = 0; n < 6; n += 1) {
+      const event = await emit(service, { type: 'kept', data: n })
+      assert.ok(event)
+      await eventually(() => answers > n, `answer ${n}`, 60_000)
+    }
+    const data = await eventually(
+      async () => {
+        const log = await service.admin(`/subscribers/${id}/deliveries?status=delivered`)
+        const { data } = (await log.json()) as { data: { attemptCount: number }[] }
+        return data.length === 6 ? data : undefined
+      },
+      'the record of all',
+      60_000,
+    )
+    for (const { attemptCount } of data) assert.equal(attemptCount, 1)
+    closing.close()
   })
 
   test('a healthy one gets its events at once while twenty hang', async () => {

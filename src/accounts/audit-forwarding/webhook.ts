@@ -1,5 +1,6 @@
 import type { Clock } from '../../runtime/clock.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
+import { errorOf } from '../../network/exchange.ts'
 import type { OutboundAgent } from '../../network/outbound-agent.ts'
 import { printable } from '../../telemetry/printable.ts'
 import { exportEntry } from '../audit/audit-entry.ts'
@@ -32,7 +33,7 @@ export function webhookDestination(
       const timestamp = String(Math.floor(now / 1000))
       const signed = `${id}.${timestamp}.`
       const signatures = macs.map((mac) => `v1,${mac.digest(signed, body).toString('base64')}`)
-      const answer = await agent.request({
+      const exchange = agent.exchange({
         origin,
         path: pathname + search,
         method: 'POST',
@@ -43,10 +44,11 @@ export function webhookDestination(
           'webhook-signature': signatures.join(' '),
         },
         body,
-        signal,
+        responseLimit: answerLimit,
       })
-      await answer.body.dump({ limit: answerLimit, signal })
-      const { statusCode: status } = answer
+      const outcome = await exchange.until(signal)
+      const { status } = outcome
+      if (status === null || outcome.error !== undefined) throw errorOf(outcome)
       if (status < 200 || status > 299) throw new Error(`${origin} answered ${status}`)
     },
     close: () => agent.destroy(),

@@ -2,10 +2,14 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
-import { connect, type AddressInfo, type Socket } from 'node:net'
+import { createSecureServer } from 'node:http2'
+import { createServer as createHttps } from 'node:https'
+import { connect, createServer as createTcp, type AddressInfo, type Server, type Socket } from 'node:net'
 import { after, test } from 'node:test'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { selfSigned } from '#test/harness/certificate.ts'
 import type { Resolve } from '../../network/guarded-connector.ts'
-import { createOutboundAgent } from '../../network/outbound-agent.ts'
+import { createOutboundAgent, type OutboundAgent } from '../../network/outbound-agent.ts'
 import { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import { systemClock, type Clock } from '../../runtime/clock.ts'
 import { createAttempt, targetOf, type AttemptResult } from './attempt.ts'
@@ -49,11 +53,20 @@ async function startProxy(answer: string): Promise<{ proxy: string; port: number
 async function attemptTo(url: string, proxy: string | undefined, owned: boolean): Promise<AttemptResult> {
   let now = 0
   const clock: Clock = { now: () => (now += 7), after: (ms, callback) => systemClock.after(ms, callback) }
-  const agent = createOutboundAgent({ allowPrivateNetwork: false, resolve, proxy })
+  return attemptOver(createOutboundAgent({ allowPrivateNetwork: false, resolve, proxy }), url, owned, clock)
+}
+
+function attemptOver(
+  agent: OutboundAgent,
+  url: string,
+  owned: boolean,
+  clock: Clock = systemClock,
+  timeout = 300,
+): Promise<AttemptResult> {
   after(() => agent.destroy())
   const attempt = createAttempt({ agents: { owned: agent, ownerless: agent }, clock })
   const event = { event_id: 'one', type: 'order.paid', payload: Buffer.from('{}') }
-  const request = { target: targetOf(url, {}), owned, event, keys: [], httpSignature: false, timeout: 300 }
+  const request = { target: targetOf(url, {}), owned, event, keys: [], httpSignature: false, timeout }
   return attempt(request as unknown as Parameters<typeof attempt>[0], new AbortBroadcast())
 }
 
@@ -85,4 +98,67 @@ test('an owner reaches names that only the proxy resolves, and learns of failure
   assert.equal(withoutTls.failure, 'tls-failed')
   const { phases } = withoutTls
   assert.match(phases ?? '', /"total"/)
+})
+
+const here: Resolve = (_host, callback) => callback(null, [{ address: '127.0.0.1', family: 4 }])
+
+/** What an attempt to a server of this machine says of its failure. */
+async function failureAt(server: Server, scheme: 'http' | 'https'): Promise<[string | null, string | null]> {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket) => sockets.add(socket.on('error', () => undefined)))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const agent = createOutboundAgent({ allowPrivateNetwork: true, resolve: here })
+  const { port } = server.address() as AddressInfo
+  const { failure, error } = await attemptOver(
+    agent,
+    `${scheme}://shop.test:${port}/`,
+    false,
+    systemClock,
+    60_000,
+  )
+  return [failure, error]
+}
+
+test('servers with HTTP/2 only, and those that require a client certificate, are explained', async () => {
+  const { key, cert } = selfSigned('shop.test')
+  const before = getCACertificates('default')
+  setDefaultCACertificates([...before, cert])
+  try {
+    const [kind, message] = await failureAt(createSecureServer({ key, cert, allowHTTP1: false }), 'https')
+    assert.deepEqual(
+      [kind, message],
+      ['tls-failed', 'the server rejected HTTP/1.1 in the TLS handshake (ALPN): it speaks only HTTP/2'],
+    )
+    const strict = createHttps({ key, cert, requestCert: true, rejectUnauthorized: true })
+    const [failure, error] = await failureAt(strict, 'https')
+    assert.equal(failure, 'closed')
+    assert.match(error ?? '', /right after the TLS handshake: the server may require a client certificate$/)
+  } finally {
+    setDefaultCACertificates(before)
+  }
+})
+
+test('a head that is not valid HTTP is explained, and not as a wrong length', async () => {
+  const answering = (...lines: string[]): Server =>
+    createTcp((socket) => {
+      socket.once('data', () => socket.end(['HTTP/1.1 200 OK', ...lines, '', 'ok'].join('\r\n')))
+    })
+  for (const [lines, words] of [
+    [['content-length: 2', 'content-length: 2'], /Content-Length occurs twice/],
+    [['content-length: 2', 'content-length: 3'], /Content-Length occurs twice/],
+    [['content-length: 2', 'x-folded: a', '  b'], /continued on a second line/],
+    [['x-folded: a', ' b', 'content-length: 2'], /^the answer is not valid HTTP\/1\.1: /],
+    [['content-length: -2'], /not valid HTTP\/1\.1/],
+  ] as const) {
+    const [failure, error] = await failureAt(answering(...lines), 'http')
+    assert.equal(failure, 'not-http', lines.join())
+    assert.match(error ?? '', words)
+  }
+  const [failure] = await failureAt(answering('content-length: 5'), 'http')
+  assert.equal(failure, 'closed', 'its head is valid')
 })

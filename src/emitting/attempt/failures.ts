@@ -93,9 +93,11 @@ export function failureOfTime(step: Step, limit: number): Failure {
 }
 
 /** Why an exchange failed. The message contains no NUL, which PostgreSQL does not store. */
-export function failureOfError({ error, step, phases }: Outcome): Failure {
+export function failureOfError({ error, status, step, phases }: Outcome): Failure {
   const cause = innermost(error)
   const { code } = cause as { code?: unknown }
+  const fault = status === null ? faultOfHead(cause) : undefined
+  if (fault !== undefined) return { kind: 'not-http', message: fault }
   if (code === 'RESERVED_ADDRESS' || code === 'REFUSED_PORT')
     return { kind: 'address-refused', message: cause.message }
   if (typeof code === 'string' && code in byCode) {
@@ -103,6 +105,12 @@ export function failureOfError({ error, step, phases }: Outcome): Failure {
     // A server without TLS, or with another version, closes the connection.
     if (step === 'tls' && kind === 'closed')
       return { kind: 'tls-failed', message: 'the connection was closed during the TLS handshake' }
+    // With TLS 1.3, a server checks the client's certificate when the handshake has ended for the client.
+    if (step === 'answer' && kind === 'closed' && phases.tls !== undefined)
+      return {
+        kind,
+        message: `${message}, right after the TLS handshake: the server may require a client certificate`,
+      }
     return { kind, message }
   }
   if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT')
@@ -113,9 +121,27 @@ export function failureOfError({ error, step, phases }: Outcome): Failure {
   if (cause.name === 'HTTPParserError' || code === 'ERR_ASSERTION')
     return { kind: 'not-http', message: 'the answer is not valid HTTP' }
   if (typeof code === 'string' && (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS')))
-    return { kind: 'tls-failed', message: `TLS failed (${code})` }
+    return { kind: 'tls-failed', message: alertInWords(code) ?? `TLS failed (${code})` }
   const text = cause.message.replaceAll('\0', '').toWellFormed().slice(0, 500)
   return { kind: 'other', message: `the request failed: ${text}` }
+}
+
+/** Why the head of an answer could not be read. undici reports most faults of a head with Content-Length as a wrong length. */
+function faultOfHead(cause: Error & { code?: unknown }): string | undefined {
+  const isParsed = cause.name === 'HTTPParserError'
+  if (!isParsed && cause.code !== 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') return undefined
+  const reason = /\(([ -~]{1,100})\)$/.exec(cause.message)?.[1]
+  return isParsed && reason !== undefined
+    ? `the answer is not valid HTTP/1.1: ${reason}`
+    : 'the answer is not valid HTTP/1.1: a header is invalid, or continued on a second line, or Content-Length occurs twice'
+}
+
+/** What the alert of a server means. Codes are OpenSSL's names. */
+function alertInWords(code: string): string | undefined {
+  if (code.endsWith('NO_APPLICATION_PROTOCOL'))
+    return 'the server rejected HTTP/1.1 in the TLS handshake (ALPN): it speaks only HTTP/2'
+  if (code.endsWith('CERTIFICATE_REQUIRED')) return 'the server requires a client certificate; none is sent'
+  return undefined
 }
 
 /**

@@ -6,7 +6,7 @@ const handler = 'Check the log of the receiving application at that time.'
 const hints: Record<FailureKind, string> = {
   refused:
     'Check that the receiving service is running, that the port in the address is correct, and that no firewall rejects the connection.',
-  closed: `The receiver, or a proxy or load balancer before it, ended the connection. ${handler}`,
+  closed: `The receiver, or a proxy or load balancer before it, ended the connection. Servers that require a client certificate do that, too; this service sends none. ${handler}`,
   unreachable: 'Check the address and the routes and firewalls between here and there.',
   'name-not-found': 'Check the host in the address for typing errors, and that its DNS record exists.',
   'name-unavailable':
@@ -14,14 +14,16 @@ const hints: Record<FailureKind, string> = {
   'headers-too-large': 'Send fewer or shorter headers in the answer: 32 KiB at most are read.',
   'wrong-length':
     'Correct the Content-Length header of the response, or omit it. A proxy may have truncated the body.',
-  'not-http': 'Check that the port speaks HTTP/1.1, and that http and https are not confused in the address.',
+  'not-http':
+    'Check that the port speaks HTTP/1.1 and not only HTTP/2, that http and https are not confused in the address, and that no header is sent twice or on several lines.',
   'tls-expired': 'Renew the certificate, and check that the clock of the receiver is correct.',
   'tls-untrusted':
     'Install a certificate of a public certificate authority. For one of your own, start this service with NODE_EXTRA_CA_CERTS.',
   'tls-incomplete': 'Configure the server to send its intermediate certificates as well (the “full chain”).',
   'tls-wrong-name':
     'Use the host name that the certificate was issued for, or get one that includes this name.',
-  'tls-failed': 'Check that the port speaks TLS 1.2 or newer, and that no client certificate is required.',
+  'tls-failed':
+    'Check that the port speaks TLS 1.2 or newer and HTTP/1.1, not only HTTP/2, and that it requires no client certificate.',
   'timeout-dns':
     'The resolver is slow. Check the resolver of this machine and the name servers of the domain.',
   'timeout-connect':

@@ -17,7 +17,7 @@ const mostPerOwner = 100
 export function checkedUrl(url: string, egress: Egress): string {
   const fault = faultOfDestination(url, egress)
   if (fault) throw new Problem('invalid-body', { detail: fault, pointer: '/url' })
-  return /^[!-~]+$/.test(url) ? url : new URL(url).href
+  return /^[!-~]+$/.test(url) && !url.includes('\\') ? url : new URL(url).href
 }
 
 /** Operational events are about all subscribers, so a subscriber with an owner must not get them. @throws Problem `invalid-body` */
