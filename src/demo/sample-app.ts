@@ -50,6 +50,7 @@ export function sampleApp(now: number, users: readonly SampleUser[], lifetime: n
       created_at: begun,
       last_seen_at: now - used * hour,
       authenticated_at: begun,
+      authentication_proof: 'asserted',
       acr: null,
       amr: null,
       expires_at: begun + lifetime,

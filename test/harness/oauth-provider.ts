@@ -1,6 +1,8 @@
-// A plain OAuth 2.0 provider that redirects at once, remembers what it was asked, and answers as a test wants it to.
+// A plain OAuth 2.0 provider that redirects at once, remembers what it was asked, and answers as a test wants it to. With `proves` it
+// speaks OpenID Connect and says when it authenticated the person: now.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 
 export interface RecordedRequest {
   method: string
@@ -20,6 +22,8 @@ export interface OAuthProvider {
   token: ((request: RecordedRequest, response: ServerResponse) => void) | undefined
   /** Added to the redirect back. */
   answer: Record<string, string>
+  /** The clock of `auth_time`. */
+  now: () => number
   /** Environment of a provider NAME that is this one. */
   env(name: string): Record<string, string>
   close(): Promise<void>
@@ -32,7 +36,13 @@ export const tokens = {
 }
 export const clientSecret = 'client-secret-0815'
 
-export async function startOAuthProvider(): Promise<OAuthProvider> {
+/** The same, speaking OpenID Connect. */
+export const startProvingProvider = (): Promise<OAuthProvider> => startOAuthProvider({ proves: true })
+
+export async function startOAuthProvider({ proves = false } = {}): Promise<OAuthProvider> {
+  const { publicKey, privateKey } = await generateKeyPair('ES256')
+  const jwk = { ...(await exportJWK(publicKey)), kid: 'upstream', alg: 'ES256', use: 'sig' }
+  const nonces = new Map<string, string | null>()
   const server = createServer((request, response) => void handle(request, response))
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -43,12 +53,17 @@ export async function startOAuthProvider(): Promise<OAuthProvider> {
     profile: { id: 'u-1', displayName: 'Ada Lovelace', emails: [{ value: 'ada@example.com' }] },
     token: undefined,
     answer: {},
+    now: () => Date.now(),
     env: (name) => ({
       [`${name}_CLIENT_ID`]: 'postern-client',
       [`${name}_CLIENT_SECRET`]: clientSecret,
-      [`${name}_AUTH_URL`]: `${url}/authorize`,
-      [`${name}_TOKEN_URL`]: `${url}/token`,
-      [`${name}_PROFILE_URL`]: `${url}/profile`,
+      ...(proves
+        ? { [`${name}_ISSUER`]: url }
+        : {
+            [`${name}_AUTH_URL`]: `${url}/authorize`,
+            [`${name}_TOKEN_URL`]: `${url}/token`,
+            [`${name}_PROFILE_URL`]: `${url}/profile`,
+          }),
     }),
     close: () =>
       new Promise((closed) => {
@@ -74,6 +89,7 @@ export async function startOAuthProvider(): Promise<OAuthProvider> {
       case '/authorize': {
         const back = new URL(request.url.searchParams.get('redirect_uri')!)
         back.searchParams.set('code', `code-${provider.requests.length}`)
+        nonces.set(back.searchParams.get('code')!, request.url.searchParams.get('nonce'))
         back.searchParams.set('state', request.url.searchParams.get('state') ?? '')
         for (const [name, value] of Object.entries(provider.answer)) back.searchParams.set(name, value)
         response.writeHead(302, { location: back.href }).end()
@@ -84,7 +100,7 @@ export async function startOAuthProvider(): Promise<OAuthProvider> {
         json({
           access_token: tokens.access,
           token_type: 'Bearer',
-          id_token: tokens.id,
+          id_token: proves ? await idToken(new URLSearchParams(body).get('code') ?? '') : tokens.id,
           refresh_token: tokens.refresh,
         })
         return
@@ -93,9 +109,36 @@ export async function startOAuthProvider(): Promise<OAuthProvider> {
           return json({ error: 'invalid_token' }, 401)
         json(provider.profile)
         return
+      case '/.well-known/openid-configuration':
+        if (!proves) return json({ error: 'not_found' }, 404)
+        json({
+          issuer: url,
+          authorization_endpoint: `${url}/authorize`,
+          token_endpoint: `${url}/token`,
+          jwks_uri: `${url}/keys`,
+          response_types_supported: ['code'],
+          subject_types_supported: ['public'],
+          id_token_signing_alg_values_supported: ['ES256'],
+        })
+        return
+      case '/keys':
+        json({ keys: [jwk] })
+        return
       default:
         json({ error: 'not_found' }, 404)
     }
+  }
+  async function idToken(code: string): Promise<string> {
+    const { id, ...claims } = provider.profile as { id: string }
+    const [now, nonce] = [Math.floor(provider.now() / 1000), nonces.get(code)]
+    return new SignJWT({ ...claims, auth_time: now, ...(nonce && { nonce }) })
+      .setProtectedHeader({ alg: 'ES256', kid: 'upstream' })
+      .setIssuer(url)
+      .setSubject(id)
+      .setAudience('postern-client')
+      .setIssuedAt()
+      .setExpirationTime('1 day')
+      .sign(privateKey)
   }
   return provider
 }

@@ -5,7 +5,7 @@ import { beforeEach, test } from 'node:test'
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startProvingProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -14,7 +14,7 @@ import { answerOf, authorizeUrl, callback, clients, secret, toApp, token, tokens
 
 onEachEngine('authorization requests', (engine) => {
   let shift = 0
-  const provider = started(startOAuthProvider)
+  const provider = started(startProvingProvider)
   const service = started(() =>
     startTestService(engine, {
       env: { ...provider.env('ACME') },
@@ -37,6 +37,7 @@ onEachEngine('authorization requests', (engine) => {
     }),
   )
   beforeEach(() => {
+    provider.now = () => Date.now() + shift
     provider.profile = { id: 'ann', name: 'Ann', email: 'ann@example.com', email_verified: true }
   })
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startProvingProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -24,7 +24,7 @@ import {
 
 onEachEngine('OpenID conformance', (engine) => {
   let shift = 0
-  const provider = started(startOAuthProvider)
+  const provider = started(startProvingProvider)
   const service = started(() =>
     startTestService(engine, {
       env: provider.env('ACME'),
@@ -33,6 +33,7 @@ onEachEngine('OpenID conformance', (engine) => {
     }),
   )
   beforeEach(() => {
+    provider.now = () => Date.now() + shift
     const picture = 'https://example.com/ann.png'
     provider.profile = { id: 'ann', name: 'Ann', email: 'ann@example.com', email_verified: true, picture }
   })

@@ -23,7 +23,7 @@ export interface NewFamily extends Omit<NewSession, 'address' | 'userAgent' | 'a
   resource: string | null
   /** Milliseconds from now to its end at most. Default: SESSION_LIFETIME. */
   lifetime?: number | undefined
-  authentication: Omit<Authentication, 'proof'>
+  authentication: Authentication
   /** Of the browser in which the user signed in. */
   address: string | null
   userAgent: string | null
@@ -75,7 +75,7 @@ export class RefreshTokens {
   async createFamily(tx: Tx, family: NewFamily): Promise<{ family: Family; refreshToken: string }> {
     const { clock, limits, record, lastSeen } = this.#parts
     const { userId, address, userAgent } = family
-    const { at, acr, amr } = family.authentication
+    const { at, proof, acr, amr } = family.authentication
     const now = clock.now()
     const expiresAt = now + Math.min(limits.lifetime, family.lifetime ?? limits.lifetime)
     const row = {
@@ -88,6 +88,7 @@ export class RefreshTokens {
       created_at: now,
       last_seen_at: now,
       authenticated_at: at,
+      authentication_proof: proof,
       acr,
       amr,
       expires_at: expiresAt,
@@ -202,6 +203,7 @@ export class RefreshTokens {
 
 function familyFrom(row: TokenFamiliesTable): Family {
   const { id: familyId, user_id: userId, client_id: clientId, acr, amr, scope, resource } = row
-  const { provider, authenticated_at: authenticatedAt, expires_at: expiresAt } = row
+  const { provider, expires_at: expiresAt } = row
+  const authenticatedAt = row.authentication_proof === 'verified' ? row.authenticated_at : undefined
   return { familyId, userId, clientId, provider, authenticatedAt, expiresAt, acr, amr, scope, resource }
 }

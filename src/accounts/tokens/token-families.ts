@@ -19,7 +19,8 @@ export interface Family {
   clientId: string
   /** The provider of the sign-in. */
   provider: string
-  authenticatedAt: number
+  /** `auth_time` of the provider; undefined if it gave none: the time of the sign-in here is not that of the authentication. */
+  authenticatedAt: number | undefined
   /** When it ends, whatever it is used for. Milliseconds since 1970. */
   expiresAt: number
   acr: string | null

@@ -62,7 +62,14 @@ export class Decision {
     const askedAt = stored?.createdAt ?? now
     if (found && !session && found.createdAt >= askedAt)
       throw new AuthorizationError('login_required', 'another person signed in than id_token_hint names')
-    const needs = missingSignIn(session, wanted, { askedAt, now })
+    const accepts = asked.client.reauthenticationProof
+    const needs = missingSignIn(session, wanted, { askedAt, now, accepts })
+    // To ask again would not help, and a code would say that the person was authenticated (OpenID Connect Core, section 3.1.2.1).
+    if (needs?.unproven)
+      throw new AuthorizationError(
+        'login_required',
+        'the identity provider does not prove that it authenticated the person again',
+      )
     if (needs && found && !session) needs.selectAccount = true
     if (needs || !session) return this.#signIn(request, asked, needs)
     if (!(await this.#mayGoOn(session, asked))) return this.#askConsent(request, session, asked)

@@ -1,4 +1,5 @@
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
+import type { ReauthenticationProof } from '../clients/client.ts'
 import type { AuthorizationRequest } from './request-parameters.ts'
 
 /** What a sign-in has to do before the app gets a code. */
@@ -9,6 +10,8 @@ export interface SignInNeeds {
   selectAccount: boolean
   /** Not satisfied by the session. */
   acrValues: readonly string[]
+  /** The person signed in for this request, and the provider did not prove that it authenticated them again. */
+  unproven: boolean
 }
 
 /** Milliseconds for differences between the clocks of the provider and this machine. */
@@ -21,30 +24,29 @@ const returnsWithin = 120_000
 
 /**
  * What the session lacks for a request; `undefined` when it is enough.
- * @param askedAt when the request arrived: a sign-in that was completed later counts for this request
+ * @param at.askedAt when the request arrived: a sign-in that was completed later counts for this request
+ * @param at.accepts what the client accepts from a provider that reports no time of the authentication
  */
 export function missingSignIn(
   session: Session | undefined,
   { prompt, maxAge, acrValues }: AuthorizationRequest,
-  { askedAt, now }: { askedAt: number; now: number },
+  { askedAt, now, accepts }: { askedAt: number; now: number; accepts: ReauthenticationProof },
 ): SignInNeeds | undefined {
   const isForRequest =
     session !== undefined && session.createdAt >= askedAt && session.createdAt > now - returnsWithin
-  const isFresh =
-    isForRequest &&
-    session.authenticatedAt >= askedAt - tolerance &&
-    session.authenticationProof !== 'unproven'
+  const proof = session?.authenticationProof ?? 'asserted'
+  const isProven = proof === 'verified' || (proof === 'asserted' && accepts === 'when-supported')
+  const isFresh = isForRequest && session.authenticatedAt >= askedAt - tolerance && isProven
   const isTooOld =
     maxAge !== undefined &&
-    (session === undefined ||
-      session.authenticationProof === 'unproven' ||
-      now - session.authenticatedAt > maxAge * 1000)
+    (session === undefined || !isProven || now - session.authenticatedAt > maxAge * 1000)
   const reauthenticate = !isFresh && (prompt.has('login') || isTooOld)
   const selectAccount = !isForRequest && prompt.has('select_account')
   // A voluntary claim (OpenID Connect Core, section 5.5.1.1): after one attempt the app gets the context that there is.
   const lacksContext = !isForRequest && acrValues.length > 0 && !satisfies(session, acrValues)
   if (session !== undefined && !reauthenticate && !selectAccount && !lacksContext) return undefined
-  return { reauthenticate, selectAccount, acrValues: lacksContext ? acrValues : [] }
+  const unproven = reauthenticate && isForRequest && !isProven
+  return { reauthenticate, selectAccount, acrValues: lacksContext ? acrValues : [], unproven }
 }
 
 function satisfies(session: Session | undefined, acrValues: readonly string[]): boolean {

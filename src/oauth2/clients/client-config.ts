@@ -1,7 +1,7 @@
 import type { JWK } from 'jose'
 import type { AppRights } from '../../accounts/tokens/access-tokens.ts'
 import { hashToken } from '../../crypto/tokens.ts'
-import { identityScopes, type Client, type SigningAlgorithm } from './client.ts'
+import { identityScopes, type Client, type SigningAlgorithm, type ReauthenticationProof } from './client.ts'
 
 /** An application of the product, as the configuration module declares it (`login.clients`). */
 export interface ClientConfig extends AppRights {
@@ -37,6 +37,12 @@ export interface ClientConfig extends AppRights {
   refreshTokenLifetime?: number | undefined
   /** The algorithm of its id_tokens. Default `ES256`. */
   idTokenAlgorithm?: SigningAlgorithm | undefined
+  /**
+   * What `prompt=login` and `max_age` need. `required`: the provider's `auth_time`; a sign-in through a provider that reports none, such
+   * as GitHub, is answered with `login_required`. `when-supported`: with such a provider any new sign-in counts, although the person may
+   * have had a session there. Default `required`.
+   */
+  reauthenticationProof?: ReauthenticationProof | undefined
 }
 
 /** The fields of a declaration that a client of the database has too. */
@@ -76,5 +82,6 @@ export function withDefaults(settings: ClientSettings) {
     clientCredentials: settings.clientCredentials ?? false,
     deviceGrant: settings.deviceGrant ?? false,
     idTokenAlgorithm: settings.idTokenAlgorithm ?? ('ES256' as const),
+    reauthenticationProof: settings.reauthenticationProof ?? ('required' as const),
   }
 }

@@ -1,7 +1,7 @@
 import { isId } from '../../crypto/ids.ts'
 import { isStorableText } from '../../storage/text.ts'
 import { printable } from '../../telemetry/printable.ts'
-import { signingAlgorithms } from './client.ts'
+import { reauthenticationProofs, signingAlgorithms } from './client.ts'
 import { secretsOf, type ClientConfig, type ClientSettings } from './client-config.ts'
 import { keyFaults } from './client-keys.ts'
 
@@ -79,6 +79,12 @@ export function settingsFaults(
   faults.push(...nameListFaults(client, named), ...uriListFaults(client, named))
   if (client.idTokenAlgorithm !== undefined && !signingAlgorithms.includes(client.idTokenAlgorithm))
     add('idTokenAlgorithm', `idTokenAlgorithm of ${named} must be one of ${signingAlgorithms.join(', ')}`)
+  const proof = client.reauthenticationProof
+  if (proof !== undefined && !reauthenticationProofs.includes(proof))
+    add(
+      'reauthenticationProof',
+      `reauthenticationProof of ${named} must be ${reauthenticationProofs.join(' or ')}`,
+    )
   if (!isSeconds(client.accessTokenLifetime, 60, 3600))
     add('accessTokenLifetime', `accessTokenLifetime of ${named} must be 60 to 3600 seconds`)
   if (!isSeconds(client.refreshTokenLifetime, 60, Infinity))

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { isPublic, signingAlgorithms, type Client } from './client.ts'
+import { isPublic, reauthenticationProofs, signingAlgorithms, type Client } from './client.ts'
 import { longestName, longestUri, mostListed } from './client-faults.ts'
 import type { ListedSecret } from './client-secrets.ts'
 import type { StoredClient } from './client-store.ts'
@@ -55,6 +55,12 @@ const settings = {
   accessTokenLifetime: orDefault(Type.Integer({ minimum: 60, maximum: 3600, description: 'Seconds' })),
   refreshTokenLifetime: orDefault(Type.Integer({ minimum: 60, maximum: 1e9, description: 'Seconds' })),
   idTokenAlgorithm: orDefault(Type.Enum(signingAlgorithms)),
+  reauthenticationProof: orDefault(
+    Type.Enum(reauthenticationProofs, {
+      description:
+        'Whether `prompt=login` and `max_age` need the `auth_time` of the identity provider. Default required.',
+    }),
+  ),
 }
 
 export const NewClientBody = closedObject({
@@ -104,6 +110,7 @@ export const ClientView = Type.Object({
   accessTokenLifetime: nullable(Type.Integer(), 'Seconds; null for the default'),
   refreshTokenLifetime: nullable(Type.Integer(), 'Seconds; null for the default'),
   idTokenAlgorithm: Type.Enum(signingAlgorithms),
+  reauthenticationProof: Type.Enum(reauthenticationProofs),
   createdAt: nullable(DateTime),
   updatedAt: nullable(DateTime),
 })
@@ -131,6 +138,7 @@ export function viewClient(client: Client | StoredClient) {
     accessTokenLifetime: client.accessTokenLifetime ?? null,
     refreshTokenLifetime: client.refreshTokenLifetime ?? null,
     idTokenAlgorithm: client.idTokenAlgorithm,
+    reauthenticationProof: client.reauthenticationProof,
     createdAt: stored ? isoTime(stored.createdAt) : null,
     updatedAt: stored ? isoTime(stored.updatedAt) : null,
   }

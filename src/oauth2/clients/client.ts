@@ -5,6 +5,9 @@ import type { AppRights } from '../../accounts/tokens/access-tokens.ts'
 export const signingAlgorithms = ['ES256', 'RS256', 'EdDSA'] as const
 export type SigningAlgorithm = (typeof signingAlgorithms)[number]
 
+export const reauthenticationProofs = ['required', 'when-supported'] as const
+export type ReauthenticationProof = (typeof reauthenticationProofs)[number]
+
 /** The scopes about the user (OpenID Connect Core, section 5.4; `offline_access`: section 11). */
 export const identityScopes = ['openid', 'profile', 'email', 'groups', 'offline_access'] as const
 
@@ -45,6 +48,8 @@ export interface Client extends AppRights {
   /** Whether it may sign in devices without a browser (RFC 8628). */
   deviceGrant: boolean
   idTokenAlgorithm: SigningAlgorithm
+  /** What answers its `prompt=login` and `max_age`; see ClientConfig. */
+  reauthenticationProof: ReauthenticationProof
   /** Whether the configuration module declares it; otherwise it is in the database. */
   declared: boolean
   /** Whether it registered itself (RFC 7591). */

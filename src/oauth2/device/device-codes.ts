@@ -69,12 +69,14 @@ export class DeviceCodes {
     const now = clock.now()
     const [deviceCode, userCode] = [newToken('dc_'), newUserCode()]
     const [userCodeHash] = keyring.derived(userCode, purpose)
-    const nobody = { user_id: null, provider: null, authenticated_at: null, acr: null, amr: null }
+    const nobody = { user_id: null, provider: null, acr: null, amr: null }
+    const never = { authenticated_at: null, authentication_proof: null }
     await database.transaction((tx) =>
       tx
         .insertInto('device_codes')
         .values({
           ...nobody,
+          ...never,
           device_code_hash: hashToken(deviceCode),
           user_code_hash: userCodeHash,
           client_id: clientId,
@@ -112,10 +114,14 @@ export class DeviceCodes {
     session: Session,
     status: 'approved' | 'denied',
   ): Promise<boolean> {
-    const { userId, provider, authenticatedAt, acr, amr } = session
+    const { userId, provider, acr, amr } = session
+    const signIn = {
+      authenticated_at: session.authenticatedAt,
+      authentication_proof: session.authenticationProof,
+    }
     const row = await tx
       .updateTable('device_codes')
-      .set({ status, user_id: userId, provider, authenticated_at: authenticatedAt, acr, amr })
+      .set({ status, user_id: userId, provider, ...signIn, acr, amr })
       .where('device_code_hash', '=', hash)
       .where('status', '=', 'pending')
       .where('expires_at', '>', this.#parts.clock.now())
@@ -168,6 +174,7 @@ export class DeviceCodes {
   async #grant(tx: Tx, row: DeviceCodesTable, client: Client): Promise<Poll> {
     const { refreshTokens, users } = this.#parts
     const { user_id: userId, provider, authenticated_at: at } = row
+    const proof = row.authentication_proof ?? 'asserted'
     const used = await tx
       .updateTable('device_codes')
       .set({ status: 'used' })
@@ -188,7 +195,7 @@ export class DeviceCodes {
       address,
       userAgent,
       lifetime,
-      authentication: { at, acr, amr },
+      authentication: { at, proof, acr, amr },
     })
     return { state: 'approved', ...created }
   }

@@ -68,7 +68,7 @@ const useStatement = buildOnce((db, { hash, now, familyId, clientId }: CodeUse) 
     .where('used_at', 'is', null)
     .returning(['client_id', 'redirect_uri', 'challenge', 'session_id', 'scope', 'resource', 'nonce'])
     .returning(['user_id', 'provider', 'address', 'user_agent', 'expires_at'])
-    .returning(['authenticated_at', 'acr', 'amr'])
+    .returning(['authenticated_at', 'authentication_proof', 'acr', 'amr'])
     .returning((eb) =>
       eb
         .selectFrom('users')
@@ -109,6 +109,7 @@ export class AuthorizationCodes {
       address: user.address,
       user_agent: storableUserAgent(user.userAgent),
       authenticated_at: user.authentication.at,
+      authentication_proof: user.authentication.proof,
       acr: user.authentication.acr,
       amr: user.authentication.amr,
       expires_at: this.#parts.clock.now() + lifetime,
@@ -143,8 +144,15 @@ export class AuthorizationCodes {
       const isOver = row.session_id !== null && !isLocked
       if (isOver || row.user_blocked_at !== null || !isValid(row, request, now))
         return { invalidGrant: true, userId }
-      const { authenticated_at: authenticatedAt, session_id: sessionId, scope, resource, nonce } = row
-      const authentication = { at: authenticatedAt, acr, amr }
+      const {
+        authenticated_at: at,
+        authentication_proof: proof,
+        session_id: sessionId,
+        scope,
+        resource,
+        nonce,
+      } = row
+      const authentication = { at, proof: proof ?? 'asserted', acr, amr } as const
       const granted = { familyId, userId, clientId, scope, resource }
       const { lifetime } = request
       const origin = { sessionId, provider, address, userAgent }

@@ -53,7 +53,7 @@ export class IdTokens {
         aud: client.id,
         iat: now,
         exp: now + lifetime,
-        auth_time: Math.floor(authenticatedAt / 1000),
+        ...(authenticatedAt !== undefined && { auth_time: Math.floor(authenticatedAt / 1000) }),
         sid: familyId,
         at_hash: accessTokenHash(more.accessToken, algorithm),
         ...(more.nonce !== null && { nonce: more.nonce }),

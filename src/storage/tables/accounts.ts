@@ -51,6 +51,8 @@ export interface SignInColumns {
   last_seen_at: number
   /** When the provider last authenticated the user: `auth_time` of the id_token if it has one, else the time of the sign-in. */
   authenticated_at: number
+  /** How `authenticated_at` is known. */
+  authentication_proof: AuthenticationProof | null
   /** `acr` of the id_token, and `amr` with spaces between its values. */
   acr: string | null
   amr: string | null
@@ -62,8 +64,6 @@ export interface SignInColumns {
 export interface SessionsTable extends SignInColumns {
   /** SHA-256 of the cookie's token. */
   token_hash: Uint8Array
-  /** How `authenticated_at` is known. */
-  authentication_proof: AuthenticationProof | null
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely'
-import type { SignInColumns } from './accounts.ts'
+import type { AuthenticationProof, SignInColumns } from './accounts.ts'
 
 /** A sign-in in progress: one row per `state`, used by one atomic statement. */
 export interface FlowsTable {
@@ -58,6 +58,7 @@ export interface AuthorizationCodesTable {
   address: string | null
   user_agent: string | null
   authenticated_at: number
+  authentication_proof: AuthenticationProof | null
   /** As in sessions. */
   acr: string | null
   amr: string | null

@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { AuthenticationProof } from './accounts.ts'
 
 /** An authorization request that waits for its user. */
 export interface AuthorizationRequestsTable {
@@ -49,6 +50,7 @@ export interface DeviceCodesTable {
   user_id: string | null
   provider: string | null
   authenticated_at: number | null
+  authentication_proof: AuthenticationProof | null
   acr: string | null
   amr: string | null
   /** Milliseconds between two polls at least. */

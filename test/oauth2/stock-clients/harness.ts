@@ -1,7 +1,7 @@
 // One service with the clients that programs of other authors use as they are: issuer, id, secret, redirect URI, no more.
 import { after, before, beforeEach } from 'node:test'
 import type { Engine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startProvingProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import type { ClientConfig } from '../../../src/oauth2/clients/client-config.ts'
 
@@ -26,7 +26,7 @@ export interface Stock {
 export function useStockService(engine: Engine, more: () => readonly ClientConfig[] = () => []): Stock {
   const stock = {} as Stock
   before(async () => {
-    stock.provider = await startOAuthProvider()
+    stock.provider = await startProvingProvider()
     stock.service = await startTestService(engine, {
       env: stock.provider.env('ACME'),
       config: { login: { clients: [...clients, ...more()] } },

@@ -21,7 +21,7 @@ export const login: SchemaPart = {
       id ${sortedText} primary key, user_id ${sortedText} not null references users (id) on delete cascade,
       client_id ${sortedText} not null, provider text not null, address text, user_agent text,
       created_at ${time} not null, last_seen_at ${time} not null, expires_at ${time} not null, revoked_at ${time},
-      authenticated_at ${time} not null, acr ${sortedText}, amr ${sortedText},
+      authenticated_at ${time} not null, authentication_proof ${sortedText}, acr ${sortedText}, amr ${sortedText},
       session_id ${sortedText}, scope text, resource text
     ) ${strictByKey};
     -- For the list of a user's apps, and for the cascade. Revoked ones stay until the sweeper comes, and are passed over.
@@ -40,7 +40,7 @@ export const login: SchemaPart = {
       session_id ${sortedText}, scope text, resource text, nonce text,
       user_id ${sortedText} not null references users (id) on delete cascade, family_id text,
       provider text not null, address text, user_agent text,
-      authenticated_at ${time} not null, acr ${sortedText}, amr ${sortedText},
+      authenticated_at ${time} not null, authentication_proof ${sortedText}, acr ${sortedText}, amr ${sortedText},
       expires_at ${time} not null, used_at ${time}
     ) ${strict};
     -- For the sweeper.

@@ -25,7 +25,7 @@ export const oauth2: SchemaPart = {
       device_code_hash ${bytes} primary key, user_code_hash ${bytes} not null unique, client_id text not null,
       scope text not null, resource text, address text, user_agent text, status text not null,
       user_id ${sortedText} references users (id) on delete cascade, provider text,
-      authenticated_at ${time}, acr ${sortedText}, amr ${sortedText},
+      authenticated_at ${time}, authentication_proof ${sortedText}, acr ${sortedText}, amr ${sortedText},
       poll_interval ${bigint} not null, polled_at ${time}, created_at ${time} not null, expires_at ${time} not null
     ) ${strict};
     -- For the sweeper.
