@@ -6,6 +6,7 @@ import { bounded } from './postgres/driver/statement.ts'
 import type { Engine } from './query-runner.ts'
 import type { SqlValue } from './sqlite/connection.ts'
 import { poolTransaction } from './postgres/pool/pool-transaction.ts'
+import { rejectPragmas } from './statement-kinds.ts'
 
 /** Milliseconds for one migration, and to wait for a concurrent one. */
 const longestMigration = 24 * 3_600_000
@@ -64,7 +65,9 @@ export async function applyMigrations<Migration extends { name: string }, Applie
       const pending = log.pendingAfter(connection.all<Applied>(select), migrations)
       for (const migration of pending) {
         try {
-          connection.exec(log.sqlOf(migration, 'sqlite'))
+          const statements = log.sqlOf(migration, 'sqlite')
+          rejectPragmas(statements)
+          connection.exec(statements)
         } catch (error) {
           throw failureOf(migration, error)
         }

@@ -24,5 +24,7 @@ export async function openDatabase(
   }
   const file = sqliteFileOf(url)
   if (!file) throw new Error(`DATABASE_URL must be sqlite:FILE or postgres://…, not ${url.split(':')[0]}:…`)
+  if (file === ':memory:')
+    throw new Error('DATABASE_URL must name a file: the connections of a process share it')
   return openSqlite(resolve(file), options.onError)
 }

@@ -18,8 +18,11 @@ export class StorageUnavailable extends Error {
 const sqliteCodes = new Set([5, 6, 8, 10, 11, 13, 14, 26])
 /** SQLSTATE classes: connection exception, insufficient resources, operator intervention, system error. */
 const postgresClasses = new Set(['08', '53', '57', '58'])
-/** Of other classes: a read-only server, such as the former primary after a fail-over; and a server without our role. */
-const postgresCodes = new Set(['25006', '28000', '28P01'])
+/**
+ * Of other classes: a read-only server, such as the former primary after a fail-over; a server without our role; and a session whose
+ * prepared statements a function deallocated.
+ */
+const postgresCodes = new Set(['25006', '28000', '28P01', '26000'])
 const networkCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

@@ -6,7 +6,7 @@ import type { Tx } from '../../src/storage/database.ts'
 import type { EndedBy, SavepointScope, SharedTransactions } from '../../src/storage/shared-transactions.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { SharedCommitFailed } from '../../src/storage/sharing/transaction-driver.ts'
-import { TransactionControl } from '../../src/storage/statement-kinds.ts'
+import { StatementRejected } from '../../src/storage/statement-kinds.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
 
@@ -175,7 +175,7 @@ onEachEngine('shared transactions', (engine) => {
       'abort',
     ]) {
       const part = begin()
-      await assert.rejects(sql.raw(statement).execute(part.tx), TransactionControl)
+      await assert.rejects(sql.raw(statement).execute(part.tx), StatementRejected)
       await part.rollback()
     }
     const part = begin()

@@ -3,7 +3,7 @@ import type { EndedBy, SavepointScope, ScopeOptions } from '../shared-transactio
 import type { Tx } from '../database.ts'
 import { insideTransaction } from '../inside-transaction.ts'
 import { transactionOver } from '../query-runner.ts'
-import { refuseTransactionControl } from '../statement-kinds.ts'
+import { rejectBeyondTransaction } from '../statement-kinds.ts'
 import { TransactionOver } from '../transaction-over.ts'
 import type { ScopedTransaction, SharedTransactionQueue } from './shared-transaction-queue.ts'
 import type { StatementBatch } from './statement-batch.ts'
@@ -175,7 +175,7 @@ export class SharedScope<Note> implements SavepointScope<Note> {
   }
 
   async #run(query: CompiledQuery): Promise<QueryResult<unknown>> {
-    refuseTransactionControl(query.sql)
+    rejectBeyondTransaction(this.#queue.engine, query.sql)
     this.#throwIfOver()
     this.#statements += 1
     this.#unsettled += 1

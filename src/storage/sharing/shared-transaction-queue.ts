@@ -7,7 +7,7 @@ import type {
   SharedTransactions,
 } from '../shared-transactions.ts'
 import { transactionOver, type Engine } from '../query-runner.ts'
-import { returnsNoRows } from '../statement-kinds.ts'
+import { kindOf } from '../statement-kinds.ts'
 import { SharedScope, type PendingCommit } from './savepoint-scope.ts'
 import { StatementBatch } from './statement-batch.ts'
 import { failureOf, type OpenTransaction, type TransactionDriver } from './transaction-driver.ts'
@@ -263,7 +263,7 @@ export class SingleStatements {
    * statement that must run again is compared by its row count. Returned rows could differ unnoticed.
    */
   expected(group: string, { sql }: CompiledQuery): boolean {
-    return (this.#inARow.get(group) ?? 0) >= expectedFrom && returnsNoRows(sql)
+    return (this.#inARow.get(group) ?? 0) >= expectedFrom && kindOf('postgres', sql).returnsNoRows
   }
 
   learn(group: string, single: boolean): void {

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { translateError } from '../unavailable.ts'
 import { existing, FileInPlace, type OpenFile } from './file-in-place.ts'
@@ -52,7 +53,8 @@ export class SqliteConnection {
   constructor(of: string | OpenFile, options: ConnectionOptions = {}) {
     const { readOnly = false } = options
     const isNew = typeof of === 'string'
-    const file = isNew ? of : of.file
+    // Also `:memory:` is a file: each connection would have a database of its own.
+    const file = isNew ? resolve(of) : of.file
     this.#statements = new BoundedCache(options.cache ?? 500)
     if (isNew && !readOnly) createPrivately(file)
     this.#database = new DatabaseSync(isNew || readOnly ? file : existing(file), {

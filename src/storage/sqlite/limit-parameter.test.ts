@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { constants, DatabaseSync } from 'node:sqlite'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { SqliteConnection } from './connection.ts'
 import { hideLimitParameter } from './limit-parameter.ts'
@@ -50,7 +53,8 @@ test('the value is the same', () => {
 test('a connection prepares a statement once, whatever its limit', (context) => {
   let prepared = 0
   const prepare = context.mock.method(DatabaseSync.prototype, 'prepare')
-  const connection = new SqliteConnection(':memory:')
+  const folder = mkdtempSync(join(tmpdir(), 'postern-limit-'))
+  const connection = new SqliteConnection(join(folder, 'a.db'))
   const read = (limit: number): unknown[] =>
     connection.all("select value from json_each('[1,2,3]') limit ?", [limit])
   read(1)
@@ -67,4 +71,5 @@ test('a connection prepares a statement once, whatever its limit', (context) => 
   assert.equal(read(2).length, 2)
   assert.equal(prepared, 0)
   connection.close()
+  rmSync(folder, { recursive: true })
 })

@@ -7,6 +7,7 @@ import {
 } from '../sharing/transaction-driver.ts'
 import type { SqliteConnection } from './connection.ts'
 import { execute, rollBack } from './execute.ts'
+import { kindOf } from '../statement-kinds.ts'
 import type { WriteGate } from './gate.ts'
 
 /** Opens transactions on the connection of asynchronous transactions. */
@@ -32,6 +33,8 @@ class SqliteTransactionDriver implements TransactionDriver {
   readonly #connection: SqliteConnection
   readonly #gate: WriteGate
   readonly #release: () => void
+  /** Whether a statement of the present scope may have made a temporary table. */
+  #mayHaveChanged = false
 
   constructor(connection: SqliteConnection, gate: WriteGate, release: () => void) {
     this.#connection = connection
@@ -48,13 +51,16 @@ class SqliteTransactionDriver implements TransactionDriver {
     this.#connection.run('savepoint postern_part')
   }
 
-  run(query: CompiledQuery): QueryResult<unknown> {
+  run(query: CompiledQuery, own = false): QueryResult<unknown> {
     this.#mustBeOpen()
+    if (!own) this.#mayHaveChanged ||= !kindOf('sqlite', query.sql).isPlain
     return execute(this.#connection, query)
   }
 
   releaseSavepoint(): void {
     this.#mustBeOpen()
+    if (this.#mayHaveChanged) dropTemporary(this.#connection)
+    this.#mayHaveChanged = false
     this.#connection.run('release postern_part')
   }
 
@@ -87,4 +93,13 @@ class SqliteTransactionDriver implements TransactionDriver {
   #mustBeOpen(): void {
     if (!this.#connection.inTransaction) throw new TransactionEndedByStatement()
   }
+}
+
+/** Temporary tables last as long as the connection: the next handler would find them. */
+function dropTemporary(connection: SqliteConnection): void {
+  const objects = connection.all<{ type: string; name: string }>(
+    `select type, name from sqlite_temp_schema where type in ('table', 'view', 'trigger') and name not like 'sqlite_%'`,
+  )
+  for (const { type, name } of objects)
+    connection.run(`drop ${type} if exists temp."${name.replaceAll('"', '""')}"`)
 }

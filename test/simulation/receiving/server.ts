@@ -126,13 +126,15 @@ export class Session {
       this.#lockTimeout = Infinity
       return told('BEGIN')
     }
-    if (text === 'commit' || text === 'rollback') return this.#endAs(text)
+    if (text === 'commit') return this.#endAs(text)
+    if (text === 'rollback' || text.startsWith('rollback; ')) return this.#endAs('rollback')
     const { transaction } = this
     if (!transaction) throw new Error(`${text}: there is no transaction`)
+    if (text === 'reset all') this.#lockTimeout = Infinity
     if (text.startsWith('set local lock_timeout'))
       this.#lockTimeout = Number(/ = (\d+)$/.exec(text)?.[1] ?? Infinity)
     // Other time limits are the process's own here.
-    if (text.startsWith('set local ')) return told('SET')
+    if (/^(?:set|reset|discard|unlisten|select pg_advisory_unlock_all)\b/.test(text)) return told('SET')
     const [, control, name] = /^(rollback to |release |)savepoint (\w+)$/.exec(text) ?? []
     if (control === 'rollback to ') {
       storage.rollBackTo(transaction, name!)

@@ -69,6 +69,8 @@ export class SessionClient extends pg.Client {
   #isCorked = false
   #place: Place | undefined
   #isCanceled = false
+  /** Statements that every session begins with. */
+  settings: readonly string[] = []
 
   constructor(config: SessionClientConfig) {
     const socket = new Socket()

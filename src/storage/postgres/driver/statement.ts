@@ -1,6 +1,6 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
 import type { QueryConfig, QueryResult as PgResult } from 'pg'
-import { returnsNoRows } from '../../statement-kinds.ts'
+import { kindOf } from '../../statement-kinds.ts'
 
 /** A statement with a time limit of its own, instead of its pool's. */
 export interface BoundedQuery extends QueryConfig {
@@ -31,7 +31,7 @@ export function prepare(query: CompiledQuery): CompiledQuery {
 
 /** The name of a statement that `prepare` knows, or of a handler's that is safe to prepare. */
 export function nameOf(text: string, ofHandler = false): string | undefined {
-  if (ofHandler && !names.has(text) && names.size < mostNamed && returnsNoRows(text))
+  if (ofHandler && !names.has(text) && names.size < mostNamed && kindOf('postgres', text).returnsNoRows)
     names.set(text, `postern_${names.size}`)
   return names.get(text)
 }

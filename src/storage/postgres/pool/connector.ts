@@ -32,8 +32,7 @@ const noticeLostClient = `set tcp_keepalives_idle = 10; set tcp_keepalives_inter
  * time. Since PostgreSQL 14, and not on each operating system.
  * https://www.postgresql.org/docs/current/runtime-config-connection.html#GUC-CLIENT-CONNECTION-CHECK-INTERVAL
  */
-const noticeClosedClient = `select set_config('client_connection_check_interval', '500', false)
-  where current_setting('server_version_num')::integer >= 140000`
+const noticeClosedClient = 'set client_connection_check_interval = 500'
 
 export interface SessionSettings {
   /** The application name, for the server's views. Default `postern`. */
@@ -157,8 +156,13 @@ export class Connector {
       isCurrent: (client: Client) => this.#renewalsBefore.get(client) === this.#renewals,
       begin: async (client: Client) => {
         this.#renewalsBefore.set(client, this.#renewals)
+        if (client instanceof SessionClient && firstStatements !== '') client.settings = [firstStatements]
         // Where the server's system has no such check, it fails alone.
-        if (!this.pooled && !settings.brief) client.query(noticeClosedClient, () => undefined)
+        if (!this.pooled && !settings.brief)
+          client.query(noticeClosedClient, (error) => {
+            if (!error && client instanceof SessionClient)
+              client.settings = [...client.settings, noticeClosedClient]
+          })
         if (firstStatements !== '') {
           const first = client.query(firstStatements)
           // In a pool, the first statement is pipelined behind it.

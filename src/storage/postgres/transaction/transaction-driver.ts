@@ -2,9 +2,10 @@ import type { PoolClient } from 'pg'
 import type { CompiledQuery, QueryResult } from 'kysely'
 import type { ClosingStatement } from '../../closing-statement.ts'
 import type { OpenTransaction, TransactionDriver } from '../../sharing/transaction-driver.ts'
+import { kindOf } from '../../statement-kinds.ts'
 import { StorageUnavailable, translateError } from '../../unavailable.ts'
 import { queryBatch } from '../driver/queries.ts'
-import { closeConnection } from '../driver/session-client.ts'
+import { closeConnection, SessionClient } from '../driver/session-client.ts'
 import type { ConnectionShares } from '../pool/connection-shares.ts'
 import { bounded, nameOf, toResult, type BoundedQuery } from '../driver/statement.ts'
 import { commitOn } from './commit.ts'
@@ -57,7 +58,22 @@ const lockWithin = 50
 /** Milliseconds that the end of a transaction may take; its statements may take as long as their handlers. */
 const endWithin = 10_000
 const commit = bounded(endWithin, 'commit')
-const rollback = bounded(endWithin, 'rollback')
+/** A rollback undoes the settings and the temporary tables of its transaction, but not its session's locks. */
+const releaseLocks = 'select pg_advisory_unlock_all()'
+const rollback = bounded(endWithin, `rollback; ${releaseLocks}`)
+
+/**
+ * As DISCARD ALL, without the plans and statements that the service prepared, and within the transaction: behind a pooler, the session
+ * of the next one may be another.
+ */
+const resetSession = [
+  'set session authorization default',
+  'reset role',
+  'reset all',
+  'discard temp',
+  'unlisten *',
+  releaseLocks,
+]
 
 class PostgresTransactionDriver implements TransactionDriver {
   readonly #client: PoolClient
@@ -72,17 +88,28 @@ class PostgresTransactionDriver implements TransactionDriver {
   #useless = false
   /** Statements whose answers are not needed: they are sent together with the next statement. */
   readonly #unsent: string[]
-  /** Whether statements wait for locks no longer than `lockWithin`. */
-  #isHurried: boolean
+  /** What ends all that handlers changed in the session. */
+  readonly #reset: readonly string[]
+  /** Whether a statement of the present scope may have changed more than rows. */
+  #mayHaveChanged = false
+  /** Whether the statements that follow are those of the service before the commit. */
+  #isOwn = false
 
   constructor(client: PoolClient, leaveShare: () => void, options: StatementOptions) {
     this.#client = client
     this.#leaveShare = leaveShare
     this.#options = options
-    this.#isHurried = options.isShared
-    // The handler's time limit holds instead of the server's limit for other statements; `answerWithin` enforces it.
-    this.#unsent = ['begin', 'set local statement_timeout to default']
-    if (options.isShared) this.#unsent.push(`set local lock_timeout = ${lockWithin}`)
+    this.#reset = [
+      ...resetSession,
+      ...((client as unknown) instanceof SessionClient ? (client as unknown as SessionClient).settings : []),
+    ]
+    this.#unsent = ['begin', ...this.#limits]
+  }
+
+  /** The handler's time limit holds instead of the server's limit for other statements; `answerWithin` enforces it. */
+  get #limits(): string[] {
+    const locks = this.#options.isShared ? [`set local lock_timeout = ${lockWithin}`] : []
+    return ['set local statement_timeout to default', ...locks]
   }
 
   isContended(): boolean {
@@ -100,14 +127,20 @@ class PostgresTransactionDriver implements TransactionDriver {
     if (this.#failed || (answered && this.#client.getTransactionStatus() === 'E'))
       throw new Error('a statement in the transaction failed, so it was rolled back')
     this.#unsent.push(`release savepoint ${this.#name}`)
+    // The next scope must not see its settings and temporary tables.
+    if (this.#mayHaveChanged && this.#options.isShared) this.#unsent.push(...this.#reset, ...this.#limits)
+    this.#mayHaveChanged = false
   }
 
   rollbackToSavepoint(): void {
     this.#unsent.push(`rollback to savepoint ${this.#name}`, `release savepoint ${this.#name}`)
+    if (this.#mayHaveChanged) this.#unsent.push(releaseLocks)
+    this.#mayHaveChanged = false
   }
 
   async run(query: CompiledQuery, own = false): Promise<QueryResult<unknown>> {
-    if (own) this.#waitForLocks()
+    if (own) this.#beginOwn()
+    else this.#mayHaveChanged ||= !kindOf('postgres', query.sql).isPlain
     this.#sendUnsent()
     try {
       const result = toResult(
@@ -146,7 +179,7 @@ class PostgresTransactionDriver implements TransactionDriver {
   }
 
   async commit(closing?: ClosingStatement): Promise<void> {
-    this.#waitForLocks()
+    this.#beginOwn()
     this.#sendUnsent()
     try {
       await commitOn(this.#client, commit, closing, () =>
@@ -175,10 +208,13 @@ class PostgresTransactionDriver implements TransactionDriver {
     return `postern_part_${this.#savepoints}`
   }
 
-  /** The statements of the service before the commit lock in an order of their own, so that they cannot deadlock. */
-  #waitForLocks(): void {
-    if (this.#isHurried) this.#unsent.push('set local lock_timeout to default')
-    this.#isHurried = false
+  /**
+   * Ends what handlers changed, also inside of functions: the statements of the service follow, and the next user of the connection. The
+   * service locks in an order of its own, so that it may wait for locks.
+   */
+  #beginOwn(): void {
+    if (!this.#isOwn) this.#unsent.push(...this.#reset)
+    this.#isOwn = true
   }
 
   /** An error here makes all later statements fail, and the commit reports it. */
