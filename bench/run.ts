@@ -11,6 +11,7 @@ import { readOptions } from '../test/harness/script-options.ts'
 import { acknowledge } from './acknowledge.ts'
 import { clientVerify } from './client-verify.ts'
 import { contention } from './contention.ts'
+import { anonymous } from './anonymous.ts'
 import { authorize } from './authorize.ts'
 import { cost } from './cost.ts'
 import { before } from './before.ts'
@@ -45,6 +46,7 @@ import { start } from './start.ts'
 
 const benches: readonly Bench[] = [
   acknowledge,
+  anonymous,
   authorize,
   before,
   beside,

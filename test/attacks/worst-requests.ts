@@ -5,6 +5,7 @@ import { sources } from '../fuzz/sources.ts'
 
 export interface WorstRequest {
   readonly name: string
+  readonly kind: 'query' | 'header' | 'form' | 'JSON' | 'webhook'
   /** The largest size, in bytes. */
   readonly most: number
   /** What is sent with this size. */
@@ -157,6 +158,7 @@ function withQuery(
   const send = (query: string): Sent => ({ method, path: `${path}?${query}`, headers: {} })
   const generic = Object.entries(queries).map(([name, text]) => ({
     name: `${route}, query: ${name}`,
+    kind: 'query' as const,
     most: mostOfHead,
     of: (bytes: number) => send(text(bytes)),
   }))
@@ -165,6 +167,7 @@ function withQuery(
     .flatMap((parameter) =>
       Object.entries(texts).map(([name, text]) => ({
         name: `${route}, ${parameter.name}: ${name}`,
+        kind: 'query' as const,
         most: mostOfHead,
         of: (bytes: number) =>
           send(`${parameter.name}=${text(bytes - parameter.name.length - 1).replaceAll(' ', '+')}`),
@@ -177,6 +180,7 @@ function withHeader(route: string, method: string, path: string, names: readonly
   return names.flatMap((header) =>
     Object.entries(texts).map(([name, text]) => ({
       name: `${route}, ${header}: ${name}`,
+      kind: 'header' as const,
       most: mostOfHead,
       of: (bytes: number) => ({
         method,
@@ -189,9 +193,10 @@ function withHeader(route: string, method: string, path: string, names: readonly
 }
 
 function bodies(route: string, method: string, path: string): WorstRequest[] {
-  const of = (type: string, kind: string, shapes: typeof forms): WorstRequest[] =>
+  const of = (type: string, kind: 'form' | 'JSON', shapes: typeof forms): WorstRequest[] =>
     Object.entries(shapes).map(([name, text]) => ({
       name: `${route}, ${kind}: ${name}`,
+      kind,
       most: mostOfBody,
       of: (bytes) => ({ method, path, headers: { 'content-type': type }, body: text(bytes) }),
     }))
@@ -202,6 +207,7 @@ function webhooks(route: string, path: string): WorstRequest[] {
   const of = (type: string, kind: string, shapes: typeof forms): WorstRequest[] =>
     Object.entries(shapes).map(([name, text]) => ({
       name: `${route}, ${kind}: ${name}`,
+      kind: 'webhook',
       most: mostOfWebhook,
       of: (bytes) => ({
         method: 'POST',

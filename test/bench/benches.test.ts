@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { acknowledge } from '../../bench/acknowledge.ts'
+import { anonymous } from '../../bench/anonymous.ts'
 import { authorize } from '../../bench/authorize.ts'
 import { clientVerify } from '../../bench/client-verify.ts'
 import { contention } from '../../bench/contention.ts'
@@ -27,6 +28,7 @@ const postgresServer = process.env['TEST_DATABASE_URL']
 /** One engine each: what differs between the engines is little, and starting services is what takes the time. */
 const trials: readonly (readonly [Bench, EngineName])[] = [
   [acknowledge, 'sqlite'],
+  [anonymous, 'sqlite'],
   [authorize, 'sqlite'],
   [clientVerify, 'sqlite'],
   ...(postgresServer === undefined ? [] : [[contention, 'postgres'] as const]),
