@@ -1,4 +1,4 @@
-import { mostOfAKind, type Attention } from '../http/attention.ts'
+import { mostOfAKind, quoted, type Attention } from '../http/attention.ts'
 import type { Database } from '../storage/database.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 
@@ -20,7 +20,7 @@ export async function expiringKeys({ readerAside: reader }: Database, now: numbe
   return keys.map(({ id, name, expires_at }) => ({
     kind: 'key-expires',
     severity: 'warning',
-    text: `The API key ${name} expires on ${isoTime(expires_at ?? now).slice(0, 10)}.`,
+    text: `The API key ${quoted(name)} expires on ${isoTime(expires_at ?? now).slice(0, 10)}.`,
     since: null,
     about: { topic: 'key', id },
   }))

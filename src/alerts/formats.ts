@@ -7,17 +7,47 @@ type Format = (message: Message, link: LinkTo) => object
 const overview = '/dashboard/alerts'
 
 /**
- * Slack: `text` in mrkdwn, in which `&`, `<` and `>` are escaped (https://docs.slack.dev/messaging/formatting-message-text).
- * `unfurl_links` is off, because a preview of the dashboard would be its sign-in page.
+ * Texts of alerts quote customers, who must not make operators follow a link, or write markup. These functions make such a text inert,
+ * for each channel in its own way; every text of a message passes through one of them.
+ */
+export const inert = {
+  /** Programs make links of addresses that nobody marked. A zero-width space within one prevents that, and is not seen. */
+  plain: (text: string): string =>
+    text.replaceAll(/\s+/g, ' ').replaceAll(/:(?=\/\/)|[.@](?=\p{L})/gu, '$&\u200b'),
+
+  /**
+   * mrkdwn has no escapes for its markup, so similar characters replace it; an underscore within a word is no markup. `](` makes a link
+   * in chats that take Slack's format and read Markdown, such as Mattermost.
+   * https://docs.slack.dev/messaging/formatting-message-text
+   */
+  slack: (text: string): string =>
+    inert
+      .plain(text)
+      .replaceAll('&', '&amp;')
+      .replaceAll('<', '&lt;')
+      .replaceAll('>', '&gt;')
+      .replaceAll('*', '∗')
+      .replaceAll('~', '∼')
+      .replaceAll('`', 'ˋ')
+      .replaceAll('](', '] (')
+      .replaceAll(/(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, 'ˍ'),
+
+  /** Discord makes links only of addresses with a scheme. A backslash before a character makes it a character. */
+  discord: (text: string): string =>
+    text.replaceAll(/\s+/g, ' ').replaceAll(/[\\*_~`|<>[\]()#:/@-]/g, String.raw`\$&`),
+} as const
+
+/**
+ * Slack: `text` in mrkdwn. `unfurl_links` is off, because a preview of the dashboard would be its sign-in page.
  */
 const slack: Format = (message, link) => {
   const { shown, rest } = shownLines(message)
-  const escape = (text: string): string =>
-    text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
   const lines = shown.map((line) =>
-    [`• ${escape(line.text)}`, sinceInWords(line), `<${link(line.path)}|Open>`].filter(Boolean).join(' — '),
+    [`• ${inert.slack(line.text)}`, sinceInWords(line), `<${link(line.path)}|Open>`]
+      .filter(Boolean)
+      .join(' — '),
   )
-  const text = [`*${escape(message.subject)}*`, ...lines, rest].filter(Boolean).join('\n')
+  const text = [`*${inert.slack(message.subject)}*`, ...lines, rest].filter(Boolean).join('\n')
   return { text, unfurl_links: false, unfurl_media: false }
 }
 
@@ -32,17 +62,26 @@ const discordLimits = { title: 256, description: 4_096 }
  */
 const discord: Format = (message, link) => {
   const { shown, rest } = shownLines(message)
-  const escape = (text: string): string => text.replaceAll(/[\\*_~`|>[\]()#]/g, String.raw`\$&`)
   const lines = shown.map((line) =>
-    [`- ${escape(line.text)}`, sinceInWords(line), `[Open](${link(line.path)})`].filter(Boolean).join(' — '),
+    [`- ${inert.discord(line.text)}`, sinceInWords(line), `[Open](${link(line.path)})`]
+      .filter(Boolean)
+      .join(' — '),
   )
   const embed = {
-    title: message.subject.slice(0, discordLimits.title),
+    title: cut(inert.discord(message.subject), discordLimits.title),
     url: link(overview),
     color: colours[message.what],
-    description: [...lines, rest].filter(Boolean).join('\n').slice(0, discordLimits.description),
+    description: cut([...lines, rest].filter(Boolean).join('\n'), discordLimits.description),
   }
   return { embeds: [embed], allowed_mentions: { parse: [] } }
+}
+
+/** Cuts a text, but not between a backslash and its character. */
+function cut(text: string, most: number): string {
+  if (text.length <= most) return text
+  let end = most
+  while (text[end - 1] === '\\') end -= 1
+  return text.slice(0, end).toWellFormed()
 }
 
 /**
@@ -56,13 +95,15 @@ const teams: Format = (message, link) => {
     type: 'RichTextBlock',
     inlines: [{ type: 'TextRun', text, ...more }],
   })
-  const lines = shown.map((line) => block([line.text, sinceInWords(line)].filter(Boolean).join(' — ')))
+  const lines = shown.map((line) =>
+    block([inert.plain(line.text), sinceInWords(line)].filter(Boolean).join(' — ')),
+  )
   const content = {
     $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
     type: 'AdaptiveCard',
     version: '1.4',
     body: [
-      block(message.subject, { weight: 'bolder', size: 'medium' }),
+      block(inert.plain(message.subject), { weight: 'bolder', size: 'medium' }),
       ...lines,
       ...(rest === undefined ? [] : [block(rest)]),
     ],
@@ -85,11 +126,11 @@ export const webhookFormats = { slack, discord, teams } as const
 export function mailOf(message: Message, link: LinkTo): { subject: string; text: string } {
   const { shown, rest } = shownLines(message)
   const blocks = shown.map((line) =>
-    [line.text, sinceInWords(line), link(line.path)].filter(Boolean).join('\n'),
+    [inert.plain(line.text), sinceInWords(line), link(line.path)].filter(Boolean).join('\n'),
   )
   const foot = `Destinations of alerts: ${link(overview)}`
   return {
-    subject: `[Postern] ${message.subject}`,
+    subject: `[Postern] ${inert.plain(message.subject)}`,
     text: `${[...blocks, rest, foot].filter(Boolean).join('\n\n')}\n`,
   }
 }

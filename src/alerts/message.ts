@@ -35,7 +35,7 @@ export function subjectOf(what: MessageKind, lines: readonly Pick<Line, 'text'>[
   const more = lines.length > 1 ? ` (and ${lines.length - 1} more)` : ''
   const room = longestSubject - opening[what].length - more.length
   const first = (lines[0]?.text ?? '').replaceAll(/\s+/g, ' ')
-  const text = first.length > room ? `${first.slice(0, room - 1)}…` : first
+  const text = first.length > room ? `${first.slice(0, room - 1).toWellFormed()}…` : first
   return opening[what] + text + more
 }
 

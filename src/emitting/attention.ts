@@ -1,4 +1,4 @@
-import { mostOfAKind, type Attention } from '../http/attention.ts'
+import { mostOfAKind, quoted, type Attention } from '../http/attention.ts'
 import type { Database } from '../storage/database.ts'
 import type { SubscribersTable } from '../storage/tables.ts'
 import { disabledByAdmin, disabledByOwner } from './subscribers/subscriber-rules.ts'
@@ -83,9 +83,6 @@ async function endingSecrets(reader: Database['readerAside'], now: number): Prom
   }))
 }
 
-/** Characters of a description. */
-const longest = 60
-
 /**
  * The host, because other subscribers can have the same: with the description, or the owner. Without the path, which can be a
  * credential, as those of chats are.
@@ -95,8 +92,6 @@ function nameOf({
   description,
   owner,
 }: Pick<SubscribersTable, 'url' | 'description' | 'owner'>): string {
-  const about = description ?? owner
-  if (!about) return new URL(url).host
-  const short = about.length > longest ? `${about.slice(0, longest).toWellFormed()}…` : about
-  return `${new URL(url).host} (${short})`
+  const about = quoted(description ?? owner ?? '')
+  return about === '' ? new URL(url).host : `${new URL(url).host} (${about})`
 }

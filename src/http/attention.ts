@@ -49,3 +49,19 @@ export type FindAttention = (now: number) => Promise<Attention[]>
 export function countOf(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
+
+/** Characters of a quotation. */
+const longestQuotation = 60
+
+/**
+ * What a customer or a user wrote, for a sentence to operators: one line, short, without characters that are not seen or that turn the
+ * direction of text, and without addresses that a reader could follow. The formats of alerts escape what is markup for them.
+ */
+export function quoted(text: string): string {
+  const line = text
+    .toWellFormed()
+    .replaceAll(/[\s\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')
+    .replaceAll(/:\/\/+/g, ': ')
+    .trim()
+  return line.length > longestQuotation ? `${line.slice(0, longestQuotation).toWellFormed()}…` : line
+}

@@ -10,7 +10,7 @@ import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 
 const evil = 'https://evil.example'
-const description = `[Sign in](${evil})\n\u202e<${evil}|Open>\r\nDone\u2028x`
+const description = `[Sign in](${evil})\n\u202e<${evil}|Open>\r\n*a*_b_~\u2028www.evil.example x@evil.example`
 
 onEachEngine('what a tenant writes into alerts', (engine) => {
   let message: Message
@@ -41,15 +41,67 @@ onEachEngine('what a tenant writes into alerts', (engine) => {
     assert.ok(![subject, text, slack].some((each) => each.includes('\u202e')))
   })
 
-  test('it makes no links with texts of its own', () => {
+  test('it makes no links and no markup, in the lines and in the subject', () => {
+    const own =
+      /<https:\/\/gate\.example\.com[^>|]*\|Open>|\(https:\/\/gate\.example\.com[^)]*\)|https:\/\/gate\.example\.com\S*/g
+    /** What chats and mail programs make a link of: a scheme, a domain, an address of mail. */
+    const linked = /\w:\/\/|[\p{L}\d-]\.\p{L}{2}|@\p{L}/u
+    const { subject, text } = mailOf(message, link)
     const { text: slack } = webhookFormats.slack(message, link) as { text: string }
-    assert.ok(!slack.includes(`<${evil}`), slack)
-    const { embeds } = webhookFormats.discord(message, link) as { embeds: { description: string }[] }
-    assert.ok(!embeds[0]!.description.includes(`](${evil}`), embeds[0]!.description)
-    // Only a TextBlock reads Markdown: https://adaptivecards.io/explorer/TextBlock.html
     const { attachments } = webhookFormats.teams(message, link) as {
-      attachments: { content: { body: { type: string }[] } }[]
+      attachments: { content: { body: { type: string; inlines: { text: string }[] }[] } }[]
     }
-    assert.deepEqual([...new Set(attachments[0]!.content.body.map(({ type }) => type))], ['RichTextBlock'])
+    const { body } = attachments[0]!.content
+    // Only a TextBlock reads Markdown: https://adaptivecards.io/explorer/TextBlock.html
+    assert.deepEqual([...new Set(body.map(({ type }) => type))], ['RichTextBlock'])
+    const teams = body.flatMap(({ inlines }) => inlines.map((run) => run.text)).join('\n')
+    for (const shown of [subject, text, slack, teams]) assert.doesNotMatch(shown.replaceAll(own, ''), linked)
+    // The bold subject is that of the service.
+    assert.doesNotMatch(slack.replace(/^\*.*\*$/m, '').replaceAll(own, ''), /[*~`<>]|\]\(|(?<!\w)_|_(?!\w)/)
+    const { embeds } = webhookFormats.discord(message, link) as {
+      embeds: { title: string; description: string }[]
+    }
+    const { title, description: lines } = embeds[0]!
+    assert.doesNotMatch(
+      `${title}\n${lines.replace(/^- /, '')}`.replaceAll(own, '').replaceAll(/\\./g, ''),
+      /[*_~`|<>()#@]|:\/\//,
+    )
+    assert.equal((slack.match(/\|Open>/g) ?? []).length, 1)
+  })
+
+  test('GET /attention has one line without an address, for whoever wrote it', async () => {
+    const key = {
+      scopes: ['events:read'],
+      name: `deploy ${evil}/keys *x*`,
+      expiresAt: new Date(Date.now() + 86_400_000).toISOString(),
+    }
+    assert.equal((await service.admin('/keys', { method: 'POST', json: key })).status, 201)
+    const found = (await (await service.admin('/attention')).json()) as {
+      data: { kind: string; text: string }[]
+    }
+    const texts = found.data.filter(({ text }) => /deploy|Sign in/.test(text)).map(({ text }) => text)
+    assert.equal(texts.length, 2, JSON.stringify(found))
+    for (const text of texts) {
+      assert.doesNotMatch(text, /:\/\/|[\r\n\u2028\u2029\u202e]/)
+      assert.match(text, /evil\.example/, 'an operator can see what was written')
+    }
+  })
+
+  test('a text of any length and characters has a body that the chats take', () => {
+    for (const text of ['\\'.repeat(400), '*_'.repeat(300), 'a.b@c '.repeat(200), '😀'.repeat(200)]) {
+      const line = { text, since: null, path: '/x' }
+      const one: Message = {
+        what: 'opened',
+        subject: subjectOf('opened', [line]),
+        lines: Array.from({ length: 20 }, () => line),
+      }
+      const { embeds } = webhookFormats.discord(one, link) as {
+        embeds: { title: string; description: string }[]
+      }
+      const { title, description: shown } = embeds[0]!
+      assert.ok(title.length <= 256 && shown.length <= 4096)
+      assert.equal((/\\*$/.exec(title)?.[0].length ?? 0) % 2, 0, 'no backslash is left alone')
+      assert.ok(title.isWellFormed() && shown.isWellFormed())
+    }
   })
 })
