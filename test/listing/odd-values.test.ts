@@ -77,7 +77,7 @@ onEachEngine('keys and values that are rare', (engine) => {
       at: { type: 'milliseconds' },
     },
     key: 'id',
-    sort: ['whole', 'name', 'at'],
+    sort: ['id', 'whole', 'name', 'at'],
     exports: true,
   })
   const written = list({
@@ -168,6 +168,7 @@ onEachEngine('keys and values that are rare', (engine) => {
   test('a walk passes such values and rows without a key', async () => {
     for (const [sort, expected] of [
       ['id', [null, '1', '2', '3']],
+      ['-id', ['3', '2', '1', null]],
       ['whole', [null, '1', '2', '3']],
       ['-whole', ['3', '2', '1', null]],
       ['at', [null, '1', '3', '2']],

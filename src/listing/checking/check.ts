@@ -24,7 +24,7 @@ export interface CheckedList {
   missingForPairs: readonly MissingIndex[]
   /** The command that creates the counts, when the list declares `keep` and has none. Until then, deep pages are slow. */
   createCounts?: string
-  /** Whether rows have no key. Walks may miss them: of two nulls, none comes after the other. */
+  /** Whether rows have no key. Walks may miss all of them but one: of two nulls, none comes after the other. */
   nullKeys?: boolean
 }
 
@@ -47,7 +47,13 @@ export async function checkList(database: Database, declaration: ListDeclaration
   const readable = { ...declaration, fields, expand: expansions.expand }
   const counts = faults.length === 0 ? await checkCounts(database, readable, table) : noCounts
   faults.push(...counts.faults)
-  const list = { ...readable, maintainCounts: counts.exist }
+  const nullKeys = faults.length === 0 && hasNullKeys(database, readable, table)
+  const key = { ...fields[declaration.key]!, ...(nullKeys && { nullable: true }) }
+  const list = {
+    ...readable,
+    fields: { ...fields, [declaration.key]: key },
+    maintainCounts: counts.exist,
+  }
   const advice =
     table.kind === 'table' && faults.length === 0 ? missingIndexes(list, table, engine) : noAdvice
   return {
@@ -56,7 +62,7 @@ export async function checkList(database: Database, declaration: ListDeclaration
     missing: [...advice.missing, ...missingSearchIndexes(list, table, engine), ...expansions.missing],
     missingForPairs: advice.forPairs,
     ...(counts.create !== undefined && { createCounts: counts.create }),
-    ...(faults.length === 0 && hasNullKeys(database, list, table) && { nullKeys: true }),
+    ...(nullKeys && { nullKeys }),
   }
 }
 
