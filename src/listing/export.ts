@@ -6,7 +6,7 @@ import type { ListDeclaration } from './list.ts'
 import { keyOf } from './pages/page.ts'
 import type { Pages } from './pages/pages.ts'
 import type { Query } from './query.ts'
-import type { Revision } from './revision.ts'
+import type { Revision } from './items.ts'
 
 /** Rows in one statement. On SQLite, other requests wait until it ends. */
 const batchSize = 500

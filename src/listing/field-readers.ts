@@ -1,8 +1,7 @@
 import type { KeyValue } from '../paging/cursor-values.ts'
-import { canonicalTime, InvalidTime, restorePlus } from '../paging/time.ts'
+import { InvalidTime, canonicalTime, restorePlus } from '../paging/time.ts'
 import { isStorableText } from '../storage/text.ts'
 import type { Field } from './list.ts'
-import type { ValuePosition } from './value-position.ts'
 
 export function readText(text: string): ValuePosition {
   return isStorableText(text) ? { at: text } : undefined
@@ -191,3 +190,13 @@ export function readMilliseconds(text: string): ValuePosition {
   const before = Date.parse(`${canonical.slice(0, 23)}Z`)
   return canonical.endsWith('000Z') ? { at: before } : { between: [before, before + 1] }
 }
+
+/**
+ * Where a text of the query string lies among the values of a type: at one of them; between two neighbours, as 2.5 among the
+ * integers; or above or below all of them. `undefined` for a text that is not a value of the type.
+ */
+export type ValuePosition =
+  | { at: KeyValue }
+  | { between: readonly [KeyValue, KeyValue] }
+  | { beyond: 'above' | 'below' }
+  | undefined

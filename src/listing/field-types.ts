@@ -5,16 +5,16 @@ import { restorePlus, showTime } from '../paging/time.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import { readTimeInForm, showTimestamp } from './stored-times.ts'
 import type { Field } from './list.ts'
-import type { ValuePosition } from './value-position.ts'
 import {
-  readText,
-  readNumber,
-  readReal,
-  readInteger,
   readBigint,
-  readNumeric,
-  readTime,
+  readInteger,
   readMilliseconds,
+  readNumber,
+  readNumeric,
+  readReal,
+  readText,
+  readTime,
+  type ValuePosition,
 } from './field-readers.ts'
 
 /**

@@ -11,7 +11,7 @@ import {
   type ListDeclaration,
 } from './list.ts'
 import { readSearch, searchCondition } from './search.ts'
-import type { ValuePosition } from './value-position.ts'
+import type { ValuePosition } from './field-readers.ts'
 import type { FilterKind } from './config.ts'
 
 /** Values in one parameter at most. */

@@ -68,3 +68,6 @@ export function columnsToRow(list: ListDeclaration, columns: object): Row {
   const values = columns as Readonly<Record<string, KeyValue>>
   return shownFields(list.fields).map((name) => values[fieldOf(list, name).column]!)
 }
+
+/** Returns the function that completes items with data from outside their table. Called once for each answer or batch. */
+export type Revision = () => Promise<(item: Item) => Item>

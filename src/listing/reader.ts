@@ -1,3 +1,6 @@
+import type { Database } from '../storage/database.ts'
+import { postgresReader } from './store.postgres.ts'
+import { sqliteReader } from './store.sqlite.ts'
 import type { KeyValue } from '../paging/cursor-values.ts'
 import type { Plan } from './plan.ts'
 
@@ -22,4 +25,8 @@ export interface ListReader {
   read(plan: Plan, values: readonly KeyValue[], signal?: AbortSignal): Promise<readonly Row[]>
   /** Estimates the result of a plan of planCount. SQLite has no statistics that are good enough, and counts. */
   estimate(plan: Plan, values: readonly KeyValue[]): Promise<Total>
+}
+
+export function createListReader(database: Database): ListReader {
+  return database.engine === 'sqlite' ? sqliteReader(database) : postgresReader(database)
 }

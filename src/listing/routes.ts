@@ -14,7 +14,7 @@ import type { ListDeclaration } from './list.ts'
 import type { Pages } from './pages/pages.ts'
 import { queriesOf, readQuery, type Parameters, type Query } from './query.ts'
 import { answerSchema, querySchema, rowParameters } from './schema.ts'
-import type { Revision } from './revision.ts'
+import type { Revision } from './items.ts'
 import type { StandbyReader } from './standby-reader.ts'
 import type { Row } from './reader.ts'
 

@@ -139,7 +139,7 @@ function passes({ a, b, c, n, t, u }: Thing, filters: Filters): boolean {
         ? BigInt(huge)
         : BigInt(Math.ceil(Number(minB)))
   return (
-    (among === undefined || (a !== null && among.split(',').includes(a))) &&
+    (among === undefined || (a !== null && a !== '' && among.split(',').includes(a))) &&
     (least === undefined || (b !== null && BigInt(b) >= least)) &&
     (maxC === undefined || maxC === '1e300' || c < Math.fround(Number(maxC))) &&
     (begins === undefined || begins === '' || (a !== null && a.startsWith(begins))) &&

@@ -1,16 +1,21 @@
-import type { Database } from '../../storage/database.ts'
+import type { Database, PostgresDatabase, SqliteDatabase } from '../../storage/database.ts'
+import type { Engine } from '../../storage/query-runner.ts'
+import { quote, quoteTable } from '../../storage/sql-names.ts'
+import { sortKeyOf, type Expansion, type Field, type Filter, type ListDeclaration } from '../list.ts'
+import { indexName } from '../names.ts'
+import {
+  missingIndex,
+  missingIndexes,
+  type MissingIndex,
+  type MissingIndexes,
+  validateRowAccess,
+} from './index-advice.ts'
+import { missingConfigurations } from './inspect.postgres.ts'
+import { inspectTable, type Table } from './table.ts'
+import { createUnique, isUnique, knownFields, validateColumns, validateKey } from './columns.ts'
+import { sqliteForm, timeFormOf, type TimeForm } from '../stored-times.ts'
 import { totalTableOf, whyNotCountable } from '../counts/list-order.ts'
-import type { ListDeclaration } from '../list.ts'
 import { defaultOrder } from '../order.ts'
-import { knownFields, validateColumns, validateKey } from './columns.ts'
-import { checkExpansions } from './expansions.ts'
-import { missingIndexes, type MissingIndex, type MissingIndexes } from './index-advice.ts'
-import { hasNullKeys } from './null-keys.ts'
-import { validateRowAccess } from './sample-caller.ts'
-import { missingSearchIndexes, validateSearch } from './search.ts'
-import { inspectTable } from './inspect.ts'
-import type { Table } from './table.ts'
-import { withStoredForms } from './time-forms.ts'
 
 /** A declared list, checked against the database. */
 export interface CheckedList {
@@ -91,4 +96,184 @@ async function checkCounts(
   if (fault !== undefined) return { ...noCounts, faults: [fault] }
   if (await inspectTable(database, totalTableOf(list))) return { ...noCounts, exist: true }
   return { ...noCounts, create: `postern lists keep ${list.path}` }
+}
+
+/**
+ * Whether a table has rows whose key is null. SQLite accepts them in a primary key that is not declared `not null`
+ * (https://sqlite.org/lang_createtable.html#the_primary_key); it finds them by the index of the key.
+ */
+function hasNullKeys(database: Database, { table: name, fields, key }: ListDeclaration, { kind }: Table) {
+  if (database.engine !== 'sqlite' || kind === 'view') return false
+  const column = quote(fields[key]!.column)
+  const row = database.readConnection.get(`select 1 from ${quoteTable(name)} where ${column} is null limit 1`)
+  return row !== undefined
+}
+
+/** Rows whose values decide about the form. */
+const sampleSize = 100
+
+/**
+ * On SQLite, adds to each filtered time field the form in which the table's rows write times. A client that filters by
+ * `2026-01-31T08:30:00Z` then finds a row with `2026-01-31 08:30:00`. Of boolean fields it finds out whether rows have texts.
+ */
+function withStoredForms(
+  database: Database,
+  { table: name, filters }: ListDeclaration,
+  fields: Readonly<Record<string, Field>>,
+  { columns }: Table,
+): Record<string, Field> {
+  if (database.engine !== 'sqlite') return { ...fields }
+  const filtered = new Set(filters.map(({ field }) => field))
+  const known = Object.entries(fields).map(([key, field]): [string, Field] => {
+    const found = columns.get(field.column)
+    if (field.type === 'boolean' && found) {
+      const words = sampleOf(database, name, field.column).some((value) => typeof value === 'string')
+      return [key, words ? { ...field, words } : field]
+    }
+    if (field.type !== 'timeText' || !filtered.has(key) || !found) return [key, field]
+    const values = sampleOf(database, name, field.column)
+    const stored = values.length > 0 ? timeFormOf(values) : formByDefault(found.byDefault)
+    return [key, stored ? { ...field, stored } : field]
+  })
+  return Object.fromEntries(known)
+}
+
+function sampleOf({ readConnection }: SqliteDatabase, table: string, column: string): unknown[] {
+  return readConnection
+    .all<{ value: unknown }>(
+      `select ${quote(column)} as value from ${quoteTable(table)} where ${quote(column)} is not null limit ${sampleSize}`,
+    )
+    .map(({ value }) => value)
+}
+
+/** The form of a table without rows, by the column's default. */
+function formByDefault(expression: string | undefined): TimeForm | undefined {
+  return expression !== undefined &&
+    /^\(?\s*(?:current_timestamp|datetime\s*\(\s*'now'\s*\))\s*\)?$/i.test(expression)
+    ? sqliteForm
+    : undefined
+}
+
+/** The expansions of a list, checked against their tables and completed with facts about these. */
+interface CheckedExpansions {
+  expand: Expansion[]
+  faults: string[]
+  missing: MissingIndex[]
+}
+
+async function checkExpansions(database: Database, list: ListDeclaration): Promise<CheckedExpansions> {
+  const { engine } = database
+  const checked: CheckedExpansions = { expand: [], faults: [], missing: [] }
+  for (const expansion of list.expand) {
+    const { name, table, key } = expansion
+    const other = await inspectTable(database, table)
+    if (!other) {
+      checked.expand.push(expansion)
+      checked.faults.push(`there is no table or view ${table}, which ${name} is expanded from`)
+      continue
+    }
+    const fields = knownFields(expansion.fields, other, engine)
+    const { loose = false, operators } = other.columns.get(key) ?? {}
+    checked.expand.push({ ...expansion, fields, loose, operators })
+    checked.faults.push(...validateExpansion(expansion, other, list, engine))
+    checked.missing.push(...missingManyIndex(expansion, other, engine))
+  }
+  return checked
+}
+
+function validateExpansion(
+  { name, table, key, fields, from, many }: Expansion,
+  other: Table,
+  list: ListDeclaration,
+  engine: Engine,
+): string[] {
+  const { type } = list.fields[from]!
+  const keyField = { [`${name}'s key`]: { column: key, type, description: '' } }
+  const faults = [
+    ...validateColumns(table, other, fields, engine),
+    ...validateColumns(table, other, keyField, engine),
+  ]
+  if (other.kind === 'table' && !many && !isUnique(other.indexes, key))
+    faults.push(`${table}.${key} is not unique, and ${name} is expanded by it: ${createUnique(table, key)}`)
+  return faults
+}
+
+/** Without an index on the key and the order, each item of a page would read the whole other table. */
+function missingManyIndex(expansion: Expansion, other: Table, engine: Engine): MissingIndex[] {
+  const { name, table, key, many } = expansion
+  if (!many || other.kind === 'view') return []
+  const wanted = {
+    query: `expand=${name}`,
+    equal: [key],
+    order: many.order.map((text) => sortKeyOf(expansion, text)),
+  }
+  return missingIndex(table, wanted, other.indexes, engine)
+}
+
+/** Checks what the `search` filters of a list need: text search configurations, or FTS5 tables. */
+async function validateSearch(database: Database, list: ListDeclaration, table: Table): Promise<string[]> {
+  const filters = searchFilters(list)
+  if (filters.length === 0) return []
+  return database.engine === 'postgres'
+    ? validateConfigurations(database, filters)
+    : validateSearchTables(database, list, filters, table)
+}
+
+async function validateSearchTables(
+  database: SqliteDatabase,
+  list: ListDeclaration,
+  filters: readonly Filter[],
+  { rowids }: Table,
+): Promise<string[]> {
+  if (!rowids) return [`${list.table} is a view or has no rowid, which a search in an FTS5 table needs`]
+  const faults: string[] = []
+  const searchTableOf = ({ index = `${list.table}_search` }: Filter): string => index
+  const columnOf = ({ field }: Filter): string => list.fields[field]!.column
+  for (const filter of filters) {
+    const { field } = filter
+    const [index, column] = [searchTableOf(filter), columnOf(filter)]
+    const found = await inspectTable(database, index)
+    const hasColumn = [...(found?.columns.keys() ?? [])].some(
+      (name) => name.toLowerCase() === column.toLowerCase(),
+    )
+    if (hasColumn) continue
+    const columns = new Set(filters.filter((other) => searchTableOf(other) === index).map(columnOf))
+    faults.push(
+      found
+        ? `the FTS5 table ${index} has no column ${column} to search ${field} in`
+        : `there is no FTS5 table ${index} to search ${field} in: create virtual table ${quote(index)} using fts5(${[...columns].map(quote).join(', ')}, content=${quote(list.table)}); and triggers that update it (https://sqlite.org/fts5.html#external_content_tables)`,
+    )
+  }
+  return faults
+}
+
+async function validateConfigurations(
+  database: PostgresDatabase,
+  filters: readonly Filter[],
+): Promise<string[]> {
+  const missing = await missingConfigurations(
+    database,
+    filters.flatMap(({ configuration }) => configuration ?? []),
+  )
+  return missing.map((name) => `there is no text search configuration ${name}: \\dF in psql lists them`)
+}
+
+function missingSearchIndexes(
+  list: ListDeclaration,
+  { definitions, kind }: Table,
+  engine: Engine,
+): MissingIndex[] {
+  if (engine !== 'postgres' || kind === 'view') return []
+  return searchFilters(list).flatMap(({ field, parameter, configuration = 'simple' }) => {
+    const { column } = list.fields[field]!
+    const exists = definitions.some(
+      (text) => text.includes('to_tsvector') && text.includes(`'${configuration}'`) && text.includes(column),
+    )
+    const statement = `create index concurrently ${quote(indexName(list.table, `search_${column}`))} on ${quoteTable(list.table)} using gin (to_tsvector('${configuration}', ${quote(column)}));`
+    return exists ? [] : [{ queries: [`${parameter}=…`], statement }]
+  })
+}
+
+function searchFilters({ filters }: ListDeclaration): Filter[] {
+  return filters.filter(({ kind }) => kind === 'search')
 }

@@ -1,9 +1,8 @@
 import type { Database, PostgresDatabase, SqliteDatabase } from '../../storage/database.ts'
-import { planEach, planOne } from '../expansion-plan.ts'
+import { planEach, planOne } from '../expansion.ts'
 import { fieldOf, type ListDeclaration, type AppliedFilter } from '../list.ts'
 import { planPage, type Plan } from '../plan.ts'
-import { declaredQueries, type DeclaredQuery } from './declared-queries.ts'
-import { rowAccessColumns } from './sample-caller.ts'
+import { declaredQueries, rowAccessColumns, type DeclaredQuery } from './index-advice.ts'
 import type { FilterKind } from '../config.ts'
 
 export interface ExplainedQuery {

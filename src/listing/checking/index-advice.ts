@@ -1,9 +1,9 @@
+import { fieldOf, type Filter, type ListDeclaration, type SortKey } from '../list.ts'
+import { areConditions } from '../row-access.ts'
+import { defaultOrder, readOrder } from '../order.ts'
 import type { Engine } from '../../storage/query-runner.ts'
-import { fieldOf, type ListDeclaration, type SortKey } from '../list.ts'
 import { indexName } from '../names.ts'
 import { quote, quoteTable } from '../../storage/sql-names.ts'
-import { declaredQueries, type DeclaredQuery } from './declared-queries.ts'
-import { rowAccessColumns } from './sample-caller.ts'
 import type { Index, Table } from './table.ts'
 
 /** The index that a query needs: first the columns that it compares with one value, then its order. */
@@ -104,4 +104,68 @@ function createIndex(table: string, { name, columns }: Index, engine: Engine): s
   const how = engine === 'postgres' ? 'create index concurrently' : 'create index'
   const parts = columns.map(({ column, descending }) => `${quote(column)}${descending ? ' desc' : ''}`)
   return `${how} ${quote(indexName(table, `by_${name}`))} on ${quoteTable(table)} (${parts.join(', ')});`
+}
+
+/** Queries of one list that are explained: more would take long, and the report would be too long to read. */
+export const maxQueries = 200
+
+/** A query that clients can send: with at most one filter, in one of the declared orders. */
+export interface DeclaredQuery {
+  /** The query string; empty for the list without parameters. */
+  query: string
+  filter?: Filter
+  order: readonly SortKey[]
+}
+
+interface DeclaredQueries {
+  /** The list without parameters, each sort, and each filter in the default order. */
+  single: readonly DeclaredQuery[]
+  /** Each filter with each sort. */
+  pairs: readonly DeclaredQuery[]
+  /** The number of pairs beyond the maximum, which are left out. */
+  omitted: number
+}
+
+/** The queries that a declaration allows. The reverse of a sort is not among them: it reads the same index backward. */
+export function declaredQueries(list: ListDeclaration): DeclaredQueries {
+  const byDefault = defaultOrder(list)
+  const sorts = list.sort.map((sort) => ({ query: `sort=${sort}`, order: readOrder(list, sort) }))
+  const filters = list.filters.map((filter) => ({ query: `${filter.parameter}=…`, filter, order: byDefault }))
+  const pairs = filters.flatMap(({ query, filter }) =>
+    sorts.map((sort) => ({ query: `${query}&${sort.query}`, filter, order: sort.order })),
+  )
+  const single = [{ query: '', order: byDefault }, ...sorts, ...filters]
+  const room = Math.max(0, maxQueries - single.length)
+  return { single, pairs: pairs.slice(0, room), omitted: Math.max(0, pairs.length - room) }
+}
+
+/** Returns the result of `where` for a sample caller; `false` without `where`, and if it throws for unknown callers. */
+function sampleConditions({ where, access }: ListDeclaration): unknown {
+  if (!where) return false
+  const role = access === 'admin' ? 'admin' : 'user'
+  try {
+    return where(access === 'public' ? undefined : { kind: 'session', role, userId: 'sample' })
+  } catch {
+    return false
+  }
+}
+
+export function validateRowAccess(list: ListDeclaration): string[] {
+  const conditions = sampleConditions(list)
+  if (conditions === false) return []
+  if (!areConditions(conditions))
+    return ['the function `where` must return conditions or false, and not a promise']
+  return Object.keys(conditions)
+    .filter((name) => !Object.hasOwn(list.fields, name))
+    .map((name) => `there is no field ${name}, which \`where\` uses`)
+}
+
+/** The columns that `where` compares with one value, which an index needs in front. */
+export function rowAccessColumns(list: ListDeclaration): string[] {
+  const { fields } = list
+  const conditions = sampleConditions(list)
+  if (!areConditions(conditions)) return []
+  return Object.entries(conditions).flatMap(([name, value]) =>
+    typeof value === 'object' || !Object.hasOwn(fields, name) ? [] : [fields[name]!.column],
+  )
 }

@@ -1,3 +1,7 @@
+import type { Database } from '../../storage/database.ts'
+import { inspectPostgresTable } from './inspect.postgres.ts'
+import { inspectSqliteTable } from './inspect.sqlite.ts'
+
 export interface TableColumn {
   /** PostgreSQL's name of the type (of a domain, its base type); on SQLite the affinity of the column. */
   type: string
@@ -34,4 +38,11 @@ export interface Table {
   rowids: boolean
   /** The statements of all indexes, those over expressions included. */
   definitions: readonly string[]
+}
+
+/** Inspects a table or view, by its name with or without a schema; `undefined` when it does not exist. */
+export function inspectTable(database: Database, name: string): Promise<Table | undefined> {
+  return database.engine === 'sqlite'
+    ? inspectSqliteTable(database, name)
+    : inspectPostgresTable(database, name)
 }

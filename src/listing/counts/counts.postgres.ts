@@ -2,7 +2,7 @@ import { orderTerms } from '../../storage/maintained-counts/counted-order.ts'
 import type { ListDeclaration } from '../list.ts'
 import { planOf } from '../plan.ts'
 import type { ListReader } from '../reader.ts'
-import type { MaintainedCounts } from './maintained-counts.ts'
+import type { MaintainedCounts } from './counts.ts'
 import { countedOrderOf, readKeys } from './list-order.ts'
 import { changesByBucketSql, totalSql } from './sql.ts'
 

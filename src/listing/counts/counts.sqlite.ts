@@ -5,7 +5,7 @@ import type { SqliteConnection } from '../../storage/sqlite/connection.ts'
 import { storedValue } from '../field-types.ts'
 import type { ListDeclaration, SortKey } from '../list.ts'
 import { defaultOrder } from '../order.ts'
-import type { MaintainedCounts } from './maintained-counts.ts'
+import type { MaintainedCounts } from './counts.ts'
 import { countedOrderOf, readKeys } from './list-order.ts'
 import { changesByBucketSql, totalSql } from './sql.ts'
 

@@ -31,7 +31,7 @@ export class CursorPager {
   readonly #reader: ListReader
   readonly #plans: PagePlans
   readonly #cursors: Cursors
-  /** Equal requests share their query (queries.ts), and with it the statement of its cursor. */
+  /** Equal requests share their query (query.ts), and with it the statement of its cursor. */
   readonly #reads = new WeakMap<Query, CursorRead>()
 
   constructor(reader: ListReader, plans: PagePlans, cursors: Cursors) {

@@ -1,5 +1,5 @@
 import { readPage } from '../../paging/limit.ts'
-import type { MaintainedCounts, RowLocation } from '../counts/maintained-counts.ts'
+import type { MaintainedCounts, RowLocation } from '../counts/counts.ts'
 import { defaultOrder, writeOrder } from '../order.ts'
 import type { Query } from '../query.ts'
 import type { ListReader, Total } from '../reader.ts'

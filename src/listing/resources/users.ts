@@ -1,8 +1,7 @@
 import type { AdminRule } from '../../accounts/users/roles.ts'
 import { completeList } from '../declaration.ts'
-import type { Item } from '../items.ts'
+import type { Item, Revision } from '../items.ts'
 import type { ListDeclaration } from '../list.ts'
-import type { Revision } from '../revision.ts'
 import { userFilters } from './user-filters.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
