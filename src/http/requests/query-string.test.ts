@@ -62,4 +62,24 @@ describe('fields of a form', () => {
     })
     assert.equal(Object.keys(readFormBody(form(5_000))).length, 5_000)
   })
+
+  for (const [name, unit] of [
+    ['names without =', () => 'a&'],
+    ['different names', (index: number) => `k${index}=1&`],
+    ['repeated names', (index: number) => `k${index % 1_000}=1&`],
+    ['broken escapes', () => '%&'],
+  ] as const)
+    test(`of a verified sender are read in linear time: ${name}`, () => {
+      const form = (count: number): string =>
+        Array.from({ length: count }, (_, index) => unit(index)).join('')
+      const [half, whole] = [form(30_000), form(60_000)]
+      const cost = (text: string): number => {
+        const before = process.cpuUsage().user
+        readFormBody(text)
+        return process.cpuUsage().user - before
+      }
+      const least = (text: string): number => Math.min(...Array.from({ length: 7 }, () => cost(text)))
+      const [one, two] = [least(half), least(whole)]
+      assert.ok(two <= 2.5 * one || two < 50_000, `${one} µs, twice the length ${two} µs`)
+    })
 })

@@ -1,3 +1,4 @@
+import { readFields } from '../../http/requests/query-string.ts'
 import { isObject } from './profile.ts'
 
 /**
@@ -45,7 +46,7 @@ function parseFields(text: string): Record<string, unknown> | undefined {
       return undefined
     }
   }
-  return /^[\w.-]+=/.test(text) ? Object.fromEntries(new URLSearchParams(text)) : undefined
+  return /^[\w.-]+=/.test(text) ? Object.fromEntries(readFields(text, Infinity)) : undefined
 }
 
 const maxCharacters = 500
