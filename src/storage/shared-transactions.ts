@@ -3,9 +3,9 @@ import type { Tx } from './database.ts'
 
 /**
  * Why a scope ended. With `turn limit` and `conflict`, the same work may succeed alone: it took too long for a shared transaction, or
- * it waited too long for a lock there.
+ * it waited too long for a lock there. With `connection lost`, the database is unavailable, or was for a moment.
  */
-export type EndedBy = 'time limit' | 'turn limit' | 'conflict'
+export type EndedBy = 'time limit' | 'turn limit' | 'conflict' | 'connection lost'
 
 export interface ScopeOptions {
   /** Whether the scope gets a transaction of its own. */

@@ -40,6 +40,12 @@ test('sessions end, paths are cut, a process is killed: nothing is lost, doubled
 )
 
 test(
+  'handlers contend for rows, change their sessions and sleep, sessions end and stay read-only: nothing is lost, doubled or stuck',
+  { skip },
+  () => suffer(['contention', 'settings', 'sleeping', 'terminate-restart', 'read-only-role']),
+)
+
+test(
   'paths go silent, a process stands still, a server starts again: nothing is lost, doubled or foreign',
   { skip },
   () => suffer(['silence', 'pause', 'restart', 'failover']),

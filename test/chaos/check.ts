@@ -14,6 +14,8 @@ export interface Verdict extends Overlaps {
   stalled: string[]
   /** Events that a follower of GET /events never got. */
   missed: string[]
+  /** Deadlocks, which handlers that lock one row each never have. */
+  deadlocks: string[]
   /** Numbers of events that stood for two. */
   reused: string[]
   /** Answers that a client must not get from a database that moves. */
@@ -47,6 +49,9 @@ export async function check(world: World): Promise<Verdict> {
     'select event_id, text, count(*) from chaos_effects group by event_id, text',
   )
   const log = await topology.query<Logged>('select id, event_id, direction from events order by id')
+  const [counted] = await topology.query<{ deadlocks: string }>(
+    'select deadlocks from pg_stat_database where datname = current_database()',
+  )
   const acknowledged = [...ledger.items.values()].filter((item) => item.acknowledgedAt !== undefined)
   const handled = new Set(effects.map(({ event_id }) => event_id))
   const has = (item: Item): boolean =>
@@ -72,6 +77,7 @@ export async function check(world: World): Promise<Verdict> {
     ],
     stalled: [...ledger.stalled],
     missed: followers.flatMap(({ seen }) => log.filter((event) => !seen.has(nameOf(event))).map(nameOf)),
+    deadlocks: Number(counted!.deadlocks) > 0 ? [counted!.deadlocks] : [],
     reused: followers.flatMap(({ reused, numbers }) =>
       reused.concat(
         log.filter((event) => (numbers.get(Number(event.id)) ?? nameOf(event)) !== nameOf(event)).map(nameOf),

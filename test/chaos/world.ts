@@ -39,7 +39,7 @@ export interface WorldOptions {
   project: string
   /** The folder of PostgreSQL's programs, instead of the package's. */
   binaries?: string | undefined
-  /** Milliseconds after which what has no effect counts as stalled. Default 15 s. */
+  /** Milliseconds after which what has no effect counts as stalled. Default 8 s. */
   stalledAfter?: number
   /** Where the logs of the processes are written; a temporary folder unless given. */
   logs?: string | undefined
@@ -84,7 +84,7 @@ export class World implements AsyncDisposable {
       chmodSync(folder, 0o755)
       if (binaries.user) chownSync(databases, binaries.user.uid, binaries.user.gid)
       const topology = await topologies[options.topology ?? 'pair'].start(binaries, databases)
-      world = new World(folder, topology, new Ledger(options.stalledAfter ?? 15_000))
+      world = new World(folder, topology, new Ledger(options.stalledAfter ?? 8_000))
       await world.#begin(options)
       return world
     } catch (error) {
@@ -160,6 +160,9 @@ export class World implements AsyncDisposable {
          event_id text not null, tenant text not null, number integer not null, text text not null)`,
     )
     await topology.query('create index on chaos_effects (event_id)')
+    await topology.query('create table chaos_counters (id integer primary key, n bigint not null)')
+    await topology.query('insert into chaos_counters select id, 0 from generate_series(0, 19) as id')
+    await topology.query('alter table chaos_counters owner to postern')
     await topology.query('alter table chaos_effects owner to postern')
     for (let number = 1; number <= processes; number += 1) {
       const link = await topology.openLink()

@@ -42,6 +42,9 @@ test(
         assert.ok(Number(refused.headers.get('retry-after')) > 0)
       }
       await alter('off')
+      const { database } = service
+      assert.ok(database.engine === 'postgres')
+      const writableAt = new Date()
       // Nothing ends the connections that are read-only: the service does, since they failed.
       await eventually(async () => (await service.fetch('/readyz')).status === 200, 'ready')
       assert.equal(
@@ -54,6 +57,18 @@ test(
         201,
       )
       assert.equal((await postWebhook(service, { id: 'after', type: 'work' })).status, 200)
+      // Also those that have not failed: the listening session, and the one that holds the claims.
+      await eventually(
+        async () => {
+          const { rows } = await database.pool.query(
+            `select pid from pg_stat_activity where datname = current_database() and backend_start < $1`,
+            [writableAt],
+          )
+          return rows.length === 0
+        },
+        'no session is left from the time when the server was read-only',
+        20_000,
+      )
     } finally {
       await service.close()
       await home.drop()

@@ -6,6 +6,7 @@ import type { Tx } from '../../src/storage/database.ts'
 import type { EndedBy, SavepointScope, SharedTransactions } from '../../src/storage/shared-transactions.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { SharedCommitFailed } from '../../src/storage/sharing/transaction-driver.ts'
+import { StorageUnavailable } from '../../src/storage/unavailable.ts'
 import { StatementRejected } from '../../src/storage/statement-kinds.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
@@ -277,6 +278,23 @@ onEachEngine('shared transactions', (engine) => {
       await Promise.all([hasty.rollback(), holder.rollback()])
       await waits
       await patient.rollback()
+    },
+  )
+
+  test(
+    'a scope ends when its connection is lost, also while it does something else',
+    { skip: engine.name === 'sqlite' && 'SQLite has no connection' },
+    async () => {
+      for (const alone of [true, false]) {
+        const ended = Promise.withResolvers<EndedBy>()
+        const part = begin({ alone, onEnd: ended.resolve })
+        const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(part.tx)
+        await sql`select pg_terminate_backend(${rows[0]!.pid}::integer)`.execute(database.reader)
+        assert.equal(await ended.promise, 'connection lost')
+        await assert.rejects(insert(part.tx, 'late'), StorageUnavailable)
+        await part.rollback()
+        await run(`after ${alone}`)
+      }
     },
   )
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../../runtime/clock.ts'
-import type { SharedTransactions, SavepointScope } from '../../storage/shared-transactions.ts'
+import type { EndedBy, SharedTransactions, SavepointScope } from '../../storage/shared-transactions.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { EmittedEvent, HandlerLog } from '../config.ts'
@@ -71,7 +72,7 @@ export function attempt(
     timeLimit: transactionTimeout,
     turnLimit,
     group: plan.group.key,
-    onEnd: (by) => end(by === 'time limit' ? new TransactionTimeout(transactionTimeout) : new HeldUpOthers()),
+    onEnd: (by) => end(reasonOf(by, transactionTimeout)),
   })
   const stopListening = aborts.onAbort(end)
   scope.within(work).then(resolve, fail).finally(stopListening)
@@ -99,6 +100,13 @@ export function attempt(
     scope.rollback().catch(() => undefined)
     reject(reason)
   }
+}
+
+function reasonOf(by: EndedBy, transactionTimeout: number): Error {
+  if (by === 'time limit') return new TransactionTimeout(transactionTimeout)
+  if (by === 'connection lost')
+    return new StorageUnavailable(new Error('the connection of the transaction was lost'))
+  return new HeldUpOthers()
 }
 
 /** Makes the log of one run. */

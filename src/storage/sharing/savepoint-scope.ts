@@ -5,6 +5,7 @@ import { insideTransaction } from '../inside-transaction.ts'
 import { transactionOver } from '../query-runner.ts'
 import { rejectBeyondTransaction } from '../statement-kinds.ts'
 import { TransactionOver } from '../transaction-over.ts'
+import { StorageUnavailable } from '../unavailable.ts'
 import type { ScopedTransaction, SharedTransactionQueue } from './shared-transaction-queue.ts'
 import type { StatementBatch } from './statement-batch.ts'
 import { isConflict } from './transaction-driver.ts'
@@ -150,6 +151,7 @@ export class SharedScope<Note> implements SavepointScope<Note> {
   giveTurn(transaction: ScopedTransaction<Note>): void {
     this.#state = 'open'
     this.#transaction = transaction
+    transaction.scope = this
     this.#lock.held = true
     if (this.#beganAt === undefined) this.begin()
     this.#turn?.resolve()
@@ -172,6 +174,8 @@ export class SharedScope<Note> implements SavepointScope<Note> {
     this.#cancelTimer?.()
     this.#turn?.reject(error)
     if (this.#query && !this.#reported) this.#answer.reject(error)
+    // Its work may not use the transaction for a while.
+    if (this.#state !== 'ended' && error instanceof StorageUnavailable) this.options.onEnd('connection lost')
   }
 
   async #run(query: CompiledQuery): Promise<QueryResult<unknown>> {

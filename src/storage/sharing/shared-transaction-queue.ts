@@ -36,7 +36,9 @@ export interface ScopedTransaction<Note> {
   yieldedAt: number
   /** Savepoints so far. */
   savepoints: number
-  /** The batch that has the turn. */
+  /** The scope, or the batch, that has the turn. */
+  scope: SharedScope<Note> | undefined
+  hasFailed: boolean
   batch: StatementBatch<Note> | undefined
 }
 
@@ -104,6 +106,8 @@ export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
 
   /** Ends the turn of a scope; `pending` if its work waits for the commit. */
   turnEnded(transaction: ScopedTransaction<Note>, pending?: PendingCommit<Note>): void {
+    if (transaction.hasFailed) return
+    transaction.scope = undefined
     if (transaction.batch) return transaction.batch.turnEnded(pending)
     if (pending) transaction.pending.push(pending)
     const now = this.scheduler.elapsed()
@@ -123,6 +127,7 @@ export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
 
   /** Rolls back the scope that has the turn. */
   undo(transaction: ScopedTransaction<Note>): void {
+    if (transaction.hasFailed) return
     try {
       transaction.driver.rollbackToSavepoint()
     } catch (error) {
@@ -133,6 +138,8 @@ export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
 
   /** Ends a transaction that cannot continue. */
   fail(transaction: ScopedTransaction<Note>, error: unknown): void {
+    if (transaction.hasFailed) return
+    transaction.hasFailed = true
     this.#acceptNoMore(transaction)
     transaction.batch?.transactionFailed(error)
     for (const { reject } of transaction.pending.splice(0)) reject(failureOf(transaction.alone, error))
@@ -150,6 +157,7 @@ export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
 
   /** Gives the turn to the next scope. Without one, the transaction is closed. */
   #next(transaction: ScopedTransaction<Note>, isLastChance = false): void {
+    if (transaction.hasFailed) return
     if (this.#waiting.length > 0) this.#startTurn(transaction)
     else if (isLastChance) void this.#close(transaction)
     // One turn of the event loop may bring more scopes.
@@ -215,10 +223,32 @@ export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
         await driver.rollback()
         throw error
       }
-      scope.giveTurn(newTransaction(driver, true, this.scheduler.elapsed()))
+      scope.giveTurn(this.#newTransaction(driver, true))
     } catch (error) {
       scope.fail(failureOf(true, error))
     }
+  }
+
+  #newTransaction(driver: TransactionDriver, alone: boolean): ScopedTransaction<Note> {
+    const openedAt = this.scheduler.elapsed()
+    const transaction: ScopedTransaction<Note> = {
+      driver,
+      alone,
+      pending: [],
+      openedAt,
+      yieldedAt: openedAt,
+      savepoints: 0,
+      scope: undefined,
+      hasFailed: false,
+      batch: undefined,
+    }
+    // A handler may work for long before it uses its transaction again: its event would wait for that.
+    driver.onLost?.((error) => {
+      const { scope } = transaction
+      this.fail(transaction, error)
+      scope?.fail(failureOf(true, error))
+    })
+    return transaction
   }
 
   /** Opens a transaction if scopes wait and none accepts them. */
@@ -227,7 +257,7 @@ export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
     this.#serving = 'opening'
     this.#parts.open(undefined, neverAborted).then(
       (driver) => {
-        const transaction = newTransaction<Note>(driver, false, this.scheduler.elapsed())
+        const transaction = this.#newTransaction(driver, false)
         this.#serving = transaction
         this.#next(transaction)
       },
@@ -237,14 +267,6 @@ export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
       },
     )
   }
-}
-
-function newTransaction<Note>(
-  driver: TransactionDriver,
-  alone: boolean,
-  openedAt: number,
-): ScopedTransaction<Note> {
-  return { driver, alone, pending: [], openedAt, yieldedAt: openedAt, savepoints: 0, batch: undefined }
 }
 
 const neverAborted = new AbortController().signal

@@ -24,6 +24,8 @@ export interface TransactionDriver {
   commit(closing?: ClosingStatement): Promise<void>
   /** Rolls everything back, in any state; `broken` if a statement is still running. Never throws. */
   rollback(broken?: boolean): Promise<void>
+  /** Calls `listener` if the connection is lost before the end of the transaction. Only for engines that answer over a connection. */
+  onLost?(listener: (error: unknown) => void): void
   /** Whether more urgent work waits for a lock that this transaction holds, so that it should end soon. */
   isContended(): boolean
 }

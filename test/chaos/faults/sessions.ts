@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { setTimeout as wait } from 'node:timers/promises'
 import { signal } from '../cluster/server.ts'
+import type { Manner } from '../load/item.ts'
 import type { World } from '../world.ts'
 import { everywhere, last, type Fault } from './fault.ts'
 
@@ -86,4 +87,93 @@ const readOnly: Fault = {
   },
 }
 
-export const sessionFaults: readonly Fault[] = [terminate, stopBackends, connections, readOnly]
+/** Milliseconds in which no session may be left from the time when the server was read-only. */
+const replacedWithin = 8_000
+
+const readOnlyRole: Fault = {
+  name: 'read-only-role',
+  async run(world, chance) {
+    const { primary } = world.cluster
+    await primary.query('alter role postern set default_transaction_read_only = on')
+    await terminateAll(world)
+    let lasted: string
+    try {
+      lasted = await last(chance.ms(1_000, 12_000))
+    } finally {
+      await primary.query('alter role postern reset default_transaction_read_only')
+    }
+    const [since] = await primary.query<{ at: string }>('select clock_timestamp()::text as at')
+    await wait(replacedWithin)
+    // Behind it, sessions are writable. Those from before stay read-only until they are closed.
+    const left = await primary.query<{ name: string }>(
+      `select application_name as name ${ofService} and backend_start < $1::timestamptz`,
+      [since!.at],
+    )
+    if (left.length > 0)
+      world.findings.push(`read-only sessions are left: ${left.map(({ name }) => name).join(', ')}`)
+    return lasted
+  },
+}
+
+/** Lets handlers do something besides, for some seconds. */
+async function withManner({ senders }: World, manner: Manner, ms: number): Promise<string> {
+  senders!.manner = manner
+  try {
+    return await last(ms)
+  } finally {
+    senders!.manner = undefined
+  }
+}
+
+const terminateRestart: Fault = {
+  name: 'terminate-restart',
+  async run(world, chance) {
+    // Handlers have their transactions open when the sessions end.
+    await withManner(world, 'holds', chance.ms(1_000, 3_000))
+    let ended = 0
+    for (let time = 0; time < 4; time += 1) {
+      ended += await terminateAll(world)
+      await wait(chance.ms(200, 1_000))
+    }
+    await world.cluster.primary.stop('immediate')
+    const away = await last(chance.ms(500, 1_500))
+    await world.cluster.primary.start()
+    return `${ended} sessions in 4 times, then away for ${away}`
+  },
+}
+
+const contention: Fault = {
+  name: 'contention',
+  run: (world, chance) => withManner(world, 'locks', chance.ms(5_000, 15_000)),
+}
+
+const settings: Fault = {
+  name: 'settings',
+  run: (world, chance) => withManner(world, 'settings', chance.ms(3_000, 8_000)),
+}
+
+const sleeping: Fault = {
+  name: 'sleeping',
+  async run(world, chance) {
+    const lasted = await withManner(world, 'sleeps', chance.ms(3_000, 8_000))
+    // The limit of the handlers is a second.
+    await wait(4_000)
+    const left = await world.topology.query(
+      `select pid ${ofService} and state <> 'idle' and query like '%pg_sleep%' and query_start < now() - interval '3 s'`,
+    )
+    if (left.length > 0) world.findings.push(`${left.length} statements go on behind their limit`)
+    return lasted
+  },
+}
+
+export const sessionFaults: readonly Fault[] = [
+  terminate,
+  stopBackends,
+  connections,
+  readOnly,
+  readOnlyRole,
+  terminateRestart,
+  contention,
+  settings,
+  sleeping,
+]

@@ -11,12 +11,20 @@ export interface Content {
   text: string
 }
 
+/**
+ * `holds`: waits with its transaction open. `locks`: reads, and then updates one of a few rows. `settings`: changes its session, inside of
+ * a block. `sleeps`: its first run has a statement that never ends.
+ */
+export type Manner = 'holds' | 'locks' | 'settings' | 'sleeps'
+
 /** Of a webhook, what its handler is to do besides. */
 export interface Work extends Content {
   /** Milliseconds that the handler takes. */
   lasts: number
   /** Whether the handler emits an event. */
   follow: boolean
+  /** What the handler does to the database besides its work. */
+  manner?: Manner
   /** Handled in order with those of the same key. */
   key?: string
 }

@@ -3,7 +3,7 @@ import type { Chance } from '../../harness/chance.ts'
 import { adminKey, webhookSecret } from '../postern/keys.ts'
 import { sign } from '../../receiving/harness.ts'
 import { now } from '../now.ts'
-import { tenants, type Item, type Work } from './item.ts'
+import { tenants, type Item, type Manner, type Work } from './item.ts'
 import { whyOf, type Demands } from './demands.ts'
 import type { Ledger } from './ledger.ts'
 
@@ -31,6 +31,8 @@ export class Senders {
   readonly #parts: SendersParts
   readonly #running: Promise<void>[]
   #ended = false
+  /** What each handler does besides, from now on. */
+  manner: Manner | undefined
   /** Requests without an acknowledgement in sequence. */
   refused = 0
 
@@ -75,7 +77,14 @@ export class Senders {
     const { chance } = this.#parts
     const lasts = chance.is(0.1) ? 200 + chance.below(1_800) : 0
     const key = chance.is(0.2) ? chance.pick(keys) : undefined
-    return { ...content, lasts: key ? 0 : lasts, follow: chance.is(0.3), ...(key && { key }) }
+    const { manner } = this
+    return {
+      ...content,
+      lasts: key ? 0 : lasts,
+      follow: chance.is(0.3),
+      ...(key && { key }),
+      ...(manner && { manner }),
+    }
   }
 
   async #request(item: Item, work: Work | undefined): Promise<boolean> {
@@ -116,7 +125,8 @@ interface Request {
 }
 
 function webhook({ id }: Item, work: Work): Request {
-  const type = work.key === undefined ? 'chaos.free' : 'chaos.ordered'
+  const free = work.manner === 'sleeps' ? 'chaos.sleeping' : 'chaos.free'
+  const type = work.key === undefined ? free : 'chaos.ordered'
   const body = JSON.stringify({ id, type, data: work })
   return { path: '/webhooks/provider', headers: { 'x-signature': sign(body, webhookSecret) }, body }
 }

@@ -76,6 +76,8 @@ export class PosternProcess {
         RATE_LIMIT: 'off',
         ALLOW_PRIVATE_NETWORK: 'true',
         LOG_LEVEL: 'warn',
+        // Failed runs of the fault `sleeping` are repeated soon.
+        HANDLER_RETRY_SCHEDULE: '0,1,1,1,1,1,5,30,60',
         CHAOS_RUNS: runsFile,
         ...this.settings,
       },

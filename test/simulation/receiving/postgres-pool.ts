@@ -142,6 +142,14 @@ class SimulatedClient {
     return this
   }
 
+  once(): this {
+    return this
+  }
+
+  removeListener(): this {
+    return this
+  }
+
   release(broken = false): void {
     if (!this.checkedOut) throw new Error('a connection was given back twice')
     this.checkedOut = false

@@ -69,6 +69,8 @@ export class SessionClient extends pg.Client {
   #isCorked = false
   #place: Place | undefined
   #isCanceled = false
+  /** Whether the session began on a server that took no writes. */
+  isReadOnly = false
   /** Statements that every session begins with. */
   settings: readonly string[] = []
 

@@ -34,6 +34,9 @@ const noticeLostClient = `set tcp_keepalives_idle = 10; set tcp_keepalives_inter
  */
 const noticeClosedClient = 'set client_connection_check_interval = 500'
 
+/** Milliseconds after which a session that began read-only is replaced: the server may take writes by then. */
+const readOnlyFor = 3_000
+
 export interface SessionSettings {
   /** The application name, for the server's views. Default `postern`. */
   name?: string
@@ -66,6 +69,8 @@ export class Connector {
   /** Calls of `renew`, in total and before each session began. */
   #renewals = 0
   readonly #renewalsBefore = new WeakMap<Client, number>()
+  /** Sessions that began read-only some time ago. */
+  readonly #outdated = new WeakSet<Client>()
   readonly #endListeners: (() => void)[] = []
 
   /**
@@ -153,7 +158,8 @@ export class Connector {
       channelBinding: this.#address.channelBinding,
       unnamed: this.pooled,
       route,
-      isCurrent: (client: Client) => this.#renewalsBefore.get(client) === this.#renewals,
+      isCurrent: (client: Client) =>
+        this.#renewalsBefore.get(client) === this.#renewals && !this.#outdated.has(client),
       begin: async (client: Client) => {
         this.#renewalsBefore.set(client, this.#renewals)
         if (client instanceof SessionClient && firstStatements !== '') client.settings = [firstStatements]
@@ -177,8 +183,19 @@ export class Connector {
         if (this.#abandoned) throw this.#abandoned
         this.#sessions.add(client)
         client.once('end', () => this.#sessions.delete(client))
+        if (client instanceof SessionClient && client.isReadOnly)
+          this.#replaceLater(client, onError !== undefined)
       },
     } satisfies SessionClientConfig & Pick<SessionPoolConfig, 'isCurrent'>
+  }
+
+  /** @param isPooled whether its pool closes it before its next use; otherwise its user connects again when it ends */
+  #replaceLater(client: SessionClient, isPooled: boolean): void {
+    const timer = setTimeout(() => {
+      this.#outdated.add(client)
+      if (!isPooled) endClient(client).catch(() => undefined)
+    }, readOnlyFor)
+    client.once('end', () => clearTimeout(timer))
   }
 
   /** The server may have changed since it was found. */

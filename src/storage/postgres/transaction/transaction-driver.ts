@@ -80,6 +80,7 @@ class PostgresTransactionDriver implements TransactionDriver {
   readonly #leaveShare: () => void
   readonly #options: StatementOptions
   #isReleased = false
+  #onEnd: (() => void) | undefined
   /** Numbers the savepoints: if setting or releasing one fails, a rollback must not hit another one. */
   #savepoints = 0
   /** Whether a statement failed within the savepoint and none has succeeded since, as after a rollback to the handler's own savepoint. */
@@ -110,6 +111,12 @@ class PostgresTransactionDriver implements TransactionDriver {
   get #limits(): string[] {
     const locks = this.#options.isShared ? [`set local lock_timeout = ${lockWithin}`] : []
     return ['set local statement_timeout to default', ...locks]
+  }
+
+  onLost(listener: (error: unknown) => void): void {
+    this.#onEnd = () =>
+      listener(new StorageUnavailable(new Error('the connection of the transaction was lost')))
+    this.#client.once('end', this.#onEnd)
   }
 
   isContended(): boolean {
@@ -226,6 +233,7 @@ class PostgresTransactionDriver implements TransactionDriver {
   async #release(broken: boolean): Promise<void> {
     if (this.#isReleased) return
     this.#isReleased = true
+    if (this.#onEnd) this.#client.removeListener('end', this.#onEnd)
     if (broken) await closeConnection(this.#client)
     else this.#client.release()
     this.#leaveShare()
