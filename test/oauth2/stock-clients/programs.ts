@@ -10,11 +10,16 @@ const here = import.meta.dirname
 /** A command that runs a program, or why this machine cannot. */
 export type Program = { command: readonly string[] } | { missing: string }
 
-/** A Python program; `STOCK_PYTHON` names an interpreter that has the packages of requirements.txt. */
-export function pythonProgram(file: string): Program {
-  const python = process.env['STOCK_PYTHON'] ?? 'python3'
-  const { status } = spawnSync(python, ['-c', 'import authlib, httpx, jwt, requests'])
-  if (status !== 0) return { missing: `${python} with Authlib, httpx, requests and PyJWT is not installed` }
+/** A Python program; a variable names an interpreter that has the modules. Default: those of requirements.txt. */
+export function pythonProgram(
+  file: string,
+  variable = 'STOCK_PYTHON',
+  modules = ['authlib', 'httpx', 'jwt', 'requests'],
+): Program {
+  const python = process.env[variable] ?? 'python3'
+  const { status } = spawnSync(python, ['-c', `import ${modules.join(', ')}`])
+  if (status !== 0)
+    return { missing: `${python} (${variable}) with the modules ${modules.join(', ')} is not installed` }
   return { command: [python, join(here, 'python', file)] }
 }
 

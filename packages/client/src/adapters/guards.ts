@@ -15,10 +15,16 @@ export function userGuard(sessions: Pick<Sessions, 'requireUser'>, demands?: Use
 /** An access token, verified here. */
 export function tokenGuard(verifier: Verifier, demands?: TokenDemands): Guard<AccessTokenClaims> {
   return async (request) => {
-    const [, token] = /^Bearer +(\S+)$/i.exec(headerOf(request, 'authorization') ?? '') ?? []
-    if (token === undefined)
-      throw errorOf('not-signed-in', 401, { detail: 'Send an access token as Bearer.' })
-    return verifier.verify(token, demands)
+    try {
+      const [, token] = /^Bearer +(\S+)$/i.exec(headerOf(request, 'authorization') ?? '') ?? []
+      if (token === undefined)
+        throw errorOf('not-signed-in', 401, { detail: 'Send an access token as Bearer.' })
+      return await verifier.verify(token, demands)
+    } catch (error) {
+      if (error instanceof PosternError && [401, 403].includes(error.status))
+        error.challenge = verifier.challenge?.(error.code, demands)
+      throw error
+    }
   }
 }
 
@@ -36,7 +42,7 @@ export function refusalOf(error: unknown): Refusal {
   const { code, detail, retryAfter } = error
   // What the service refused of us, as a status that concerns our caller.
   const status = [401, 403, 429].includes(error.status) ? error.status : 503
-  const challenge = challenges[code] ?? (status === 401 ? 'Bearer' : undefined)
+  const challenge = error.challenge ?? challenges[code] ?? (status === 401 ? 'Bearer' : undefined)
   return {
     status,
     headers: {

@@ -44,6 +44,8 @@ export interface Verifier {
    * @throws NotSignedInError `invalid-token`, ForbiddenError `insufficient-scope`, UnavailableError `keys-unavailable`
    */
   verify: (token: string, demands?: TokenDemands) => Promise<AccessTokenClaims>
+  /** `WWW-Authenticate` of a refusal, if the API has metadata of its own; see createProtectedResource. */
+  challenge?: (code: string, demands?: TokenDemands) => string
 }
 
 const maxLength = 16_384
