@@ -27,6 +27,18 @@ export interface ForwardedHostConfig {
   readonly paths?: Readonly<Record<string, Allowed>>
   /** Whether the application gets a signed token of the person in `Remote-Token`. Default false. */
   readonly token?: boolean
+  /** Serves the metadata by which the clients of an API find this service (RFC 9728). */
+  readonly resource?: ForwardedResourceConfig
+}
+
+/** An application that is an API, such as an MCP server: it verifies access tokens itself. */
+export interface ForwardedResourceConfig {
+  /** Its path at the host. With the host, it is the audience of its tokens. Everybody must be allowed to use it. Default `/`. */
+  readonly path?: string
+  /** The scopes that it understands. */
+  readonly scopes?: readonly string[]
+  /** Its name, for people. */
+  readonly name?: string
 }
 
 /** The `forwardAuth` part of the configuration module. */

@@ -8,6 +8,11 @@ import type { Sessions } from '../accounts/sessions/sessions.ts'
 import { Problem } from '../errors.ts'
 import { actsOnGet } from '../http/access/background.ts'
 import type { App } from '../http/app.ts'
+import {
+  publicDocument,
+  publicDocumentHeaders,
+  publicDocumentPreflights,
+} from '../http/responses/public-document.ts'
 import type { TrustedProxies } from '../http/limits/client-address.ts'
 import { unknownHost } from './asked-host.ts'
 import { normalHost, returnPath } from './forwarded-request.ts'
@@ -18,6 +23,8 @@ import { optionalText } from '../http/schemas/schemas.ts'
 
 export interface HostRoutesParts {
   hosts: () => ReadonlyMap<string, GuardedHost>
+  /** Where hosts have the metadata of an API. */
+  resourcePaths: readonly string[]
   codes: HostCodes
   sessions: Sessions
   sessionCookie: HostCookie
@@ -43,6 +50,7 @@ export function hostRoutes(app: App, parts: HostRoutesParts): void {
   startRoute(app, parts)
   signInRoute(app, parts)
   callbackRoute(app, parts)
+  resourceRoutes(app, parts)
 }
 
 function startRoute(app: App, parts: HostRoutesParts): void {
@@ -153,6 +161,30 @@ function callbackRoute(app: App, parts: HostRoutesParts): void {
       return reply.redirect(redeemed.returnTo, 303)
     },
   )
+}
+
+/** At an API's host: the metadata by which its clients find this service (RFC 9728). */
+function resourceRoutes(app: App, { hosts, resourcePaths, proxies }: HostRoutesParts): void {
+  for (const path of new Set(resourcePaths)) {
+    publicDocumentPreflights(app, path)
+    app.get(
+      path,
+      {
+        config: publicDocument,
+        schema: {
+          tags,
+          summary: 'At an API’s host: its metadata, which name this service (RFC 9728)',
+          response: { 200: Type.Object({ resource: Type.String() }, { additionalProperties: true }) },
+        },
+      },
+      async (request, reply) => {
+        const { resource } = hosts().get(normalHost(proxies.hostOf(request.raw))) ?? {}
+        if (resource?.path !== path) throw new Problem('not-found')
+        reply.headers({ 'cache-control': 'public, max-age=300', ...publicDocumentHeaders })
+        return { ...resource.metadata, resource: String(resource.metadata['resource']) }
+      },
+    )
+  }
 }
 
 function refuse(reply: FastifyReply): FastifyReply {

@@ -1,4 +1,10 @@
-import type { Allowed, ForwardAuthConfig, ForwardedHostConfig, PeopleCondition } from './config.ts'
+import type {
+  Allowed,
+  ForwardAuthConfig,
+  ForwardedHostConfig,
+  ForwardedResourceConfig,
+  PeopleCondition,
+} from './config.ts'
 import { isPlain, readingsOf } from './path-readings.ts'
 
 /** The conditions of which one must hold; or nothing but a sign-in, or nothing at all. */
@@ -28,18 +34,25 @@ export class GuardedHost {
   /** Whether it is the service's own host, where the session cookie itself is valid. */
   readonly isOwn: boolean
   readonly hasToken: boolean
+  /** The metadata of its API (RFC 9728), and their path; `undefined` for an application that is none. */
+  readonly resource: { path: string; metadata: ResourceMetadata } | undefined
   readonly #rule: Rule
   readonly #paths: readonly PathRule[]
   /** The same without case, for applications that ignore case. */
   readonly #anyCase: readonly PathRule[]
 
   /** @param config validated; @param baseUrl of the service: all hosts have its scheme. */
-  constructor(host: string, { allow, paths = {}, token = false }: ForwardedHostConfig, baseUrl: string) {
+  constructor(
+    host: string,
+    { allow, paths = {}, token = false, resource }: ForwardedHostConfig,
+    baseUrl: string,
+  ) {
     const own = new URL(baseUrl)
     this.host = host
     this.origin = `${own.protocol}//${host}`
     this.isOwn = own.host === host
     this.hasToken = token
+    this.resource = resource && resourceOf(this.origin, resource, baseUrl)
     this.#rule = compileRule(allow)
     this.#paths = Object.entries(paths)
       .map(([pattern, allowed]) => {
@@ -80,6 +93,33 @@ export class GuardedHost {
       if (rest === '' || rest === '/' || (each.withBelow && rest.startsWith('/'))) return each.rule
     }
     return this.#rule
+  }
+}
+
+/** The paths of all metadata of APIs. */
+export function resourcePathsOf({ hosts = {} }: ForwardAuthConfig): string[] {
+  return Object.values(hosts).flatMap(({ resource }) => (resource ? metadataPath(resource) : []))
+}
+
+/** RFC 9728, section 3.1. */
+function metadataPath({ path = '/' }: ForwardedResourceConfig): string {
+  return `/.well-known/oauth-protected-resource${path === '/' ? '' : path}`
+}
+
+type ResourceMetadata = Readonly<Record<string, string | readonly string[]>>
+
+/** RFC 9728, section 2. */
+function resourceOf(origin: string, resource: ForwardedResourceConfig, baseUrl: string) {
+  const { path = '/', scopes, name } = resource
+  return {
+    path: metadataPath(resource),
+    metadata: {
+      resource: origin + (path === '/' ? '' : path),
+      authorization_servers: [baseUrl],
+      bearer_methods_supported: ['header'],
+      ...(scopes && { scopes_supported: scopes }),
+      ...(name !== undefined && { resource_name: name }),
+    },
   }
 }
 

@@ -13,7 +13,7 @@ import type { ForwardAuthConfig } from './config.ts'
 import { Gate, type Outcome } from './gate.ts'
 import { HostCodes } from './host-codes.ts'
 import { hostRoutes } from './host-routes.ts'
-import { compileHosts, namesIdentities, type GuardedHost } from './hosts.ts'
+import { compileHosts, namesIdentities, resourcePathsOf, type GuardedHost } from './hosts.ts'
 import { IdentityTokens } from './identity-tokens.ts'
 import { Passes } from './passes.ts'
 import { People } from './people.ts'
@@ -72,6 +72,7 @@ export function createForwardAuth(parts: ForwardAuthParts): ServiceModule {
       hostRoutes(app, {
         ...accounts,
         hosts,
+        resourcePaths: resourcePathsOf(config),
         codes,
         hostCookie,
         binding: new BrowserBinding(baseUrl),

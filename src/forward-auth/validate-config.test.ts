@@ -17,6 +17,7 @@ test('a complete configuration has no faults', () => {
         ],
         paths: { '/': 'everyone', '/health': 'everyone', '/admin/*': { identities: ['google:1'] } },
         token: true,
+        resource: { path: '/health', scopes: ['mcp:tools'], name: 'Health' },
       },
       'app.example.com:8443': { allow: 'signed-in' },
       'localhost:3001': { allow: 'everyone' },
@@ -46,6 +47,17 @@ test('every mistake is named', () => {
     [{ 'app.example.com': { allow: { groups: [] } } }, /must be a list of texts/],
     [{ 'app.example.com': { allow: 'signed-in', token: 'yes' } }, /token must be true or false/],
     [{ 'app.example.com': { allow: 'signed-in', path: {} } }, /path is unknown/],
+    [{ 'app.example.com': { allow: 'signed-in', resource: {} } }, /allow it to 'everyone' in paths/],
+    [
+      {
+        'app.example.com': { allow: 'everyone', paths: { '/mcp': 'signed-in' }, resource: { path: '/mcp' } },
+      },
+      /must reach \/mcp/,
+    ],
+    [{ 'app.example.com': { allow: 'everyone', resource: { path: 'mcp' } } }, /path must be a path/],
+    [{ 'app.example.com': { allow: 'everyone', resource: { scopes: ['a b'] } } }, /list of scopes/],
+    [{ 'app.example.com': { allow: 'everyone', resource: { scope: 'a' } } }, /scope is unknown/],
+    [{ 'app.example.com': { allow: 'everyone', resource: true } }, /must be an object with path/],
     ...['admin', '/a*', '/*/a', '/a?b', '/a%20b', '/a//b', '/a/../b'].map(
       (path) =>
         [

@@ -1,4 +1,5 @@
-import type { ForwardAuthConfig } from './config.ts'
+import type { ForwardAuthConfig, ForwardedHostConfig } from './config.ts'
+import { GuardedHost } from './hosts.ts'
 
 /** Returns everything that is wrong with the configuration, as messages for the operator. */
 export function validateForwardAuth(config: ForwardAuthConfig, trustedProxies: readonly string[]): string[] {
@@ -22,8 +23,8 @@ function faultsOfHost(host: string, value: unknown): string[] {
       `${name}: write a host in lowercase, with the port if it is not the default one, and without scheme, path or *`,
     ]
   if (!isRecord(value)) return [`${name} must be an object with allow`]
-  const { allow, paths = {}, token } = value
-  const faults = unknownFields(name, value, ['allow', 'paths', 'token'])
+  const { allow, paths = {}, token, resource } = value
+  const faults = unknownFields(name, value, ['allow', 'paths', 'token', 'resource'])
   if (allow === undefined) faults.push(`${name}.allow is missing: write who may use it, at least 'signed-in'`)
   else faults.push(...faultsOfAllowed(`${name}.allow`, allow))
   if (token !== undefined && typeof token !== 'boolean') faults.push(`${name}.token must be true or false`)
@@ -36,6 +37,26 @@ function faultsOfHost(host: string, value: unknown): string[] {
       )
     faults.push(...faultsOfAllowed(place, allowed))
   }
+  if (resource !== undefined && faults.length === 0)
+    faults.push(...faultsOfResource(`${name}.resource`, resource, value as unknown as ForwardedHostConfig))
+  return faults
+}
+
+/** @param host valid but for its resource */
+function faultsOfResource(name: string, resource: unknown, host: ForwardedHostConfig): string[] {
+  if (!isRecord(resource)) return [`${name} must be an object with path, scopes, name`]
+  const { path = '/', scopes = [], name: title = '' } = resource
+  const faults = unknownFields(name, resource, ['path', 'scopes', 'name'])
+  if (typeof path !== 'string' || !isPathPattern(path) || path.includes('*'))
+    return [...faults, `${name}.path must be a path such as /mcp`]
+  if (!Array.isArray(scopes) || scopes.some((scope) => typeof scope !== 'string' || !/^\S+$/.test(scope)))
+    faults.push(`${name}.scopes must be a list of scopes`)
+  if (typeof title !== 'string') faults.push(`${name}.name must be a text`)
+  const { resource: _resource, ...rules } = host
+  if (new GuardedHost('host', rules, 'http://host').plainRuleFor(path) !== 'everyone')
+    faults.push(
+      `${name}: clients with access tokens must reach ${path}: allow it to 'everyone' in paths. The application verifies the tokens`,
+    )
   return faults
 }
 

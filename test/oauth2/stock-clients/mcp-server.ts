@@ -29,7 +29,10 @@ export async function startMcpServer(issuer: () => string): Promise<McpServer> {
     }))
   const server = createServer((request, response) => {
     resource().serve(request, response, () => {
-      if (request.url !== '/mcp') return void response.writeHead(404).end()
+      if (request.url !== '/mcp') {
+        response.writeHead(404).end()
+        return
+      }
       requireToken(resource(), { scope: 'mcp:tools' })(request, response, () => {
         const { sub, client_id: app } = claimsOf(request)
         const transport = new StreamableHTTPServerTransport({})

@@ -83,14 +83,11 @@ onEachEngine('MCP clients', (engine) => {
     const memory = new Memory(document)
     const transport = () => new StreamableHTTPClientTransport(new URL(server.url), { authProvider: memory })
     const first = transport()
-    await assert.rejects(
-      new Client({ name: 'test', version: '1' }).connect(first as never),
-      UnauthorizedError,
-    )
+    await assert.rejects(new Client({ name: 'test', version: '1' }).connect(first), UnauthorizedError)
     const { target, userId } = await person(memory.opened!)
     await first.finishAuth(target.searchParams.get('code')!)
     const client = new Client({ name: 'test', version: '1' })
-    await client.connect(transport() as never)
+    await client.connect(transport())
     const { content } = (await client.callTool({ name: 'whoami' })) as { content: { text: string }[] }
     await client.close()
     const [, user, app] = /^(\S+) with (\S+)$/.exec(content[0]!.text)!
