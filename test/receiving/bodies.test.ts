@@ -211,7 +211,7 @@ onEachEngine('bodies of webhooks', (engine) => {
 
   test('the log has the reason of a body that cannot be verified because it cannot be read', async () => {
     const post = (headers: Record<string, string>) =>
-      service.fetch('/webhooks/mail', { method: 'POST', body: 'any', headers })
+      service.fetch('/webhooks/mail', { method: 'POST', body: '{}', headers })
     const json = { 'content-type': 'application/json' }
     const parts = { 'content-type': 'multipart/form-data; boundary=x' }
     for (const headers of [{ ...json, 'content-encoding': 'gzip' }, parts, { 'content-type': 'text/plain' }])
