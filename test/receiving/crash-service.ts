@@ -1,4 +1,4 @@
-// A whole service in a process of its own, to be killed by crash.test.ts. Its handler writes a row and emits.
+// A whole service in a process of its own, to be killed by tests, or by its handlers.
 import { readEnvironment } from '../../src/config/environment.ts'
 import { startService } from '../../src/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
@@ -7,7 +7,7 @@ import { writeEffect } from './harness.ts'
 const configuration = readEnvironment(process.env)
 const service = await startService({
   configuration,
-  log: createLog('fatal'),
+  log: createLog(process.env['CRASH_SERVICE_LOG'] ?? 'fatal'),
   config: {
     receiving: {
       handlers: {
@@ -17,13 +17,21 @@ const service = await startService({
           await new Promise((resolve) => setTimeout(resolve, 3))
           emit({ type: 'work.done', data: { of: event.id }, id: `done-${event.id}` })
         },
-        // The first process that gets it never ends it; the test tells this one's from another's by the message.
+        // It ends when the test says so; the test tells processes apart by the message.
         stuck: async (event, { tx, signal }) => {
           process.send?.({ begun: event.id })
-          if (event.attempt > 1) return writeEffect(tx, event.id, event.attempt)
-          await new Promise((_, reject) =>
-            signal.addEventListener('abort', () => reject(signal.reason as Error)),
-          )
+          await new Promise((resolve, reject) => {
+            process.once('message', resolve)
+            signal.addEventListener('abort', () => reject(signal.reason as Error))
+          })
+          await writeEffect(tx, event.id, event.attempt)
+        },
+        'slow.x': async () => {
+          await new Promise((resolve) => setTimeout(resolve, 500))
+        },
+        // Ends the process when the test knows that it ran.
+        'poison.exit': async (event) => {
+          await new Promise<void>(() => process.send?.({ begun: event.id }, () => process.exit(7)))
         },
       },
     },

@@ -76,7 +76,7 @@ onEachEngine('leases on received events', (engine) => {
     assert.deepEqual(names(again), ['e0', 'e1'])
     assert.deepEqual(
       again.map(({ attempts }) => attempts),
-      [2, 2],
+      [1, 1],
     )
     assert.deepEqual(await queue.kindsAtWork([kind], now + 1_999), [kind])
     assert.deepEqual(await queue.kindsAtWork([kind], now + 2_000), [])

@@ -74,6 +74,7 @@ test(
 
       owner.child.kill('SIGKILL')
       await eventually(() => other.begun.length > 0, 'the other process has taken over')
+      other.child.send('end')
       await eventually(async () => (await readEffects(database)).length === 1)
       const claimers = await database.pool.query('select id from event_queue_claimers')
       assert.equal(claimers.rowCount, 1, 'the dead one is off the list')

@@ -12,9 +12,8 @@ const withClaim: typeof noClaim = {
   before: `allowed as materialized (select not exists (${anyForeignMigration}) as claims),`,
   parameters: ', $11::text[], $12::bigint[]',
   names: ', claim, leased_until',
-  columns: ', claim, leased_until, attempts',
-  values: `, case when claims then claim end, case when claims then leased_until end,
-    case when claims and claim is not null then 1 else 0 end`,
+  columns: ', claim, leased_until',
+  values: ', case when claims then claim end, case when claims then leased_until end',
   from: ', allowed',
   returning: 'returning id, source, event_id, (select claims from allowed)',
 }

@@ -8,7 +8,7 @@ import type { EventQueue, ProcessedMarker } from '../queue/store.ts'
 import { ClaimLost } from '../worker/interruptions.ts'
 
 const markStatement = `
-  update event_queue set status = 'processed', processed_at = mark.at, claim = null, leased_until = null
+  update event_queue set status = 'processed', processed_at = mark.at, claim = null, leased_until = null, attempts = attempts + 1
   from unnest($1::bigint[], $2::text[], $3::bigint[]) as mark (event, claim, at)
   where event_queue.event = mark.event and event_queue.claim = mark.claim and status = 'pending'`
 

@@ -24,12 +24,12 @@ import { markProcessed } from './mark-processed.ts'
 const pendingKindsStatement = `
   with recursive kind as (
     (select source, type, due_at from event_queue
-      where status = 'pending' and (source, type) > ($1, $2) and (claim is null or leased_until <= $4)
+      where status = 'pending' and crashes is null and (source, type) > ($1, $2) and (claim is null or leased_until <= $4)
       order by source, type, due_at limit 1)
     union all
     select next.* from kind cross join lateral (
       select source, type, due_at from event_queue
-      where status = 'pending' and (source, type) > (kind.source, kind.type) and (claim is null or leased_until <= $4)
+      where status = 'pending' and crashes is null and (source, type) > (kind.source, kind.type) and (claim is null or leased_until <= $4)
       order by source, type, due_at limit 1
     ) next
   )
@@ -61,21 +61,21 @@ const claimStatement = `
   ), due as materialized (
     select next.place from want cross join lateral (
       select ctid as place from event_queue where status = 'pending' and source = want.source and type = want.type and due_at <= $1
-        and (claim is null or leased_until <= $1)
+        and crashes is null and (claim is null or leased_until <= $1)
       order by due_at limit want.count for update skip locked
     ) next
   ), claimed as (
-    update event_queue set claim = $2, leased_until = want.until, attempts = attempts + 1 from want
+    update event_queue set claim = $2, leased_until = want.until from want
     where event_queue.ctid = any(array(select place from due)) and event_queue.source = want.source and event_queue.type = want.type
     returning event_queue.event, event_queue.claim, event_queue.source, event_queue.event_id, event_queue.type, event_queue.attempts, event_queue.attempts_before, event_queue.order_key
   )
   select claimed.event, claimed.claim, claimed.source, claimed.event_id as "eventId", claimed.type, events.payload, events.headers,
-    events.created_at as "receivedAt", claimed.attempts, claimed.attempts_before as "attemptsBefore",
+    events.created_at as "receivedAt", claimed.attempts + 1 as attempts, claimed.attempts_before as "attemptsBefore",
     claimed.order_key as "orderKey"
   from claimed join events on events.id = claimed.event order by claimed.event`
 
 const releaseAllButStatement = `
-  update event_queue set claim = null, leased_until = null, attempts = attempts - 1
+  update event_queue set claim = null, leased_until = null, alone_at = null
   where status = 'pending' and split_part(claim, ':', 1) = $1 and not exists (
     select from unnest($2::bigint[], $3::text[]) as held (event, claim)
     where held.event = event_queue.event and held.claim = event_queue.claim
@@ -84,8 +84,11 @@ const releaseAllButStatement = `
 const claimers: ClaimerList = {
   table: 'event_queue_claimers',
   lockSpace: lockSpaces.eventClaimers,
-  takeOver: `update event_queue set claim = null, leased_until = null
-    where status = 'pending' and split_part(claim, ':', 1) in (select id::text from dead)`,
+  // A process that lost only its session has ended its handlers by itself.
+  takeOver: `update event_queue set claim = null, leased_until = null,
+      crashes = case when dead.former then crashes else coalesce(crashes, 0) end,
+      alone_at = case when dead.former then null else alone_at end
+    from dead where status = 'pending' and split_part(claim, ':', 1) = dead.id::text`,
 }
 
 /** Milliseconds that the worker waits for an answer, so that it detects a silent path. */

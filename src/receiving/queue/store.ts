@@ -18,7 +18,7 @@ export interface ClaimedEvent {
   /** JSON. */
   readonly headers: string | null
   readonly receivedAt: number
-  /** Attempts begun so far, this one included. */
+  /** The number of the attempt that this claim is for, from 1. */
   readonly attempts: number
   /** Attempts before it was last reprocessed: the retry schedule does not count them. */
   readonly attemptsBefore: number

@@ -5,7 +5,8 @@ import type { EventQueue } from '../queue/store.ts'
 import { ClaimLost } from '../worker/interruptions.ts'
 
 const markOne = `
-  update event_queue set status = 'processed', processed_at = ?, claim = null, leased_until = null where event = ? and claim = ? and status = 'pending'`
+  update event_queue set status = 'processed', processed_at = ?, claim = null, leased_until = null, attempts = attempts + 1
+  where event = ? and claim = ? and status = 'pending'`
 
 export const markProcessed: EventQueue['markProcessed'] = async (tx, marks) => {
   for (const { event, claim, at } of marks) {

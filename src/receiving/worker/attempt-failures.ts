@@ -54,7 +54,7 @@ export class AttemptFailures {
     const { claimed, plan } = failed
     const { event, source, type } = claimed
     const now = clock.now()
-    releases.releaseSoon(groups.failed(plan), now)
+    releases.releaseSoon(groups.failed(plan))
     if (error instanceof ClaimLost) return 'lost'
     const isConflict = mayRunAgain(error)
     if (isConflict || notItsOwn.some((kind) => error instanceof kind)) {
@@ -62,7 +62,7 @@ export class AttemptFailures {
         log.warn({ err: error, event, source, type }, 'a handler had a conflict with another transaction')
       if (error instanceof WaitedForTransaction)
         log.warn({ err: error, event, source, type }, 'a handler had to wait')
-      await releases.release([claimed], error instanceof Stopping ? now : now + pauseAfterError)
+      await releases.release([claimed], error instanceof Stopping ? 0 : pauseAfterError)
       return 'given-back'
     }
     if (error instanceof TransactionTimeout) groups.ranOutOfTime(plan)

@@ -11,6 +11,7 @@ import type { ConcurrencyGroups } from './concurrency-groups.ts'
 import type { EventRunner } from './event-runner.ts'
 import type { RestoredClaims } from './restored-claims.ts'
 import { gather, pauseAfterError, pollInterval } from './timing.ts'
+import type { Suspects } from './suspects.ts'
 import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from './wake-ups.ts'
 
@@ -31,6 +32,7 @@ interface ClaimPassesParts {
   rounds: ClaimRounds
   runner: EventRunner
   store: EventQueue
+  suspects: Suspects
   unsettled: Unsettled
   wakeUps: WakeUps
   /** Opens the session that holds the claims, if it is not open. */
@@ -69,18 +71,20 @@ export class ClaimPasses {
 
   /** Wakes the worker if due events are left for a slot that was freed. New events wake it by a signal. */
   slotFreed(plan: Plan): void {
+    const { groups, suspects, wakeUps } = this.#parts
+    if (suspects.isWaiting) return wakeUps.now()
     if (!this.#hasLeft) return
-    const { groups, wakeUps } = this.#parts
     if (groups.wantsMore(plan)) wakeUps.now()
     else wakeUps.in(gather)
   }
 
   /** Does not reject. */
   async run(): Promise<void> {
-    const { log, progress, runner, wakeUps } = this.#parts
+    const { log, progress, runner, suspects, wakeUps } = this.#parts
     if (this.#hasLeft) this.#due = 'looking'
     try {
       await this.#prepare()
+      await suspects.next()
       await this.#claimAll()
       if (runner.free <= 0) this.leftDue()
       if (this.#hasLeft) this.#callOthers()
@@ -118,10 +122,10 @@ export class ClaimPasses {
 
   /** Releases the queued events of handlers that have been paused. Running ones are left to end. */
   async #releasePaused(): Promise<void> {
-    const { clock, groups, pauses, releases } = this.#parts
+    const { groups, pauses, releases } = this.#parts
     await pauses.refresh()
     const paused = groups.withdrawPaused((plan) => pauses.isPaused(plan))
-    releases.releaseSoon(paused, clock.now())
+    releases.releaseSoon(paused)
   }
 
   /** Wakes other processes, which may have free slots. */

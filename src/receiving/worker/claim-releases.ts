@@ -28,19 +28,20 @@ export class ClaimReleases {
   }
 
   /** As `release`, without a wait: a stop of the worker waits for it. */
-  releaseSoon(claimed: readonly ClaimedEvent[], dueAt: number): void {
-    if (claimed.length > 0) void this.#parts.inFlight.add(this.release(claimed, dueAt))
+  releaseSoon(claimed: readonly ClaimedEvent[], pause = 0): void {
+    if (claimed.length > 0) void this.#parts.inFlight.add(this.release(claimed, pause))
   }
 
   /**
-   * Makes events due at `dueAt`, for any process. While the database does not answer, remembers them for later. Never rejects.
-   * @param dueAt milliseconds since 1970
+   * Lets any process claim the events, with the age that they have. While the database does not answer, remembers them for later.
+   * Never rejects.
+   * @param pause milliseconds until they may be claimed
    */
-  async release(claimed: readonly ClaimedEvent[], dueAt: number): Promise<void> {
+  async release(claimed: readonly ClaimedEvent[], pause = 0): Promise<void> {
     const { database, clock, log, planOf, unsettled, wakeUps } = this.#parts
     try {
-      await releaseEvents(database, claimed, dueAt)
-      if (claimed.length > 0) wakeUps.in(Math.max(gather, dueAt - clock.now()))
+      await releaseEvents(database, claimed, pause > 0 ? clock.now() + pause : undefined)
+      if (claimed.length > 0) wakeUps.in(Math.max(gather, pause))
     } catch (error) {
       log.warn({ err: error, events: claimed.length }, 'claimed events could not be given back; they will be')
       for (const one of claimed) {

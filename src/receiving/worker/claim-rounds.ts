@@ -10,6 +10,7 @@ import type { EventRunner } from './event-runner.ts'
 import type { HandlerSlots } from './handler-slots.ts'
 import { leaseMargin, pollInterval } from './timing.ts'
 import { markUnhandled, unhandledWait, type Unhandled } from './unhandled.ts'
+import type { Suspects } from './suspects.ts'
 import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from './wake-ups.ts'
 
@@ -26,6 +27,7 @@ export interface ClaimRoundsParts {
   /** Where other processes run the same handlers. */
   slots: HandlerSlots | undefined
   runner: EventRunner
+  suspects: Pick<Suspects, 'excludes'>
   unsettled: Unsettled
   wakeUps: WakeUps
   log: Log
@@ -112,7 +114,7 @@ export class ClaimRounds {
 
   /** Divides the events that may be claimed among the kinds, and reserves them in their groups until the claim has ended. */
   #requestsFor(due: readonly PendingKind[], now: number): ClaimRequest[] {
-    const { planOf, groups, runner } = this.#parts
+    const { planOf, groups, runner, suspects } = this.#parts
     const wanted: ClaimRequest[] = []
     const share = Math.max(1, Math.floor(runner.free / Math.max(1, due.length)))
     const ahead = Math.max(1, Math.floor(mostClaimed / Math.max(1, due.length)))
@@ -121,6 +123,7 @@ export class ClaimRounds {
     for (const kind of this.#rotation.beginRound(due)) {
       const { source, type } = kind
       const plan = planOf(source, type)
+      if (suspects.excludes(plan)) continue
       const isQuick = groups.isQuick(plan)
       const count = Math.min(
         groups.claimable(plan, runner.isScarce),
@@ -139,8 +142,9 @@ export class ClaimRounds {
   }
 
   #roomFor(due: readonly Kind[]): boolean {
-    const { planOf, groups, runner } = this.#parts
-    return due.some(({ source, type }) => groups.claimable(planOf(source, type), runner.isScarce) > 0)
+    const { planOf, groups, runner, suspects } = this.#parts
+    const plans = due.map(({ source, type }) => planOf(source, type))
+    return plans.some((plan) => !suspects.excludes(plan) && groups.claimable(plan, runner.isScarce) > 0)
   }
 
   /** Claims events and hands them to the runner. Returns their number by kind. */

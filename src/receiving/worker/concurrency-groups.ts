@@ -99,8 +99,13 @@ export class ConcurrencyGroups {
     // The plans of one group may have different bounds.
     if (!first || this.room(first.plan, scarce) <= 0) return undefined
     queue.shift()
-    this.#count(first.plan, 1)
+    this.takeSlot(first.plan)
     return first
+  }
+
+  /** Takes a slot for an event that was not queued. */
+  takeSlot(plan: Plan): void {
+    this.#count(plan, 1)
   }
 
   /** The plans with queued events; the given group comes last. */

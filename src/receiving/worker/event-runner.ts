@@ -15,11 +15,6 @@ import { leaseMargin, mostTimeAhead, pauseAfterError } from './timing.ts'
 const mostRunning = 192
 /** From this number of running handlers on, each concurrency group runs only one at a time. */
 const scarceFrom = 96
-/**
- * Attempts beyond the schedule that may end without a record, because their process ended. Further attempts fail without running the
- * handlers.
- */
-const mostCrashes = 10
 
 export interface EventRunnerParts extends AttemptParts, AttemptFailuresParts {
   metrics: Metrics
@@ -76,6 +71,11 @@ export class EventRunner {
     return this.#running >= scarceFrom
   }
 
+  /** Whether no event is running or committing. */
+  get isIdle(): boolean {
+    return this.#processing.size === 0
+  }
+
   /** The events that are running or committing. */
   processing(): ClaimedEvent[] {
     return [...this.#processing].map(({ claimed }) => claimed)
@@ -101,9 +101,9 @@ export class EventRunner {
    * @param claimedAt when their leases began, in milliseconds since 1970
    */
   enqueue(claimed: readonly ClaimedEvent[], claimedAt: number): void {
-    const { clock, groups, planOf, restored, releases } = this.#parts
+    const { groups, planOf, restored, releases } = this.#parts
     const { running, others } = restored.divide(claimed)
-    releases.releaseSoon(running, clock.now() + pauseAfterError)
+    releases.releaseSoon(running, pauseAfterError)
     const plans = new Set<Plan>()
     for (const one of others) {
       const plan = planOf(one.source, one.type)
@@ -113,16 +113,28 @@ export class EventRunner {
     for (const plan of plans) this.startQueued(plan)
   }
 
+  /** Starts an event of its own claim at once; its group must have room. @param onEnd called at its end */
+  startAlone(queued: Queued, onEnd: () => void): void {
+    const { groups, restored, releases } = this.#parts
+    const { running } = restored.divide([queued.claimed])
+    if (running.length > 0) {
+      releases.releaseSoon(running, pauseAfterError)
+      return onEnd()
+    }
+    groups.takeSlot(queued.plan)
+    void this.#start(queued).finally(onEnd)
+  }
+
   /** Starts queued events of a group while slots are free. */
   startQueued(plan: Plan): void {
     while (this.free > 0 && !this.#stopped) {
       const next = this.#parts.groups.takeNext(plan, this.isScarce)
       if (!next) return
-      this.#start(next)
+      void this.#start(next)
     }
   }
 
-  #start(queued: Queued): void {
+  #start(queued: Queued): Promise<void> {
     this.#running += 1
     this.#processing.add(queued)
     let isFree = false
@@ -131,7 +143,7 @@ export class EventRunner {
       isFree = true
       this.#freeSlot(queued.plan)
     }
-    void this.#parts.inFlight.add(this.#run(queued, freeSlot))
+    return this.#parts.inFlight.add(this.#run(queued, freeSlot))
   }
 
   #freeSlot(plan: Plan): void {
@@ -166,14 +178,12 @@ export class EventRunner {
    * @param freeSlot called as soon as the handlers have ended: the commit needs no slot.
    */
   async #process(queued: Queued, freeSlot: () => void): Promise<string | undefined> {
-    const { clock, groups, onHandled, schedule } = this.#parts
+    const { clock, groups, onHandled } = this.#parts
     const { claimed, plan, claimedAt } = queued
     const startedAt = clock.now()
     const lostBefore = this.#lost
     const trace: AttemptTrace = { onEnd: onHandled }
     try {
-      if (claimed.attempts - claimed.attemptsBefore > schedule.length + mostCrashes)
-        throw new Error('the process ended during too many attempts to handle this event')
       // Otherwise the lease could end before the handlers: another claim would then run them at the same time.
       if (queued.alone || Math.abs(startedAt - claimedAt) > mostTimeAhead) await this.#extendLease(queued)
       await this.#attemptOnceOrTwice(queued, trace, freeSlot)
@@ -231,7 +241,7 @@ export class EventRunner {
     const startedAt = clock.now()
     const { committed, emitted, took } = await attempt(claimed, plan, alone, this.#parts, trace)
     const mustNotWait = groups.succeeded(plan, clock.now() - startedAt, took)
-    releases.releaseSoon(mustNotWait, clock.now())
+    releases.releaseSoon(mustNotWait)
     freeSlot()
     await committed
     if (emitted) database.signal('deliveries')

@@ -32,10 +32,31 @@ export interface FailureParts {
   failureGroups: FailureTally
 }
 
+/** How often the process may end while it runs only this event. Then the event is `failed`. */
+export const mostCrashes = 3
+/** The least milliseconds between two of these runs, whatever the schedule says. */
+const leastPause = 1_000
+
+/** The process ended while it ran the event alone. */
+export class ProcessEnded extends Error {
+  constructor(crashes: number, handlers: string) {
+    const advice =
+      crashes < mostCrashes
+        ? ''
+        : '\nThe event is not tried again. Find what ends the process (process.exit, memory, native code), then reprocess the event.'
+    super(
+      `the process ended while handler ${handlers} was running this event alone: ${crashes} of ${mostCrashes} times${advice}`,
+    )
+    this.name = 'ProcessEnded'
+    // The place in the code says nothing about the cause.
+    this.stack = `${this.name}: ${this.message}`
+  }
+}
+
 /**
- * Records a failed attempt and schedules the next one; after the last entry of the schedule, and at once for an invalid payload, the event is `failed`. The schedule counts
- * recorded failures, not attempts begun: a process that was killed uses up no entry. `lost` if another claim holds the event: then
- * nothing is written.
+ * Records a failed attempt and schedules the next one; after the last entry of the schedule, and at once for an invalid payload, the event is
+ * `failed`. An end of the process uses up no entry, but the third one fails the event, and until then the waits are those of the schedule. `lost`
+ * if another claim holds the event: then nothing is written.
  */
 export async function recordFailure(
   { database, schedule, random, failureGroups }: FailureParts,
@@ -46,13 +67,23 @@ export async function recordFailure(
   const outcome = await database.transaction(async (tx) => {
     const held = await tx
       .updateTable('event_queue')
-      .set({ claim: null, leased_until: null })
+      .set((eb) => ({
+        claim: null,
+        leased_until: null,
+        alone_at: null,
+        attempts,
+        // A suspect that ended by itself is none any more, unless it has ended a process before.
+        crashes:
+          error instanceof ProcessEnded ? eb('crashes', '+', 1) : eb.fn('nullif', ['crashes', eb.lit(0)]),
+      }))
       .where('event', '=', event)
       .where('claim', '=', claim)
       .where('status', '=', 'pending')
+      .returning('crashes')
       .executeTakeFirst()
     counted = undefined
-    if (held.numUpdatedRows === 0n) return 'lost'
+    if (!held) return 'lost'
+    const crashes = held.crashes ?? 0
     await tx
       .insertInto('handler_failures')
       .values({
@@ -69,8 +100,7 @@ export async function recordFailure(
       .where('event', '=', event)
       .where('number', '>', attemptsBefore)
       .executeTakeFirstOrThrow()
-    const delay =
-      error instanceof InvalidPayload ? undefined : nextDelay(schedule, failures, random, askedToWait(error))
+    const delay = delayAfter(error, { failures: failures - crashes, crashes }, { schedule, random })
     const next = delay === undefined ? ({ status: 'failed' } as const) : { due_at: now + delay }
     const group = await failureGroups.enter(tx, handler, error, now)
     counted = { group, first: failures === 1 }
@@ -85,6 +115,19 @@ export async function recordFailure(
   }, ownWork)
   if (counted?.group) failureGroups.count(counted.group, counted.first, now)
   return outcome
+}
+
+/** Milliseconds until the next attempt; undefined without one. */
+function delayAfter(
+  error: unknown,
+  { failures, crashes }: { failures: number; crashes: number },
+  { schedule, random }: Pick<FailureParts, 'schedule' | 'random'>,
+): number | undefined {
+  if (error instanceof InvalidPayload) return undefined
+  if (!(error instanceof ProcessEnded)) return nextDelay(schedule, failures, random, askedToWait(error))
+  if (crashes >= mostCrashes) return undefined
+  const entry = Math.min(failures + crashes, schedule.length - 1)
+  return Math.max(leastPause, nextDelay(schedule, entry, random) ?? 0)
 }
 
 /** The error with its stack, which ends at the handler, and its causes, as a text that both engines can store. */

@@ -13,13 +13,14 @@ function updateHeld(tx: Tx, claim: string) {
   return tx.updateTable('event_queue').where('claim', '=', claim).where('status', '=', 'pending')
 }
 
-/** The update that releases them: the attempt does not count. */
+/** The update that releases them. They stay due since the same time: they have not failed. */
 function release(tx: Tx, claim: string) {
-  return updateHeld(tx, claim).set((eb) => ({
-    claim: null,
-    leased_until: null,
-    attempts: eb('attempts', '-', 1),
-  }))
+  return updateHeld(tx, claim).set({ claim: null, leased_until: null, alone_at: null })
+}
+
+/** The update that releases them at a later time: until then, a lease that is nobody's keeps them from all processes. */
+function releaseAt(tx: Tx, claim: string, at: number) {
+  return updateHeld(tx, claim).set({ claim: '', leased_until: at, alone_at: null })
 }
 
 /**
@@ -36,13 +37,16 @@ export async function extendLease(database: Database, { event, claim }: Held, un
   if (numUpdatedRows === 0n) throw new ClaimLost()
 }
 
-/** Releases claimed events: the attempt does not count, and they are due again at `dueAt`. */
-export async function releaseEvents(database: Database, held: readonly Held[], dueAt: number): Promise<void> {
+/**
+ * Releases claimed events.
+ * @param from when they may be claimed again, in milliseconds since 1970, if not at once
+ */
+export async function releaseEvents(database: Database, held: readonly Held[], from?: number): Promise<void> {
   if (held.length === 0) return
   await database.transaction(async (tx) => {
     for (const [claim, events] of Map.groupBy(held, (one) => one.claim)) {
-      await release(tx, claim)
-        .set({ due_at: dueAt })
+      const released = from === undefined ? release(tx, claim) : releaseAt(tx, claim, from)
+      await released
         .where(
           'event',
           'in',

@@ -74,6 +74,7 @@ function setUp() {
       },
       enqueue: (claimed) => void state.begun.push(claimed),
     },
+    suspects: { excludes: () => false },
     releases: { releaseSoon: (events) => void state.released.push(events) },
     unsettled: { claimUnanswered: (lost) => void state.lost.push(lost) },
     wakeUps: { now: () => void (state.woken += 1) },

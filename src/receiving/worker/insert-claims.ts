@@ -10,6 +10,7 @@ import type { ClaimReleases } from './claim-releases.ts'
 import type { ConcurrencyGroups } from './concurrency-groups.ts'
 import type { EventRunner } from './event-runner.ts'
 import { leaseMargin } from './timing.ts'
+import type { Suspects } from './suspects.ts'
 import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from './wake-ups.ts'
 
@@ -24,6 +25,7 @@ export interface InsertClaimsParts {
   groups: ConcurrencyGroups
   runner: Pick<EventRunner, 'isScarce' | 'enqueue'>
   releases: Pick<ClaimReleases, 'releaseSoon'>
+  suspects: Pick<Suspects, 'excludes'>
   unsettled: Pick<Unsettled, 'claimUnanswered'>
   wakeUps: Pick<WakeUps, 'now'>
   scheduler: Pick<Scheduler, 'soon'>
@@ -87,8 +89,9 @@ export class InsertClaims {
   }
 
   #mayClaim(plan: Plan): boolean {
-    const { pauses, groups, runner } = this.#parts
-    return plan.bounds.length === 0 && groups.isQuick(plan) && !runner.isScarce && !pauses.isPaused(plan)
+    const { pauses, groups, runner, suspects } = this.#parts
+    if (plan.bounds.length > 0 || suspects.excludes(plan)) return false
+    return groups.isQuick(plan) && !runner.isScarce && !pauses.isPaused(plan)
   }
 
   #newClaim(): string | undefined {
@@ -134,7 +137,7 @@ export class InsertClaims {
     const isVoid = voided !== this.#voided || Math.abs(now - claimedAt) > mostTime
     const isPaused =
       !pauses.isFresh || claimed.some(({ source, type }) => pauses.isPaused(planOf(source, type)))
-    if (isVoid || isPaused) releases.releaseSoon(claimed, now)
+    if (isVoid || isPaused) releases.releaseSoon(claimed)
     else runner.enqueue(claimed, claimedAt)
   }
 }

@@ -106,7 +106,7 @@ export class Unsettled {
     this.#unreleased = []
     try {
       const held = all.map((one) => one.held)
-      await releaseEvents(database, held, now)
+      await releaseEvents(database, held)
     } catch (error) {
       this.#unreleased.push(...all)
       throw error

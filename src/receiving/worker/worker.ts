@@ -18,6 +18,7 @@ import { Stopping } from './interruptions.ts'
 import { measureLag, oldestWaiting } from './lag.ts'
 import { RestoredClaims } from './restored-claims.ts'
 import { gather } from './timing.ts'
+import { Suspects } from './suspects.ts'
 import { Unsettled } from './unsettled.ts'
 import { WakeUps } from './wake-ups.ts'
 
@@ -48,6 +49,7 @@ export class HandlerWorker implements Worker {
   readonly #restored = new RestoredClaims()
   readonly #releases: ClaimReleases
   readonly #runner: EventRunner
+  readonly #suspects: Suspects
   readonly #rounds: ClaimRounds
   readonly #passes: ClaimPasses
   readonly #insertClaims: InsertClaims
@@ -77,10 +79,20 @@ export class HandlerWorker implements Worker {
       onFree: (plan) => this.#passes.slotFreed(plan),
     })
     this.#slots = this.#createSlots()
+    const mayContinue = (): boolean => this.#state === 'started'
+    this.#suspects = new Suspects({
+      ...shared,
+      runner: this.#runner,
+      slots: this.#slots,
+      releases: this.#releases,
+      mayContinue,
+      withdrawAll: () => this.#withdrawAll(),
+    })
     this.#rounds = new ClaimRounds({
       ...shared,
       runner: this.#runner,
       slots: this.#slots,
+      suspects: this.#suspects,
       onProgress: () => this.#progress.made(),
       onLeft: () => this.#passes.leftDue(),
     })
@@ -89,14 +101,16 @@ export class HandlerWorker implements Worker {
       releases: this.#releases,
       runner: this.#runner,
       rounds: this.#rounds,
+      suspects: this.#suspects,
       progress: this.#progress,
       openSession: () => this.#openSession(),
-      mayContinue: () => this.#state === 'started',
+      mayContinue,
     })
     this.#insertClaims = new InsertClaims({
       ...shared,
       releases: this.#releases,
       runner: this.#runner,
+      suspects: this.#suspects,
       scheduler: parts.scheduler ?? systemClock,
       isIdle: () => this.#isIdle,
     })
@@ -117,6 +131,7 @@ export class HandlerWorker implements Worker {
         this.#restored.restored(this.#runner.processing())
         // The database may have forgotten these claims. Those that it has are released before the next claim.
         this.#insertClaims.voidInFlight()
+        this.#suspects.voidInFlight()
         this.#groups.clear()
         this.wake()
       }),
@@ -175,13 +190,17 @@ export class HandlerWorker implements Worker {
       lost: () => {
         this.#rounds.voidInFlight()
         this.#insertClaims.voidInFlight()
+        this.#suspects.voidInFlight()
         // They are not released: the process that takes over the claims does that.
         this.#groups.clear()
         this.#slots?.forget()
         const reason = new Error('the session that holds the claims was lost')
         this.#runner.claimsLost(new StorageUnavailable(reason))
       },
-      freed: () => this.wake(),
+      freed: () => {
+        this.#suspects.found()
+        this.wake()
+      },
     })
     this.#hasSession = true
   }
@@ -197,16 +216,22 @@ export class HandlerWorker implements Worker {
         for (const plan of this.#groups.allWaiting()) this.#runner.startQueued(plan)
         this.wake()
       },
-      onNone: (key) => this.#releases.releaseSoon(this.#groups.withdraw(key), clock.now()),
+      onNone: (key) => this.#releases.releaseSoon(this.#groups.withdraw(key)),
       onFreed: () => database.signal('event_queue'),
       onError: (error) =>
         log.warn({ err: error }, 'the slots of handlers with a concurrency could not be shared'),
     })
   }
 
+  /** Releases the queued events. Returns whether an insert in flight may still claim some. */
+  #withdrawAll(): boolean {
+    this.#releases.releaseSoon(this.#groups.clear())
+    return this.#insertClaims.any
+  }
+
   /** Releases the queued events. */
   #releaseQueued(): Promise<void> {
-    return this.#releases.release(this.#groups.clear(), this.#parts.clock.now())
+    return this.#releases.release(this.#groups.clear())
   }
 
   async #settleAtTheEnd(): Promise<void> {

@@ -13,9 +13,9 @@ export interface EventQueueTable {
   event_id: string
   type: string
   status: EventQueueStatus
-  /** Attempts started so far. */
+  /** Attempts that have ended so far: successes, failures, and ends of the process while only this event was running. */
   attempts: number
-  /** Attempts started before the last reprocessing; the retry schedule counts from here. */
+  /** Attempts before the last reprocessing; the retry schedule counts from here. */
   attempts_before: number
   /** When it may be claimed. */
   due_at: number
@@ -30,6 +30,10 @@ export interface EventQueueTable {
   order_key: string | null
   /** The group of its last failure. */
   failure_group: Generated<string | null>
+  /** Null, unless a process ended while it had claimed the event: how often one ended since then while it ran the event alone. */
+  crashes: Generated<number | null>
+  /** When a process began to run the event alone. If no claim holds the event, that process ended during the run. */
+  alone_at: Generated<number | null>
 }
 
 /** A process that claims received events. PostgreSQL only. */

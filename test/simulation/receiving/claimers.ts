@@ -50,9 +50,10 @@ export function simulatedClaimSessions(world: World, process: VirtualProcess): O
         await asked()
         return claimers.missing()
       },
-      async takeOver(ids) {
+      async takeOver(ids, former) {
         let changes = 0
-        for (const id of ids) if (!claimers.rows.get(id)?.open) changes += await takeOver(world, process, id)
+        for (const id of ids)
+          if (!claimers.rows.get(id)?.open) changes += await takeOver(world, process, id, former.includes(id))
         return changes
       },
       async leave(id) {
@@ -73,10 +74,12 @@ async function takeOver(
   { claimers, storage, trace }: World,
   { name }: VirtualProcess,
   id: number,
+  former: boolean,
 ): Promise<number> {
   claimers.rows.delete(id)
   const transaction = storage.begin()
-  const sql = `update event_queue set claim = null, leased_until = null where status = 'pending' and claim like ?`
+  const suspects = former ? 'alone_at = null' : 'crashes = coalesce(crashes, 0)'
+  const sql = `update event_queue set claim = null, leased_until = null, ${suspects} where status = 'pending' and claim like ?`
   let done = storage.run(transaction, sql, [`${id}:%`])
   while (done instanceof StoredTransaction) {
     await done.ended

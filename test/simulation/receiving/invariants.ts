@@ -1,5 +1,6 @@
 import type { SqlValue } from '../../../src/storage/sqlite/connection.ts'
 import type { Storage, StoredTransaction } from './storage.ts'
+import { mostCrashes } from '../../../src/receiving/worker/failures.ts'
 import { kinds, type Task } from './work.ts'
 
 interface Row {
@@ -12,7 +13,10 @@ interface Row {
   effects: number
   late: number
   follow_ups: number
+  /** Those that the schedule counts. */
   failures: number
+  /** Ends of the process while it ran the event alone. */
+  crashes: number
 }
 
 const select = `
@@ -20,7 +24,8 @@ const select = `
     (select count(*) from effects where effects.event = cast(substr(event_id, 2) as integer)) as effects,
     (select count(*) from effects where effects.event = cast(substr(event_id, 2) as integer) and late = 1) as late,
     (select count(*) from follow_ups where follow_ups.event = event_queue.event) as follow_ups,
-    (select count(*) from handler_failures where event = event_queue.event and number > attempts_before) as failures
+    (select count(*) from handler_failures where event = event_queue.event and number > attempts_before) - coalesce(crashes, 0) as failures,
+    coalesce(crashes, 0) as crashes
   from event_queue`
 const earlier = `
   select event_id from event_queue where order_key = ? and event < ? and status in ('pending', 'blocked')`
@@ -118,8 +123,12 @@ export class Invariants {
       }
       this.#exactlyOnce(row)
       if (row.claim !== null) this.#fail(`${row.event_id} is ${row.status} and still claimed`)
-      if (row.status === 'failed' && row.failures !== this.#attempts)
+      if (row.status === 'failed' && row.failures !== this.#attempts && row.crashes < mostCrashes)
         this.#fail(`${row.event_id} has failed after ${row.failures} of ${this.#attempts} attempts`)
+      if (row.crashes > mostCrashes)
+        this.#fail(`${row.event_id} ran alone ${row.crashes} times and ended the process`)
+      if (row.status === 'processed' && row.crashes >= mostCrashes)
+        this.#fail(`${row.event_id} was processed after ${row.crashes} ends of its process`)
       if (row.status === 'processed' && row.failures >= this.#attempts)
         this.#fail(`${row.event_id} was processed after ${row.failures} failures`)
       // In calm weather an event fails by its own attempts only, even while other handlers hang in their transactions.

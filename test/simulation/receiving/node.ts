@@ -27,6 +27,8 @@ export interface NodeParts {
   /** Sessions in each of its pools, on PostgreSQL. */
   connections: number
   fail: (what: string) => void
+  /** A handler has ended the process. */
+  exit: (node: ServiceNode) => void
 }
 
 /** Failed events that one transaction makes due. */
@@ -39,7 +41,7 @@ export class ServiceNode {
   readonly #world: World
   readonly #worker: HandlerWorker
 
-  constructor(name: string, { world, tasks, schedule, connections, fail }: NodeParts) {
+  constructor(name: string, { world, tasks, schedule, connections, fail, exit }: NodeParts) {
     const { time, chance, trace } = world
     this.#world = world
     // Clocks differ between machines, and one machine has an SQLite file.
@@ -62,7 +64,7 @@ export class ServiceNode {
       emitWithin: emitWithin(world),
       transactionTimeout: world.engine === 'sqlite' ? transactionTimeout : undefined,
       schedule,
-      planOf: planOf({ world, process, tasks, running: new Running(), fail }),
+      planOf: planOf({ world, process, tasks, running: new Running(), fail, exit: () => exit(this) }),
       pauses: neverPaused,
       failureGroups: withoutGroups,
       close: () => Promise.resolve(),

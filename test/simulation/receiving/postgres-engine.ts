@@ -172,8 +172,8 @@ async function keepInOrder({ storage, notify }: World, events: readonly Incoming
 }
 
 const claimStored = `
-  update event_queue set claim = ?, leased_until = ?, attempts = 1 where source = ? and event_id = ?
-  returning event, claim, source, event_id as eventId, type, attempts, attempts_before as attemptsBefore, order_key as orderKey`
+  update event_queue set claim = ?, leased_until = ? where source = ? and event_id = ?
+  returning event, claim, source, event_id as eventId, type, attempts + 1 as attempts, attempts_before as attemptsBefore, order_key as orderKey`
 
 /** As the real statement, claims nothing if an event was known. */
 function keepClaimed(

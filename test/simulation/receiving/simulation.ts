@@ -22,6 +22,8 @@ const restWithin = 300_000
 const quickWithin = 20_000
 /** Milliseconds that a stop may take, beyond what handlers are given. */
 const stopWithin = 60_000
+/** Only so many events come first that may end their process. */
+const mostKillers = 12
 const mostSteps = 400_000
 const shortKinds = kinds.filter(({ type }) => ['quick', 'ordered', 'emits', 'idle'].includes(type))
 
@@ -176,8 +178,14 @@ class Simulation {
     }
     this.#world.trace('all', `that failed is processed again: ${failed.join(' ')}`)
     let done = false
-    void this.#nodes[0]?.reprocess().then(() => (done = true))
-    await this.#until(() => done, this.#time.now + restWithin)
+    const limit = this.#time.now + restWithin
+    while (!done && this.#time.now < limit && this.#failure === undefined) {
+      const node = this.#nodes.find((one) => one?.process.alive)
+      void node?.reprocess().then(() => (done = true))
+      // A handler may end the process meanwhile.
+      const over = (): boolean => done || node?.process.alive !== true
+      await this.#until(() => over() && (done || this.#nodes.some(Boolean)), limit)
+    }
     if (!done) this.fail('reprocessing does not end')
     await this.#rest(' after reprocessing')
     this.#check()
@@ -186,6 +194,8 @@ class Simulation {
   async #stopAll(): Promise<void> {
     const limit = this.#time.now + stopWithin
     let stopped = 0
+    // A handler may have ended a process, which is started again.
+    await this.#until(() => this.#nodes.every(Boolean), limit)
     for (const node of this.#nodes) void node?.stop(0).then(() => (stopped += 1))
     await this.#until(() => stopped === this.#nodes.length, limit)
     if (stopped < this.#nodes.length) this.fail('a stop does not end')
@@ -198,6 +208,12 @@ class Simulation {
       schedule,
       connections: this.#connections,
       fail: (what) => this.fail(what),
+      exit: (node) => {
+        this.#kills += 1
+        node.kill()
+        // One that was stopping is started again by `#stop`.
+        if (this.#nodes[index] === node) this.#restart(index)
+      },
     })
   }
 
@@ -206,11 +222,15 @@ class Simulation {
     // Few of all kinds, or many short ones, which share their commits.
     const short = chance.is(0.5)
     const count = short ? 30 + chance.below(60) : 5 + chance.below(40)
-    const some = short ? shortKinds : chance.is(0.5) ? kinds : [chance.pick(kinds), chance.pick(kinds)]
+    const all = this.#settles ? kinds.filter(({ type }) => type !== 'killer') : kinds
+    const some = short ? shortKinds : chance.is(0.5) ? all : [chance.pick(all), chance.pick(all)]
+    const others = some.filter(({ type }) => type !== 'killer')
+    const harmless = others.length > 0 ? others : all.filter(({ type }) => type !== 'killer')
     const options = { most: schedule.length + 1, trouble: chance.pick([0, 0.05, 0.3]) }
     const inBursts = chance.pick([0.2, 0.5, 1])
     for (let number = 1; number <= count; number += 1) {
-      const kind = chance.pick(some)
+      // Each of them ends several processes, and a new one waits for seconds before it takes over.
+      const kind = chance.pick(number > mostKillers ? harmless : some)
       const task = newTask(chance, kind, number, options)
       this.#tasks.set(task.eventId, task)
       // In bursts, or one by one.
@@ -324,6 +344,8 @@ class Simulation {
     time.at(time.now + within + stopWithin, () => {
       if (ended) return
       ended = true
+      // A handler has ended it meanwhile.
+      if (!node.process.alive) return this.#restart(index)
       this.fail(`${node.process.name} does not stop`)
     })
   }

@@ -16,6 +16,7 @@ type Ending =
   | 'hangs'
   | 'hangs in its transaction'
   | 'ignores its signal'
+  | 'ends the process'
 
 const bad = [
   'throws at once',
@@ -75,6 +76,7 @@ export const kinds: readonly Kind[] = [
   { ...plain, type: 'single', concurrency: 1, inside: 30, bad: 0.1 },
   { ...plain, type: 'emits', effects: 0 },
   { ...plain, type: 'idle', effects: 0, followUps: 0, bad: 0.1 },
+  { ...plain, type: 'killer', before: 50, poison: 0.6, bad: 1 },
   { ...plain, type: 'nobody', effects: 0, followUps: 0 },
 ]
 
@@ -91,7 +93,7 @@ export function newTask(
     type: kind.type,
     orderKey: kind.ordered ? `key ${chance.below(3)}` : null,
     bad: poison ? Infinity : chance.is(kind.bad) || chance.is(trouble) ? 1 + chance.below(most) : 0,
-    ending: chance.pick(bad),
+    ending: kind.type === 'killer' ? 'ends the process' : chance.pick(bad),
     before: chance.is(0.3) ? 0 : kind.before * chance.next(),
     inside: chance.is(0.3) ? 0 : kind.inside * chance.next(),
     careless: chance.is(0.1),
@@ -132,6 +134,8 @@ export interface WorkParts {
   process: VirtualProcess
   tasks: ReadonlyMap<string, Task>
   running: Running
+  /** Ends the process, as process.exit does. */
+  exit: () => void
   fail: (what: string) => void
 }
 
@@ -142,7 +146,7 @@ export function planOf(parts: WorkParts): PlanOf {
   return plansOver('postgres', (_source, type) => handlers.get(type)!)
 }
 
-function handlerOf(kind: Kind, { world, process, tasks, running, fail }: WorkParts): RegisteredHandler {
+function handlerOf(kind: Kind, { world, process, tasks, running, exit, fail }: WorkParts): RegisteredHandler {
   const { type, timeout, concurrency } = kind
   return {
     id: type,
@@ -169,7 +173,7 @@ function handlerOf(kind: Kind, { world, process, tasks, running, fail }: WorkPar
       }
       context.signal.addEventListener('abort', end, { once: true })
       try {
-        await work(kind, task, ending, Number(event.id.slice(1)), context, { world, process })
+        await work(kind, task, ending, Number(event.id.slice(1)), context, { world, process, exit })
       } finally {
         end()
       }
@@ -197,11 +201,15 @@ async function work(
   ending: Ending,
   number: number,
   { tx, emit, signal }: HandlerContext,
-  { world, process }: { world: World; process: VirtualProcess },
+  { world, process, exit }: Pick<WorkParts, 'world' | 'process' | 'exit'>,
 ): Promise<void> {
   const write = (late: 0 | 1 = 0): Promise<unknown> =>
     tx.executeQuery(CompiledQuery.raw(insertEffect, [Number(world.newName('')), number, late]))
   await sleep(process, task.before, signal)
+  if (ending === 'ends the process') {
+    exit()
+    await new Promise(() => undefined)
+  }
   if (ending === 'throws at once') throw new Error('as it has to')
   if (ending === 'hangs')
     await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))

@@ -10,11 +10,13 @@ export const receiving: SchemaPart = {
       event ${bigint} primary key, source text not null, event_id text not null, type text not null,
       status text not null, attempts integer not null default 0, attempts_before integer not null default 0,
       due_at ${time} not null, claim text, leased_until ${time}, failed_at ${time}, processed_at ${time},
-      order_key ${sortedText}, failure_group text, unique (source, event_id)
+      order_key ${sortedText}, failure_group text, crashes integer, alone_at ${time}, unique (source, event_id)
     ) ${strict};
     -- For claims, which take the due events of one source and type after the other. A claim changes no column of an index
     -- (docs/adr/0016-leases-apart.md).
     create index event_queue_due on event_queue (source, type, due_at) where status = 'pending';
+    -- For events whose process ended while it had claimed them: they run one at a time (docs/guides/handlers.md).
+    create index event_queue_suspects on event_queue (due_at) where status = 'pending' and crashes is not null;
     -- For the lists of failed, retried and blocked events. Only events of these states are in them.
     -- The handlers' page counts them by source and type, without reading the rows.
     create index event_queue_failed on event_queue (event, source, type) where status = 'failed';

@@ -10,7 +10,7 @@ export interface ClaimerList {
   table: string
   /** The first key of the advisory lock that the session of each claimer holds. The second key is the claimer's number. */
   lockSpace: number
-  /** A statement after `with dead as (… returning id)`. Its row count is the number of freed claims. */
+  /** A statement after `with dead (id, former)`. `former` are numbers that this process used. Its row count is the number of freed claims. */
   takeOver: string
 }
 
@@ -28,8 +28,9 @@ export interface ClaimSession {
    * Removes those whose locks no session holds now, and frees their claims and those of removed numbers. Returns how many claims.
    * With a backlog of millions it takes seconds, so it runs on a connection of the pool: on this session it would delay the proofs
    * that the process lives.
+   * @param former those of them that this process used: it has not ended
    */
-  takeOver(ids: readonly number[]): Promise<number>
+  takeOver(ids: readonly number[], former: readonly number[]): Promise<number>
   /** Removes the number, and gives up its lock. */
   leave(id: number): Promise<void>
   /** Gives up the lock of a number that this process no longer uses, so that others take over its claims. */
@@ -79,8 +80,10 @@ export function openClaimSessions(
   const takeOverDead = `
     with removed as (delete from ${table} claimer where id = any($1) and not ${isHeld} returning id),
     dead as (
-      select id from removed union
-      select number from unnest($1::int[]) as number where not exists (select from ${table} where id = number)
+      select id, id = any($2::int[]) as former from (
+        select id from removed union
+        select number from unnest($1::int[]) as number where not exists (select from ${table} where id = number)
+      ) ended
     ) ${takeOver}`
   const leave = `
     with removed as (delete from ${table} where id = $1 returning id)
@@ -97,10 +100,10 @@ export function openClaimSessions(
         const { rows } = await session.query<{ id: number }>({ name: `missing_${table}`, text: findMissing })
         return rows.map(({ id }) => id)
       },
-      takeOver: (ids) =>
+      takeOver: (ids, former) =>
         poolTransaction(pool, async (client) => {
           await client.query(`set local statement_timeout = ${takeOverWithin}`)
-          const { rowCount } = await client.query(bounded(takeOverWithin, takeOverDead, [ids]))
+          const { rowCount } = await client.query(bounded(takeOverWithin, takeOverDead, [ids, former]))
           return rowCount ?? 0
         }),
       async unlock(id) {

@@ -210,7 +210,10 @@ export class Claimer {
     if (dead.length + repeats.length === 0) return
     this.#takingOver.add(session)
     try {
-      const freed = await session.takeOver([...dead, ...repeats.flatMap(({ ids }) => ids)])
+      const freed = await session.takeOver(
+        [...dead, ...repeats.flatMap(({ ids }) => ids)],
+        [...this.#dead.formerAmong(dead), ...repeats.flatMap(({ former }) => former)],
+      )
       this.#dead.takenOver(dead)
       this.#dead.repeated(repeats)
       if (freed > 0) this.#listener?.freed()

@@ -17,6 +17,8 @@ const repeatAfter = [2_000, 7_000, 30_000] as const
 /** A take-over that is to be repeated at this time of the steady clock. */
 interface Repeat {
   readonly ids: readonly number[]
+  /** Those of them that this process used. */
+  readonly former: readonly number[]
   readonly at: number
 }
 
@@ -38,6 +40,11 @@ export class DeadClaimers {
     this.#former.add(id)
   }
 
+  /** Those of the numbers that this process used. It has not ended with them. */
+  formerAmong(ids: readonly number[]): number[] {
+    return ids.filter((id) => this.#former.has(id))
+  }
+
   /** Returns the dead ones of the claimers whose locks a check has just found missing. */
   amongMissing(ids: ReadonlySet<number>): number[] {
     const now = this.#time.instant()
@@ -54,8 +61,9 @@ export class DeadClaimers {
   takenOver(dead: readonly number[]): void {
     if (dead.length === 0) return
     const now = this.#time.elapsed()
-    for (const id of dead) this.#former.delete(id)
-    for (const after of repeatAfter) this.#repeats.push({ ids: dead, at: now + after })
+    const former = this.formerAmong(dead)
+    for (const id of former) this.#former.delete(id)
+    for (const after of repeatAfter) this.#repeats.push({ ids: dead, former, at: now + after })
   }
 
   /** Returns the take-overs that are to be repeated now. They stay due until `repeated`. */

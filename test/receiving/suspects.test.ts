@@ -1,0 +1,170 @@
+// Real processes that a handler ends: it costs the events beside it nothing, and the event that does it fails after three runs alone.
+import assert from 'node:assert/strict'
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { adminKey, webhookSecret } from '../harness/service.ts'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { eventually, postWebhook } from './harness.ts'
+
+interface Shown {
+  status: string
+  processing: {
+    attempts: number
+    nextAttemptAt: string | null
+    failures: { number: number; at: string; error: string }[]
+  }
+}
+
+/** Processes on one database, each started again when a handler has ended it. */
+class Supervised {
+  readonly #env: NodeJS.ProcessEnv
+  readonly #children = new Map<ChildProcess, string | undefined>()
+  #isStopped = false
+  /** The ids that handlers have begun, in order. */
+  readonly begun: string[] = []
+  ends = 0
+  readonly lines: string[] = []
+
+  constructor(databaseUrl: string, schedule: string | undefined) {
+    this.#env = {
+      ...process.env,
+      PORT: '0',
+      DATABASE_URL: databaseUrl,
+      POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
+      WEBHOOK_SECRET: webhookSecret,
+      ADMIN_API_KEY: adminKey,
+      RATE_LIMIT: 'off',
+      ...(schedule !== undefined && { HANDLER_RETRY_SCHEDULE: schedule }),
+    }
+  }
+
+  async start(): Promise<void> {
+    const child = fork(join(import.meta.dirname, 'crash-service.ts'), {
+      env: { ...this.#env, CRASH_SERVICE_LOG: 'warn' },
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    })
+    this.#children.set(child, undefined)
+    child.stdout!.on('data', (chunk) => this.lines.push(...String(chunk).trim().split('\n')))
+    child.on('message', (message: { begun?: string; baseUrl?: string }) => {
+      if (message.begun !== undefined) this.begun.push(message.begun)
+      if (message.baseUrl !== undefined) this.#children.set(child, message.baseUrl)
+    })
+    child.on('exit', () => {
+      this.#children.delete(child)
+      if (this.#isStopped) return
+      this.ends += 1
+      void this.start()
+    })
+    await Promise.race([once(child, 'message'), once(child, 'exit')])
+  }
+
+  async fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    return eventually(async () => {
+      for (const url of this.#children.values()) {
+        const headers = { ...(init.headers as object), authorization: `Bearer ${adminKey}` }
+        const answer = url && (await fetch(new URL(path, url), { ...init, headers }).catch(() => undefined))
+        if (answer) return answer
+      }
+      return undefined
+    }, 'a process answers')
+  }
+
+  async post(id: string, type: string): Promise<void> {
+    await eventually(async () => {
+      for (const url of this.#children.values()) {
+        if (url === undefined) continue
+        const to = { fetch: (path: string, init?: RequestInit) => fetch(new URL(path, url), init) }
+        const answer = await postWebhook(to, { id, type }).catch(() => undefined)
+        if (answer?.status === 200) return true
+      }
+      return false
+    }, `${id} is acknowledged`)
+  }
+
+  async show(eventId: string): Promise<Shown> {
+    const { data } = (await (await this.fetch('/events?direction=received&limit=100')).json()) as {
+      data: { id: number; eventId: string }[]
+    }
+    const { id } = data.find((one) => one.eventId === eventId)!
+    return (await (await this.fetch(`/events/${id}`)).json()) as Shown
+  }
+
+  async stop(signal: NodeJS.Signals): Promise<void> {
+    this.#isStopped = true
+    const all = [...this.#children.keys()]
+    for (const child of all) child.kill(signal)
+    await eventually(() => this.#children.size === 0, 'the processes have ended')
+  }
+}
+
+onEachEngine('a handler that ends its process', ({ name, ...engine }) => {
+  let home: TestDatabase
+  let supervised: Supervised | undefined
+
+  before(async () => {
+    home = await engine.createMigratedDatabase()
+  })
+  after(async () => {
+    await supervised?.stop('SIGKILL')
+    await home.drop()
+  })
+
+  async function run(schedule: string | undefined): Promise<Supervised> {
+    const made = (supervised = new Supervised(home.url, schedule))
+    for (let count = 0; count < (name === 'postgres' ? 2 : 1); count += 1) await made.start()
+    return made
+  }
+
+  test('fails by itself after three runs alone, and costs other events nothing', async () => {
+    const made = await run('0,2')
+    for (const id of ['sl1', 'sl2']) await made.post(id, 'slow.x')
+    await made.post('ex1', 'poison.exit')
+    await eventually(async () => (await made.show('ex1')).status === 'failed', 'the killer has failed')
+    for (const id of ['sl1', 'sl2'])
+      await eventually(async () => (await made.show(id)).status === 'processed', `${id} is processed`)
+    assert.equal(made.begun.filter((id) => id === 'ex1').length, 4, 'once beside others, three times alone')
+    assert.equal(made.ends, 4, 'no process is ended by another event')
+    const { processing } = await made.show('ex1')
+    assert.equal(processing.attempts, 3)
+    const errors = processing.failures.map(({ error }) => error)
+    for (const [index, error] of errors.entries())
+      assert.match(
+        error,
+        new RegExp(`the process ended while handler poison.exit was running .*${index + 1} of 3`),
+      )
+    assert.match(errors.at(-1)!, /not tried again/)
+    const times = processing.failures.map(({ at }) => Date.parse(at))
+    for (const [index, at] of times.entries())
+      if (index > 0) assert.ok(at - times[index - 1]! >= 1_600, 'each run waits as the schedule says')
+    for (const id of ['sl1', 'sl2']) assert.equal((await made.show(id)).processing.attempts, 1)
+    assert.ok(
+      made.lines.some((line) =>
+        /"level":50.*"handlers":\["poison.exit"\].*the process ended whenever it ran/.test(line),
+      ),
+      'the log names the handler',
+    )
+    await made.stop('SIGTERM')
+  })
+
+  test('waits between its runs as the default schedule says, while new events are handled', async () => {
+    const made = await run(undefined)
+    await made.post('ex2', 'poison.exit')
+    const waiting = async (number: number): Promise<number | undefined> => {
+      const { processing } = await made.show('ex2')
+      const { nextAttemptAt } = processing
+      const last = processing.failures.at(-1)
+      return processing.attempts === number && nextAttemptAt !== null && last
+        ? Date.parse(nextAttemptAt) - Date.parse(last.at)
+        : undefined
+    }
+    const first = await eventually(() => waiting(1), 'it ran alone once')
+    assert.ok(first >= 4_000 && first < 60_000, `${first}`)
+    await made.post('ok', 'slow.x')
+    await eventually(async () => (await made.show('ok')).status === 'processed', 'others go on')
+    const second = await eventually(() => waiting(2), 'it ran alone twice')
+    assert.ok(second >= 240_000, `${second}`)
+    assert.equal(made.ends, 3)
+  })
+})
