@@ -75,9 +75,10 @@ export class Senders {
 
   #work({ content }: Item): Work {
     const { chance } = this.#parts
-    const lasts = chance.is(0.1) ? 200 + chance.below(1_800) : 0
-    const key = chance.is(0.2) ? chance.pick(keys) : undefined
     const { manner } = this
+    // A run that reaches its limit does so by its statement alone.
+    const lasts = chance.is(0.1) && manner !== 'sleeps' ? 200 + chance.below(1_800) : 0
+    const key = chance.is(0.2) ? chance.pick(keys) : undefined
     return {
       ...content,
       lasts: key ? 0 : lasts,

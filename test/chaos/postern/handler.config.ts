@@ -71,7 +71,7 @@ async function misbehave(
            create temp table chaos_settings (a integer); end $$`,
       )
       .execute(tx)
-  if (manner === 'sleeps' && isFirst && number % 5 === 0) await sql`select pg_sleep(600)`.execute(tx)
+  if (manner === 'sleeps' && isFirst && number % 20 === 0) await sql`select pg_sleep(600)`.execute(tx)
 }
 
 export default defineConfig({
