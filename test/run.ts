@@ -17,7 +17,13 @@ import { createTemplates } from './harness/engines.ts'
 import { bundleLibraries } from './harness/libraries.ts'
 import { installPostern } from './harness/package.ts'
 import { startPostgres } from './harness/postgres.ts'
-import { cpuSeconds, describeFailures, describeSlowest } from './harness/results.ts'
+import {
+  cpuSeconds,
+  describeFailures,
+  describeSkips,
+  describeSlowest,
+  unacceptable,
+} from './harness/results.ts'
 import { readOptions } from './harness/script-options.ts'
 import { filesOf } from './harness/suites.ts'
 import { runProcess, stopProcesses, type Outcome } from './harness/test-process.ts'
@@ -42,7 +48,7 @@ const nodeOptions = process.argv
 let interrupted: NodeJS.Signals | undefined
 
 async function runAll(files: readonly string[]): Promise<Outcome> {
-  const total: Outcome = { passed: 0, failed: 0, skipped: 0, failures: [], times: [] }
+  const total: Outcome = { passed: 0, failed: 0, skipped: 0, failures: [], times: [], skips: [] }
   const folder = mkdtempSync(join(tmpdir(), 'postern-tests-'))
   const queue = batchesOf(files).map((batch, index) => ({ batch, tallyFile: join(folder, String(index)) }))
   const worker = async () => {
@@ -54,6 +60,7 @@ async function runAll(files: readonly string[]): Promise<Outcome> {
       for (const key of ['passed', 'failed', 'skipped'] as const) total[key] += outcome[key]
       total.failures.push(...outcome.failures)
       total.times.push(...outcome.times)
+      total.skips.push(...outcome.skips)
     }
   }
   try {
@@ -80,7 +87,7 @@ const installed = values['package'] === true ? installPostern() : undefined
 // The package has bundles of its own.
 if (!installed) process.env[librariesModule] = await bundleLibraries()
 const files = suites.flatMap((suite) => filesOf(suite, filters))
-let total: Outcome = { passed: 0, failed: 0, skipped: 0, failures: [], times: [] }
+let total: Outcome = { passed: 0, failed: 0, skipped: 0, failures: [], times: [], skips: [] }
 
 if (files.length > 0) {
   const postgres = process.env['TEST_ENGINE'] === 'sqlite' ? undefined : await startPostgres()
@@ -98,6 +105,16 @@ if (files.length > 0) {
 const ran = total.passed + total.failed > 0
 if (!ran)
   console.log(filters.length > 0 ? `No test ran: no test file matches ${filters.join(', ')}` : 'No test ran')
+if (process.env['CI'] === 'true')
+  for (const { file, name, reason } of unacceptable(total.skips)) {
+    total.failed++
+    total.failures.push({
+      file,
+      name,
+      error: `skipped, which CI does not accept: ${reason || 'no reason given'}`,
+    })
+  }
+process.stdout.write(describeSkips(total.skips))
 process.stdout.write(describeFailures(total.failures))
 if (values['slowest'] === true) process.stdout.write(describeSlowest(total.times))
 const took = `${((performance.now() - started) / 1000).toFixed(1)} s`

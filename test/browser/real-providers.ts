@@ -56,7 +56,7 @@ async function run(command: readonly string[], answers: string, env: Record<stri
 const dexProgram = process.env['DEX'] ?? 'dex'
 const dex: RealProviderKind = {
   name: 'dex',
-  missing: spawnSync(dexProgram, ['version']).status === 0 ? false : 'dex is not installed',
+  missing: spawnSync(dexProgram, ['version']).status === 0 ? false : 'DEX does not name a Dex',
   async start(redirectURIs) {
     const folder = mkdtempSync(join(tmpdir(), 'postern-dex-'))
     const address = `127.0.0.1:${await freePort()}`

@@ -71,6 +71,6 @@ test(
 
 test(
   'a process works through PgBouncer in transaction mode: nothing is lost, doubled or foreign',
-  { skip: skip || (!hasPgbouncer && 'this machine has no PgBouncer') },
+  { skip: skip || (!hasPgbouncer && 'PgBouncer is not installed') },
   () => suffer(['pooled', 'terminate'], 'pgbouncer'),
 )

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { spec } from 'node:test/reporters'
 import type { TestEvent } from 'node:test/reporters'
 import { inspect } from 'node:util'
-import { begunFile, cpuSeconds, recordEmpty, recordFailure, recordTime } from './results.ts'
+import { begunFile, cpuSeconds, recordEmpty, recordFailure, recordSkip, recordTime } from './results.ts'
 
 const tally = process.env['TEST_TALLY_FILE']
 /** Open, because they are written thousands of times, and at once, because a process that ends in a test writes nothing more. */
@@ -26,6 +26,15 @@ function failed(names: readonly string[], file: string | undefined, details: obj
     file: file === undefined ? 'unknown file' : relative(process.cwd(), file),
     name: names.join(' › '),
     error: inspect(error?.cause ?? error),
+  })
+}
+
+function skipped(names: readonly string[], file: string | undefined, reason: unknown): void {
+  if (tally === undefined) return
+  recordSkip(tally, {
+    file: file === undefined ? 'unknown file' : relative(process.cwd(), file),
+    name: names.join(' › '),
+    reason: typeof reason === 'string' ? reason : '',
   })
 }
 
@@ -64,8 +73,10 @@ async function* tallied(source: AsyncIterable<TestEvent>): AsyncGenerator<TestEv
       const failure = event.type === 'test:fail' && failureType(details) !== 'subtestsFailed'
       const ignored = (skip !== undefined && skip !== false) || (todo !== undefined && todo !== false)
       // The tests of a group that is skipped are not reported.
-      if (ignored) record(isLeaf || details.type === 'suite' ? 's' : '.')
-      else if (failure) {
+      if (ignored) {
+        record(isLeaf || details.type === 'suite' ? 's' : '.')
+        skipped([...names.slice(0, nesting), event.data.name], event.data.file, skip)
+      } else if (failure) {
         record('f')
         failed([...names.slice(0, nesting), event.data.name], event.data.file, details)
       } else record(isLeaf && event.type === 'test:pass' ? 'p' : '.')

@@ -11,6 +11,14 @@ export interface Failure {
   error: string
 }
 
+/** Skipped tests or groups with one reason. */
+export interface Skip {
+  file: string
+  name: string
+  /** Empty if the test gives none. */
+  reason: string
+}
+
 /** What the tests of one file took. */
 export interface FileTime {
   file: string
@@ -35,6 +43,42 @@ export function readFailures(tallyFile: string): Failure[] {
   if (!existsSync(file)) return []
   const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1)
   return lines.map((line) => JSON.parse(line) as Failure)
+}
+
+/** Appends a skipped test to the process's file of skips. */
+export function recordSkip(tallyFile: string, skip: Skip): void {
+  appendFileSync(`${tallyFile}.skips`, `${JSON.stringify(skip)}\n`)
+}
+
+/** The skips that a process recorded. */
+export function readSkips(tallyFile: string): Skip[] {
+  const file = `${tallyFile}.skips`
+  if (!existsSync(file)) return []
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Skip)
+}
+
+/**
+ * Skips that CI does not accept: for something that the machine lacks, or without a reason. An engine that TEST_ENGINE leaves out is
+ * never one of them, because somebody asked for it.
+ */
+export function unacceptable(skips: readonly Skip[]): Skip[] {
+  if ('TEST_ENGINE' in process.env) return skips.filter(({ reason }) => lacking.test(reason))
+  return skips.filter(({ reason }) => reason === '' || lacking.test(reason))
+}
+
+const lacking = /\b(?:is|are) not (?:installed|available)\b/
+
+/** Each reason for skipping, and how many tests or groups gave it. */
+export function describeSkips(skips: readonly Skip[]): string {
+  const counts = new Map<string, number>()
+  for (const { reason } of skips) counts.set(reason, (counts.get(reason) ?? 0) + 1)
+  const lines = [...counts].map(
+    ([reason, count]) => `${String(count).padStart(6)}  ${reason || 'no reason given'}\n`,
+  )
+  return lines.length === 0 ? '' : `\nSkipped:\n${lines.join('')}`
 }
 
 /** The file with the names of the tests that have begun: if the process ends within one, nothing else tells. */

@@ -7,9 +7,11 @@ import {
   readCurrentTest,
   readEmpty,
   readFailures,
+  readSkips,
   readTimes,
   type Failure,
   type FileTime,
+  type Skip,
 } from './results.ts'
 
 /** Milliseconds. For a test that hangs, and for no other: a machine that shares its cores takes twenty times as long for a test. */
@@ -30,6 +32,7 @@ export interface Counts {
 export interface Outcome extends Counts {
   failures: Failure[]
   times: FileTime[]
+  skips: Skip[]
 }
 
 export interface ProcessOptions {
@@ -68,7 +71,12 @@ export async function runProcess(options: ProcessOptions): Promise<Outcome> {
   for (const chunk of output) process.stdout.write(chunk)
 
   const { begun, ended, complete, ...counts } = readTally(tallyFile)
-  const outcome = { ...counts, failures: readFailures(tallyFile), times: readTimes(tallyFile) }
+  const outcome = {
+    ...counts,
+    failures: readFailures(tallyFile),
+    times: readTimes(tallyFile),
+    skips: readSkips(tallyFile),
+  }
   let fault = reason
   if (code !== 0 && outcome.failed === 0) fault ||= `ended with ${code}`
   // A call of process.exit leaves the other tests out, and may even look like a success.

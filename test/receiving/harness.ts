@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { inspect } from 'node:util'
 import { setTimeout as wait } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { HandlerContext } from '../../src/index.ts'
@@ -31,17 +32,21 @@ const [firstPause, longestPause] = [5, 25]
 /** Milliseconds that one look counts for at most: a process that was stopped meanwhile has not waited. */
 const longestLook = 1_000
 
-/** Resolves with the first truthy value that `look` gives, or fails after waiting for `limit` milliseconds. */
+/**
+ * Resolves with the first truthy value that `look` gives, or fails after waiting for `limit` milliseconds. The message names what was
+ * waited for: `what`, or else the condition as it is written.
+ */
 export async function eventually<T>(
   look: () => T | Promise<T>,
-  what = 'the condition',
-  limit = 300_000,
+  what = look.toString().replaceAll(/\s+/g, ' ').slice(0, 300),
+  limit = 60_000,
 ): Promise<NonNullable<T>> {
   for (let waited = 0, pause = firstPause; ; pause = Math.min(pause * 1.5, longestPause)) {
     const began = performance.now()
     const found = await look()
     if (found) return found
-    if (waited > limit) throw new Error(`${what}: did not come true in ${limit} ms`)
+    if (waited > limit)
+      throw new Error(`did not come true in ${limit / 1000} s: ${what}. It gave ${inspect(found)}`)
     await wait(pause)
     waited += Math.min(performance.now() - began, longestLook)
   }

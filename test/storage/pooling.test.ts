@@ -163,7 +163,7 @@ describe('poolers', { skip: !postgres }, () => {
     }
   })
 
-  describe('PgBouncer', { skip: !hasPgbouncer }, () => {
+  describe('PgBouncer', { skip: !hasPgbouncer && 'PgBouncer is not installed' }, () => {
     for (const inTurn of [false, true])
       test(`is refused if it changes sessions${inTurn ? ', round robin' : ''}`, async () => {
         const changing = await startPgbouncer(database.url, { mode: 'transaction', sessions: 5, inTurn })

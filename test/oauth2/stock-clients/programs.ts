@@ -41,17 +41,17 @@ export function goProgram(name: string): Program {
         env: { ...process.env, GOPROXY: 'off', GOFLAGS: '-buildvcs=false' },
       })
   if (built.status === 0) return { command: [program] }
-  if (/GOPROXY=off/.test(built.stderr)) return { missing: 'the Go modules are not on this machine' }
+  if (/GOPROXY=off/.test(built.stderr)) return { missing: 'the Go modules are not installed' }
   throw new Error(built.stderr)
 }
 
-/** A Java program that needs Nimbus; `STOCK_NIMBUS_JAR` names the library. */
+/** A Java program that needs Nimbus. CI does not install Maven for it, so this one is for those who ask: `STOCK_NIMBUS_JAR` names the library. */
 export function javaProgram(file: string): Program {
   const version = '10.5'
   const jar =
     process.env['STOCK_NIMBUS_JAR'] ??
     join(homedir(), `.m2/repository/com/nimbusds/nimbus-jose-jwt/${version}/nimbus-jose-jwt-${version}.jar`)
-  if (!existsSync(jar)) return { missing: `nimbus-jose-jwt ${version} is not installed` }
+  if (!existsSync(jar)) return { missing: `STOCK_NIMBUS_JAR does not name nimbus-jose-jwt ${version}` }
   if (spawnSync('java', ['-version']).status !== 0) return { missing: 'java is not installed' }
   return { command: ['java', '-cp', jar, join(here, 'java', file)] }
 }
