@@ -52,7 +52,9 @@ export async function restore(file: string): Promise<void> {
     const address = await addressToFill(settings)
     await interruptible(({ signal }) => restorePostgres(address, file, signal))
   } else {
-    const existing = filesInTheWay(target)
+    const found = filesInTheWay(target)
+    // The other files depend on what happened last, and are named only where the database itself is missing.
+    const existing = found.includes(target) ? [target] : found
     if (existing.length > 0)
       throw new CommandFailure(
         `${existing.join(', ')} ${existing.length === 1 ? 'exists' : 'exist'}: ` +

@@ -48,11 +48,12 @@ export function loadEnvFile(named?: string): void {
 function checkLines(text: string): void {
   const lines = text.split(/\r?\n/)
   for (let at = 0; at < lines.length; at++) {
-    const line = lines[at]!
-    if (/^\s*(?:#|$)/.test(line)) continue
-    const [, name, value = ''] = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)$/.exec(line) ?? []
+    const line = lines[at]!.trim()
+    if (line === '' || line.startsWith('#')) continue
+    const [, name, rest = ''] = /^(?:export\s+)?([A-Za-z_][\w.-]*)\s*=(.*)$/.exec(line) ?? []
     if (name === undefined)
       throw new Error(`line ${at + 1} is not a setting. Write NAME=value, or # before a comment`)
+    const value = rest.trim()
     const quote = value[0]
     if (quote === undefined || !'"\'`'.includes(quote) || value.indexOf(quote, 1) > 0) continue
     const end = lines.findIndex((later, index) => index > at && later.includes(quote))
