@@ -165,7 +165,11 @@ onEachEngine('a rotation of POSTERN_SECRET', (engine) => {
     const browser = new Browser()
     const callback = await upToCallback(service, browser)
     const foreign = new Keyring([a])
-    const flow = await service.database.reader.selectFrom('flows').selectAll().executeTakeFirstOrThrow()
+    const flow = await service.database.reader
+      .selectFrom('flows')
+      .selectAll()
+      .where('used_at', 'is', null)
+      .executeTakeFirstOrThrow()
     await service.database.transaction((tx) =>
       tx
         .updateTable('flows')
