@@ -11,8 +11,6 @@ const root = join(import.meta.dirname, '..', '..')
 
 /** Expressions that recheck reports, with the reason why no long hostile text reaches them. */
 const allowed: Readonly<Record<string, string>> = {
-  [String.raw`/^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)$/`]: 'reads a line of the user’s own .env',
-  [String.raw`/\(([ -~]{1,100})\)$/`]: 'takes 100 steps at most from each bracket',
   [String.raw`/ ?An API key needs the scope [^.]*\.$/`]: 'reads descriptions of our own routes',
   [String.raw`/^<!--[^]*?-->\n?/gm`]: 'reads our own guide',
   [String.raw`/^([A-Z][^:]*)(?:, [^:]*)?:$/`]: 'reads our own guide',
@@ -140,10 +138,13 @@ test('none backtracks', () => {
   assert.deepEqual([...reported], [])
 })
 
-/** Steps and not time are limited, so that the result is the same on every machine. Fewer trials than by default found the same faults. */
+/**
+ * Steps are limited, so that the result is the same on every machine; the time is that of an expression that must be written in another
+ * way. Fewer trials than by default found the same faults.
+ */
 const limits = {
   randomSeed: 1,
-  timeout: null,
+  timeout: 60_000,
   seedingTimeout: null,
   incubationTimeout: null,
   attackTimeout: null,

@@ -130,7 +130,7 @@ export function failureOfError({ error, status, step, phases }: Outcome): Failur
 function faultOfHead(cause: Error & { code?: unknown }): string | undefined {
   const isParsed = cause.name === 'HTTPParserError'
   if (!isParsed && cause.code !== 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') return undefined
-  const reason = /\(([ -~]{1,100})\)$/.exec(cause.message)?.[1]
+  const reason = /\(([\w ,.:;/'`-]+)\)$/.exec(cause.message)?.[1]
   return isParsed && reason !== undefined
     ? `the answer is not valid HTTP/1.1: ${reason}`
     : 'the answer is not valid HTTP/1.1: a header is invalid, or continued on a second line, or Content-Length occurs twice'
