@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type { Locator, Page } from 'playwright-core'
 import { engines } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
@@ -33,6 +34,79 @@ describe('the frame of the dashboard', () => {
     await page.keyboard.press('Enter')
     await page.waitForURL('**/dashboard/system/audit*')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
+  })
+
+  test('the search lists each page once, also after one was opened from it', async () => {
+    await page.goto(`${service.baseUrl}/dashboard/account`)
+    const search = await openSearch(page)
+    await search.fill('users')
+    await search.press('Enter')
+    await page.waitForURL('**/dashboard/users*')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await openSearch(page)
+    const options = page.getByRole('dialog').getByRole('option')
+    const titles = await options.allInnerTexts()
+    assert.match(titles[0]!, /Recent\s+Users/)
+    assert.deepEqual(
+      titles.filter((title) => title.includes('Users')),
+      titles.slice(0, 1),
+    )
+    await search.fill('deliv')
+    await search.fill('')
+    assert.deepEqual(await options.allInnerTexts(), titles)
+    await picture(page, 'palette-reopened', false)
+    await search.fill('zzzz')
+    await page.getByText('Nothing was found.').waitFor()
+    assert.equal(await options.count(), 0)
+    await page.keyboard.press('Escape')
+  })
+
+  test('the search waits for a pause in typing', async () => {
+    const other = await openPage(browser, { width: 1440, height: 900 }, complaints)
+    await other.clock.install()
+    await signIn(other, service, 'Ada Lovelace')
+    await other.goto(`${service.baseUrl}/dashboard/account`)
+    await openSearch(other)
+    const asked: (string | null)[] = []
+    other.on('request', (request) => {
+      const { pathname, searchParams } = new URL(request.url())
+      if (pathname === '/search') asked.push(searchParams.get('q'))
+    })
+    await other.clock.pauseAt(Date.now() + 3_600_000)
+    await other.keyboard.type('ada lovelace')
+    await other.getByText('Searching…').waitFor()
+    await Promise.all([other.waitForResponse(/\/search\?/), other.clock.runFor(1_000)])
+    assert.deepEqual(asked, ['ada lovelace'])
+    await other.close()
+  })
+
+  test('where the browser forbids storage, the search opens pages and the theme changes', async () => {
+    const other = await openPage(browser, { width: 1440, height: 900 }, complaints)
+    await signIn(other, service, 'Ada Lovelace')
+    await other.addInitScript(() =>
+      Object.defineProperty(globalThis, 'localStorage', {
+        get() {
+          throw new DOMException('denied', 'SecurityError')
+        },
+      }),
+    )
+    await other.goto(`${service.baseUrl}/dashboard/`)
+    await other.getByRole('button', { name: 'Theme: system' }).click()
+    await other.getByRole('button', { name: 'Theme: light' }).waitFor()
+    const search = await openSearch(other)
+    await search.fill('audit')
+    await search.press('Enter')
+    await other.waitForURL('**/dashboard/system/audit*')
+    await other.close()
+  })
+
+  test('a short page does not scroll', async () => {
+    await page.goto(`${service.baseUrl}/dashboard/system/keys`)
+    await page.getByText('No API keys yet').waitFor()
+    const { height, shown } = await page.evaluate<{ height: number; shown: number }>(
+      '({ height: document.documentElement.scrollHeight, shown: document.documentElement.clientHeight })',
+    )
+    assert.equal(height, shown)
   })
 
   test('an address without a page is explained, with a way on', async () => {
@@ -82,6 +156,24 @@ describe('the frame of the dashboard', () => {
     await page.getByRole('dialog').getByRole('link', { name: 'API keys' }).click()
     await page.waitForURL('**/dashboard/system/keys*')
     await assertAccessible(page)
+    const bar = page.getByRole('navigation', { name: 'Main pages' })
+    await bar.getByRole('link', { name: 'Deliveries' }).click()
+    await page.waitForURL('**/dashboard/deliveries*')
+    for (const theme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme: theme })
+      const colors = await page.evaluate<[name: string, color: string][]>(
+        `[...document.querySelectorAll('nav[aria-label="Main pages"] a')].map((link) =>
+          [link.textContent.trim(), getComputedStyle(link).color])`,
+      )
+      const current = new Map(colors).get('Deliveries')
+      assert.deepEqual(
+        colors.filter(([, color]) => color === current).map(([name]) => name),
+        ['Deliveries'],
+      )
+      await picture(page, `bottom-bar-${theme}`, false)
+    }
+    await assertAccessible(page)
+    await page.emulateMedia({ colorScheme: null })
     await page.setViewportSize({ width: 1440, height: 900 })
   })
 
@@ -101,3 +193,11 @@ describe('the frame of the dashboard', () => {
 
   test('the browser had nothing to complain of', () => assert.deepEqual(complaints, []))
 })
+
+async function openSearch(page: Page): Promise<Locator> {
+  await page.getByRole('button', { name: /^Theme/ }).waitFor()
+  await page.keyboard.press('Control+k')
+  const search = page.getByRole('combobox', { name: 'Page, id, e-mail address or name' })
+  await search.waitFor()
+  return search
+}

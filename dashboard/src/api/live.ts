@@ -139,6 +139,7 @@ function subscribe(listener: () => void): () => void {
     if (listeners.size > 0) return
     document.removeEventListener('visibilitychange', onVisibility)
     clearTimeout(state.timer)
+    clearTimeout(state.hidden)
     state.source?.close()
     state.connection = 'closed'
   }

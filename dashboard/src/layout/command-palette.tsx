@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { useRouter } from '@tanstack/react-router'
-import { useDeferredValue, useId, useRef, useState, type KeyboardEvent } from 'react'
+import { useEffect, useId, useRef, useState, type KeyboardEvent } from 'react'
 import { api } from '../api/client.ts'
 import { classes } from '../ui/classes.ts'
 import { Dialog } from '../ui/dialog.tsx'
-import { entryOf, pagesFor, recentEntries, rememberEntry, type Entry } from './found.ts'
+import { entriesFor, entryOf, rememberEntry, type Entry } from './found.ts'
 
 /** ⌘K: goes to any page, id or person. Arrows choose, Enter opens. */
 export default function CommandPalette({ onClose }: { onClose: () => void }) {
@@ -91,16 +91,22 @@ export default function CommandPalette({ onClose }: { onClose: () => void }) {
   )
 }
 
+/** Milliseconds without a key press after which the service searches: it looks through many tables. */
+const pause = 200
+
 /** Pages at once, and what the service finds. Without a text, what was opened last. */
 function useEntries(text: string): { entries: Entry[]; isSearching: boolean } {
-  const asked = useDeferredValue(text)
+  const [asked, setAsked] = useState(text)
+  useEffect(() => {
+    const timer = setTimeout(() => setAsked(text), pause)
+    return () => clearTimeout(timer)
+  }, [text])
   const { data, isFetching } = useQuery({
     queryKey: ['search', asked],
     queryFn: ({ signal }) => api.get('/search', { query: { q: asked }, signal }),
     enabled: asked !== '',
   })
-  if (text === '') return { entries: [...recentEntries(), ...pagesFor('')], isSearching: false }
-  const found = (data?.data ?? []).map(entryOf)
-  const unique = new Map([...pagesFor(text), ...found].map((entry) => [entry.key, entry]))
-  return { entries: [...unique.values()], isSearching: isFetching }
+  const isSettled = asked === text
+  const found = isSettled && text !== '' ? (data?.data ?? []) : []
+  return { entries: entriesFor(text, found.map(entryOf)), isSearching: !isSettled || isFetching }
 }

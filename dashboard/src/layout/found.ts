@@ -1,4 +1,5 @@
 import type { RowOf } from '../api/answers.ts'
+import { readStored, writeStored } from '../ui/storage.ts'
 import { adminPlaces } from './navigation.ts'
 
 /** An entry of the palette: a page, or something that was found. */
@@ -35,7 +36,7 @@ export function entryOf({ kind, id, title, detail }: Found): Entry {
 }
 
 /** Pages whose name contains the text. */
-export function pagesFor(text: string): Entry[] {
+function pagesFor(text: string): Entry[] {
   return adminPlaces
     .flatMap(({ places }) => places)
     .filter(({ label }) => label.toLowerCase().includes(text.toLowerCase()))
@@ -45,11 +46,11 @@ export function pagesFor(text: string): Entry[] {
 const storageKey = 'postern-recent'
 const mostRecent = 8
 
-/** What was opened from the palette last, the newest first. */
-export function recentEntries(): Entry[] {
+/** Pages opened from the palette, the newest first. */
+function recentEntries(): Entry[] {
   try {
-    const kept = JSON.parse(localStorage.getItem(storageKey) ?? '[]') as Entry[]
-    return kept.map((entry) => Object.assign(entry, { group: 'Recent' }))
+    const stored = JSON.parse(readStored(storageKey) ?? '[]') as Entry[]
+    return stored.map((entry) => Object.assign(entry, { group: 'Recent' }))
   } catch {
     return []
   }
@@ -57,5 +58,12 @@ export function recentEntries(): Entry[] {
 
 export function rememberEntry(entry: Entry): void {
   const others = recentEntries().filter(({ key }) => key !== entry.key)
-  localStorage.setItem(storageKey, JSON.stringify([entry, ...others].slice(0, mostRecent)))
+  writeStored(storageKey, JSON.stringify([entry, ...others].slice(0, mostRecent)))
+}
+
+/** The entries for a text, each once. Without a text, the recent ones come first. */
+export function entriesFor(text: string, found: readonly Entry[]): Entry[] {
+  const all = text === '' ? [...recentEntries(), ...pagesFor('')] : [...pagesFor(text), ...found]
+  const keys = new Set<string>()
+  return all.filter(({ key }) => !keys.has(key) && keys.add(key))
 }

@@ -12,8 +12,8 @@ const CommandPalette = lazy(() => import('./command-palette.tsx'))
 
 export function Header({ isAdmin }: { isAdmin: boolean }) {
   return (
-    <header className="sticky top-0 z-30 border-b border-line bg-card">
-      <div className="mx-auto flex h-14 max-w-[96rem] items-center gap-2 px-4 md:gap-3 md:px-6">
+    <header className="sticky top-0 z-30 h-14 border-b border-line bg-card">
+      <div className="mx-auto flex h-full max-w-[96rem] items-center gap-2 px-4 md:gap-3 md:px-6">
         <Link to="/" className="flex items-center gap-2 font-semibold">
           <img src={addressOf('/assets/icon.svg')} alt="" className="size-6" />
           <span className="max-sm:sr-only">Postern</span>

@@ -74,7 +74,7 @@ function Frame() {
 
 function BottomBar() {
   const [open, setOpen] = useState(false)
-  const item = 'flex min-h-14 flex-1 flex-col items-center justify-center gap-0.5 text-xs text-soft'
+  const item = 'flex min-h-14 flex-1 flex-col items-center justify-center gap-0.5 text-xs'
   return (
     <nav
       aria-label="Main pages"
@@ -86,12 +86,13 @@ function BottomBar() {
           to={to}
           className={item}
           activeOptions={{ exact: to === '/', includeSearch: false }}
-          activeProps={{ className: 'text-accent', 'aria-current': 'page' }}
+          activeProps={{ className: 'font-semibold text-accent', 'aria-current': 'page' }}
+          inactiveProps={{ className: 'text-soft' }}
         >
           <Icon size={20} aria-hidden /> {label}
         </Link>
       ))}
-      <button type="button" className={item} onClick={() => setOpen(true)}>
+      <button type="button" className={`${item} text-soft`} onClick={() => setOpen(true)}>
         <Ellipsis size={20} aria-hidden /> More
       </button>
       <Dialog open={open} onClose={() => setOpen(false)} title="Pages" place="drawer">

@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react'
+import { readStored, writeStored } from '../ui/storage.ts'
 
 const themes = ['system', 'light', 'dark'] as const
 export type Theme = (typeof themes)[number]
@@ -7,29 +8,20 @@ const key = 'postern-theme'
 const listeners = new Set<() => void>()
 
 function read(): Theme {
-  try {
-    const kept = localStorage.getItem(key)
-    return themes.find((theme) => theme === kept) ?? 'system'
-  } catch {
-    // Storage is forbidden, as in some frames: the system decides.
-    return 'system'
-  }
+  const stored = readStored(key)
+  return themes.find((theme) => theme === stored) ?? 'system'
 }
 
 let current = read()
 
-/** Applies the kept theme to the page. */
+/** Applies the stored theme to the page. */
 export function applyTheme(): void {
   document.documentElement.dataset['theme'] = current
 }
 
 export function setTheme(theme: Theme): void {
   current = theme
-  try {
-    localStorage.setItem(key, theme)
-  } catch {
-    // It then lasts as long as this page.
-  }
+  writeStored(key, theme)
   applyTheme()
   for (const listener of listeners) listener()
 }

@@ -3,29 +3,18 @@ import { useState } from 'react'
 import { Button } from '../../ui/button.tsx'
 import { CodeBlock } from '../../ui/code.tsx'
 import { Section } from '../../ui/page.tsx'
+import { readStored, writeStored } from '../../ui/storage.ts'
 import type { useChecklist } from './data.ts'
 
 const hiddenKey = 'postern-checklist-hidden'
 
-function wasHidden(): boolean {
-  try {
-    return localStorage.getItem(hiddenKey) === 'yes'
-  } catch {
-    return false
-  }
-}
-
 /** The first steps of an installation, ticked off as they happen. Gone when all are done, or when the person hides it. */
 export function Checklist({ data }: { data: ReturnType<typeof useChecklist>['data'] }) {
-  const [hidden, setHidden] = useState(wasHidden)
+  const [hidden, setHidden] = useState(() => readStored(hiddenKey) === 'yes')
   if (!data || data.done) return null
   const change = (hide: boolean): void => {
     setHidden(hide)
-    try {
-      localStorage.setItem(hiddenKey, hide ? 'yes' : 'no')
-    } catch {
-      // It then lasts as long as this page.
-    }
+    writeStored(hiddenKey, hide ? 'yes' : 'no')
   }
   const done = data.steps.filter((step) => step.done).length
   const next = data.steps.find((step) => !step.done)?.id
