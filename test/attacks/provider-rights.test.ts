@@ -88,7 +88,13 @@ onEachEngine('apps that want more than they were given', (engine) => {
   test('APIs that were not granted, at a refresh and at the exchange of a code', async () => {
     const browser = await attacked.browserOf('resourceful')
     const entry = { action: 'client.refused', code: 'invalid_target', target: 'app:apis' }
-    for (const resource of [otherApi, 'https://evil.example', attacked.service.baseUrl, `${api}/`]) {
+    for (const resource of [
+      otherApi,
+      'https://evil.example',
+      attacked.service.baseUrl,
+      `${api}/other`,
+      `${api}?x`,
+    ]) {
       const { code, pkce } = await codeOf(attacked.service, browser, 'apis', 'openid')
       const fields = {
         grant_type: 'authorization_code',
