@@ -9,7 +9,16 @@ export function inboundCalls({ events, now, groups }: Shape): PageCall[] {
   })
   const since = (days: number): string => `since=${isoTime(now - days * day)}`
   const someEvent = (index: number): number => ((index * 104_729) % events) + 1
-  const statuses = ['pending', 'retrying', 'blocked', 'processed', 'failed', 'delivered', 'unsubscribed']
+  const statuses = [
+    'pending',
+    'retrying',
+    'blocked',
+    'processed',
+    'unhandled',
+    'failed',
+    'delivered',
+    'unsubscribed',
+  ]
   return [
     ...[1, 7, 30].map((days) => list(`of ${days} d`, () => since(days))),
     ...statuses.map((status) => list(`status ${status}`, () => `status=${status}&${since(30)}`)),

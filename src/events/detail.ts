@@ -7,7 +7,7 @@ import { presentEvent } from './present.ts'
 import { redactPayload } from './redact-payload.ts'
 import { isSensitiveHeader } from '../telemetry/redaction.ts'
 import { readStoredHeaders, type Verification } from './verification.ts'
-import { statusExpression, type EventStatus } from './store.ts'
+import { receivedStatus, statusExpression, type EventStatus } from './store.ts'
 import { isoTime, isoTimeOrNull } from '../runtime/iso-time.ts'
 
 /** Failures, deliveries and emitted events that one response shows: the newest failures, the first of the others. */
@@ -75,13 +75,13 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
 async function describeAbsence(reader: Queryable, id: number): Promise<Problem> {
   const received = await reader
     .selectFrom('event_queue')
-    .select(['event_id', 'source', 'status', 'processed_at'])
+    .select(['event_id', 'source', 'status', 'attempts', 'processed_at'])
     .where('event', '=', id)
     .executeTakeFirst()
   if (received) {
-    const { event_id: eventId, source, status, processed_at: at } = received
+    const { event_id: eventId, source, processed_at: at } = received
     const when = at === null ? '' : ` at ${isoTime(at)}`
-    return gone(`It was the event ${eventId} of the source ${source}, ${status}${when}.`)
+    return gone(`It was the event ${eventId} of the source ${source}, ${receivedStatus(received)}${when}.`)
   }
   const emitted = await reader
     .selectFrom('idempotency_keys')

@@ -26,6 +26,7 @@ export const statusDirections: Readonly<Record<EventStatus, 'received' | 'emitte
   retrying: undefined,
   blocked: 'received',
   processed: 'received',
+  unhandled: 'received',
   failed: undefined,
   delivered: 'emitted',
   unsubscribed: 'emitted',

@@ -1,11 +1,11 @@
 import type { EventQueueStatus } from '../storage/tables.ts'
 
 /**
- * The status of an event. Received: `pending`, `retrying` (failed at least once, waits for a retry), `blocked`, `processed` or
- * `failed`. Emitted: `failed` if a delivery is dead; else `retrying` if a pending one failed since its schedule began; else
+ * The status of an event. Received: `pending`, `retrying` (failed at least once, waits for a retry), `blocked`, `processed`,
+ * `unhandled` (no handler takes it) or `failed`. Emitted: `failed` if a delivery is dead; else `retrying` if a pending one failed since its schedule began; else
  * `pending` if one is pending; else `delivered`; `unsubscribed` without deliveries.
  */
-export type EventStatus = EventQueueStatus | 'retrying' | 'delivered' | 'unsubscribed'
+export type EventStatus = EventQueueStatus | 'unhandled' | 'retrying' | 'delivered' | 'unsubscribed'
 
 export interface EventRow {
   id: number
@@ -32,6 +32,24 @@ export interface EventStore {
   horizon(): Promise<number>
 }
 
+/**
+ * SQL for whether a received event has its marker although no handler took it. It is derived, because each handled event has an attempt:
+ * rows of older releases are right as well, and a column of its own would need a second index on each claim (docs/adr/0016).
+ */
+export const isUnhandled = (table: string): string =>
+  `${table}.status = 'processed' and ${table}.attempts = 0`
+
+/** The status of a row of the event queue, whether or not its event is still in the log. */
+export function receivedStatus({
+  status,
+  attempts,
+}: {
+  status: EventQueueStatus
+  attempts: number
+}): EventQueueStatus | 'unhandled' {
+  return status === 'processed' && attempts === 0 ? 'unhandled' : status
+}
+
 /** SQL for a delivery that failed since it was created or replayed, and waits for a retry; the condition of an index. */
 export const isRetried = (table: string): string =>
   `${table}.status = 'pending' and ${table}.attempts > ${table}.attempts_before`
@@ -51,7 +69,8 @@ const hasStatus = (status: 'pending' | 'dead' | 'delivered'): string =>
 /** SQL for the status, for both engines. Each lookup is an index seek, and one for the subscriber of what it finds. */
 export const statusExpression = `(case
   when e.direction = 'received' then (
-    select case when q.status = 'pending' and q.failed_at is not null then 'retrying' else q.status end
+    select case when q.status = 'pending' and q.failed_at is not null then 'retrying'
+      when ${isUnhandled('q')} then 'unhandled' else q.status end
     from event_queue q where q.event = e.id)
   when ${hasStatus('dead')} then 'failed'
   when ${hasStatus('pending')} then case when ${hasDelivery(isRetried('d'))} then 'retrying' else 'pending' end

@@ -1,12 +1,13 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { receivedStatus } from '../events/store.ts'
 import type { Queryable } from '../storage/database.ts'
 
 /** The result of a webhook. */
 export interface TestResult {
   /** The status of the response to the sender. */
   readonly httpStatus: number
-  /** `refused` if the webhook was not accepted. */
-  readonly status: 'processed' | 'failed' | 'refused'
+  /** `refused` if the webhook was not accepted; `unhandled` if no handler takes its type, also for a source with `forwardTo`. */
+  readonly status: 'processed' | 'unhandled' | 'failed' | 'refused'
   /** The error that a handler threw, with its stack. */
   readonly error: string | undefined
   /** The events that the handlers emitted; none if they failed. */
@@ -23,14 +24,15 @@ export async function outcomeOf(
     const row = await reader
       .selectFrom('event_queue')
       .leftJoin('handler_failures as failure', 'failure.event', 'event_queue.event')
-      .select(['event_queue.event', 'status', 'failure.error'])
+      .select(['event_queue.event', 'status', 'attempts', 'failure.error'])
       .where('source', '=', source)
       .where('event_queue.event', '>', before)
       .orderBy('event_queue.event', 'desc')
       .executeTakeFirst()
     if (!row) return { status: 'processed', error: undefined, emitted: [] }
-    const { event, status, error } = row
-    if (status === 'processed' || status === 'failed')
+    const { event, error } = row
+    const status = receivedStatus(row)
+    if (status === 'processed' || status === 'unhandled' || status === 'failed')
       return { status, error: error ?? undefined, emitted: await emittedBy(reader, event) }
     await wait(2)
   }

@@ -47,6 +47,7 @@ const toneOf: Record<string, Tone> = {
   warning: 'warn',
   expiring: 'warn',
   snoozed: 'plain',
+  unhandled: 'plain',
   partial: 'warn',
   failed: 'danger',
   failing: 'danger',

@@ -22,6 +22,8 @@ export interface EndpointParts {
   /** The public address, if the setting BASE_URL gives it. */
   baseUrl: string | undefined
   count: (outcome: Outcome) => void
+  /** Counts an accepted webhook that no handler takes. */
+  countUnhandled: () => void
   /** Observes the milliseconds from the request's headers to its acknowledgement. */
   observe: (ms: number) => void
   noteRejected: NoteRejected
@@ -70,7 +72,7 @@ export class WebhookEndpoint {
       this.#reject(reason, message, call, rawBody)
       throw error
     }
-    count('accepted')
+    this.#countAccepted(evaluation.event)
     observe(call.elapsed)
     return evaluation.reply ? toAnswer(evaluation.reply) : received
   }
@@ -80,7 +82,7 @@ export class WebhookEndpoint {
    * @throws Problem with the reason if it is refused; what storing throws
    */
   async receiveSample(delivered: Delivered): Promise<IncomingEvent> {
-    const { evaluate, acceptor, count } = this.#parts
+    const { evaluate, acceptor } = this.#parts
     const evaluation = await evaluate(delivered)
     if ('answer' in evaluation)
       throw new Problem('unprocessable', {
@@ -89,7 +91,7 @@ export class WebhookEndpoint {
     if ('refused' in evaluation)
       throw evaluation.problem ?? new Problem('unprocessable', { detail: evaluation.detail })
     await acceptor.add(evaluation.event)
-    count('accepted')
+    this.#countAccepted(evaluation.event)
     return evaluation.event
   }
 
@@ -106,6 +108,12 @@ export class WebhookEndpoint {
     this.#reject(reasonOf(result), result.detail, call)
     if (result.rejected === 'malformed') throw new Problem('bad-request', { detail: result.detail })
     return invalidSignature
+  }
+
+  #countAccepted({ status }: IncomingEvent): void {
+    const { count, countUnhandled } = this.#parts
+    count('accepted')
+    if (status === 'processed') countUnhandled()
   }
 
   async #readBody(call: RawCall): Promise<Buffer> {

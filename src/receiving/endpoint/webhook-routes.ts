@@ -55,6 +55,11 @@ export function webhookRoutes(app: App, parts: WebhookParts): ReadonlyMap<string
     `Webhooks by source and outcome: accepted, answered, ${Object.keys(reasons).join(', ')}`,
     ['source', 'outcome'],
   )
+  const unhandled = parts.metrics.counter(
+    'postern_webhooks_unhandled_total',
+    'Accepted webhooks that no handler takes, by source',
+    ['source'],
+  )
   const durations = parts.metrics.durations.webhooks
   const { bodyLimit, baseUrl } = parts.configuration
   for (const [source, scheme] of parts.sources) {
@@ -76,6 +81,7 @@ export function webhookRoutes(app: App, parts: WebhookParts): ReadonlyMap<string
           parts.activity.of('source', source, outcome).add()
         }
       },
+      countUnhandled: () => unhandled.inc({ source }),
       observe: (ms) => durations.observe(ms),
       noteRejected: parts.rejected.of(source, scheme.signatureHeader),
     })

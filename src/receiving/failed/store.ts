@@ -3,6 +3,7 @@ import { Problem } from '../../errors.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { EventQueueStatus } from '../../storage/tables.ts'
+import { receivedStatus } from '../../events/store.ts'
 import type { FailedFilter, HandlerFilter } from './filter.ts'
 
 /** A received event. Its row is locked. */
@@ -11,6 +12,12 @@ export interface FoundEvent {
   status: EventQueueStatus
   claim: string | null
   leasedUntil: number | null
+}
+
+const whyNotAgain = {
+  processed: 'The event is processed already and cannot be processed again.',
+  unhandled:
+    'No handler took the event when it arrived, so there is nothing to run again. Add a handler for its type, and have the sender send the event again with a new id.',
 }
 
 /**
@@ -27,7 +34,7 @@ export async function findReceived(
   // Locked before the event is read, because it is deleted under the same lock.
   const entry = await tx
     .selectFrom('event_queue')
-    .select(['status', 'event_id', 'claim', 'leased_until'])
+    .select(['status', 'event_id', 'attempts', 'claim', 'leased_until'])
     .where('event', '=', event)
     .$if(engine === 'postgres', (query) => query.forUpdate())
     .executeTakeFirst()
@@ -38,9 +45,10 @@ export async function findReceived(
     })
   if (!entry) throw new Problem('not-found')
   const { status } = entry
+  const shown = receivedStatus(entry)
   if (status === 'processed' && !processed)
-    throw new Problem('conflict', { detail: 'The event is processed already and cannot be processed again.' })
-  if (!logged) throw new Problem('no-longer-kept', { detail: `The event is ${status} and its body is gone.` })
+    throw new Problem('conflict', { detail: whyNotAgain[shown === 'unhandled' ? shown : 'processed'] })
+  if (!logged) throw new Problem('no-longer-kept', { detail: `The event is ${shown} and its body is gone.` })
   return { eventId: entry.event_id, status, claim: entry.claim, leasedUntil: entry.leased_until }
 }
 

@@ -10,7 +10,7 @@ export interface IncomingEvent {
   /** JSON. */
   readonly headers: string
   readonly receivedAt: number
-  /** `processed` from the start if no handler matches its type. */
+  /** `processed` from the start if no handler matches its type; lists show it as `unhandled`. */
   readonly status: Extract<EventQueueStatus, 'pending' | 'processed'>
   readonly dueAt: number
   /** Events with the same key are processed one after the other. */

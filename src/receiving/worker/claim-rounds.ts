@@ -107,9 +107,9 @@ export class ClaimRounds {
         onProgress()
       }
     }
-    const changed = unhandled.filter(({ processed, failed }) => processed + failed > 0)
+    const changed = unhandled.filter(({ unhandled, failed }) => unhandled + failed > 0)
     if (changed.length > 0) log.warn({ unhandled: changed }, 'due events without a handler were marked')
-    return { marked: sum(changed.map(({ processed, failed }) => processed + failed)), handled }
+    return { marked: sum(changed.map(({ unhandled, failed }) => unhandled + failed)), handled }
   }
 
   /** Divides the events that may be claimed among the kinds, and reserves them in their groups until the claim has ended. */

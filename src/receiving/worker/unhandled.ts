@@ -16,13 +16,13 @@ const step = 1_000
 
 /** The events of a kind that were marked, by their new status. */
 export interface Unhandled extends Kind {
-  readonly processed: number
+  readonly unhandled: number
   readonly failed: number
 }
 
 /**
  * Marks events of a kind without a handler that have been due for `unhandledWait`, up to 1,000 of them: those that failed before as
- * `failed`, so that they can be run again, the others as `processed`.
+ * `failed`, so that they can be run again, the others as processed without an attempt, which is `unhandled`.
  */
 export async function markUnhandled(
   database: Database,
@@ -49,6 +49,8 @@ export async function markUnhandled(
             .then(null)
             .else(eb.fn.coalesce('failed_at', eb.val(now)))
             .end(),
+          // An attempt that a crash cut off left nothing behind.
+          attempts: eb.case().when(hasNotFailed).then(0).else(eb.ref('attempts')).end(),
           claim: null,
           leased_until: null,
         }
@@ -71,6 +73,6 @@ export async function markUnhandled(
       .execute()
     await advance(database.engine, tx, orderKeysOf(marked))
     const failed = marked.filter(({ status }) => status === 'failed').length
-    return { source, type, processed: marked.length - failed, failed }
+    return { source, type, unhandled: marked.length - failed, failed }
   }, ownWork)
 }

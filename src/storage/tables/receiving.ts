@@ -1,6 +1,9 @@
 import type { Generated } from 'kysely'
 
-/** `blocked`: an earlier event of the same order key is not processed yet. */
+/**
+ * `blocked`: an earlier event of the same order key is not processed yet. `processed` without an attempt: no handler takes the event,
+ * and lists show it as `unhandled`.
+ */
 export type EventQueueStatus = 'pending' | 'blocked' | 'processed' | 'failed'
 
 /**

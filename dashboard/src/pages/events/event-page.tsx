@@ -1,6 +1,7 @@
+import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { lazy, Suspense } from 'react'
-import { isProblem } from '../../api/client.ts'
+import { Fragment, lazy, Suspense } from 'react'
+import { api, isProblem } from '../../api/client.ts'
 import {
   ButtonLink,
   CodeBlock,
@@ -82,6 +83,7 @@ function Event({ loaded }: { loaded: LoadedEvent }) {
           <Errors failures={failures} />
         </Section>
       )}
+      {event.status === 'unhandled' && <Unhandled event={event} />}
       <Section title="Timeline">
         <Way event={event} />
       </Section>
@@ -104,6 +106,43 @@ function Event({ loaded }: { loaded: LoadedEvent }) {
     </Page>
   )
 }
+
+/** Why nothing happened, and how to change that: most often the type in the configuration is mistyped. */
+function Unhandled({ event: { type } }: { event: EventDetail }) {
+  const { data } = useQuery({
+    queryKey: ['handlers'],
+    queryFn: ({ signal }) => api.get('/handlers', { signal }),
+  })
+  const patterns = data?.data.flatMap(({ pattern, source }) => (source === null ? [pattern] : [])) ?? []
+  return (
+    <Section title="No handler takes this type">
+      <div className="space-y-3">
+        <p>
+          The event is stored, and no code ran.{' '}
+          {patterns.length > 0 && (
+            <>
+              Your handlers take{' '}
+              {patterns.map((pattern, index) => (
+                <Fragment key={pattern}>
+                  {index > 0 && ', '}
+                  <code className="font-mono text-sm">{pattern}</code>
+                </Fragment>
+              ))}
+              .
+            </>
+          )}
+          {data && patterns.length === 0 && 'The configuration declares no handler.'} To handle later events
+          of this type, add a handler to <code className="font-mono text-sm">receiving.handlers</code> and
+          restart the service:
+        </p>
+        <CodeBlock code={handlerFor(type)} label="Handler" />
+      </div>
+    </Section>
+  )
+}
+
+const handlerFor = (type: string): string =>
+  `receiving: {\n  handlers: {\n    ${JSON.stringify(type)}: async (event, { tx }) => {\n      // your code\n    },\n  },\n}`
 
 function Summary({ event }: { event: EventDetail }) {
   return (

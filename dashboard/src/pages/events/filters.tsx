@@ -4,7 +4,16 @@ import { useState, type FormEvent } from 'react'
 import { Button, Field, SelectField, TextField } from '../../ui/index.ts'
 import { bodyNames, filterNames, type Chosen, type FilterName } from './filter.ts'
 
-const statuses = ['pending', 'retrying', 'blocked', 'processed', 'failed', 'delivered', 'unsubscribed']
+const statuses = [
+  'pending',
+  'retrying',
+  'blocked',
+  'processed',
+  'unhandled',
+  'failed',
+  'delivered',
+  'unsubscribed',
+]
 const moreNames: readonly FilterName[] = ['eventId', 'orderKey', 'since', 'until', 'path', 'value', 'text']
 
 /** What the list shows. Choices apply at once, texts with Enter. */

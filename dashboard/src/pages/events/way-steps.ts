@@ -86,7 +86,11 @@ function handlerSteps({
     return [{ from: time(at), to: time(at) + durationMs, tone: 'danger', text }]
   })
   if (processedAt !== null)
-    steps.push(point(processedAt, attempts === 0 ? 'no handler takes it' : `attempt ${attempts} succeeded`))
+    steps.push(
+      attempts === 0
+        ? point(processedAt, 'no handler takes this type', 'plain')
+        : point(processedAt, `attempt ${attempts} succeeded`),
+    )
   if (nextAttemptAt !== null) steps.push({ ...point(nextAttemptAt, 'next attempt', 'info'), planned: true })
   return steps
 }

@@ -119,8 +119,8 @@ function HandlerTable({
           error={error}
           empty={
             <Empty title="No handler is declared" command={example}>
-              Declare handlers in receiving of the configuration module. Events without one are stored and
-              marked as processed.
+              Declare handlers in receiving of the configuration module. Events without one are stored with
+              the status unhandled.
             </Empty>
           }
         />
