@@ -192,6 +192,66 @@ onEachEngine('what needs attention', (engine) => {
     assert.equal(rare?.since, now - 3_600_001)
   })
 
+  test('a handler fails since its first failure, however many attempts and events fail after it', async () => {
+    const { database } = service
+    const now = Date.UTC(2026, 3, 5)
+    const farAhead = now + 36_500 * day
+    const planOf = (() => ({ handlers: [{ id: 'moving' }] })) as unknown as PlanOf
+    const first = now - 2 * day
+    const fail = async (eventId: string, before: number, attempts: readonly number[]): Promise<void> => {
+      await database.transaction(async (tx) => {
+        await insertReceived(tx, {
+          event_id: eventId,
+          source: 'past',
+          type: 'moving',
+          due_at: farAhead,
+          status: 'pending',
+          attempts: attempts.length,
+          attempts_before: before,
+          failed_at: attempts.at(-1)!,
+          failure_group: 'moving',
+        })
+        const { event } = await tx
+          .selectFrom('event_queue')
+          .select('event')
+          .where('event_id', '=', eventId)
+          .executeTakeFirstOrThrow()
+        for (const [at, time] of attempts.entries())
+          await tx
+            .insertInto('handler_failures')
+            .values({ event, number: at + 1, at: time, duration_ms: 1, error: 'no' })
+            .execute()
+      })
+    }
+    const cause = { name: 'Error', message: 'moving', frame: null, count: 1, state: 'open' as const }
+    await database.transaction((tx) =>
+      tx
+        .insertInto('failure_groups')
+        .values({ id: 'moving', handler: 'moving', ...cause, first_at: 1, last_at: now })
+        .execute(),
+    )
+    // It failed before it was reprocessed: that failure is of an earlier period.
+    await fail('moved-0', 1, [now - 5 * day, first + 1, now - 60_000])
+    await fail('moved-1', 0, [first, now - 60_000])
+    const sinceOf = async () =>
+      (await failingHandlers(database, planOf, now)).find(({ about }) => about.id === 'moving')?.since
+    assert.equal(await sinceOf(), first)
+    await database.transaction(async (tx) => {
+      await tx.updateTable('event_queue').set({ failed_at: now }).where('type', '=', 'moving').execute()
+      for (let one = 0; one < 600; one += 1)
+        await insertReceived(tx, {
+          event_id: `later-${one}`,
+          source: 'past',
+          type: 'moving',
+          due_at: farAhead,
+          status: 'pending',
+          failed_at: now,
+          failure_group: 'moving',
+        })
+    })
+    assert.equal(await sinceOf(), first, 'later failures do not move it')
+  })
+
   test('of many disabled subscribers, those that nobody disabled are named, the latest first', async () => {
     const { database } = service
     const now = Date.UTC(2026, 3, 4)

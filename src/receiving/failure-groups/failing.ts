@@ -2,8 +2,11 @@ import { sql } from 'kysely'
 import type { Queryable } from '../../storage/database.ts'
 import type { Kind } from '../queue/store.ts'
 
-/** What one call reads at most: groups of each handler, and events of each group that have failed, or that are retried. */
-const most = { groups: 5, events: 500 }
+/**
+ * What one call reads at most: groups of each handler, the newest and the oldest events of each group that have failed, or that are
+ * retried, and of these the first ones, whose first failure is read.
+ */
+const most = { groups: 5, events: 500, first: 100 }
 
 /** The events of a group whose last attempt failed after a time. */
 export interface FailingGroup extends Kind {
@@ -12,7 +15,7 @@ export interface FailingGroup extends Kind {
   /** At most `most.events`, as `retrying`. */
   readonly failed: number
   readonly retrying: number
-  /** The earliest of the last failures, in milliseconds since 1970. */
+  /** The first failure of these events, in milliseconds since 1970. Their later attempts do not move it. */
   readonly since: number
 }
 
@@ -27,6 +30,15 @@ export async function readFailing(reader: Queryable, after: number): Promise<Fai
     ofGroup('recent', 'failed', most.events),
     ofGroup('recent', 'pending', most.events),
   ]
+  const all = sql.join(
+    [
+      failed,
+      retrying,
+      ofGroup('recent', 'failed', most.events, 'asc'),
+      ofGroup('recent', 'pending', most.events, 'asc'),
+    ].map((events) => sql`select * from (${events}) part`),
+    sql` union `,
+  )
   const { rows } = await sql<FailingGroup>`
     with recent as (
       select * from (
@@ -39,8 +51,9 @@ export async function readFailing(reader: Queryable, after: number): Promise<Fai
       select handler, last_at,
         (select count(*) from (${failed}) latest where failed_at > ${after}) as failed,
         (select count(*) from (${retrying}) latest where failed_at > ${after}) as retrying,
-        (select min(failed_at) from (select * from (${failed}) one union all select * from (${retrying}) other) latest
-          where failed_at > ${after}) as since,
+        (select min(coalesce((select min(f.at) from handler_failures f
+            where f.event = first.event and f.number > first.attempts_before), failed_at))
+          from (select * from (${all}) those where failed_at > ${after} order by event limit ${sql.lit(most.first)}) first) as since,
         coalesce((select max(event) from (${failed}) latest), (select max(event) from (${retrying}) latest)) as newest
       from recent
     )
@@ -50,13 +63,19 @@ export async function readFailing(reader: Queryable, after: number): Promise<Fai
 }
 
 /**
- * SQL for the newest events of a group that failed and have a status. Only the index `event_queue_of_group` has the order of its
+ * SQL for the newest or the oldest events of a group that failed and have a status. Only the index `event_queue_of_group` has the order of its
  * three columns. By its first two with `=`, PostgreSQL may read the whole queue instead, where it expects to find such an event soon.
  */
-function ofGroup(groups: 'failure_groups' | 'recent', status: 'failed' | 'pending', limit: number) {
+function ofGroup(
+  groups: 'failure_groups' | 'recent',
+  status: 'failed' | 'pending',
+  limit: number,
+  direction: 'asc' | 'desc' = 'desc',
+) {
+  const order = sql.raw(direction)
   const place = (event: number) => sql`(${sql.ref(`${groups}.id`)}, ${sql.lit(status)}, ${sql.lit(event)})`
-  return sql<{ event: number; failed_at: number }>`select event, failed_at from event_queue
+  return sql<{ event: number; failed_at: number }>`select event, failed_at, attempts_before from event_queue
     where failure_group is not null and failed_at is not null
       and (failure_group, status, event) >= ${place(0)} and (failure_group, status, event) <= ${place(Number.MAX_SAFE_INTEGER)}
-    order by failure_group desc, status desc, event desc limit ${sql.lit(limit)}`
+    order by failure_group ${order}, status ${order}, event ${order} limit ${sql.lit(limit)}`
 }
