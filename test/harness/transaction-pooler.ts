@@ -28,7 +28,9 @@ interface ServerSession {
 const startup = 196_608
 const sslRequest = 80_877_103
 
-const needsSession = /^\s*(?:un)?listen\b|pg_(?:try_)?advisory_(?:un)?lock|(?:^|;)\s*set\s+(?!local\b)/i
+/** What a session must remember. Statements that bring a connection back to its defaults need none. */
+const needsSession =
+  /^\s*(?:un)?listen\b|pg_(?:try_)?advisory_(?:un)?lock(?!_all\()|(?:^|;)\s*set\s+(?!local\b|session authorization default\b)/i
 
 /** AuthenticationOk, and ReadyForQuery outside a transaction. */
 const greeting = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0, 0x5a, 0, 0, 0, 5, 0x49])

@@ -46,6 +46,7 @@ function roundsOver(types: readonly string[], handlersOf: (type: string) => read
     groups,
     runner,
     pauses: neverPaused,
+    suspects: { excludes: () => false },
     clock: { now: () => 0 },
     wakeUps: { in: nothing },
     onProgress: nothing,

@@ -151,6 +151,12 @@ export class Suspects {
     const voided = this.#voided
     let chosen: Chosen | undefined
     let waiting: Waiting | undefined
+    // Nearly always there are none, and this look takes no write lock.
+    if ((await readSuspects(database.reader, now, undefined)).length === 0) {
+      this.#report([])
+      this.#waiting = undefined
+      return undefined
+    }
     try {
       await database.transaction(async (tx) => {
         chosen = waiting = undefined
@@ -253,8 +259,12 @@ interface ProcessEnd {
 const isLastRun = ({ crashes }: Suspect): boolean => crashes >= mostCrashes - 1
 
 /** The suspects that no process runs, those first that became due first. */
-function readSuspects(tx: Tx, now: number, after: Suspect | undefined): Promise<Suspect[]> {
-  return tx
+function readSuspects(
+  db: Pick<Tx, 'selectFrom'>,
+  now: number,
+  after: Suspect | undefined,
+): Promise<Suspect[]> {
+  return db
     .selectFrom('event_queue')
     .select(['event', 'source', 'type', 'due_at as dueAt', 'claim', 'alone_at as aloneAt', 'crashes'])
     .where('status', '=', 'pending')

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
 import { claimedEvent, registeredHandler } from '#test/harness/handled-events.ts'
 import { ManualClock } from '#test/harness/manual-clock.ts'
 import { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
@@ -16,6 +17,16 @@ import type { ClaimInserts } from '../queue/insert-claims.ts'
 import type { ClaimedEvent, EventQueue } from '../queue/store.ts'
 import { perRound } from './due-kinds.ts'
 import { HandlerWorker, type WorkerParts } from './worker.ts'
+
+/** A database without rows: there are no suspects. */
+const reader = new Kysely({
+  dialect: {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  },
+})
 
 test('a handler that is paused during a pass gets no event in its next round', async () => {
   let rounds = 0
@@ -44,6 +55,7 @@ test('a handler that is paused during a pass gets no event in its next round', a
     store: store as EventQueue,
     database: {
       engine: 'sqlite',
+      reader,
       onSignal: () => () => undefined,
       onSetBack: () => () => undefined,
       signalOthers: () => undefined,
@@ -108,6 +120,7 @@ async function startedWorker(
     store,
     database: {
       engine: 'postgres',
+      reader,
       onSignal: () => nothing,
       onSetBack: () => nothing,
       signalOthers: nothing,
