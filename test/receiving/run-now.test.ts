@@ -92,21 +92,42 @@ onEachEngine('an event whose handler failed', (engine) => {
     return (await answer.json()) as DryRun
   }
 
-  test('is retrying, and is run now; its schedule continues', async () => {
+  test('is retrying, and is run now as often as somebody asks; its schedule does not move', async () => {
     const event = await failed('now', 'order.now')
     const waiting = await detailOf(event)
     assert.equal(waiting.status, 'retrying')
     assert.ok(Date.parse(waiting.processing.nextAttemptAt!) > Date.now() + (hour / 2) * 1000)
-    const still = await reprocess(event)
-    assert.equal(still.status, 202)
-    assert.equal(((await still.json()) as { status: string }).status, 'retrying')
-    await eventually(async () => (await detailOf(event)).processing.failures.length === 2)
-    const again = await eventually(async () => {
-      const detail = await detailOf(event)
-      return detail.processing.nextAttemptAt === null ? undefined : detail
-    })
-    assert.equal(again.status, 'retrying', 'the second of three attempts failed')
-    assert.ok(Date.parse(again.processing.nextAttemptAt!) > Date.now() + (hour / 2) * 1000)
+    // More often than the schedule has attempts.
+    for (const failures of [2, 3, 4, 5]) {
+      const still = await reprocess(event)
+      assert.equal(still.status, 202)
+      assert.equal(((await still.json()) as { status: string }).status, 'retrying')
+      const again = await eventually(async () => {
+        const detail = await detailOf(event)
+        const { processing } = detail
+        return processing.failures.length === failures && processing.nextAttemptAt !== null
+          ? detail
+          : undefined
+      })
+      assert.equal(again.status, 'retrying')
+      assert.equal(again.processing.attempts, failures)
+      assert.equal(again.processing.nextAttemptAt, waiting.processing.nextAttemptAt)
+    }
+    // The attempts of the schedule: two are left.
+    const atItsTime = async (failures: number) => {
+      await service.database.transaction((tx) =>
+        tx.updateTable('event_queue').set({ due_at: 0 }).where('event', '=', event).execute(),
+      )
+      service.database.signal('event_queue')
+      return eventually(async () => {
+        const detail = await detailOf(event)
+        const isRecorded =
+          detail.processing.failures.length === failures && (await rowOf('now'))?.claim === null
+        return isRecorded ? detail : undefined
+      })
+    }
+    assert.equal((await atItsTime(6)).status, 'retrying', 'the second of three attempts failed')
+    assert.equal((await atItsTime(7)).status, 'failed', 'the third of three attempts failed')
     broken.clear()
     assert.equal((await reprocess(event)).status, 202)
     await isProcessed('now')

@@ -105,6 +105,8 @@ export async function giveAllAttempts(
       due_at: now,
       failed_at: null,
       attempts_before: eb.ref('attempts'),
+      planned_at: null,
+      extra_attempts: null,
       // One that has ended processes is still a suspect.
       crashes: eb('crashes', '*', 0),
     }))

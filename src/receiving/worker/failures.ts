@@ -2,7 +2,7 @@ import { inspect } from 'node:util'
 import { endStackAtHandler } from '../../telemetry/handler-stack.ts'
 import type { Random } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
-import { nextDelay } from '../../runtime/retry-schedule.ts'
+import { longestRetryAfter, nextDelay } from '../../runtime/retry-schedule.ts'
 import { advance } from '../queue/advance.ts'
 import { InvalidPayload } from '../handlers/declared-payload.ts'
 import { askedToWait } from '../forward.ts'
@@ -55,7 +55,7 @@ export class ProcessEnded extends Error {
 
 /**
  * Records a failed attempt and schedules the next one; after the last entry of the schedule, and at once for an invalid payload, the event is
- * `failed`. An end of the process uses up no entry, but the third one fails the event, and until then the waits are those of the schedule. `lost`
+ * `failed`. A run that somebody asked for before its time uses up no entry. An end of the process uses up none, but the third one fails the event, and until then the waits are those of the schedule. `lost`
  * if another claim holds the event: then nothing is written.
  */
 export async function recordFailure(
@@ -79,11 +79,14 @@ export async function recordFailure(
       .where('event', '=', event)
       .where('claim', '=', claim)
       .where('status', '=', 'pending')
-      .returning('crashes')
+      .returning(['crashes', 'planned_at', 'extra_attempts'])
       .executeTakeFirst()
     counted = undefined
     if (!held) return 'lost'
+    const { planned_at: plannedAt } = held
     const crashes = held.crashes ?? 0
+    const isExtra = plannedAt !== null && plannedAt > startedAt && !(error instanceof ProcessEnded)
+    const extra = (held.extra_attempts ?? 0) + (isExtra ? 1 : 0)
     await tx
       .insertInto('handler_failures')
       .values({
@@ -100,13 +103,23 @@ export async function recordFailure(
       .where('event', '=', event)
       .where('number', '>', attemptsBefore)
       .executeTakeFirstOrThrow()
-    const delay = delayAfter(error, { failures: failures - crashes, crashes }, { schedule, random })
+    const counts = { failures: failures - crashes - extra, crashes }
+    const delay =
+      isExtra && !(error instanceof InvalidPayload)
+        ? Math.max(plannedAt - now, retryAfterOf(error), 0)
+        : delayAfter(error, counts, { schedule, random })
     const next = delay === undefined ? ({ status: 'failed' } as const) : { due_at: now + delay }
     const group = await failureGroups.enter(tx, handler, error, now)
     counted = { group, first: failures === 1 }
     await tx
       .updateTable('event_queue')
-      .set({ ...next, failed_at: startedAt, failure_group: group?.id ?? null })
+      .set({
+        ...next,
+        failed_at: startedAt,
+        failure_group: group?.id ?? null,
+        planned_at: null,
+        extra_attempts: extra || null,
+      })
       .where('event', '=', event)
       .execute()
     if (delay !== undefined) return 'retry'
@@ -116,6 +129,8 @@ export async function recordFailure(
   if (counted?.group) failureGroups.count(counted.group, counted.first, now)
   return outcome
 }
+
+const retryAfterOf = (error: unknown): number => Math.min(askedToWait(error) ?? 0, longestRetryAfter)
 
 /** Milliseconds until the next attempt; undefined without one. */
 function delayAfter(

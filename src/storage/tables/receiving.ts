@@ -37,6 +37,10 @@ export interface EventQueueTable {
   crashes: Generated<number | null>
   /** When a process began to run the event alone. If no claim holds the event, that process ended during the run. */
   alone_at: Generated<number | null>
+  /** When the schedule's next attempt is due, if somebody made the event run before that. */
+  planned_at: Generated<number | null>
+  /** Failures of such runs since `attempts_before`; the retry schedule does not count them. */
+  extra_attempts: Generated<number | null>
 }
 
 /** A process that claims received events. PostgreSQL only. */

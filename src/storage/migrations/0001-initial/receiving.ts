@@ -10,7 +10,8 @@ export const receiving: SchemaPart = {
       event ${bigint} primary key, source text not null, event_id text not null, type text not null,
       status text not null, attempts integer not null default 0, attempts_before integer not null default 0,
       due_at ${time} not null, claim text, leased_until ${time}, failed_at ${time}, processed_at ${time},
-      order_key ${sortedText}, failure_group text, crashes integer, alone_at ${time}, unique (source, event_id)
+      order_key ${sortedText}, failure_group text, crashes integer, alone_at ${time},
+      planned_at ${time}, extra_attempts integer, unique (source, event_id)
     ) ${strict};
     -- For claims, which take the due events of one source and type after the other. A claim changes no column of an index
     -- (docs/adr/0016-leases-apart.md).
