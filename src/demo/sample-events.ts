@@ -85,8 +85,10 @@ const idOf = (index: number): string => `sample-${index + 1}`
 /** The header of the sample source's signature. */
 export const signatureHeader = 'x-signature'
 
-export const sampleScheme = (keyring: Keyring): Scheme =>
-  hmac({ header: signatureHeader, secret: sampleSecret(keyring) })
+export const sampleScheme = (keyring: Keyring): Scheme => ({
+  ...hmac({ header: signatureHeader, secret: sampleSecret(keyring) }),
+  secretFrom: 'the secret that demo mode generates for this sample source',
+})
 
 /** Derived, so that each start has the same one. */
 export function sampleSecret(keyring: Keyring): string {

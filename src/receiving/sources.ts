@@ -7,6 +7,7 @@ import type { Scheme } from './schemes/scheme.ts'
 
 /** The source that is always there, with the secret of the environment unless the module gives it another. */
 const standing = 'provider'
+const secretFrom = 'the setting `WEBHOOK_SECRET`'
 /** Events. */
 const mostPerSecond = 1_000_000
 const nameForm = /^[a-z0-9][a-z0-9_-]{0,63}$/i
@@ -24,7 +25,7 @@ export function readSources(
 ): ReadonlyMap<string, Scheme> {
   const faults: string[] = []
   const sources = new Map<string, Scheme>([
-    [standing, hmac({ header: 'x-signature', secret: webhookSecrets })],
+    [standing, { ...hmac({ header: 'x-signature', secret: webhookSecrets }), secretFrom }],
   ])
   for (const [name, given] of Object.entries(configured ?? {})) {
     const fault = faultOf(given)
@@ -37,7 +38,9 @@ export function readSources(
     else
       sources.set(
         name,
-        name === standing && !given.hasSecret ? { ...given, ...given.withSecrets(webhookSecrets) } : given,
+        name === standing && !given.hasSecret
+          ? { ...given, ...given.withSecrets(webhookSecrets), secretFrom }
+          : given,
       )
   }
   for (const [name, { hasSecret, weakness }] of sources) {

@@ -61,6 +61,15 @@ onEachEngine('sources', (engine) => {
             code: github({ secret: 'secret-of-the-code-0123456789' }),
             chat: discord({ secret: 'ab'.repeat(32) }),
             other: hmac({ header: 'x-other', secret: 'secret-of-another-0123456789' }),
+            timed: hmac({
+              header: 'X-Sum',
+              secret: 'secret-of-a-timed-0123456789',
+              algorithm: 'sha512',
+              encoding: 'base64',
+              prefix: 'v=',
+              timestampHeader: 'X-Time',
+              signed: '{timestamp}.{body}',
+            }),
           },
           handlers: { 'invoice.paid': (event, { tx }) => writeEffect(tx, event.id) },
         },
@@ -69,6 +78,28 @@ onEachEngine('sources', (engine) => {
   )
   before(async () => {
     await createEffects(service.database)
+  })
+
+  test('the steps of a source name its own secret and header', async () => {
+    const stepsOf = async (name: string): Promise<string> =>
+      (await read<{ steps: string[] }>(`/sources/${name}`)).steps.join(' ')
+    const other = await stepsOf('other')
+    assert.match(other, /`receiving\.sources\.other\.secret` of the configuration module here/)
+    assert.match(
+      other,
+      /The sender computes the HMAC-SHA256 of the raw body and sends it in hex in the header `x-other`\./,
+    )
+    assert.doesNotMatch(other, /provider|WEBHOOK_SECRET|x-signature/)
+    const timed = await stepsOf('timed')
+    assert.match(
+      timed,
+      /HMAC-SHA512 of `\{timestamp\}\.\{body\}` and sends it in base64 in the header `x-sum` as `v=DIGEST` and the time in `x-time`\./,
+    )
+    assert.match(
+      await stepsOf('provider'),
+      /the setting `WEBHOOK_SECRET` here[^]* in the header `x-signature`\./,
+    )
+    for (const name of ['shop', 'code', 'chat']) assert.doesNotMatch(await stepsOf(name), /[{}]/, name)
   })
 
   const read = async <T>(path: string): Promise<T> => {
@@ -87,6 +118,7 @@ onEachEngine('sources', (engine) => {
         ['code', 'github', true],
         ['chat', 'discord', false],
         ['other', 'hmac', false],
+        ['timed', 'hmac', false],
       ],
     )
     const shop = data[1]!

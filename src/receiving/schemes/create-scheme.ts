@@ -20,6 +20,7 @@ interface Definition {
   mediaTypes?: readonly string[] | undefined
   typesHaveActions?: boolean
   signatureHeader?: string
+  signs?: string
   /** Makes the check for the given secrets, at least one. */
   check: (secrets: readonly string[]) => Check
   /** Reads a verified delivery. */
@@ -62,7 +63,7 @@ export function secretsEnd({ verify }: Scheme, now: number): SecretsEnd {
 
 /** Creates a scheme. Only closures hold its secrets; no property does. */
 export function createScheme<Payload = unknown>(definition: Definition): Scheme<Payload> {
-  const { name, options, mediaTypes, typesHaveActions, signatureHeader, check, read, ask } = definition
+  const { name, options, mediaTypes, typesHaveActions, signatureHeader, signs, check, read, ask } = definition
   const withParsed = (secrets: readonly ParsedSecret[]): Scheme<Payload> => {
     const checkAt = atTime(secrets, check)
     const askAt = ask && atTime(secrets, ask)
@@ -86,6 +87,7 @@ export function createScheme<Payload = unknown>(definition: Definition): Scheme<
       ...(mediaTypes && { mediaTypes }),
       ...(typesHaveActions && { typesHaveActions }),
       ...(signatureHeader && { signatureHeader }),
+      ...(signs && { signs }),
       ...(options.forwardTo !== undefined && { forwardTo: options.forwardTo }),
       ...(options.rateLimit !== undefined && { rateLimit: options.rateLimit }),
     }

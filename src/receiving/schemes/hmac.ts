@@ -67,6 +67,7 @@ export function hmac(options: HmacOptions): Scheme {
     options,
     mediaTypes,
     signatureHeader: options.header.toLowerCase(),
+    signs: describe(options, signed),
     check: hmacCheck({
       ...options,
       header: options.header.toLowerCase(),
@@ -82,6 +83,22 @@ export function hmac(options: HmacOptions): Scheme {
       return identify(eventId, 'always' in type ? type.always : find(type, delivery, body.value))
     },
   })
+}
+
+/** How the sender signs, for the steps of its set-up. */
+function describe(options: HmacOptions, signed: string): string {
+  const { header, algorithm = 'sha256', encoding = 'hex', prefix = '', pairs, timestampHeader } = options
+  const over = signed === '{body}' ? 'the raw body' : `\`${signed}\``
+  const separator = pairs?.separator ?? ','
+  const time = pairs?.timestamp === undefined ? '' : `${pairs.timestamp}=TIME${separator}`
+  const form = pairs ? `${prefix}${time}${pairs.signature}=DIGEST` : prefix === '' ? '' : `${prefix}DIGEST`
+  const parts = [
+    `computes the HMAC-${algorithm.toUpperCase()} of ${over}`,
+    `and sends it in ${encoding} in the header \`${header.toLowerCase()}\``,
+    ...(form === '' ? [] : [`as \`${form}\``]),
+    ...(timestampHeader === undefined ? [] : [`and the time in \`${timestampHeader.toLowerCase()}\``]),
+  ]
+  return parts.join(' ')
 }
 
 const specifiedId: Place = { body: 'id' }

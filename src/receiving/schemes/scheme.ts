@@ -105,6 +105,10 @@ export interface Scheme<Payload = unknown> {
   readonly ask?: (question: Question) => Answered | Rejected
   /** The header of the signature, in lower case, if redaction by name would miss it. */
   readonly signatureHeader?: string
+  /** How the sender signs, as the rest of a sentence that begins with "The sender". */
+  readonly signs?: string
+  /** Where its secret is set, in words. Default: `secret` of the source in the configuration module. */
+  readonly secretFrom?: string
   /** The same scheme with other secrets. */
   readonly withSecrets: (secrets: readonly string[]) => Scheme
   /** Accepted media types, without parameters. Default: those of JSON. An empty list accepts all. */

@@ -1,8 +1,13 @@
+import type { Scheme } from './scheme.ts'
+
 /** How a sender is set up. */
 export interface SetUp {
   /** The sender's name. */
   readonly label: string
-  /** What to do at the sender, in order. The page shows the address of the source above them. */
+  /**
+   * What to do at the sender, in order. The page shows the address of the source above them. In those of `hmac`, `{secret}` and `{signs}` stand for
+   * `secretFrom` and `signs` of the source's scheme.
+   */
   readonly steps: readonly string[]
   /** The sender's own documentation. */
   readonly docs: string
@@ -16,8 +21,8 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     label: 'Any sender with an HMAC',
     steps: [
       'Give the sender the URL above.',
-      'Use the same secret on both sides: the source’s `secret` here, the signing secret there. The standard source `provider` reads it from WEBHOOK_SECRET.',
-      'The sender computes the HMAC over the raw body and sends it in the header that the source names; for `provider`: `x-signature`, hex HMAC-SHA256.',
+      'Use the same secret on both sides: {secret} here, the signing secret there.',
+      'The sender {signs}.',
     ],
     docs: 'https://www.rfc-editor.org/rfc/rfc2104',
     exampleType: 'order.paid',
@@ -258,4 +263,13 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     docs: 'https://developers.zoom.us/docs/api/webhooks/',
     exampleType: 'meeting.started',
   },
+}
+
+/** The steps of a source, with its own secret and header. */
+export function stepsOf(name: string, scheme: Scheme): string[] {
+  const { secretFrom = `\`receiving.sources.${name}.secret\` of the configuration module`, signs } = scheme
+  const own = signs ?? 'computes the HMAC and sends it in the header that the source names'
+  return (setUps[scheme.name]?.steps ?? []).map((step) =>
+    step.replace('{secret}', () => secretFrom).replace('{signs}', () => own),
+  )
 }

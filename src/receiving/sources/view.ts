@@ -5,7 +5,7 @@ import { slots } from '../activity/activity.ts'
 import { type Activities } from '../activity/read.ts'
 import { urlOf as addressOf, withoutCredentials } from '../forward-target.ts'
 import { reasons, type Reason } from '../rejections/reasons.ts'
-import { setUps } from '../schemes/set-up.ts'
+import { setUps, stepsOf } from '../schemes/set-up.ts'
 import type { Scheme } from '../schemes/scheme.ts'
 import { canSign, type SampleParts } from './sample.ts'
 
@@ -82,7 +82,7 @@ export function viewSource(
     url,
     scheme: scheme.name,
     label: setUp?.label ?? scheme.name,
-    steps: [...(setUp?.steps ?? [])],
+    steps: stepsOf(name, scheme),
     docs: setUp?.docs ?? null,
     exampleType: setUp?.exampleType ?? `${name}.sample`,
     hasSecret: scheme.hasSecret,
