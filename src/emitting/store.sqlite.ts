@@ -29,7 +29,7 @@ const oldest = `
     select s.id, ${nextDue('sqlite')} as due from subscribers s where s.status = 'active' and s.rate_limit is null
   ) where due <= ? order by due limit ?`
 
-const columns = 'd.id, d.event, d.attempts, d.attempts_before, d.due_at, d.nonce'
+const columns = 'd.id, d.event, d.attempts, d.attempts_before, d.due_at, d.nonce, d.planned_at'
 type Columns = [
   id: number,
   event: number,
@@ -37,6 +37,7 @@ type Columns = [
   attemptsBefore: number,
   dueAt: number,
   nonce: number | null,
+  plannedAt: number | null,
 ]
 const pending = `select ${columns} from deliveries d indexed by deliveries_due
   where d.subscriber_id = ? and d.status = 'pending' and ${isRetry} = ?`
@@ -56,7 +57,9 @@ const firstPending = `select * from (
 const finish = `
   update deliveries set attempts = attempts + 1, status = case when status = 'pending' then ?2 else status end,
     due_at = case when status = 'pending' then ?3 else due_at end,
-    finished_at = case when status = 'pending' then ?4 else finished_at end
+    finished_at = case when status = 'pending' then ?4 else finished_at end,
+    attempts_before = attempts_before + case when planned_at > ?7 and status = 'pending' and ?2 = 'pending' then 1 else 0 end,
+    planned_at = null
   where id = ?5 and nonce is ?6 and (attempts = ?1 - 1 or (?2 = 'delivered' and status = 'pending' and ?1 > attempts_before))`
 
 // With the number from the statement before. If that updated nothing, an attempt with the number exists.
@@ -97,8 +100,17 @@ function readDue(reader: SqliteConnection, request: ReadRequest, now: number): D
   const rows = (sql: string, ...parameters: number[]): DueDelivery[] =>
     reader
       .arrays<Columns>(sql, [subscriberId, ...parameters])
-      .map(([id, event, attempts, attempts_before, due_at, nonce]) =>
-        dueDelivery({ id, event, subscriber_id: subscriberId, attempts, attempts_before, due_at, nonce }),
+      .map(([id, event, attempts, attempts_before, due_at, nonce, planned_at]) =>
+        dueDelivery({
+          id,
+          event,
+          subscriber_id: subscriberId,
+          attempts,
+          attempts_before,
+          due_at,
+          nonce,
+          planned_at,
+        }),
       )
   if (request.ordered) return rows(firstPending, now)
   const { behind, count } = request
@@ -157,8 +169,8 @@ function behind(id: string): string {
   return `${id}\u0001`
 }
 
-function toFinish({ delivery, status, dueAt, finishedAt }: Completion): SqlValue[] {
-  return [delivery.number, status, dueAt, finishedAt, delivery.id, delivery.nonce]
+function toFinish({ delivery, status, dueAt, finishedAt, attempt }: Completion): SqlValue[] {
+  return [delivery.number, status, dueAt, finishedAt, delivery.id, delivery.nonce, attempt.at]
 }
 
 function toRecord({ delivery, attempt }: Completion): SqlValue[] {

@@ -34,6 +34,8 @@ export interface DueDelivery {
   /** Attempts since the delivery was created or last replayed, the next one included. */
   begun: number
   dueAt: number
+  /** When the schedule's next attempt is due, if somebody asked for this one before that. */
+  plannedAt?: number | null
   /** The nonce of its event: two deliveries with one id and different nonces are different. Null for events of older versions. */
   nonce: number | null
 }
@@ -125,6 +127,7 @@ export interface DeliveryRow {
   attempts_before: number
   due_at: number
   nonce: number | null
+  planned_at: number | null
 }
 
 export function dueDelivery(row: DeliveryRow): DueDelivery {
@@ -137,6 +140,7 @@ export function dueDelivery(row: DeliveryRow): DueDelivery {
     begun: attempts + 1 - attempts_before,
     dueAt,
     nonce,
+    plannedAt: row.planned_at,
   }
 }
 

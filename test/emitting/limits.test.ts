@@ -171,7 +171,7 @@ onEachEngine('limits', (engine) => {
     await service.close()
   })
 
-  test('a delivery that waits for a retry is sent now, and its schedule continues', async () => {
+  test('a delivery that waits for a retry is sent now as often as somebody asks, and its schedule does not move', async () => {
     const [service, receiver] = await Promise.all([
       startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0,3600,3600' } }),
       startReceiver(500),
@@ -186,15 +186,26 @@ onEachEngine('limits', (engine) => {
       }, `${count} attempts are made`)
     const waiting = await attempted(1)
     assert.equal(waiting.status, 'pending')
-    await acme.json(202, 'POST', `/deliveries/${waiting.id}/replay`)
-    // By its schedule it would come after an hour.
-    const again = await attempted(2)
-    assert.equal(again.status, 'pending')
-    assert.ok(Date.parse(again.nextAttemptAt!) > Date.now() + 1_800_000)
-    // The third is the last one of the schedule, whenever it is made.
-    await expectJson(service, 202, `/deliveries/${waiting.id}/replay`, { method: 'POST' })
+    // By its schedule it would come after an hour. More often than the schedule has attempts.
+    for (const count of [2, 3, 4, 5]) {
+      if (count === 2) await acme.json(202, 'POST', `/deliveries/${waiting.id}/replay`)
+      else await expectJson(service, 202, `/deliveries/${waiting.id}/replay`, { method: 'POST' })
+      const again = await attempted(count)
+      assert.equal(again.status, 'pending')
+      assert.equal(again.nextAttemptAt, waiting.nextAttemptAt)
+    }
+    // The two attempts of the schedule that are left.
+    const database = await openDatabase(service.databaseUrl)
+    const makeDue = () =>
+      database.transaction((tx) => tx.updateTable('deliveries').set({ due_at: 0 }).execute())
+    await makeDue()
+    const second = await attempted(6)
+    assert.equal(second.status, 'pending')
+    assert.ok(Date.parse(second.nextAttemptAt!) > Date.now() + 1_800_000)
+    await makeDue()
     const dead = await settled(service, made.id, 'dead')
-    assert.equal(dead.attempts.length, 3)
+    assert.equal(dead.attempts.length, 7)
+    await database.close()
     assert.deepEqual(new Set(receiver.calls.map(({ headers }) => headers['webhook-id'])), new Set([eventId]))
     await Promise.all([service.close(), receiver.close()])
   })

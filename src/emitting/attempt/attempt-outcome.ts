@@ -1,4 +1,4 @@
-import { nextDelay } from '../../runtime/retry-schedule.ts'
+import { longestRetryAfter, nextDelay } from '../../runtime/retry-schedule.ts'
 import type { Random } from '../../runtime/clock.ts'
 import type { AttemptResult } from './attempt.ts'
 
@@ -15,18 +15,25 @@ export type AttemptOutcome =
  * (Standard Webhooks: "the sender should disable the endpoint"); so does `webhook-delivery: disable`. `abort-message`
  * dead-letters the delivery. Everything else is retried until the schedule ends.
  * @param begun attempts since the delivery was created or last replayed, this one included
+ * @param plannedIn milliseconds until the schedule's next attempt, if somebody asked for this one before: it uses up no entry
  */
 export function evaluateAttempt(
   result: AttemptResult,
   schedule: readonly number[],
   begun: number,
   random: Random,
+  plannedIn?: number,
 ): AttemptOutcome {
   const { status, error, directive } = result
   const disable = disableReason(result)
   if (error === null && status !== null && status >= 200 && status <= 299)
     return { kind: 'delivered', ...disable }
   if (disable || directive === 'abort-message') return { kind: 'dead', ...disable }
+  if (plannedIn !== undefined)
+    return {
+      kind: 'retry',
+      delay: Math.max(0, plannedIn, Math.min(result.retryAfter ?? 0, longestRetryAfter)),
+    }
   const delay = nextDelay(schedule, begun, random, result.retryAfter)
   return delay === undefined ? { kind: 'dead' } : { kind: 'retry', delay }
 }

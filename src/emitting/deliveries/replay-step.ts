@@ -75,6 +75,7 @@ export async function reopen(tx: Tx, ids: readonly number[], now: number): Promi
     .set({
       status: 'pending',
       attempts_before: sql<number>`attempts`,
+      planned_at: null,
       due_at: now,
       finished_at: null,
     })
@@ -83,12 +84,15 @@ export async function reopen(tx: Tx, ids: readonly number[], now: number): Promi
     .execute()
 }
 
-/** Makes waiting deliveries due now. The number of attempts that they have left does not change. */
+/**
+ * Makes waiting deliveries due now. If this attempt fails, the next one is due when it was before, and the number of attempts that are left does
+ * not change.
+ */
 export async function endWait(tx: Tx, ids: readonly number[], now: number): Promise<void> {
   if (ids.length === 0) return
   await tx
     .updateTable('deliveries')
-    .set({ due_at: now })
+    .set((eb) => ({ due_at: now, planned_at: eb.fn.coalesce('planned_at', 'due_at') }))
     .where('id', 'in', [...ids])
     .where('status', '=', 'pending')
     .where('due_at', '>', now)

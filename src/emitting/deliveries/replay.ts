@@ -24,8 +24,8 @@ export interface BulkReplay {
 /** Sends finished deliveries again: the same delivery with the same event id. */
 export class Replay extends AuditedStore {
   /**
-   * Makes one delivery due now. A finished delivery starts its schedule again. A delivery that waits for a retry gets that
-   * attempt now and continues its schedule. A delivery with an attempt in flight depends on the outcome of that attempt.
+   * Makes one delivery due now. A finished delivery starts its schedule again. A delivery that waits for a retry gets an
+   * attempt now, and its schedule does not change. A delivery with an attempt in flight depends on the outcome of that attempt.
    * Deliveries of a paused subscriber are sent when it is resumed.
    * @throws Problem `not-found`; `conflict` when its subscriber is disabled; `too-many-requests` for an owner
    */

@@ -144,11 +144,13 @@ export class DeliveryAttempts {
       if (abort.reason) return
       throw error
     }
-    const outcome = evaluateAttempt(result, destination.schedule, delivery.begun, random)
-    this.#count(destination, outcome, result)
-    const effects = operationalEvents.sideEffects({ delivery, destination, event, outcome, result })
     // Not the time of now: where the attempt does not tell how long it took, the delivery must not either.
     const now = result.at + result.durationMs
+    const plannedAt = delivery.plannedAt ?? 0
+    const plannedIn = plannedAt > result.at ? plannedAt - now : undefined
+    const outcome = evaluateAttempt(result, destination.schedule, delivery.begun, random, plannedIn)
+    this.#count(destination, outcome, result)
+    const effects = operationalEvents.sideEffects({ delivery, destination, event, outcome, result })
     const recorded = this.#record({ delivery, outcome, now, attempt: result, effects })
     const response = classifyResponse(result)
     if (!effects) release(response)

@@ -21,7 +21,10 @@ const complete = {
   ), finished as (
     update deliveries d set attempts = d.attempts + 1, status = case when d.status = 'pending' then r.status else d.status end,
       due_at = case when d.status = 'pending' then r.due_at else d.due_at end,
-      finished_at = case when d.status = 'pending' then r.finished_at else d.finished_at end
+      finished_at = case when d.status = 'pending' then r.finished_at else d.finished_at end,
+      attempts_before = d.attempts_before +
+        case when d.planned_at > r.at and d.status = 'pending' and r.status = 'pending' then 1 else 0 end,
+      planned_at = null
     from result r where d.id = r.id and d.nonce is not distinct from r.nonce and (
       d.attempts = r.number - 1 or (r.status = 'delivered' and d.status = 'pending' and r.number > d.attempts_before)
     )

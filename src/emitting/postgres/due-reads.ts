@@ -15,7 +15,8 @@ const payloads = `
   from events left join idempotency_keys on idempotency_keys.event = events.id
   where events.id = any($1) and ($2::bigint is null or octet_length(payload) <= $2)`
 
-export const columns = 'd.id, d.event, d.subscriber_id, d.attempts, d.attempts_before, d.due_at, d.nonce'
+export const columns =
+  'd.id, d.event, d.subscriber_id, d.attempts, d.attempts_before, d.due_at, d.nonce, d.planned_at'
 
 const readDue = `
   select due.* from unnest($2::text[], $3::integer[], $4::bigint[], $5::bigint[], $6::integer[])

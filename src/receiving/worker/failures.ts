@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { endStackAtHandler } from '../../telemetry/handler-stack.ts'
 import type { Random } from '../../runtime/clock.ts'
-import type { Database } from '../../storage/database.ts'
+import type { Database, Tx } from '../../storage/database.ts'
 import { longestRetryAfter, nextDelay } from '../../runtime/retry-schedule.ts'
 import { advance } from '../queue/advance.ts'
 import { InvalidPayload } from '../handlers/declared-payload.ts'
@@ -62,31 +62,15 @@ export async function recordFailure(
   { database, schedule, random, failureGroups }: FailureParts,
   { claimed, error, startedAt, now, handler }: Failure,
 ): Promise<'retry' | 'failed' | 'lost'> {
-  const { event, claim, attempts, attemptsBefore } = claimed
+  const { event, attempts, attemptsBefore } = claimed
   let counted: { group: Fingerprint | undefined; first: boolean } | undefined
   const outcome = await database.transaction(async (tx) => {
-    const held = await tx
-      .updateTable('event_queue')
-      .set((eb) => ({
-        claim: null,
-        leased_until: null,
-        alone_at: null,
-        attempts,
-        // A suspect that ended by itself is none any more, unless it has ended a process before.
-        crashes:
-          error instanceof ProcessEnded ? eb('crashes', '+', 1) : eb.fn('nullif', ['crashes', eb.lit(0)]),
-      }))
-      .where('event', '=', event)
-      .where('claim', '=', claim)
-      .where('status', '=', 'pending')
-      .returning(['crashes', 'planned_at', 'extra_attempts'])
-      .executeTakeFirst()
+    const held = await endClaim(tx, claimed, error)
     counted = undefined
     if (!held) return 'lost'
-    const { planned_at: plannedAt } = held
     const crashes = held.crashes ?? 0
-    const isExtra = plannedAt !== null && plannedAt > startedAt && !(error instanceof ProcessEnded)
-    const extra = (held.extra_attempts ?? 0) + (isExtra ? 1 : 0)
+    const plannedIn = plannedAfter(error, held.planned_at, { startedAt, now })
+    const extra = (held.extra_attempts ?? 0) + (plannedIn === undefined ? 0 : 1)
     await tx
       .insertInto('handler_failures')
       .values({
@@ -104,10 +88,7 @@ export async function recordFailure(
       .where('number', '>', attemptsBefore)
       .executeTakeFirstOrThrow()
     const counts = { failures: failures - crashes - extra, crashes }
-    const delay =
-      isExtra && !(error instanceof InvalidPayload)
-        ? Math.max(plannedAt - now, retryAfterOf(error), 0)
-        : delayAfter(error, counts, { schedule, random })
+    const delay = plannedIn ?? delayAfter(error, counts, { schedule, random })
     const next = delay === undefined ? ({ status: 'failed' } as const) : { due_at: now + delay }
     const group = await failureGroups.enter(tx, handler, error, now)
     counted = { group, first: failures === 1 }
@@ -130,7 +111,37 @@ export async function recordFailure(
   return outcome
 }
 
-const retryAfterOf = (error: unknown): number => Math.min(askedToWait(error) ?? 0, longestRetryAfter)
+/** Ends the claim, and counts the attempt. Returns undefined if another claim holds the event. */
+function endClaim(tx: Tx, { event, claim, attempts }: ClaimedEvent, error: unknown) {
+  return tx
+    .updateTable('event_queue')
+    .set((eb) => ({
+      claim: null,
+      leased_until: null,
+      alone_at: null,
+      attempts,
+      // A suspect that ended by itself is none any more, unless it has ended a process before.
+      crashes:
+        error instanceof ProcessEnded ? eb('crashes', '+', 1) : eb.fn('nullif', ['crashes', eb.lit(0)]),
+    }))
+    .where('event', '=', event)
+    .where('claim', '=', claim)
+    .where('status', '=', 'pending')
+    .returning(['crashes', 'planned_at', 'extra_attempts'])
+    .executeTakeFirst()
+}
+
+/** Milliseconds until the planned attempt, if somebody asked for this one before it; undefined if this one was that of the schedule. */
+function plannedAfter(
+  error: unknown,
+  plannedAt: number | null,
+  { startedAt, now }: Pick<Failure, 'startedAt' | 'now'>,
+): number | undefined {
+  if (plannedAt === null || plannedAt <= startedAt) return undefined
+  // These failures decide about the event themselves.
+  if (error instanceof ProcessEnded || error instanceof InvalidPayload) return undefined
+  return Math.max(0, plannedAt - now, Math.min(askedToWait(error) ?? 0, longestRetryAfter))
+}
 
 /** Milliseconds until the next attempt; undefined without one. */
 function delayAfter(

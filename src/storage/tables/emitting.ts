@@ -74,6 +74,8 @@ export interface DeliveriesTable {
   attempts: number
   /** Attempts before the last replay; the retry schedule counts from here. */
   attempts_before: number
+  /** When the schedule's next attempt is due, if somebody asked for one before that. */
+  planned_at: Generated<number | null>
   due_at: number
   created_at: number
   finished_at: number | null

@@ -49,7 +49,7 @@ export const emitting: SchemaPart = {
       id ${countedKey}, event ${bigint} not null, nonce ${bigint},
       subscriber_id ${sortedText} not null,
       status text not null, attempts integer not null default 0, attempts_before integer not null default 0,
-      due_at ${time} not null, created_at ${time} not null, finished_at ${time}
+      due_at ${time} not null, created_at ${time} not null, finished_at ${time}, planned_at ${time}
     ) ${strict};
     -- For the dispatcher, which reads first attempts and retries separately, each from its last position on.
     create index deliveries_due on deliveries
