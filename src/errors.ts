@@ -97,8 +97,8 @@ export const problems = {
   unprocessable: [422, 'The request cannot be carried out', 'See the detail.'],
   'prefetch-rejected': [
     425,
-    'Not answered ahead of time',
-    'Open the address: it acts when a person opens it, so it is not prefetched.',
+    'Prefetch rejected',
+    'Open the link directly. It has side effects, so it cannot be prefetched.',
   ],
   'headers-too-large': [431, 'The headers are too large', 'Send fewer or shorter headers.'],
   'too-many-requests': [429, 'Too many requests', 'Wait for the time that Retry-After tells.'],
@@ -111,8 +111,8 @@ export const problems = {
   'provider-unavailable': [503, 'The identity provider does not answer', 'Try again in a minute.'],
   'client-document-unavailable': [
     503,
-    'The metadata document of the app cannot be fetched',
-    'Try again in a minute. The document at the client_id must be public, and its server must answer within five seconds.',
+    'App metadata document unavailable',
+    'Try again in a minute. The document at the client_id must be public, and its server must respond within five seconds.',
   ],
   overloaded: [503, 'Too busy', 'Repeat the call after the time that Retry-After tells.'],
   'storage-unavailable': [

@@ -16,7 +16,7 @@ export async function resealCommand(): Promise<void> {
   const configuration = readSettings()
   const { masterSecrets } = configuration
   if (!masterSecrets)
-    throw new CommandFailure('POSTERN_SECRET is missing, and no service was ever started here in demo mode')
+    throw new CommandFailure('POSTERN_SECRET is missing, and no service has been started here in demo mode')
   await interruptible(({ signal }) =>
     withDatabase(configuration, async (database) => {
       const progress = showProgress(0, 'values sealed anew')

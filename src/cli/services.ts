@@ -72,7 +72,7 @@ function createServices(configuration: Configuration, database: Database): Comma
 
 function signingParts({ masterSecrets, signingKeyRotation: rotation }: Configuration) {
   if (!masterSecrets)
-    throw new CommandFailure('POSTERN_SECRET is missing, and no service was ever started here in demo mode')
+    throw new CommandFailure('POSTERN_SECRET is missing, and no service has been started here in demo mode')
   return { keyring: new Keyring(masterSecrets), rotation }
 }
 

@@ -154,7 +154,7 @@ export const companions: Readonly<Record<string, Companion>> = {
     field: 'updateProfile',
     read: flag,
     description:
-      'Whether each sign-in updates the e-mail address and name of the user. Default: `login.updateProfile` of the configuration module, otherwise `off`: they stay as at the first sign-in, and only empty values are filled.',
+      'Whether each sign-in updates the e-mail address and name of the user. Default: `login.updateProfile` of the configuration module, otherwise `off`: they stay as they were at the first sign-in, and only empty values are filled in.',
   },
   END_SESSION: {
     field: 'endSession',

@@ -315,21 +315,21 @@ export const settings = {
     read: read.oneOf('off', 'token', 'documents', 'open'),
     default: 'off',
     description:
-      'Whether apps may introduce themselves: `off`: no; `token`: callers with the scope `clients:write` register them at `POST /oauth2/register` (RFC 7591); `documents`: any app whose `client_id` is the https address of its metadata document; `open`: the same, and everybody may register apps. Such apps always need the consent of their users, and get no rights at this API. See [MCP servers](../guides/mcp-servers.md).',
+      'Which apps can sign users in without an administrator adding them: `off`: none; `token`: callers with the scope `clients:write` register them at `POST /oauth2/register` (RFC 7591); `documents`: any app whose `client_id` is the HTTPS URL of its metadata document; `open`: the same, and anyone can register apps. Such apps always need user consent and get no access to this API. See [MCP servers](../guides/mcp-servers.md).',
   }),
   clientRegistrationApis: setting({
     env: 'CLIENT_REGISTRATION_APIS',
     read: readAddress.apis,
     default: '',
     description:
-      'APIs that apps that registered themselves may request with `resource` (RFC 8707), comma-separated, such as `https://mcp.example.com/mcp`. Default: none. A change applies to all such apps at once.',
+      'APIs that self-registered apps can request with `resource` (RFC 8707), comma-separated, such as `https://mcp.example.com/mcp`. Default: none. Changes apply to all such apps immediately.',
   }),
   clientRegistrationScopes: setting({
     env: 'CLIENT_REGISTRATION_SCOPES',
     read: read.words,
     default: '',
     description:
-      'Scopes of your APIs that apps that registered themselves may request, besides those about the user, comma-separated, such as `mcp:tools`. Scopes of this service are rejected. A change applies to all such apps at once.',
+      'Scopes of your APIs that self-registered apps can request, in addition to the user scopes, comma-separated, such as `mcp:tools`. Scopes of Postern itself are rejected. Changes apply to all such apps immediately.',
   }),
   recentSignIn: setting({
     env: 'RECENT_SIGN_IN',

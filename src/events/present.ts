@@ -12,7 +12,7 @@ export const EventItem = Type.Object({
   source: nullable(Type.String(), 'The source that a received event came from.'),
   status: Type.String({
     description:
-      'Received: pending, retrying (failed at least once, will be tried again), blocked (behind an earlier event of its order key), processed, unhandled (no handler takes its type), failed. Emitted: pending, retrying (a delivery failed, will be tried again), delivered, failed, or unsubscribed when nobody was to get it.',
+      'Received: pending, retrying (failed at least once, will be tried again), blocked (behind an earlier event of its order key), processed, unhandled (no handler matches its type), failed. Emitted: pending, retrying (a delivery failed, will be tried again), delivered, failed, or unsubscribed when no subscriber matched.',
   }),
   createdAt: Type.String({ format: 'date-time' }),
 })

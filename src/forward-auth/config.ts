@@ -35,9 +35,9 @@ export interface ForwardedHostConfig {
 export interface ForwardedResourceConfig {
   /** Its path at the host. With the host, it is the audience of its tokens. Everybody must be allowed to use it. Default `/`. */
   readonly path?: string
-  /** The scopes that it understands. */
+  /** The scopes that it supports. */
   readonly scopes?: readonly string[]
-  /** Its name, for people. */
+  /** Its display name. */
   readonly name?: string
 }
 

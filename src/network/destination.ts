@@ -36,7 +36,7 @@ export function faultOfDestination(text: string, egress: Egress): string | undef
   return undefined
 }
 
-/** Why no DNS server can know a host (RFC 1035, section 2.3.4). Underscores occur in practice. */
+/** Why a host cannot exist in DNS (RFC 1035, section 2.3.4). Underscores occur in practice. */
 function faultOfHost(hostname: string): string | undefined {
   if (isIP(withoutBrackets(hostname)) !== 0) return undefined
   const name = hostname.replace(/\.$/, '')

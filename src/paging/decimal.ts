@@ -1,6 +1,6 @@
 const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/
 
-/** Characters. Longer texts are no numbers. */
+/** Characters. Longer texts are not numbers. */
 const longest = 400
 
 /** Whether a text is one decimal number: `5`, `-2.7`, `.5`, `1e9`. */

@@ -91,7 +91,7 @@ export default function CommandPalette({ onClose }: { onClose: () => void }) {
   )
 }
 
-/** Milliseconds without a key press after which the service searches: it looks through many tables. */
+/** Milliseconds without a key press before the service is searched: a search reads many tables. */
 const pause = 200
 
 /** Pages at once, and what the service finds. Without a text, what was opened last. */

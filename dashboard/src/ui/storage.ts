@@ -1,7 +1,7 @@
 // Browsers may forbid storage, as in frames of other sites: reading or even naming it then throws.
 // oxlint-disable no-restricted-globals -- the only module that may use it
 
-/** What this browser stores under a key; null if nothing is, or if storage is forbidden. */
+/** The value that this browser stores under a key; null if there is none, or if storage is blocked. */
 export function readStored(key: string): string | null {
   try {
     return localStorage.getItem(key)
@@ -10,7 +10,7 @@ export function readStored(key: string): string | null {
   }
 }
 
-/** Stores a text in this browser. Where storage is forbidden, the page forgets it when it is closed. */
+/** Stores a text in this browser. If storage is blocked, the page loses it when it is closed. */
 export function writeStored(key: string, value: string): void {
   try {
     localStorage.setItem(key, value)

@@ -25,7 +25,7 @@ export class PosternError extends Error {
   readonly retryAfter: number | undefined
   /** The field of the body that was refused, as a JSON pointer: `/price`. */
   readonly pointer: string | undefined
-  /** What `WWW-Authenticate` says, when it is more than the code. */
+  /** The content of `WWW-Authenticate`, if it is more than the code. */
   challenge: string | undefined
 
   constructor(

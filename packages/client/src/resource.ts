@@ -4,13 +4,13 @@ export type { TokenDemands, Verifier } from './tokens/verifier.ts'
 export * from './errors.ts'
 
 export interface ProtectedResourceOptions extends Omit<VerifierOptions, 'audience'> {
-  /** The address of this API as its clients write it. Tokens must have it in `aud`. */
+  /** The API's URL as its clients write it. Tokens must have it in `aud`. */
   resource: string
-  /** The scopes that the API understands. */
+  /** The scopes that the API supports. */
   scopes?: readonly string[] | undefined
-  /** The name of the API, for people. */
+  /** The API's display name. */
   name?: string | undefined
-  /** The address of a page for developers. */
+  /** The URL of the documentation for developers. */
   documentation?: string | undefined
 }
 
@@ -37,12 +37,12 @@ interface NodeRequest {
 
 export interface ProtectedResource extends Verifier {
   readonly metadata: ResourceMetadata
-  /** Where clients look for the metadata: `/.well-known/oauth-protected-resource` and the path of the API. */
+  /** Where clients request the metadata: `/.well-known/oauth-protected-resource` and the path of the API. */
   readonly metadataPath: string
   readonly metadataUrl: string
   /** The headers of the metadata: pages of any origin may read them. */
   readonly metadataHeaders: Readonly<Record<string, string>>
-  /** `WWW-Authenticate` of a refusal, which tells clients where the metadata are. The guards of the adapters send it. */
+  /** `WWW-Authenticate` for error responses, which points clients to the metadata. The adapters' guards send it. */
   readonly challenge: (code: string, demands?: TokenDemands) => string
   /** The response to a request for the metadata; `undefined` for other requests. */
   respond(request: Request): Response | undefined
@@ -54,14 +54,14 @@ const wellKnown = '/.well-known/oauth-protected-resource'
 
 /**
  * An API, such as an MCP server, whose clients find the service by the API's own metadata (RFC 9728), and whose tokens are verified here.
- * @throws TypeError for a `resource` that is no address, or has a fragment
+ * @throws TypeError for a `resource` that is not a URL, or has a fragment
  */
 export function createProtectedResource(options: ProtectedResourceOptions): ProtectedResource {
   const { resource, scopes, name, documentation, ...verification } = options
   const url = URL.canParse(resource) ? new URL(resource) : undefined
   if (!url || !/^https?:$/.test(url.protocol) || resource.includes('#'))
     throw new TypeError(`resource must be an http or https address without a fragment, unlike ${resource}`)
-  // RFC 9728, section 3.1: a path that is only a slash is left out.
+  // RFC 9728, section 3.1: a path of only a slash is omitted.
   const metadataPath = wellKnown + url.pathname.replace(/^\/$/, '')
   const metadataUrl = url.origin + metadataPath + url.search
   const metadata: ResourceMetadata = {

@@ -153,7 +153,7 @@ export class AccessTokens {
     const scopes = claims.scope?.split(' ').filter(isScope) ?? []
     const live = await this.#findLive(claims)
     if (!live) return { kind: 'token', role: 'user', clientId: app.id, scopes }
-    // A sign-in at GET /auth/{provider} has no scopes and acts as its user; one that asked for none reaches nothing by scope.
+    // A sign-in at GET /auth/{provider} has no scopes and acts as its user. A token without scopes can reach nothing that needs one.
     return this.#principalOf(claims, live, { app, scopes: live.scope === null ? undefined : scopes })
   }
 

@@ -15,7 +15,7 @@ const hints: Record<FailureKind, string> = {
   'wrong-length':
     'Correct the Content-Length header of the response, or omit it. A proxy may have truncated the body.',
   'not-http':
-    'Check that the port speaks HTTP/1.1 and not only HTTP/2, that http and https are not confused in the address, and that no header is sent twice or on several lines.',
+    'Check that the port speaks HTTP/1.1 and not only HTTP/2, that the URL uses the right scheme, http or https, and that no header is sent twice or on several lines.',
   'tls-expired': 'Renew the certificate, and check that the clock of the receiver is correct.',
   'tls-untrusted':
     'Install a certificate of a public certificate authority. For one of your own, start this service with NODE_EXTRA_CA_CERTS.',

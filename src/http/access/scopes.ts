@@ -14,7 +14,7 @@ export const scopes = {
     'Block, unblock and delete users, take the admin role away, end sessions, check identity providers. Making somebody an administrator, or unblocking one, needs `admin`.',
   'clients:read': 'Read the apps that sign in here, without their secrets.',
   'clients:write':
-    'Create, change and delete apps that read only the profiles of their users, and rotate their secrets. First-party apps, machine clients, audiences and other scopes need `admin`.',
+    'Create, edit and delete apps that read only the profiles of their users, and rotate their secrets. First-party apps, machine clients, audiences and other scopes need `admin`.',
   'lists:read': 'Read the declared lists. A list of the rows of its caller has none for a key.',
   'lists:write': 'Create, change and delete products and posts.',
   'webhooks:read': 'Read the webhooks that were refused, and the jobs that process events again.',

@@ -74,7 +74,7 @@ export function callbackRoute(routes: App, parts: CallbackRouteParts): void {
         await recordFailure(parts, request, { providerClient, failure, linkingUserId })
         const returnTo = flow?.return_to
         const location = redirect ?? failurePath(parts, request, { providerClient, failure, returnTo })
-        // A database that does not answer keeps no outcome. The failure is logged.
+        // An unavailable database cannot store the outcome. The failure is logged.
         if (flow && isFirst && !(failure.cause instanceof StorageUnavailable))
           await database.transaction((tx) => flows.settle(tx, flow, { kind: 'failed', location }))
         return reply.redirect(location, 303)

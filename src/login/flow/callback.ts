@@ -54,7 +54,7 @@ export interface CallbackParts {
 /**
  * Finishes a sign-in. The state is used before the response is read, so that each state gets one attempt. The same callback again,
  * within some seconds, gets the outcome of the first: browsers repeat it after a double click, or by their "Back" button. It does not
- * throw: every failure is an outcome that the browser or the app is told about.
+ * throw: every failure is an outcome that the browser or the app receives.
  */
 export async function finishSignIn(parts: CallbackParts, callback: Callback): Promise<CallbackOutcome> {
   const { flows, signIn, baseUrl } = parts
@@ -68,10 +68,10 @@ export async function finishSignIn(parts: CallbackParts, callback: Callback): Pr
     const said = isError(response) ? `; the request says ${quoteProvider(response.values)}` : ''
     if (state === undefined) throw expired(`there is no state, or more than one${said}`)
     if (bound.hashes.length === 0)
-      throw expired(`there is no cookie of a browser that began a sign-in${said}`)
+      throw expired(`the cookie of a browser that started a sign-in is missing${said}`)
     const found = await flows.consume(providerClient.provider.name, bound, state)
     if (found.state === 'unknown')
-      throw expired(`the state is unknown, or of another browser or provider${said}`)
+      throw expired(`the state is unknown, or belongs to another browser or provider${said}`)
     const token = flows.tokenOf(found.row, bound, state)
     if (found.state === 'again') {
       const outcome = await flows.outcomeOf(found.row)

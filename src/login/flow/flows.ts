@@ -18,7 +18,7 @@ const contextOf = sealedColumns.flowVerifier.context
 const lifetime = 10 * 60_000
 /** Milliseconds for which a row outlives its end: a callback that is too late still knows where its sign-in leads. */
 const retention = 3_600_000
-/** Milliseconds between two looks at a callback that is still running, and looks at most: the calls to a provider take seconds. */
+/** Milliseconds between two checks of a callback that is still running, and the most checks: requests to a provider take seconds. */
 const pollInterval = 200
 const mostPolls = 100
 /** The purpose of the key from which the token of an outcome is derived. */
@@ -49,7 +49,7 @@ export type FoundFlow =
   | { state: 'over'; row: FlowsTable }
   | { state: 'unknown' }
 
-/** How a sign-in ended, for the same callback again. It holds no secret: `Flows.tokenOf` gives the same token again. */
+/** How a sign-in ended, for the same callback again. It contains no secret: `Flows.tokenOf` returns the same token again. */
 export type FlowOutcome =
   | { kind: 'session'; sessionId: string }
   | { kind: 'app' }

@@ -26,7 +26,7 @@ export async function formPostRoute(app: App, providers: ReadonlyMap<string, Pro
         config: { access: 'public', rateLimit: limitPerIp },
         schema: {
           tags: ['sign-in'],
-          summary: 'The response of a provider that posts a form: redirects to the same path as a GET',
+          summary: 'The response from a provider that posts a form: redirects to the same path with GET',
           params: ProviderParams,
           body: Type.Object({
             state: Type.String({

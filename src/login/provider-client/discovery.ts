@@ -107,7 +107,7 @@ function reasonOf(error: unknown, issuer: string): string {
       : `${url} answered ${cause.status}: check its issuer`
   // openid-client compares the issuers and gives the document as the cause.
   if (isObject(cause) && isObject(cause['body']))
-    return `${url} names the issuer ${quoted(cause['body']['issuer'])}, but ${quoted(issuer)} is configured: both have to be equal, with or without the slash at the end`
+    return `${url} names the issuer ${quoted(cause['body']['issuer'])}, but ${quoted(issuer)} is configured: they must match exactly, including the trailing slash`
   return `${url} cannot be read: ${causeInWords(cause ?? error).slice(0, longestReason)}`
 }
 

@@ -15,7 +15,7 @@ export interface ProviderSaid {
 const longestWord = 100
 const longestText = 500
 
-/** The words as one printable line: anybody can put anything into the parameters of a callback. */
+/** The words on one printable line: anyone can send any parameters to a callback. */
 export function quoteProvider(said: ProviderSaid): string {
   const {
     error,
@@ -72,7 +72,7 @@ export class ProfileRefused extends Error {
     status: number,
     { isRateLimit = false, cause }: { isRateLimit?: boolean; cause?: unknown } = {},
   ) {
-    super(`the request for the profile was answered with status ${status}`, { cause })
+    super(`the profile request failed with status ${status}`, { cause })
     this.name = 'ProfileRefused'
     this.status = status
     this.isRateLimit = isRateLimit
@@ -82,7 +82,7 @@ export class ProfileRefused extends Error {
 /** A document of the provider's API could not be read this time. */
 export class ProviderUnavailable extends Error {
   constructor(cause: unknown) {
-    super('a document of the profile could not be read', { cause })
+    super('a profile document could not be read', { cause })
     this.name = 'ProviderUnavailable'
   }
 }

@@ -91,7 +91,7 @@ export class ProviderServerCache {
     const now = this.#parts.clock.now()
     if (source === this.#current?.source && this.#isDiscovered && !this.#renewed.has(now)) {
       this.#renewed.start(now, renewalPause)
-      // A document that cannot be read leaves the one before in use.
+      // If a document cannot be read, the previous one stays in use.
       await this.#readOnce().catch(() => undefined)
     }
     const metadata = this.#current?.source ?? source

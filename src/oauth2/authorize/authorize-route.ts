@@ -169,7 +169,7 @@ async function decide(
   }
 }
 
-/** What is wrong with a request, before anything of it is stored. */
+/** The fault of a request, before any of it is stored. */
 async function faultOf(
   parts: AuthorizeRouteParts,
   request: FastifyRequest,

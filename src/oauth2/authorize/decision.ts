@@ -64,7 +64,7 @@ export class Decision {
       throw new AuthorizationError('login_required', 'another person signed in than id_token_hint names')
     const accepts = asked.client.reauthenticationProof
     const needs = missingSignIn(session, wanted, { askedAt, now, accepts })
-    // To ask again would not help, and a code would say that the person was authenticated (OpenID Connect Core, section 3.1.2.1).
+    // Asking again would not help, and a code would claim that the user was authenticated (OpenID Connect Core, section 3.1.2.1).
     if (needs?.unproven)
       throw new AuthorizationError(
         'login_required',
@@ -135,7 +135,7 @@ export class Decision {
     return this.#parts.keyring.sign(`${requestUri}\n${id}`, codePurpose).toString('base64url')
   }
 
-  /** Uses up the request that a person did not allow. Returns the answer for the app. */
+  /** Uses up the request that a user denied. Returns the response for the app. */
   async dismiss(request: FastifyRequest, session: Session, asked: Wanted): Promise<Answer> {
     const { database, audit } = this.#parts
     const entry = { action: 'app.refused', code: 'access-denied', target: `app:${asked.client.id}` } as const
@@ -222,7 +222,7 @@ export class Decision {
 
 type Parked = Wanted & { stored: StoredRequest }
 
-/** The answer to an app that the person did not allow. */
+/** The response to an app that the user denied. */
 const denial = { error: 'access_denied', error_description: 'the person did not allow this' } as const
 const codePurpose = 'code of a parked request'
 

@@ -20,7 +20,7 @@ export type ClientParameters = Readonly<Record<string, string | undefined>>
 type Call = FastifyRequest
 type Reply = FastifyReply
 
-/** What a client showed of itself. `inHeader`: in the Authorization header, so that a refusal has a challenge. */
+/** The credentials a client sent. `inHeader`: in the Authorization header, so a rejection includes a challenge. */
 type Credentials =
   | { method: 'none'; clientId: string; inHeader: boolean }
   | { method: 'client_secret_basic' | 'client_secret_post'; clientId: string; secrets: readonly string[] }

@@ -28,7 +28,7 @@ interface Cached {
   expiresAt: number
 }
 
-/** Why a document is of no use. The message is a sentence for the developer of the app. */
+/** Why a document is unusable. The message is a sentence for the app's developer. */
 export class ClientDocumentFault extends Error {}
 
 export interface ClientDocumentsParts {
@@ -142,7 +142,7 @@ export function isDocumentId(id: string): boolean {
   return href === id && pathname !== '/' && hash === '' && username === '' && password === ''
 }
 
-/** What all apps with documents have in common. */
+/** The properties that all apps with documents share. */
 function introduced(id: string) {
   return { id, secretHashes: [], firstParty: false, declared: false, selfRegistered: true }
 }

@@ -89,7 +89,7 @@ function canonical(api: string): string {
   return URL.canParse(api) ? new URL(api).href : api
 }
 
-/** What apps that registered themselves may ask for, besides what they have registered. */
+/** What self-registered apps can request, in addition to what they registered. */
 export interface SharedReach {
   apis: readonly string[]
   scopes: readonly string[]

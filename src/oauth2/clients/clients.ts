@@ -9,7 +9,7 @@ export interface ClientsParts {
   documents: ClientDocuments | undefined
   /** Of apps that registered themselves. */
   reach: SharedReach
-  /** Whether everybody may introduce apps. */
+  /** Whether anyone can register apps. */
   isOpen: boolean
 }
 
@@ -19,7 +19,7 @@ export class Clients {
   readonly #origins: ReadonlySet<string>
   readonly #stored: StoredClients
 
-  /** What apps that registered themselves may ask for. */
+  /** What self-registered apps can request. */
   readonly reach: SharedReach
   /** Those that are described by the document at their id, if CLIENT_REGISTRATION allows them. */
   readonly documents: ClientDocuments | undefined

@@ -22,7 +22,7 @@ export function consentPage(page: ConsentPage): string {
   const { site, client, redirectUri, scope, resource, signedInAs, fields } = page
   const name = escapeHtml(client.name)
   const host = documentHost(client)
-  // The name is what the document says, the host is what was proven.
+  // The document only claims the name; the host is proven.
   const identity = host === undefined ? '' : ` It identifies itself as ${code(host)}.`
   return narrowPage(
     site,

@@ -5,7 +5,7 @@ import type { App } from '../../http/app.ts'
 const tokens = /"[^"\\]*(?:\\[^][^"\\]*)*(?:"(\s*:)?|\\?$)|[{}[\]]/g
 
 /**
- * Parses JSON as `oauthParameters` reads forms: a text without a character counts as omitted. Refuses repeated names (RFC 6749, section 3.2: parameters must not be included more than once). Parsers
+ * Parses JSON as `oauthParameters` reads forms: a text without a character counts as omitted. Rejects repeated names (RFC 6749, section 3.2: parameters must not be included more than once). Parsers
  * keep the last value, so a proxy that keeps the first one would see another request.
  */
 export function acceptJsonWithoutDuplicates(routes: App): void {

@@ -34,7 +34,7 @@ export interface FailureParts {
 
 /** How often the process may end while it runs only this event. Then the event is `failed`. */
 export const mostCrashes = 3
-/** The least milliseconds between two of these runs, whatever the schedule says. */
+/** The minimum time between two of these runs, in milliseconds, regardless of the schedule. */
 const leastPause = 1_000
 
 /** The process ended while it ran the event alone. */
@@ -48,7 +48,7 @@ export class ProcessEnded extends Error {
       `the process ended while handler ${handlers} was running this event alone: ${crashes} of ${mostCrashes} times${advice}`,
     )
     this.name = 'ProcessEnded'
-    // The place in the code says nothing about the cause.
+    // The location in the code is unrelated to the cause.
     this.stack = `${this.name}: ${this.message}`
   }
 }
@@ -120,7 +120,7 @@ function endClaim(tx: Tx, { event, claim, attempts }: ClaimedEvent, error: unkno
       leased_until: null,
       alone_at: null,
       attempts,
-      // A suspect that ended by itself is none any more, unless it has ended a process before.
+      // A suspect that finishes is cleared, unless it has ended a process before.
       crashes:
         error instanceof ProcessEnded ? eb('crashes', '+', 1) : eb.fn('nullif', ['crashes', eb.lit(0)]),
     }))

@@ -31,7 +31,7 @@ export class TransactionTimeout extends Interruption {
   }
 }
 
-/** A handler took long in a shared transaction, or waited for a lock there: it runs again in a transaction of its own. */
+/** A handler took long in a shared transaction, or waited for a lock there: it runs again in its own transaction. */
 export class HeldUpOthers extends Interruption {
   constructor() {
     super(

@@ -17,7 +17,7 @@ import type { WakeUps } from './wake-ups.ts'
 
 /** Suspects that one query reads. */
 const perPage = 100
-/** Milliseconds between two looks for suspects that another process found, and left for any. */
+/** Milliseconds between two searches for suspects that another process found and released. */
 const lookEvery = 5_000
 
 /** A row of a suspect that no process runs. Times in milliseconds since 1970. */

@@ -44,7 +44,7 @@ export interface Verifier {
    * @throws NotSignedInError `invalid-token`, ForbiddenError `insufficient-scope`, UnavailableError `keys-unavailable`
    */
   verify: (token: string, demands?: TokenDemands) => Promise<AccessTokenClaims>
-  /** `WWW-Authenticate` of a refusal, if the API has metadata of its own; see createProtectedResource. */
+  /** `WWW-Authenticate` for error responses, if the API has its own metadata; see createProtectedResource. */
   challenge?: (code: string, demands?: TokenDemands) => string
 }
 
