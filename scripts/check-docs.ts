@@ -102,7 +102,7 @@ function* dependencies(): Generator<string> {
   }
   const groups = ['dependencies', 'optionalDependencies', 'devDependencies']
   const wanted = new Set(
-    ['package.json', 'scripts/node/package.json'].flatMap((file) => {
+    ['package.json', 'scripts/node/package.json', 'dashboard/package.json'].flatMap((file) => {
       const manifest = JSON.parse(read(file)) as Record<string, Record<string, string> | undefined>
       return groups.flatMap((group) => Object.keys(manifest[group] ?? {}))
     }),

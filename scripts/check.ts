@@ -17,6 +17,10 @@ const CHECKS: [title: string, command: string[]][] = [
   ['lint', bin('oxlint')],
   ['format', bin('oxfmt', '--check')],
   ['dead code', bin('knip', '--no-config-hints', '--no-progress')],
+  [
+    'dead code of the dashboard',
+    bin('knip', '--directory', 'dashboard', '--no-config-hints', '--no-progress'),
+  ],
   ['documentation', script('scripts/check-docs.ts')],
   ['generated documentation', script('scripts/generate-docs.ts', '--check')],
 ]

@@ -351,6 +351,43 @@ describe('outbound pages of the dashboard', () => {
     await until(async () => (await page.getByRole('row').count()) > 55, 'the next page follows')
   })
 
+  test('a refresh of the deliveries reads their first page, and keeps the further ones', async () => {
+    const idle = await (
+      await browser.newContext({ storageState: await page.context().storageState() })
+    ).newPage()
+    await idle.clock.install()
+    await idle.goto(`${service.baseUrl}/dashboard/deliveries`)
+    await idle.getByRole('row').nth(5).waitFor()
+    await idle.getByRole('button', { name: 'Show more' }).click()
+    await until(async () => (await idle.getByRole('row').count()) > 55, 'the next page follows')
+    const shown = await idle.getByRole('row').count()
+    const cursors: (string | null)[] = []
+    const isRead = (url: string): boolean => new URL(url).pathname === '/deliveries'
+    idle.on('request', (request) => {
+      if (isRead(request.url())) cursors.push(new URL(request.url()).searchParams.get('cursor'))
+    })
+    const refresh = () =>
+      Promise.all([idle.waitForResponse((response) => isRead(response.url())), idle.clock.runFor(5_000)])
+    for (let times = 0; times < 4; times += 1) await refresh()
+    assert.deepEqual(
+      cursors.filter((cursor) => cursor !== null),
+      [],
+    )
+    assert.ok(cursors.length >= 4)
+    assert.equal(await idle.getByRole('row').count(), shown)
+    const { id: other } = await subscribe(service, { url: receiver.url })
+    await emit(service, { type: 'order.shipped', data: { order: 1 } })
+    await until(async () => (await deliveries(service, other)).length === 1, 'it is to be delivered')
+    await refresh()
+    await until(async () => (await idle.getByRole('row').count()) > shown, 'the new one is on top')
+    assert.deepEqual(
+      cursors.filter((cursor) => cursor !== null),
+      [],
+    )
+    await idle.context().close()
+    await service.admin(`/subscribers/${other}`, { method: 'DELETE' })
+  })
+
   test('each page on a telephone and on a desk, in both themes', async () => {
     const [one] = await deliveries(service, id)
     const paths = {

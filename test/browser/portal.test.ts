@@ -148,6 +148,26 @@ describe('the portal in a browser', () => {
     await pictures('portal-replays')
   })
 
+  test('replays are read again while one runs only', async () => {
+    const idle = await (
+      await browser.newContext({ storageState: await page.context().storageState() })
+    ).newPage()
+    await idle.clock.install()
+    await idle.goto(page.url())
+    await idle.getByText('1 of 1').waitFor()
+    const reads: string[] = []
+    idle.on('request', (request) => reads.push(new URL(request.url()).pathname))
+    const poll = idle.waitForResponse((response) =>
+      /\/portal\/subscribers\/[^/]+$/.test(new URL(response.url()).pathname),
+    )
+    await Promise.all([poll, idle.clock.runFor(10_000)])
+    assert.deepEqual(
+      reads.filter((path) => path.endsWith('/jobs')),
+      [],
+    )
+    await idle.context().close()
+  })
+
   test('the code that verifies has the address of the endpoint', async () => {
     await page.getByRole('tab', { name: 'Verification code' }).click()
     await page.getByLabel('Language').selectOption('python')

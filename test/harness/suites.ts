@@ -28,7 +28,7 @@ const filesIn = (folders: readonly string[]): string[] =>
 const notOfPackage = filesIn([...long, 'browser', 'client', 'deploy', 'house', 'storage'])
 
 /** The tests beside the code. */
-const unit = '{src,packages/*/src}/**/*.test.ts'
+const unit = '{src,packages/*/src,dashboard/src}/**/*.test.ts'
 const blackBox = 'test/**/*.test.ts'
 const special = filesIn(['browser', 'package'])
 

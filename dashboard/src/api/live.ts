@@ -109,10 +109,20 @@ function readChanged(): void {
  */
 async function readAgain(predicate: (query: Query) => boolean): Promise<void> {
   const running = new Set(queryClient.getQueryCache().findAll({ predicate, fetchStatus: 'fetching' }))
+  await refetch(predicate)
+  if (running.size > 0) await refetch((query) => running.has(query))
+}
+
+async function refetch(predicate: (query: Query) => boolean): Promise<void> {
+  const isPaged = ({ meta }: Query): boolean => meta?.['paged'] === true
   const options = { cancelRefetch: false }
-  await queryClient.invalidateQueries({ predicate }, options)
-  if (running.size > 0)
-    await queryClient.invalidateQueries({ predicate: (query) => running.has(query) }, options)
+  await Promise.all([
+    queryClient.invalidateQueries({ predicate: (query) => !isPaged(query) && predicate(query) }, options),
+    queryClient.refetchQueries(
+      { predicate: (query) => isPaged(query) && predicate(query), type: 'active' },
+      options,
+    ),
+  ])
 }
 
 function readAllAgain(): void {

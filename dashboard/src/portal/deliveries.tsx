@@ -1,4 +1,4 @@
-import { useInfiniteQuery } from '@tanstack/react-query'
+import { usePages } from '../api/use-pages.ts'
 import { Status } from '../ui/badge.tsx'
 import { SelectField } from '../ui/fields.tsx'
 import { Empty, ProblemNotice } from '../ui/notices.tsx'
@@ -48,17 +48,16 @@ const columnsOf = (place: Place): readonly Column<Delivery>[] => [
 export function Deliveries({ endpoint }: { endpoint: string }) {
   const place = usePlace()
   const { status, delivery } = place
-  const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery({
-    queryKey: ['deliveries', endpoint, status],
-    queryFn: ({ pageParam, signal }) =>
+  const { data, rows, error, loading, onMore, loadingMore } = usePages({
+    key: ['deliveries', endpoint, status],
+    read: (cursor, signal) =>
       api.get('/portal/subscribers/{id}/deliveries', {
         params: { id: endpoint },
-        query: { limit: 50, cursor: pageParam, status },
+        query: { limit: 50, cursor, status },
         signal,
       }),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ pageInfo }) => pageInfo.nextCursor ?? undefined,
-    refetchInterval: 3_000,
+    idOf: ({ id }) => id,
+    refresh: 3_000,
   })
   if (error && !data) return <ProblemNotice error={error} />
   return (
@@ -78,12 +77,12 @@ export function Deliveries({ endpoint }: { endpoint: string }) {
         <DataTable
           label="Deliveries"
           columns={columnsOf(place)}
-          rows={data?.pages.flatMap((page) => page.data) ?? []}
+          rows={rows}
           rowKey={({ id }) => String(id)}
           isCurrent={({ id }) => String(id) === delivery}
-          loading={isPending}
-          onMore={hasNextPage ? () => void fetchNextPage() : undefined}
-          loadingMore={isFetchingNextPage}
+          loading={loading}
+          onMore={onMore}
+          loadingMore={loadingMore}
           empty={
             <Empty title={status === undefined ? 'Nothing was sent yet' : 'No delivery has this status'}>
               {status === undefined && 'Send a test event to see what arrives.'}

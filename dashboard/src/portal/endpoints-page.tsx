@@ -1,6 +1,6 @@
-import { useInfiniteQuery } from '@tanstack/react-query'
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
+import { usePages } from '../api/use-pages.ts'
 import { Badge, Status } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { JsonView } from '../ui/json.tsx'
@@ -8,7 +8,7 @@ import { Empty, ProblemNotice } from '../ui/notices.tsx'
 import { Section } from '../ui/page.tsx'
 import type { Column } from '../ui/column.tsx'
 import { DataTable } from '../ui/table.tsx'
-import { formatPercent } from '../ui/time.tsx'
+import { formatPercent } from '../ui/format.ts'
 import { api, type EventType, type Subscriber } from './client.ts'
 import { EndpointForm } from './endpoint-form.tsx'
 import { useEventTypes } from './event-types.ts'
@@ -55,13 +55,11 @@ const columns: readonly Column<Subscriber>[] = [
 export function EndpointsPage() {
   const [adding, setAdding] = useState(false)
   const [secret, setSecret] = useState<{ id: string; secret?: string }>()
-  const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery({
-    queryKey: ['endpoints'],
-    queryFn: ({ pageParam, signal }) =>
-      api.get('/portal/subscribers', { query: { limit: 50, cursor: pageParam }, signal }),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ pageInfo }) => pageInfo.nextCursor ?? undefined,
-    refetchInterval: 10_000,
+  const { data, rows, error, loading, onMore, loadingMore } = usePages({
+    key: ['endpoints'],
+    read: (cursor, signal) => api.get('/portal/subscribers', { query: { limit: 50, cursor }, signal }),
+    idOf: ({ id }) => id,
+    refresh: 10_000,
   })
   if (error && !data) return <ProblemNotice error={error} />
   const add = (
@@ -83,11 +81,11 @@ export function EndpointsPage() {
         <DataTable
           label="Endpoints"
           columns={columns}
-          rows={data?.pages.flatMap((page) => page.data) ?? []}
+          rows={rows}
           rowKey={({ id }) => id}
-          loading={isPending}
-          onMore={hasNextPage ? () => void fetchNextPage() : undefined}
-          loadingMore={isFetchingNextPage}
+          loading={loading}
+          onMore={onMore}
+          loadingMore={loadingMore}
           empty={
             <Empty title="None yet">
               Add the https address of a server of yours. Each event is sent to it as a signed POST.

@@ -1,5 +1,6 @@
 import { Fact, Facts, Section } from '../ui/page.tsx'
-import { formatDuration, formatNumber, formatPercent, Time } from '../ui/time.tsx'
+import { formatDuration, formatNumber, formatPercent } from '../ui/format.ts'
+import { Time } from '../ui/time.tsx'
 import type { SubscriberDetail } from './client.ts'
 
 /** How an endpoint does, and all its settings. */

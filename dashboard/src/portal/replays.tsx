@@ -7,7 +7,8 @@ import { SelectField, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { Empty, ProblemNotice, Progress, ReadState } from '../ui/notices.tsx'
 import { Section } from '../ui/page.tsx'
-import { formatNumber, Time } from '../ui/time.tsx'
+import { formatNumber } from '../ui/format.ts'
+import { Time } from '../ui/time.tsx'
 import { api } from './client.ts'
 
 type Choice = { status: 'dead' | 'delivered' | 'pending'; since: string; until: string }
@@ -90,7 +91,8 @@ function Jobs({ endpoint }: { endpoint: string }) {
     queryKey: ['replays', endpoint],
     queryFn: async ({ signal }) =>
       (await api.get('/portal/subscribers/{id}/jobs', { params: { id: endpoint }, signal })).data,
-    refetchInterval: 1_000,
+    // One begins with the button above only, or in another window.
+    refetchInterval: ({ state }) => (state.data?.some(({ status }) => status === 'running') ? 1_000 : false),
   })
   const stop = useMutation({
     mutationFn: (id: string) => api.delete('/portal/jobs/{id}', { params: { id } }),

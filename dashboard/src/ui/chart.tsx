@@ -3,7 +3,7 @@ import UPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { colorOf, useThemeVersion, type ChartColor } from './chart-colors.ts'
 import { ChartTable, type ChartLine } from './chart-table.tsx'
-import { formatTime } from './time.tsx'
+import { formatTime } from './format.ts'
 
 export interface ChartProps {
   /** What it shows, such as "Webhooks received". */

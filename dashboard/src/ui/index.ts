@@ -1,17 +1,15 @@
 // The parts that all pages are made of.
-export { Button, ButtonLink, IconButton, Spinner } from './button.tsx'
-export { Badge, Status, type Tone } from './badge.tsx'
+export { Button, ButtonLink } from './button.tsx'
+export { Badge, Status } from './badge.tsx'
+export { Time, Ago } from './time.tsx'
 export {
-  Time,
-  Ago,
-  timeZone,
   formatTime,
   formatDuration,
   formatNumber,
   formatShort,
   formatPercent,
   formatBytes,
-} from './time.tsx'
+} from './format.ts'
 export { CopyButton, CopyValue } from './copy.tsx'
 export { Page, Section, Facts, Fact } from './page.tsx'
 export { Notice, ProblemNotice, Empty, Loading, ReadState, Progress } from './notices.tsx'
@@ -25,7 +23,7 @@ export { ChoicesField } from './choices-field.tsx'
 export { Dialog, DialogActions } from './dialog.tsx'
 export { useConfirm } from './confirm.tsx'
 export { toast } from './toast.tsx'
-export { Tabs, type Tab } from './tabs.tsx'
+export { Tabs } from './tabs.tsx'
 export { Menu } from './menu.tsx'
 export { actionColumn, type Column } from './column.tsx'
 export { DataTable } from './table.tsx'

@@ -1,5 +1,15 @@
 import type { RowOf } from '../../api/answers.ts'
-import { Badge, DataTable, Empty, ReadState, Section, Time, type Column } from '../../ui/index.ts'
+import type { usePages } from '../../api/use-pages.ts'
+import {
+  Badge,
+  DataTable,
+  Empty,
+  Loading,
+  ProblemNotice,
+  Section,
+  Time,
+  type Column,
+} from '../../ui/index.ts'
 
 /** An entry of the audit log; for administrators with the names of those who acted. */
 type Entry = RowOf<'GET /auth/audit'> & {
@@ -8,31 +18,28 @@ type Entry = RowOf<'GET /auth/audit'> & {
   actorName?: string | null
 }
 
-/** Pages of an audit log, as `useInfiniteQuery` reads them. */
-interface Entries {
-  data: { pages: readonly { data: readonly Omit<Entry, 'byMe'>[] }[] } | undefined
-  error: unknown
-  refetch: () => Promise<unknown>
-  hasNextPage: boolean
-  fetchNextPage: () => Promise<unknown>
-  isFetchingNextPage: boolean
-}
-
 /** The audit log of one account, newest first. */
-export function ActivityTable({ entries, title }: { entries: Entries; title?: string }) {
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = entries
+export function ActivityTable({
+  entries,
+  title,
+}: {
+  entries: ReturnType<typeof usePages<Omit<Entry, 'byMe'>>>
+  title?: string
+}) {
+  const { data, rows, error, retry, onMore, loadingMore } = entries
   return (
     <>
-      <ReadState data={data} error={error} refetch={refetch} />
+      {error && <ProblemNotice error={error} retry={retry} />}
+      {!error && !data && <Loading />}
       {data && (
         <Section flush {...(title !== undefined && { title })}>
           <DataTable
             label="Activity"
             columns={columns}
-            rows={data.pages.flatMap((page) => page.data)}
+            rows={rows}
             rowKey={({ id }) => id}
-            onMore={hasNextPage ? () => void fetchNextPage() : undefined}
-            loadingMore={isFetchingNextPage}
+            onMore={onMore}
+            loadingMore={loadingMore}
             empty={<Empty title="Nothing happened yet" />}
           />
         </Section>

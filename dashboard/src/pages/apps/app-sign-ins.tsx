@@ -1,7 +1,8 @@
-import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { AppDetail, RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
+import { usePages } from '../../api/use-pages.ts'
 import {
   Ago,
   DataTable,
@@ -24,12 +25,11 @@ export function AppSignIns({ app }: { app: AppDetail }) {
   const { id } = app
   const ask = useConfirm()
   const client = useQueryClient()
-  const signIns = useInfiniteQuery({
-    queryKey: ['apps', id, 'sign-ins'],
-    queryFn: ({ signal, pageParam }) =>
-      api.get('/clients/{id}/sign-ins', { params: { id }, query: { limit: 50, cursor: pageParam }, signal }),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ pageInfo }) => pageInfo.nextCursor ?? undefined,
+  const signIns = usePages({
+    key: ['apps', id, 'sign-ins'],
+    read: (cursor, signal) =>
+      api.get('/clients/{id}/sign-ins', { params: { id }, query: { limit: 50, cursor }, signal }),
+    idOf: (signIn) => signIn.id,
   })
   const end = useMutation({
     mutationFn: (signIn: SignIn) =>
@@ -56,12 +56,12 @@ export function AppSignIns({ app }: { app: AppDetail }) {
         <DataTable
           label="Sign-ins"
           columns={columnsFor((signIn) => void onEnd(signIn))}
-          rows={signIns.data?.pages.flatMap(({ data }) => data) ?? []}
+          rows={signIns.rows}
           rowKey={(signIn) => signIn.id}
-          loading={signIns.isPending}
+          loading={signIns.loading}
           error={signIns.error}
-          onMore={signIns.hasNextPage ? () => void signIns.fetchNextPage() : undefined}
-          loadingMore={signIns.isFetchingNextPage}
+          onMore={signIns.onMore}
+          loadingMore={signIns.loadingMore}
           empty={
             <Empty title="Nobody is signed in to this app">
               A sign-in appears here when the app has its tokens.

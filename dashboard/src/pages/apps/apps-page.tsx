@@ -1,8 +1,8 @@
-import { useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
 import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
+import { usePages } from '../../api/use-pages.ts'
 import {
   Badge,
   Button,
@@ -24,12 +24,10 @@ const route = getRouteApi('/apps')
 export function AppsPage() {
   const { new: creating } = route.useSearch()
   const navigate = route.useNavigate()
-  const apps = useInfiniteQuery({
-    queryKey: ['apps'],
-    queryFn: ({ signal, pageParam }) =>
-      api.get('/clients', { query: { limit: 50, cursor: pageParam }, signal }),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ pageInfo }) => pageInfo.nextCursor ?? undefined,
+  const apps = usePages({
+    key: ['apps'],
+    read: (cursor, signal) => api.get('/clients', { query: { limit: 50, cursor }, signal }),
+    idOf: ({ id }) => id,
   })
   const open = (isOpen: boolean): void =>
     void navigate({ search: (before) => ({ ...before, new: isOpen ? 'app' : undefined }) })
@@ -43,17 +41,17 @@ export function AppsPage() {
         </Button>
       }
     >
-      {apps.error && <ProblemNotice error={apps.error} retry={() => void apps.refetch()} />}
+      {apps.error && <ProblemNotice error={apps.error} retry={apps.retry} />}
       <Section flush>
         <DataTable
           label="Apps"
           columns={columns}
-          rows={apps.data?.pages.flatMap(({ data }) => data) ?? []}
+          rows={apps.rows}
           rowKey={({ id }) => id}
-          loading={apps.isPending}
+          loading={apps.loading}
           error={apps.error}
-          onMore={apps.hasNextPage ? () => void apps.fetchNextPage() : undefined}
-          loadingMore={apps.isFetchingNextPage}
+          onMore={apps.onMore}
+          loadingMore={apps.loadingMore}
           empty={
             <Empty title="No apps yet">
               Add your web, mobile or command line application, and its users sign in here with OpenID

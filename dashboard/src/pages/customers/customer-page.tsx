@@ -20,7 +20,7 @@ import {
   type Column,
 } from '../../ui/index.ts'
 import { DeliveryTable, linkLook } from '../deliveries/delivery-table.tsx'
-import { usePages } from '../deliveries/use-pages.ts'
+import { usePages } from '../../api/use-pages.ts'
 import type { SubscriberRow } from '../subscribers/types.ts'
 import { States, type Owner } from './list-page.tsx'
 import { PortalAccess } from './portal-access.tsx'
@@ -114,9 +114,12 @@ function About({ owner: { subscribers, delivered, failed, successRate, lastDeliv
 }
 
 function Subscribers({ owner }: { owner: string }) {
-  const pages = usePages(['subscribers', 'of', owner], (cursor, signal) =>
-    api.get('/subscribers', { query: { owner, limit: 50, cursor }, signal }),
-  )
+  const pages = usePages({
+    key: ['subscribers', 'of', owner],
+    read: (cursor, signal) => api.get('/subscribers', { query: { owner, limit: 50, cursor }, signal }),
+    idOf: ({ id }) => id,
+    refresh: 5_000,
+  })
   return (
     <Section title="Subscribers" flush>
       <DataTable
@@ -135,9 +138,12 @@ function Subscribers({ owner }: { owner: string }) {
 }
 
 function Deliveries({ owner }: { owner: string }) {
-  const pages = usePages(['deliveries', 'of-owner', owner], (cursor, signal) =>
-    api.get('/deliveries', { query: { owner, limit: 20, cursor }, signal }),
-  )
+  const pages = usePages({
+    key: ['deliveries', 'of-owner', owner],
+    read: (cursor, signal) => api.get('/deliveries', { query: { owner, limit: 20, cursor }, signal }),
+    idOf: ({ id }) => id,
+    refresh: 5_000,
+  })
   return (
     <Section title="Deliveries" flush>
       <DeliveryTable of="customer" pages={pages} empty={<Empty title="Nothing was sent yet" />} />

@@ -15,7 +15,7 @@ import {
   type Column,
 } from '../../ui/index.ts'
 import { linkLook } from '../deliveries/delivery-table.tsx'
-import { usePages } from '../deliveries/use-pages.ts'
+import { usePages } from '../../api/use-pages.ts'
 
 export type Owner = RowOf<'GET /owners'>
 
@@ -72,9 +72,12 @@ const columns: readonly Column<Owner>[] = [
 export function ListPage() {
   const { q } = route.useSearch()
   const navigate = route.useNavigate()
-  const pages = usePages(['subscribers', 'owners', q], (cursor, signal) =>
-    api.get('/owners', { query: { q, limit: 50, cursor }, signal }),
-  )
+  const pages = usePages({
+    key: ['subscribers', 'owners', q],
+    read: (cursor, signal) => api.get('/owners', { query: { q, limit: 50, cursor }, signal }),
+    idOf: ({ owner }) => owner,
+    refresh: 5_000,
+  })
   return (
     <Page
       title="Customers"

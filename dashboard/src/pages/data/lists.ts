@@ -1,6 +1,7 @@
-import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
+import { usePages } from '../../api/use-pages.ts'
 import { rowQuery, type ListSearch } from './list-search.ts'
 
 export type ListDescription = RowOf<'GET /lists'>
@@ -34,19 +35,19 @@ const keyOf = (list: ListDescription, search: ListSearch) =>
 
 /** The rows of a list that is paged by cursor, page after page. */
 export function useCursorRows(list: ListDescription, search: ListSearch) {
-  return useInfiniteQuery({
-    queryKey: [...keyOf(list, search), 'cursor'],
-    queryFn: ({ pageParam, signal }) =>
-      api.request<RowsPage>('GET', list.path, {
-        query: { ...rowQuery(search), limit: rowsOfPage(list), cursor: pageParam },
-        signal,
-      }),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ pageInfo, nextCursor }) => {
-      const next = pageInfo ? pageInfo.nextCursor : nextCursor
-      return next === null || next === undefined ? undefined : String(next)
+  return usePages({
+    key: [...keyOf(list, search), 'cursor'],
+    read: async (cursor, signal) => {
+      const query = { ...rowQuery(search), limit: rowsOfPage(list), cursor }
+      const page = await api.request<RowsPage>('GET', list.path, { query, ...(signal && { signal }) })
+      const next = page.pageInfo ? page.pageInfo.nextCursor : page.nextCursor
+      return {
+        data: page.data,
+        pageInfo: { nextCursor: next === null || next === undefined ? null : String(next) },
+      }
     },
-    placeholderData: keepPreviousData,
+    idOf: (row) => row[list.key],
+    moves: true,
   })
 }
 

@@ -27,27 +27,23 @@ export interface RowsProps {
 
 /** The rows of a list whose pages follow each other: more are read as the person asks for them. */
 export function CursorTable(props: RowsProps) {
-  const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = useCursorRows(
-    props.list,
-    props.search,
-  )
-  const rows = data?.pages.flatMap((page) => page.data) ?? []
+  const { rows, error, loading, retry, onMore, loadingMore } = useCursorRows(props.list, props.search)
   return (
     <>
-      {error && <ProblemNotice error={error} retry={() => void refetch()} />}
+      {error && <ProblemNotice error={error} retry={retry} />}
       <Rows
         {...props}
         rows={rows}
-        loading={isPending}
+        loading={loading}
         error={error}
-        onMore={hasNextPage ? () => void fetchNextPage() : undefined}
-        loadingMore={isFetchingNextPage}
+        onMore={onMore}
+        loadingMore={loadingMore}
         endless
       />
       {rows.length > 0 && (
         <p role="status" className="text-sm text-soft">
           {formatNumber(rows.length)} {rows.length === 1 ? 'row' : 'rows'} shown
-          {hasNextPage ? '; there are more.' : ', which is all.'}
+          {onMore ? '; there are more.' : ', which is all.'}
         </p>
       )}
     </>

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react'
 import type { RowOf } from '../../api/answers.ts'
 import { DataTable, Status, Time, type Column } from '../../ui/index.ts'
 import { SearchOn } from './search-on.tsx'
-import type { usePages } from './use-pages.ts'
+import type { usePages } from '../../api/use-pages.ts'
 
 export type Delivery = RowOf<'GET /deliveries'>
 

@@ -13,7 +13,7 @@ import {
   TextField,
 } from '../../ui/index.ts'
 import { DeliveryTable } from './delivery-table.tsx'
-import { usePages } from './use-pages.ts'
+import { usePages } from '../../api/use-pages.ts'
 
 const route = getRouteApi('/deliveries')
 
@@ -40,22 +40,26 @@ export function ListPage() {
   const isFiltered = Boolean(status ?? subscriber ?? owner ?? type ?? event ?? response)
   // A cursor belongs to the filters of its first page, so the time stays while the person is here.
   const since = useMemo(() => startOf(range), [range])
-  const pages = usePages(['deliveries', 'all', search, since], (cursor, signal) =>
-    api.get('/deliveries', {
-      query: {
-        status,
-        subscriber,
-        owner,
-        eventType: type,
-        eventId: event,
-        response,
-        ...(all === undefined && { since }),
-        limit: 50,
-        cursor,
-      },
-      signal,
-    }),
-  )
+  const pages = usePages({
+    key: ['deliveries', 'all', search, since],
+    read: (cursor, signal) =>
+      api.get('/deliveries', {
+        query: {
+          status,
+          subscriber,
+          owner,
+          eventType: type,
+          eventId: event,
+          response,
+          ...(all === undefined && { since }),
+          limit: 50,
+          cursor,
+        },
+        signal,
+      }),
+    idOf: ({ id }) => id,
+    refresh: 5_000,
+  })
   return (
     <Page title="Deliveries" description="Each event goes to each subscriber that wants it, as one delivery.">
       <Filters />

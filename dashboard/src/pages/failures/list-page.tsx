@@ -1,7 +1,7 @@
-import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
+import { usePages } from '../../api/use-pages.ts'
 import {
   Ago,
   Button,
@@ -69,14 +69,12 @@ export function ListPage() {
     ...(state !== 'all' && { state }),
     ...(handler !== undefined && { handler }),
   }
-  const groups = useInfiniteQuery({
-    queryKey: ['failures', query],
-    queryFn: ({ signal, pageParam }) =>
-      api.get('/failures', { query: { ...query, ...(pageParam !== '' && { cursor: pageParam }) }, signal }),
-    initialPageParam: '',
-    getNextPageParam: ({ pageInfo }) => pageInfo.nextCursor ?? undefined,
-    placeholderData: keepPreviousData,
-    refetchInterval: 5_000,
+  const groups = usePages({
+    key: ['failures', query],
+    read: (cursor, signal) => api.get('/failures', { query: { ...query, cursor }, signal }),
+    idOf: ({ id }) => id,
+    refresh: 5_000,
+    moves: true,
   })
   return (
     <Page title="Failures" description="Failed and retried events, grouped by handler and error.">
@@ -98,17 +96,17 @@ export function ListPage() {
           </Button>
         )}
       </div>
-      {groups.error && <ProblemNotice error={groups.error} retry={() => void groups.refetch()} />}
+      {groups.error && <ProblemNotice error={groups.error} retry={groups.retry} />}
       <Section flush>
         <DataTable
           label="Groups of failures"
           columns={columns}
-          rows={groups.data?.pages.flatMap(({ data }) => data) ?? []}
+          rows={groups.rows}
           rowKey={({ id }) => id}
-          loading={groups.isPending}
+          loading={groups.loading}
           error={groups.error}
-          onMore={groups.hasNextPage ? () => void groups.fetchNextPage() : undefined}
-          loadingMore={groups.isFetchingNextPage}
+          onMore={groups.onMore}
+          loadingMore={groups.loadingMore}
           empty={
             <Empty title={state === 'open' ? 'No handler fails' : 'No group is in this state'}>
               When a handler throws, its failures appear here as one group for each cause.

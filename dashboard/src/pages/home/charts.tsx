@@ -1,7 +1,7 @@
 import { ranges, type Range } from '../../layout/time-range.ts'
 import Chart from '../../ui/chart.tsx'
 import { Section } from '../../ui/page.tsx'
-import { formatDuration, formatShort, timeZone } from '../../ui/time.tsx'
+import { formatDuration, formatShort, timeZone } from '../../ui/format.ts'
 import { seriesOf, timesOf, type History } from './data.ts'
 
 const kinds = [

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { Sparkline } from '../../ui/sparkline.tsx'
-import { formatNumber, formatShort } from '../../ui/time.tsx'
+import { formatNumber, formatShort } from '../../ui/format.ts'
 import { seriesOf, type History, type Matter, type Series } from './data.ts'
 
 interface Figure {

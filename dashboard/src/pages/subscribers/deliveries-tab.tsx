@@ -2,7 +2,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import { api } from '../../api/client.ts'
 import { Empty, ProblemNotice, Section, SelectField, TextField } from '../../ui/index.ts'
 import { DeliveryTable } from '../deliveries/delivery-table.tsx'
-import { usePages } from '../deliveries/use-pages.ts'
+import { usePages } from '../../api/use-pages.ts'
 
 const route = getRouteApi('/subscribers/$id')
 const statuses = [
@@ -14,9 +14,16 @@ const statuses = [
 export function DeliveriesTab({ id }: { id: string }) {
   const { status, type } = route.useSearch()
   const navigate = route.useNavigate()
-  const pages = usePages(['deliveries', 'of', id, status, type], (cursor, signal) =>
-    api.get('/deliveries', { query: { subscriber: id, status, eventType: type, limit: 50, cursor }, signal }),
-  )
+  const pages = usePages({
+    key: ['deliveries', 'of', id, status, type],
+    read: (cursor, signal) =>
+      api.get('/deliveries', {
+        query: { subscriber: id, status, eventType: type, limit: 50, cursor },
+        signal,
+      }),
+    idOf: ({ id }) => id,
+    refresh: 5_000,
+  })
   const set = (change: { status?: string | undefined; type?: string | undefined }): void =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true })
   return (

@@ -17,7 +17,7 @@ import {
   type Column,
 } from '../../ui/index.ts'
 import { linkLook } from '../deliveries/delivery-table.tsx'
-import { usePages } from '../deliveries/use-pages.ts'
+import { usePages } from '../../api/use-pages.ts'
 import { meaningOf, type SubscriberRow } from './types.ts'
 
 const route = getRouteApi('/subscribers')
@@ -96,9 +96,13 @@ const states = [
 export function ListPage() {
   const { state, owner, url } = route.useSearch()
   const navigate = route.useNavigate()
-  const pages = usePages(['subscribers', 'list', { state, owner, url }], (cursor, signal) =>
-    api.get('/subscribers', { query: { state, owner, url, limit: 50, cursor }, signal }),
-  )
+  const pages = usePages({
+    key: ['subscribers', 'list', { state, owner, url }],
+    read: (cursor, signal) =>
+      api.get('/subscribers', { query: { state, owner, url, limit: 50, cursor }, signal }),
+    idOf: ({ id }) => id,
+    refresh: 5_000,
+  })
   const isFiltered = Boolean(state ?? owner ?? url)
   const set = (change: {
     state?: string | undefined

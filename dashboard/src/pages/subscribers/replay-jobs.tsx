@@ -42,8 +42,9 @@ export function ReplayJobs({ id }: { id: string }) {
   const { data, error } = useQuery({
     queryKey: ['jobs', 'of', id],
     queryFn: ({ signal }) => api.get('/subscribers/{id}/jobs', { params: { id }, signal }),
+    // A change of a job is a live message, without its progress.
     refetchInterval: ({ state }) =>
-      state.data?.data.some(({ status }) => status === 'running') ? 1_000 : 5_000,
+      state.data?.data.some(({ status }) => status === 'running') ? 1_000 : false,
   })
   const jobs = data?.data ?? []
   return (

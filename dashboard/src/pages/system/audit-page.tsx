@@ -1,9 +1,9 @@
-import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { Download } from 'lucide-react'
-import { useRef, useState } from 'react'
+import { useMemo, useRef, useState } from 'react'
 import type { RowOf } from '../../api/answers.ts'
 import { addressOf, api } from '../../api/client.ts'
+import { usePages } from '../../api/use-pages.ts'
 import { ranges, startOf, useRange } from '../../layout/time-range.ts'
 import {
   Button,
@@ -38,22 +38,15 @@ export function AuditPage() {
   const set = (change: Partial<AuditSearch>): void =>
     void navigate({ search: (before) => ({ ...before, ...change }) })
   const [peeked, setPeeked] = useState<Entry>()
-  const { data, error, refetch, isPending, hasNextPage, fetchNextPage, isFetchingNextPage } =
-    useInfiniteQuery({
-      queryKey: ['audit', search, range],
-      queryFn: ({ pageParam, signal }) => {
-        const { query, cursor } = pageParam ?? { query: auditQuery(search, range), cursor: undefined }
-        return api
-          .get('/audit', { query: { ...query, cursor, limit: '50' }, signal })
-          .then((page) => ({ ...page, query }))
-      },
-      initialPageParam: undefined as { query: ReturnType<typeof auditQuery>; cursor: string } | undefined,
-      // The cursor belongs to its filters, and so to the time from which the first page was read.
-      getNextPageParam: ({ pageInfo: { nextCursor }, query }) =>
-        nextCursor === null ? undefined : { query, cursor: nextCursor },
-      placeholderData: keepPreviousData,
-    })
-  const entries = data?.pages.flatMap((page) => page.data) ?? []
+  const since = useMemo(() => startOf(range), [range])
+  const pages = usePages({
+    key: ['audit', search, since],
+    // A cursor belongs to the filters of its first page, so the time stays while the person is here.
+    read: (cursor, signal) =>
+      api.get('/audit', { query: { ...auditQuery(search, since), cursor, limit: '50' }, signal }),
+    idOf: ({ id }) => id,
+  })
+  const entries = pages.rows
   return (
     <Page
       title="Audit log"
@@ -61,17 +54,17 @@ export function AuditPage() {
       actions={<Exports search={search} />}
     >
       <AuditFilters search={search} onChange={set} actions={entries.map((entry) => entry.action)} />
-      {error && <ProblemNotice error={error} retry={() => void refetch()} />}
+      {pages.error && <ProblemNotice error={pages.error} retry={pages.retry} />}
       <Section flush>
         <DataTable
           label="Audit log"
           columns={columnsOf(setPeeked)}
           rows={entries}
           rowKey={({ id }) => id}
-          loading={isPending}
-          error={error}
-          onMore={hasNextPage ? () => void fetchNextPage() : undefined}
-          loadingMore={isFetchingNextPage}
+          loading={pages.loading}
+          error={pages.error}
+          onMore={pages.onMore}
+          loadingMore={pages.loadingMore}
           isCurrent={({ id }) => id === peeked?.id}
           empty={
             <Empty title="No entries">
@@ -197,7 +190,7 @@ function Exports({ search }: { search: AuditSearch }) {
     setError(undefined)
     setCount(0)
     try {
-      const text = await auditCsv(auditQuery(search, range), setCount, stop.signal)
+      const text = await auditCsv(auditQuery(search, startOf(range)), setCount, stop.signal)
       download(text, 'audit.csv', 'text/csv')
     } catch (problem) {
       if (!stop.signal.aborted) setError(problem)

@@ -1,5 +1,3 @@
-import { startOf, type Range } from '../../layout/time-range.ts'
-
 export interface AuditSearch {
   action?: string
   userId?: string
@@ -16,10 +14,10 @@ export interface AuditQuery extends Omit<AuditSearch, 'result'> {
 }
 
 /** The parameters of GET /audit for the filters of the address. */
-export function auditQuery({ result, ...search }: AuditSearch, range: Range): AuditQuery {
+export function auditQuery({ result, ...search }: AuditSearch, since: string): AuditQuery {
   return {
     ...search,
     ...(result !== undefined && { failed: result === 'failed' ? 'true' : 'false' }),
-    since: startOf(range),
+    since,
   }
 }

@@ -1,7 +1,8 @@
-import { keepPreviousData, useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
+import { usePages } from '../../api/use-pages.ts'
 import {
   Button,
   DataTable,
@@ -39,20 +40,12 @@ export function JobsPage() {
   const navigate = route.useNavigate()
   const set = (change: { kind?: string; status?: string }): void =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true })
-  const { data, error, refetch, isPending, hasNextPage, fetchNextPage, isFetchingNextPage } =
-    useInfiniteQuery({
-      queryKey: ['jobs', kind, status],
-      queryFn: ({ pageParam: cursor, signal }) =>
-        api.get('/jobs', { query: { kind, status, cursor, limit: '50' }, signal }),
-      initialPageParam: undefined as string | undefined,
-      getNextPageParam: ({ pageInfo }) => pageInfo.nextCursor ?? undefined,
-      placeholderData: keepPreviousData,
-      refetchInterval: ({ state }) =>
-        state.data?.pages.some(({ data: jobs }) => jobs.some((job) => job.status === 'running'))
-          ? 2_000
-          : 15_000,
-    })
-  const jobs = data?.pages.flatMap((page) => page.data) ?? []
+  const { rows, error, retry, loading, onMore, loadingMore } = usePages({
+    key: ['jobs', kind, status],
+    read: (cursor, signal) => api.get('/jobs', { query: { kind, status, cursor, limit: '50' }, signal }),
+    idOf: ({ id }) => id,
+    refresh: (jobs) => (jobs.some((job) => job.status === 'running') ? 2_000 : 15_000),
+  })
   return (
     <Page title="Jobs" description="Replays and reprocessing of many rows, newest first.">
       <SystemLinks />
@@ -72,15 +65,15 @@ export function JobsPage() {
           onChange={({ target }) => set({ status: target.value })}
         />
       </div>
-      {error && <ProblemNotice error={error} retry={() => void refetch()} />}
+      {error && <ProblemNotice error={error} retry={retry} />}
       <Section flush>
         <JobTable
-          jobs={jobs}
-          loading={isPending}
+          jobs={rows}
+          loading={loading}
           error={error}
           filtered={kind !== undefined || status !== undefined}
-          onMore={hasNextPage ? () => void fetchNextPage() : undefined}
-          loadingMore={isFetchingNextPage}
+          onMore={onMore}
+          loadingMore={loadingMore}
         />
       </Section>
     </Page>

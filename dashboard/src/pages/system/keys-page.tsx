@@ -1,8 +1,9 @@
-import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
 import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
+import { usePages } from '../../api/use-pages.ts'
 import {
   Ago,
   Badge,
@@ -36,14 +37,11 @@ function stateOf({ revokedAt, expiresAt }: Key): 'revoked' | 'expired' | 'expiri
 /** API keys: create, see the use, revoke. */
 export function KeysPage() {
   const [creating, setCreating] = useState(false)
-  const { data, error, refetch, isPending, hasNextPage, fetchNextPage, isFetchingNextPage } =
-    useInfiniteQuery({
-      queryKey: ['keys'],
-      queryFn: ({ pageParam: cursor, signal }) =>
-        api.get('/keys', { query: { cursor, limit: '50' }, signal }),
-      initialPageParam: undefined as string | undefined,
-      getNextPageParam: ({ pageInfo }) => pageInfo.nextCursor ?? undefined,
-    })
+  const { rows, error, retry, loading, onMore, loadingMore } = usePages({
+    key: ['keys'],
+    read: (cursor, signal) => api.get('/keys', { query: { cursor, limit: '50' }, signal }),
+    idOf: ({ id }) => id,
+  })
   const create = (
     <Button kind="primary" icon={<Plus size={17} aria-hidden />} onClick={() => setCreating(true)}>
       Create a key
@@ -55,15 +53,9 @@ export function KeysPage() {
       description="Programs authenticate with a key, which reaches the calls of its scopes."
       actions={create}
     >
-      {error && <ProblemNotice error={error} retry={() => void refetch()} />}
+      {error && <ProblemNotice error={error} retry={retry} />}
       <Section flush>
-        <KeyTable
-          keys={data?.pages.flatMap((page) => page.data) ?? []}
-          loading={isPending}
-          error={error}
-          onMore={hasNextPage ? () => void fetchNextPage() : undefined}
-          loadingMore={isFetchingNextPage}
-        />
+        <KeyTable keys={rows} loading={loading} error={error} onMore={onMore} loadingMore={loadingMore} />
       </Section>
       <CreateKeyDialog open={creating} onClose={() => setCreating(false)} />
     </Page>

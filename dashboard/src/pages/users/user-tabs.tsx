@@ -1,6 +1,7 @@
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { UserDetail } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
+import { usePages } from '../../api/use-pages.ts'
 import { ProblemNotice, ReadState, Section, toast, useConfirm } from '../../ui/index.ts'
 import { ActivityTable } from '../account/activity-table.tsx'
 import { AppsTable } from '../account/apps-table.tsx'
@@ -78,12 +79,11 @@ export function UserApps({ id }: { id: string }) {
 }
 
 export function UserActivity({ id }: { id: string }) {
-  const entries = useInfiniteQuery({
-    queryKey: ['users', 'audit', id],
-    queryFn: ({ signal, pageParam }) =>
-      api.get('/users/{id}/audit', { params: { id }, query: { limit: 50, cursor: pageParam }, signal }),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ pageInfo }) => pageInfo.nextCursor ?? undefined,
+  const entries = usePages({
+    key: ['users', 'audit', id],
+    read: (cursor, signal) =>
+      api.get('/users/{id}/audit', { params: { id }, query: { limit: 50, cursor }, signal }),
+    idOf: (entry) => entry.id,
   })
   return <ActivityTable entries={entries} />
 }

@@ -1,0 +1,64 @@
+const zone = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' })
+  .formatToParts(new Date())
+  .find(({ type }) => type === 'timeZoneName')?.value
+
+const { timeZone: place } = Intl.DateTimeFormat().resolvedOptions()
+
+/** The name of the viewer's time zone. */
+export const timeZone: string = zone === undefined || zone === place ? place : `${place} (${zone})`
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+const dayAndClock = new Intl.DateTimeFormat(undefined, {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+})
+const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', year: 'numeric' })
+
+/** A time as short as is clear: the hour today, with the date in this year, else the date. */
+export function formatTime(value: string | number | Date): string {
+  const time = new Date(value)
+  const now = new Date()
+  if (time.toDateString() === now.toDateString()) return clock.format(time)
+  return time.getFullYear() === now.getFullYear() ? dayAndClock.format(time) : day.format(time)
+}
+
+/** One digit after the point while the number has one before it. */
+const digits = (value: number): string => value.toFixed(Math.abs(value) < 9.95 ? 1 : 0)
+
+/** A duration in the largest fitting unit: `420 µs`, `12 ms`, `3.4 s`, `5 min`, `2 h`, `3 d`. */
+export function formatDuration(milliseconds: number): string {
+  const size = Math.abs(milliseconds)
+  if (size === 0) return '0 ms'
+  if (size < 0.9995) return `${Math.round(milliseconds * 1000)} µs`
+  if (size < 999.5) return `${digits(milliseconds)} ms`
+  if (size < 90_000) return `${digits(milliseconds / 1_000)} s`
+  if (size < 5_400_000) return `${Math.round(milliseconds / 60_000)} min`
+  if (size < 172_800_000) return `${Math.round(milliseconds / 3_600_000)} h`
+  return `${Math.round(milliseconds / 86_400_000)} d`
+}
+
+const numbers = new Intl.NumberFormat()
+const short = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
+
+export const formatNumber = (value: number): string => numbers.format(value)
+/** `1.2K`, `3.4M`. */
+export const formatShort = (value: number): string =>
+  Math.abs(value) < 10_000 ? numbers.format(value) : short.format(value)
+
+/** Only nothing is `0 %`, and only all is `100 %`. */
+export function formatPercent(share: number): string {
+  if (share === 0 || share === 1) return `${share * 100} %`
+  if (share > 0 && share < 0.0005) return '< 0.1 %'
+  if (share > 0.999_95 && share < 1) return '> 99.99 %'
+  return `${(share * 100).toFixed(share > 0.99 && share < 1 ? 2 : 1)} %`
+}
+
+export function formatBytes(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} B`
+  const names = ['kB', 'MB', 'GB', 'TB']
+  let [value, at] = [bytes / 1_000, 0]
+  while (Math.round(value) >= 1_000 && at < names.length - 1) [value, at] = [value / 1_000, at + 1]
+  return `${digits(value)} ${names[at]}`
+}
