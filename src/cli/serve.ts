@@ -8,7 +8,7 @@ import { readableLines } from '../telemetry/readable.ts'
 import { fileOfVariable, originOfVariable } from './env-file.ts'
 import { withForwarding } from './forward.ts'
 import { isJson } from './output.ts'
-import { stopOnSignals } from './stop-on-signals.ts'
+import { reportUncaught, stopOnSignals } from './process-events.ts'
 import { readConfiguration, weakSecrets } from '../diagnostics/configuration.ts'
 
 export interface ServeOptions {
@@ -45,11 +45,9 @@ export async function serve(options: ServeOptions): Promise<void> {
     samples: !production,
     settings: { env: process.env, originOf: originOfVariable },
   })
-  stopOnSignals({ service, log, clock: systemClock, signals: process, exit: (code) => process.exit(code) })
-  // Most likely a handler forgot an await: it is logged, and does not end the service.
-  process.on('unhandledRejection', (error) =>
-    log.error({ err: error }, 'a promise failed that nobody awaited'),
-  )
+  const exit = (code: number): void => process.exit(code)
+  stopOnSignals({ service, log, clock: systemClock, signals: process, exit })
+  reportUncaught({ service, log, errors: process, exit })
 
   log.info({ address: service.baseUrl, ms: Math.round(performance.now()) }, 'ready')
   if (forwarding)

@@ -1,5 +1,6 @@
 import type { ClosingStatement } from './closing-statement.ts'
 import type { Tx } from './database.ts'
+import type { HandlerCall } from '../runtime/call-context.ts'
 
 /**
  * Why a scope ended. With `turn limit` and `conflict`, the same work may succeed alone: it took too long for a shared transaction, or
@@ -39,8 +40,11 @@ export interface SavepointScope<Note> {
   readonly waited: number
   /** Milliseconds from the start of the scope's turn. */
   readonly took: number
-  /** Runs work that uses `tx`, so that waiting for a lock that this scope holds is an error instead of a deadlock. */
-  within<T>(work: () => T): T
+  /**
+   * Runs work that uses `tx`, so that waiting for a lock that this scope holds is an error instead of a deadlock. `call` is given if a
+   * handler does the work.
+   */
+  within<T>(work: () => T, call?: HandlerCall): T
   /**
    * Ends the scope; its work waits for the commit. `committed` rejects with SharedCommitFailed if a transaction that it
    * shared failed, whichever scope caused that.

@@ -1,13 +1,17 @@
 // A whole service in a process of its own, to be killed by tests, or by its handlers.
+import { EventEmitter } from 'node:events'
 import { readEnvironment } from '../../src/config/environment.ts'
+import { reportUncaught } from '../../src/cli/process-events.ts'
 import { startService } from '../../src/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { writeEffect } from './harness.ts'
 
+const log = createLog(process.env['CRASH_SERVICE_LOG'] ?? 'fatal')
+let mayThrow = false
 const configuration = readEnvironment(process.env)
 const service = await startService({
   configuration,
-  log: createLog(process.env['CRASH_SERVICE_LOG'] ?? 'fatal'),
+  log,
   config: {
     receiving: {
       handlers: {
@@ -26,6 +30,20 @@ const service = await startService({
           })
           await writeEffect(tx, event.id, event.attempt)
         },
+        // Each throws where nothing catches it, once its promise is pending or resolved.
+        'throws.timer': () => new Promise(() => setTimeout(() => thrown('timer'), 1)),
+        'throws.emitter': () =>
+          new Promise(() => setImmediate(() => new EventEmitter().emit('error', new Error('emitter')))),
+        'throws.late': (event) => {
+          const timer = setInterval(() => {
+            if (!mayThrow) return
+            clearInterval(timer)
+            thrown(`late ${event.id}`)
+          }, 5)
+        },
+        'throws.rejected': () => {
+          void Promise.resolve().then(() => thrown('rejected'))
+        },
         'slow.x': async () => {
           await new Promise((resolve) => setTimeout(resolve, 500))
         },
@@ -37,4 +55,13 @@ const service = await startService({
     },
   },
 })
+reportUncaught({ service, log, errors: process, exit: (code) => process.exit(code) })
+process.on('message', (message) => {
+  mayThrow = message === 'late'
+  if (message === 'throw') setTimeout(() => thrown('from no handler'), 1)
+})
 process.send?.({ baseUrl: service.baseUrl })
+
+function thrown(message: string): never {
+  throw new Error(message)
+}

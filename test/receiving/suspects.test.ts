@@ -1,4 +1,5 @@
 // Real processes that a handler ends: it costs the events beside it nothing, and the event that does it fails after three runs alone.
+// An error in a callback of a handler ends only its attempt.
 import assert from 'node:assert/strict'
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -25,6 +26,7 @@ class Supervised {
   /** The ids that handlers have begun, in order. */
   readonly begun: string[] = []
   ends = 0
+  readonly exitCodes: (number | null)[] = []
   readonly lines: string[] = []
 
   constructor(databaseUrl: string, schedule: string | undefined) {
@@ -51,13 +53,26 @@ class Supervised {
       if (message.begun !== undefined) this.begun.push(message.begun)
       if (message.baseUrl !== undefined) this.#children.set(child, message.baseUrl)
     })
-    child.on('exit', () => {
+    child.on('exit', (code) => {
       this.#children.delete(child)
       if (this.#isStopped) return
+      this.exitCodes.push(code)
       this.ends += 1
       void this.start()
     })
     await Promise.race([once(child, 'message'), once(child, 'exit')])
+  }
+
+  send(message: string): void {
+    for (const child of this.#children.keys()) child.send(message)
+  }
+
+  /** Resolves with the first logged line that has all of the texts. */
+  logged(...texts: string[]): Promise<string> {
+    return eventually(
+      () => this.lines.find((line) => texts.every((text) => line.includes(text))),
+      `the log has ${texts.join(', ')}`,
+    )
   }
 
   async fetch(path: string, init: RequestInit = {}): Promise<Response> {
@@ -146,6 +161,35 @@ onEachEngine('a handler that ends its process', ({ name, ...engine }) => {
       'the log names the handler',
     )
     await made.stop('SIGTERM')
+  })
+
+  test('an error in a callback of a handler fails its attempt, and ends no process', async () => {
+    const made = await run('0,1')
+    await made.post('sl3', 'slow.x')
+    for (const kind of ['timer', 'emitter']) {
+      const type = `throws.${kind}`
+      await made.post(kind, type)
+      await eventually(async () => (await made.show(kind)).status === 'failed', `${kind} has failed`)
+      const { failures } = (await made.show(kind)).processing
+      assert.equal(failures.length, 2, 'it is retried as the schedule says')
+      for (const { error } of failures) assert.match(error, new RegExp(`^Error: ${kind}\\n`))
+      await made.logged('its attempt has failed', `"handler":"${type}"`, `"message":"${kind}"`, '"event":')
+    }
+    await made.post('rejected', 'throws.rejected')
+    await made.logged('a promise failed that nobody awaited', '"handler":"throws.rejected"')
+    await made.post('late', 'throws.late')
+    for (const id of ['rejected', 'late', 'sl3'])
+      await eventually(async () => (await made.show(id)).status === 'processed', `${id} is processed`)
+    made.send('late')
+    await made.logged('after its attempt had ended', '"handler":"throws.late"', '"message":"late late"')
+    assert.equal(made.ends, 0)
+    assert.equal((await made.show('late')).status, 'processed')
+
+    made.send('throw')
+    await made.logged('an error was not caught: the process stops', '"message":"from no handler"')
+    await eventually(() => made.ends > 0, 'the process has stopped')
+    assert.equal(made.exitCodes[0], 1)
+    await made.stop('SIGKILL')
   })
 
   test('waits between its runs as the default schedule says, while new events are handled', async () => {

@@ -35,6 +35,7 @@ export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts
   const { promise, resolve } = Promise.withResolvers<Rehearsed>()
   const aborted = new LazySignal()
   let recorder: WriteRecorder | undefined
+  let isSettled = false
   const scope = transactions.begin({
     alone: true,
     timeLimit: Math.min(transactionTimeout, dryRunLimit),
@@ -48,14 +49,15 @@ export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts
   })
   const cancelTimer = clock.after(dryRunLimit, () => end(new HandlerTimeout(dryRunLimit)))
   const stopListening = aborts.onAbort(end)
-  void scope.within(work).then(resolve).finally(settle)
+  void work().then(resolve).finally(settle)
   return promise
 
   async function work(): Promise<Rehearsed> {
+    const readWrites = async (): Promise<Writes> => (await recorder?.read()) ?? nothing
     let writes = nothing
     try {
-      const trace = {}
-      const emitted = await runHandlers(claimed, { plan, scope, aborted, end, trace, dryRun: true }, parts)
+      const run = { plan, scope, aborted, end, trace: {}, dryRun: true }
+      const emitted = await runHandlers(claimed, run, parts)
       aborted.throwIfAborted()
       writes = await readWrites()
       if (emitted.length > 0) await emitWithin(scope.tx, emitted, claimed.event)
@@ -72,21 +74,20 @@ export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts
   }
 
   function settle(): void {
+    isSettled = true
     stopListening()
     cancelTimer()
   }
 
-  async function readWrites(): Promise<Writes> {
-    return (await recorder?.read()) ?? nothing
-  }
-
   /** Does not wait for a handler that ignores its signal. */
-  function end(error: Error): void {
+  function end(error: Error): boolean {
+    if (isSettled) return false
     settle()
     resolve({ error, emitted: [], writes: unreadable })
     recorder?.close()
     scope.rollback().catch(() => undefined)
     aborted.abort(error)
+    return true
   }
 }
 

@@ -88,7 +88,7 @@ export class AttemptFailures {
     const { event, source, type, attempts, orderKey } = claimed
     const outcome = await recordFailure(this.#parts, { claimed, error, startedAt, now, handler })
     if (outcome !== 'lost') onFailed?.(handler)
-    log.warn({ err: error, event, source, type, attempt: attempts, outcome }, 'a handler failed')
+    log.warn({ err: error, event, source, type, handler, attempt: attempts, outcome }, 'a handler failed')
     // It may be due again immediately.
     wakeUps.in(gather)
     // The next event of its order key may be due now.

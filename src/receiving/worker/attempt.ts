@@ -67,6 +67,7 @@ export function attempt(
   const { transactions, clock, aborts, emitWithin, transactionTimeout = plan.timeout } = parts
   const { promise, resolve, reject } = Promise.withResolvers<Attempted>()
   const aborted = new LazySignal()
+  let hasFailed = false
   const scope = transactions.begin({
     alone,
     timeLimit: transactionTimeout,
@@ -75,7 +76,7 @@ export function attempt(
     onEnd: (by) => end(reasonOf(by, transactionTimeout)),
   })
   const stopListening = aborts.onAbort(end)
-  scope.within(work).then(resolve, fail).finally(stopListening)
+  work().then(resolve, fail).finally(stopListening)
   return promise
 
   async function work(): Promise<Attempted> {
@@ -87,15 +88,20 @@ export function attempt(
     return { committed, emitted: emitted.length > 0, took: scope.took }
   }
 
-  /** Ends the transaction before it aborts the signal. A handler that ignores the signal continues, but is not waited for. */
-  function end(reason: Error): void {
-    if (scope.released) return
+  /**
+   * Ends the transaction before it aborts the signal. A handler that ignores the signal continues, but is not waited for. Returns
+   * false if the attempt had ended.
+   */
+  function end(reason: Error): boolean {
+    if (scope.released || hasFailed) return false
     stopListening()
     fail(reason)
     aborted.abort(reason)
+    return true
   }
 
   function fail(reason: unknown): void {
+    hasFailed = true
     // If this fails, the next attempt fails too and reports the error.
     scope.rollback().catch(() => undefined)
     reject(reason)
@@ -118,8 +124,8 @@ export interface HandlerRun {
   readonly plan: Plan
   readonly scope: SavepointScope<ProcessedMarker>
   readonly aborted: LazySignal
-  /** Ends the run at a time limit. */
-  readonly end: (reason: Error) => void
+  /** Ends the run at a time limit, or for an error outside of the handlers' promises. Returns false if it had ended. */
+  readonly end: (reason: Error) => boolean
   readonly trace: AttemptTrace
   readonly dryRun?: boolean
 }
@@ -156,8 +162,15 @@ export async function runHandlers(
       }
       emitted.push(checked(one))
     }
+    const fail = (error: Error): boolean => {
+      if (!end(error)) return false
+      trace.handler = id
+      return true
+    }
+    const context = new ContextOfHandler({ tx: scope.tx, emit, log: handlerLog, aborted, dryRun })
+    const callHandler = (): unknown => handle(event, context)
     try {
-      await handle(event, new ContextOfHandler({ tx: scope.tx, emit, log: handlerLog, aborted, dryRun }))
+      await scope.within(callHandler, { handler: id, source, event: number, type, fail })
     } finally {
       ended = true
       cancel()

@@ -1,7 +1,7 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
 import type { EndedBy, SavepointScope, ScopeOptions } from '../shared-transactions.ts'
 import type { Tx } from '../database.ts'
-import { insideTransaction } from '../inside-transaction.ts'
+import { insideTransaction, type HandlerCall } from '../../runtime/call-context.ts'
 import { transactionOver } from '../query-runner.ts'
 import { rejectBeyondTransaction } from '../statement-kinds.ts'
 import { TransactionOver } from '../transaction-over.ts'
@@ -114,8 +114,8 @@ export class SharedScope<Note> implements SavepointScope<Note> {
     return (this.#abandoned ??= new AbortController()).signal
   }
 
-  within<T>(work: () => T): T {
-    return insideTransaction(this.#lock, work)
+  within<T>(work: () => T, call?: HandlerCall): T {
+    return insideTransaction(this.#lock, work, call)
   }
 
   async release(note: Note): Promise<{ committed: Promise<void> }> {

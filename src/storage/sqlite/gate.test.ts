@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { WritePriority } from '../database.ts'
-import { insideTransaction } from '../inside-transaction.ts'
+import { insideTransaction } from '../../runtime/call-context.ts'
 import { WriteGate } from './gate.ts'
 
 /** Asks for the gate in each priority, then opens it, and tells the order in which it was handed out. */

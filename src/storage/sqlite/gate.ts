@@ -1,6 +1,6 @@
 import { systemClock, type Scheduler } from '../../runtime/clock.ts'
 import type { WritePriority } from '../database.ts'
-import { holdsTheLock } from '../inside-transaction.ts'
+import { holdsTheLock } from '../../runtime/call-context.ts'
 
 /** How many times in a row a less urgent waiter is passed over. */
 const mostPassedOver = 8
