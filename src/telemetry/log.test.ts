@@ -18,6 +18,43 @@ test('an error is logged with its causes, without properties that libraries add'
   assert.ok(!lines[0]!.includes('hush'))
 })
 
+interface Shown {
+  message: string
+  stack: string
+}
+
+test('long texts are cut: of errors, their causes and thrown values, of fields and of the message', () => {
+  const lines: string[] = []
+  const log = createLog('info', { write: (line) => lines.push(line) })
+  const long = '$&'.repeat(10_000_000)
+  const last = (): unknown => {
+    const line = lines.at(-1)!
+    assert.ok(line.length < 300_000, `${line.length}`)
+    assert.ok(line.endsWith('}\n'))
+    return JSON.parse(line) as unknown
+  }
+  log.error({ err: new TypeError(long, { cause: new Error(long) }) }, 'failed')
+  const { err } = last() as { err: Shown & { cause: Shown } }
+  assert.ok(lines[0]!.length < 40_000, `${lines[0]!.length}`)
+  for (const { message, stack } of [err, err.cause]) {
+    assert.match(message, /^(\$&){2048}… \(19995904 more characters\)$/)
+    assert.match(stack, /more characters\)\n +at .*log\.test\.ts/, 'the frames stay')
+  }
+  log.error({ err: long }, 'failed')
+  assert.match((last() as { err: { message: string } }).err.message, /… \(19995904 more characters\)$/)
+  log.error({ err: Object.create(null) as unknown }, 'failed')
+  assert.equal((last() as { err: { message: string } }).err.message, '[object Object]')
+  log.warn({ event: 7, deep: [{ text: long }] }, long)
+  const shown = last() as { event: number; deep: { text: string }[]; msg: string }
+  assert.equal(shown.event, 7)
+  for (const text of [shown.deep[0]!.text, shown.msg])
+    assert.match(text, /^(\$&){4096}… \(19991808 more characters\)$/)
+  log.warn({ event: 7, many: Array(100_000).fill('short') }, 'has too much')
+  const { level, event, msg, omitted } = last() as Record<string, unknown>
+  assert.deepEqual({ level, event, msg }, { level: 40, event: 7, msg: 'has too much' })
+  assert.match(String(omitted), /^8\d{5} characters$/)
+})
+
 test('a line on standard output cannot control the terminal that it is read at', () => {
   const hostile = 'x\u001b[2J\u007f\u009b31m\u2028\u202e'
   const module = JSON.stringify(new URL('log.ts', import.meta.url).href)
