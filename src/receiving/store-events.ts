@@ -5,6 +5,8 @@ import { openEventQueue } from './queue/event-queue.ts'
 import { Fallback } from './spool/fallback.ts'
 import { measureSpool } from './spool/metrics.ts'
 import { EventTooLarge } from './spool/spool.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { BlockedLoop } from './worker/blocked-loop.ts'
 import { AbortBroadcast } from '../runtime/abort-broadcast.ts'
 import type { EventQueue, ProcessedMarker } from './queue/store.ts'
 import type { ReceivingParts } from './parts.ts'
@@ -78,6 +80,7 @@ export function attemptParts(
     aborts: new AbortBroadcast(),
     clock,
     log,
+    loop: new BlockedLoop({ clock: systemClock, log }),
     emitWithin,
     // On PostgreSQL an open transaction does not block other writers.
     transactionTimeout: database.engine === 'sqlite' ? configuration.handlerTransactionTimeout : undefined,

@@ -4,6 +4,7 @@ import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { EmittedEvent, HandlerLog } from '../config.ts'
+import type { BlockedLoop } from './blocked-loop.ts'
 import { ContextOfHandler } from './handler-context.ts'
 import { LazySignal } from './lazy-signal.ts'
 import {
@@ -32,6 +33,8 @@ export interface AttemptParts {
   aborts: AbortBroadcast
   /** Milliseconds that a transaction may be open, if that is limited beside the handlers' time. */
   transactionTimeout: number | undefined
+  /** Finds handlers that block the event loop. */
+  loop?: BlockedLoop | undefined
 }
 
 /** What is told about the handlers of one attempt. */
@@ -134,7 +137,7 @@ export interface HandlerRun {
 export async function runHandlers(
   claimed: ClaimedEvent,
   { plan, scope, aborted, end, trace, dryRun = false }: HandlerRun,
-  { clock, log }: Pick<AttemptParts, 'clock'> & { log: LogOfHandlers },
+  { clock, log, loop }: Pick<AttemptParts, 'clock' | 'loop'> & { log: LogOfHandlers },
 ): Promise<EmittedEvent[]> {
   const event = receivedEvent(claimed)
   const emitted: EmittedEvent[] = []
@@ -150,7 +153,6 @@ export async function runHandlers(
       const heldUp = scope.isWaiting || waited > timeout / 2
       end(heldUp ? new WaitedForTransaction(waited, timeout) : new HandlerTimeout(timeout))
     })
-    aborted.onAbort = cancel
     let ended = false
     const emit = (one: EmittedEvent): void => {
       aborted.throwIfAborted()
@@ -168,12 +170,19 @@ export async function runHandlers(
       return true
     }
     const context = new ContextOfHandler({ tx: scope.tx, emit, log: handlerLog, aborted, dryRun })
+    const call = { handler: id, source, event: number, type, fail }
     const callHandler = (): unknown => handle(event, context)
+    const start = (): unknown => scope.within(callHandler, call)
+    // Also for a handler that never ends.
+    const stopMeasuring = (aborted.onAbort = () => {
+      cancel()
+      loop?.ended(call)
+    })
     try {
-      await scope.within(callHandler, { handler: id, source, event: number, type, fail })
+      await (loop ? loop.begin(call, start) : start())
     } finally {
       ended = true
-      cancel()
+      stopMeasuring()
     }
     aborted.throwIfAborted()
     trace.onEnd?.(id, Math.max(0, clock.now() - startedAt))
