@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import { hmac, type HandlerContext, type ReceivedEvent, type ReceivingConfig } from '../../src/index.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import type { ServiceParts } from '../../src/service.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
@@ -16,13 +18,18 @@ onEachEngine('fairness between handlers', (engine) => {
   let running: Record<string, number>
   let most: Record<string, number>
 
-  async function start(receiving: ReceivingConfig, env: Record<string, string> = {}): Promise<void> {
+  async function start(
+    receiving: ReceivingConfig,
+    env: Record<string, string> = {},
+    parts: Partial<ServiceParts> = {},
+  ): Promise<void> {
     held = new Promise((resolve) => (release = resolve))
     running = {}
     most = {}
     service = await startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0,0', ...env },
       config: { receiving },
+      parts,
     })
     await createEffects(service.database)
   }
@@ -75,6 +82,43 @@ onEachEngine('fairness between handlers', (engine) => {
     release()
     await settled(service.database)
     assert.ok(most['slowest.b']! > 0)
+  })
+
+  test('events that are released because a handler was slow stay due since they were received', async () => {
+    // Time that slow handlers take: it passes at once.
+    let passed = 0
+    const clock = {
+      now: () => systemClock.now() + passed,
+      after: (ms: number, callback: () => void) => systemClock.after(ms, callback),
+    }
+    let handled = 0
+    await start(
+      {
+        handlers: {
+          sometimes: async (event, { tx }) => {
+            await writeEffect(tx, event.id)
+            handled += 1
+            if (handled % 40 === 0) passed += 1_000
+          },
+        },
+      },
+      {},
+      { clock },
+    )
+    await post('sometimes', 400)
+    await settled(service.database)
+    const { reader } = service.database
+    assert.equal(await reader.selectFrom('handler_failures').select('event').executeTakeFirst(), undefined)
+    const rows = await reader
+      .selectFrom('event_queue')
+      .innerJoin('events', 'events.id', 'event_queue.event')
+      .select(['event', 'due_at', 'created_at'])
+      .execute()
+    assert.equal(rows.length, 400)
+    assert.deepEqual(
+      rows.filter((row) => row.due_at > row.created_at),
+      [],
+    )
   })
 
   test('a source that forwards to a silent receiver delays no other source', async () => {
