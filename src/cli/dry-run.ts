@@ -1,3 +1,4 @@
+import { parseExactly } from '../json/exact.ts'
 import type { DryRunResult } from '../receiving/dry-run/dry-runs.ts'
 import { printableLines } from '../telemetry/printable.ts'
 import { exitCodes, UsageFailure } from './command-failure.ts'
@@ -9,7 +10,7 @@ export async function dryRun(event: string, options: ClientOptions): Promise<voi
   if (!/^[1-9]\d*$/.test(event)) throw new UsageFailure(`${event} is not the number of an event`)
   const { request } = serviceClient(options)
   const response = await request(`/events/${event}/dry-run`, { method: 'POST' })
-  const done = (await response.json()) as DryRunResult
+  const done = parseExactly(await response.text()) as DryRunResult
   print(done, printableLines(textOf(done)))
   if (done.outcome === 'failed') process.exitCode = exitCodes.failed.code
 }

@@ -1,3 +1,4 @@
+import { parseExactly } from '../json/exact.ts'
 import { readTextFile } from '../runtime/text-file.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { newId } from '../crypto/ids.ts'
@@ -132,7 +133,7 @@ function ownSecret(): NamedSecret {
 function readData(text = '{"sample":true}'): unknown {
   const json = text.startsWith('@') ? readTextFile(text.slice(1)) : text
   try {
-    return JSON.parse(json)
+    return parseExactly(json)
   } catch (error) {
     throw new UsageFailure(`--data is not JSON: ${(error as Error).message}`, { cause: error })
   }

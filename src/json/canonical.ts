@@ -1,4 +1,4 @@
-import { isRawNumber, parseExactly } from './exact.ts'
+import { canonicalNumber, isRawNumber, parseExactly } from './exact.ts'
 
 /**
  * Returns JSON in a canonical form: sorted keys, numbers as digits and an exponent. `{"a":1,"b":10.0}` and `{"b":1e1,"a":1.0}`
@@ -16,24 +16,4 @@ function write(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(write).join(',')}]`
   const members = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${write(member)}`).join(',')}}`
-}
-
-const parts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,12}))?$/
-
-/** Returns `-1205e-1` for `-120.50`. */
-function canonicalNumber(text: string): string {
-  const [, sign = '', whole = '', fraction = '', exponent = '0'] = parts.exec(text) ?? []
-  // The exponent has more than 12 digits. Such numbers are equal only if their texts are.
-  if (whole === '') return text
-  const digits = (whole + fraction).replace(/^0+/, '')
-  if (digits === '') return '0'
-  const significant = trimZeros(digits)
-  return `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`
-}
-
-/** Removes zeros at the end. A regular expression would take quadratic time. */
-function trimZeros(digits: string): string {
-  let end = digits.length
-  while (digits[end - 1] === '0') end -= 1
-  return digits.slice(0, end)
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { hasLongNumber, parseToExactValues, rememberNumbers, stringifyExactly } from './exact.ts'
 import { parseLossless } from './lossless.ts'
 
 const through = (text: string): string => JSON.stringify(parseLossless(Buffer.from(text)))
@@ -42,7 +43,46 @@ test('every JSON number is written as it was read', () => {
       ([sign, whole, fraction, exponent]) =>
         `${sign}${whole}${fraction === null ? '' : `.${fraction}`}${exponent ?? ''}`,
     )
-  fc.assert(fc.property(number, (text) => assert.equal(through(`{"n":${text}}`), `{"n":${text}}`)))
+  fc.assert(
+    fc.property(number, (text) => {
+      for (const json of [`{"n":${text}}`, `[{"a": [1,\n${text}]}]`]) {
+        const compact = json.replaceAll(/\s/g, '')
+        assert.equal(through(json), compact)
+        const value: unknown = JSON.parse(json)
+        rememberNumbers(value, json)
+        assert.deepEqual(value, JSON.parse(json))
+        assert.equal(stringifyExactly(value), compact)
+        assert.equal(stringifyExactly(parseToExactValues(json)), compact)
+      }
+    }),
+  )
+})
+
+test('a number of 16 characters is found wherever it stands', () => {
+  const text = fc.string({ unit: fc.constantFrom('1', '9', '.', '/', ',', '-'), maxLength: 80 })
+  fc.assert(
+    fc.property(text, (json) => assert.equal(hasLongNumber(Buffer.from(json)), /[\d./]{16}/.test(json))),
+    { numRuns: 2_000 },
+  )
+  for (let at = 0; at < 40; at += 1)
+    assert.ok(hasLongNumber(Buffer.from(`${' '.repeat(at)}1234567890123456${' '.repeat(40 - at)}`)))
+})
+
+test('exact values are numbers where these are exact, otherwise bigints and raw JSON', () => {
+  const [big, price, million, small, huge] = parseToExactValues(
+    '[9007199254740993,1.50,1e6,0.12345678901234567890,1e400]',
+  ) as unknown[]
+  assert.deepEqual([big, price, million], [9007199254740993n, 1.5, 1e6])
+  assert.equal((small as { rawJSON: string }).rawJSON, '0.12345678901234567890')
+  assert.equal((huge as { rawJSON: string }).rawJSON, '1e400')
+})
+
+test('a changed number is written anew, and objects that moved keep theirs', () => {
+  const text = '{"a":{"n":9007199254740993},"b":{"n":1.50},"c":[1e400,2]}'
+  const value = JSON.parse(text) as { a: { n: number }; b: { n: number }; c: number[] }
+  rememberNumbers(value, text)
+  value.c[0] = 7
+  assert.equal(stringifyExactly([value.b, value.a, value.c]), '[{"n":1.50},{"n":9007199254740993},[7,2]]')
 })
 
 test('__proto__ is an ordinary key and pollutes no prototype', () => {

@@ -17,9 +17,9 @@ export interface ReceivedEvent<
   /** The name of the source in the configuration. */
   readonly source: Source
   /**
-   * The parsed body. Numbers beyond 2^53 lose digits here, but not in `raw`. For a form: its fields, each a string or an array of
-   * strings. For other bodies that are not JSON: `undefined`. The body is parsed at the first access. With a schema in
-   * `eventTypes`: the output of the schema.
+   * The parsed body. Numbers beyond 2^53 are rounded, as JSON.parse does. `emit` still sends the exact digits of the payload and of its
+   * unchanged parts, and `exactPayload(event)` returns them. For a form: its fields, each a string or an array of strings. For other
+   * bodies that are not JSON: `undefined`. The body is parsed at the first access. With a schema in `eventTypes`: the output of the schema.
    */
   readonly payload: Payload
   /** The bytes of the body. */
@@ -34,7 +34,7 @@ export interface ReceivedEvent<
 /** An event to send to subscribers. */
 export interface EmittedEvent<Type extends string = string, Data = unknown> {
   type: Type
-  /** Any JSON value. */
+  /** Any JSON value. Numbers may be bigint or `JSON.rawJSON`. Unchanged objects and arrays of the payload keep the digits of their numbers. */
   data: Data
   /** The stable id. Default: a new id. */
   id?: string

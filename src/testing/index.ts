@@ -7,6 +7,7 @@ import { samples } from '../receiving/samples/index.ts'
 import { readEnvironment } from '../config/environment.ts'
 import { newId } from '../crypto/ids.ts'
 import type { PosternConfig } from '../define-config.ts'
+import { parseExactly, stringifyExactly } from '../json/exact.ts'
 import type { AnyTables } from '../receiving/config.ts'
 import type { Scheme } from '../receiving/schemes/scheme.ts'
 import { startService } from '../service.ts'
@@ -24,7 +25,7 @@ export interface TestKitOptions {
   env?: Readonly<Record<string, string>>
 }
 
-/** A webhook: the kit signs it as its sender would, or it is signed already. */
+/** A webhook: the kit signs it as its sender would, or it is signed already. Numbers of `data` may be bigint. */
 export type TestWebhook =
   | { type: string; data?: unknown; id?: string }
   | { headers: Readonly<Record<string, string>>; body: string | Uint8Array<ArrayBuffer> }
@@ -108,7 +109,9 @@ function signer({ receiving }: PosternConfig, secret: string, baseUrl: string) {
     if (!sign) throw new Error(`the test kit cannot sign for ${scheme}: pass signed headers and body`)
     const now = Date.now()
     const url = `${baseUrl}/webhooks/${source}`
-    const { headers, body } = sign({ type, secret, id: id ?? newId(now), now, data, url })
+    // The signers write JSON, which knows no bigint.
+    const exact = parseExactly(stringifyExactly(data) ?? 'null')
+    const { headers, body } = sign({ type, secret, id: id ?? newId(now), now, data: exact, url })
     return { headers: { 'content-type': 'application/json', ...headers }, body }
   }
 }

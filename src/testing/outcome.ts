@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { receivedStatus } from '../events/store.ts'
+import { parseExactly } from '../json/exact.ts'
 import type { Queryable } from '../storage/database.ts'
 
 /** The result of a webhook. */
@@ -11,7 +12,14 @@ export interface TestResult {
   /** The error that a handler threw, with its stack. */
   readonly error: string | undefined
   /** The events that the handlers emitted; none if they failed. */
-  readonly emitted: readonly { id: string; type: string; data: unknown }[]
+  readonly emitted: readonly {
+    id: string
+    type: string
+    /** As JSON.parse returns it: numbers beyond 2^53 are rounded. */
+    data: unknown
+    /** The data as JSON, with every digit that subscribers get. */
+    json: string
+  }[]
 }
 
 /** Waits for the outcome of the source's newest event after number `before`. A duplicate has no such event. */
@@ -47,7 +55,8 @@ async function emittedBy(reader: Queryable, event: number): Promise<TestResult['
     .orderBy('e.id')
     .execute()
   return rows.map(({ id, type, payload }) => {
-    const { data } = JSON.parse(Buffer.from(payload).toString('utf8')) as { data: unknown }
-    return { id, type, data }
+    const { data } = parseExactly(Buffer.from(payload).toString('utf8')) as { data: unknown }
+    const json = JSON.stringify(data)
+    return { id, type, data: JSON.parse(json) as unknown, json }
   })
 }

@@ -51,6 +51,23 @@ test('runs a handler on a signed sample, and returns its writes and events', asy
   }
 })
 
+test('an emitted event has the exact digits of its numbers as JSON', async () => {
+  const kit = await startTestKit(
+    defineConfig({
+      receiving: {
+        sources: { provider: hmac({ header: 'x-signature', secret: '' }) },
+        handlers: { a: ({ payload }, { emit }) => emit({ type: 'b', data: payload }) },
+      },
+    }),
+  )
+  try {
+    const result = await kit.receive('provider', { type: 'a', id: 'e1', data: { n: 9007199254740993n } })
+    assert.equal(result.emitted[0]?.json, '{"id":"e1","type":"a","data":{"n":9007199254740993}}')
+  } finally {
+    await kit.close()
+  }
+})
+
 test('a throwing handler leaves nothing, and its error is returned', async () => {
   const kit = await start()
   try {

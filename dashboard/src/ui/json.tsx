@@ -5,7 +5,7 @@ import { CodeBlock } from './code.tsx'
 /** How many entries of an object or array are shown before the rest is asked for. */
 const shownAtFirst = 100
 
-/** JSON as a tree that folds; `text` as it was written, so that great numbers stay exact in the raw view. */
+/** JSON as a tree that folds, or raw. Numbers are shown as they are written. */
 export function JsonView({ text, label = 'Payload' }: { text: string; label?: string }) {
   const [raw, setRaw] = useState(false)
   const parsed = parse(text)
@@ -38,15 +38,32 @@ export function JsonView({ text, label = 'Payload' }: { text: string; label?: st
 
 function parse(text: string): { value: unknown } | undefined {
   try {
-    return { value: JSON.parse(text) }
+    return { value: JSON.parse(text, preserveDigits) }
   } catch {
     return undefined
   }
 }
 
+/** A number that JavaScript would show with other digits. */
+class ExactNumber {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+/** Older browsers pass no context. */
+function preserveDigits(_key: string, value: unknown, context?: { source?: string }): unknown {
+  const text = context?.source
+  return typeof value === 'number' && text !== undefined && String(value) !== text
+    ? new ExactNumber(text)
+    : value
+}
+
 function Node({ name, value, depth }: { name?: string; value: unknown; depth: number }) {
   const label = name === undefined ? null : <span className="text-soft">{name}: </span>
-  if (typeof value !== 'object' || value === null)
+  if (typeof value !== 'object' || value === null || value instanceof ExactNumber)
     return (
       <div className="break-all">
         {label}
@@ -89,6 +106,7 @@ function Branch({ label, value, depth }: { label: React.ReactNode; value: object
 
 function Scalar({ value }: { value: unknown }) {
   if (typeof value === 'string') return <span className="text-ok">{JSON.stringify(value)}</span>
+  if (value instanceof ExactNumber) return <span className="text-info">{value.text}</span>
   if (typeof value === 'number') return <span className="text-info">{String(value)}</span>
   return <span className="text-warn">{String(value)}</span>
 }

@@ -4,11 +4,12 @@ import { Problem } from '../../errors.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import { everybody, ownerPattern } from './audience.ts'
 import { canonicalJson } from '../../json/canonical.ts'
+import { stringifyExactly } from '../../json/exact.ts'
 
 /** An event as a caller emits it. */
 export interface NewEvent {
   type: string
-  /** Any JSON value. Numbers may be JSON.rawJSON, which is sent as it is written. */
+  /** Any JSON value. Numbers may be bigint or JSON.rawJSON; those of a received payload keep their digits. */
   data: unknown
   /** Makes the call idempotent. Default: a new id. */
   id?: string | undefined
@@ -69,10 +70,10 @@ export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
   }
 }
 
-/** Fails for cycles, bigints and values that are nested too deeply. */
+/** Fails for cycles and values that are nested too deeply. */
 function writeJson(value: unknown): { data: string; canonical: string } {
   try {
-    const data = JSON.stringify(value) as string | undefined
+    const data = stringifyExactly(value)
     if (data !== undefined) return { data, canonical: canonicalJson(data) }
   } catch (error) {
     // Both writers call themselves for each level, and leave the bound to the stack.

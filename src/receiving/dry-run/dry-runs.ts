@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
+import { parseExactly, stringifyExactly } from '../../json/exact.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -117,7 +118,7 @@ export class DryRuns {
         error: 'error' in rehearsed ? storedError(error) : null,
         tables: writes.tables,
         notes: writes.notes,
-        emitted: emitted.slice(0, mostShown),
+        emitted: emitted.slice(0, mostShown).map(withExactData),
         emittedTotal: emitted.length,
         log: lines,
         durationMs: Math.round(performance.now() - startedAt),
@@ -195,6 +196,11 @@ function result(told: Pick<DryRunResult, 'outcome' | 'handlers'> & Partial<DryRu
     durationMs: 0,
     ...told,
   }
+}
+
+/** The data as subscribers would get it, with every digit. */
+function withExactData(event: EmittedEvent): EmittedEvent {
+  return { ...event, data: parseExactly(stringifyExactly(event.data) ?? 'null') }
 }
 
 /** @throws errors that are not the handler's fault */

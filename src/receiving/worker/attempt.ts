@@ -162,6 +162,8 @@ export async function runHandlers(
         handlerLog.error({ err: error }, 'an event was not emitted')
         throw error
       }
+      // Short numbers such as 1e400 are searched for here, because most payloads are not emitted.
+      event.rememberNumbers()
       emitted.push(checked(one))
     }
     const fail = (error: Error): boolean => {

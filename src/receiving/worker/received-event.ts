@@ -1,5 +1,6 @@
 import { isForm, readFormBody } from '../../http/requests/query-string.ts'
 import { computedProperty } from '../../runtime/computed-property.ts'
+import { hasLongNumber, parseToExactValues, rememberNumbers } from '../../json/exact.ts'
 import { jsonText } from '../../json/lossless.ts'
 import { readStoredHeaders } from '../../events/verification.ts'
 import type { ReceivedEvent } from '../config.ts'
@@ -12,14 +13,18 @@ export type Received = Pick<
 >
 
 /** Creates the event for a handler. The body is parsed at the first access to `payload`. */
-export function receivedEvent(claimed: Received): ReceivedEvent {
+export function receivedEvent(claimed: Received): ReceivedEvent & { rememberNumbers(): void } {
   return new EventOfHandler(claimed)
 }
 
 class EventOfHandler implements ReceivedEvent {
   static readonly #payload = computedProperty<EventOfHandler>((event) => {
-    event.#parsed ??= { value: parse(event.raw, event.headers['content-type']) }
-    return event.#parsed.value
+    if (event.#parsed) return event.#parsed.value
+    const value = parse(event.raw, event.headers['content-type'])
+    event.#parsed = { value, remembered: false }
+    // Before the handler can move parts of it.
+    if (hasLongNumber(event.raw)) event.rememberNumbers()
+    return value
   })
   readonly id: string
   readonly type: string
@@ -29,7 +34,7 @@ class EventOfHandler implements ReceivedEvent {
   readonly receivedAt: Date
   readonly attempt: number
   declare readonly payload: unknown
-  #parsed: { value: unknown } | undefined
+  #parsed: { readonly value: unknown; remembered: boolean } | undefined
 
   constructor({ eventId, type, source, payload, headers, receivedAt, attempts }: Received) {
     this.id = eventId
@@ -41,18 +46,32 @@ class EventOfHandler implements ReceivedEvent {
     this.attempt = attempts
     Object.defineProperty(this, 'payload', EventOfHandler.#payload)
   }
+
+  /** Makes `emit` write the numbers of the payload as they came. */
+  rememberNumbers(): void {
+    const parsed = this.#parsed
+    if (!parsed || parsed.remembered || isForm(this.headers['content-type'] ?? '')) return
+    parsed.remembered = true
+    if (parsed.value !== undefined) rememberNumbers(parsed.value, jsonText(this.raw))
+  }
 }
 
 /** Returns the value of JSON, or the fields of a form with arrays for repeated ones; undefined for other bodies, such as XML. */
-function parse(raw: Buffer, contentType = ''): unknown {
-  return isForm(contentType) ? readFormBody(raw) : parseJson(raw)
-}
-
-function parseJson(raw: Buffer): unknown {
+function parse(raw: Buffer, contentType = '', parseJson: (text: string) => unknown = JSON.parse): unknown {
+  if (isForm(contentType)) return readFormBody(raw)
   try {
-    return JSON.parse(jsonText(raw))
+    return parseJson(jsonText(raw))
   } catch {
     // Some schemes accept other types than JSON.
     return undefined
   }
+}
+
+/**
+ * Returns the payload of a received event with exact numbers: an integer beyond 2^53 is a bigint, any other number that JavaScript
+ * cannot represent, such as 1e400 or an integer of more than 1,000 digits, is `JSON.rawJSON`, which has its text as `rawJSON`. All other values are those of `payload`
+ * without a schema. `emit` accepts the result and its parts as data.
+ */
+export function exactPayload({ raw, headers }: Pick<ReceivedEvent, 'raw' | 'headers'>): unknown {
+  return parse(raw, headers['content-type'], parseToExactValues)
 }
