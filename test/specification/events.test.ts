@@ -148,7 +148,8 @@ onEachEngine('specification: GET /events', (engine) => {
       type: 'seeded',
       direction: 'received',
       source: 'provider',
-      status: 'processed',
+      // No handler takes it.
+      status: 'unhandled',
     })
     assert.ok(Number.isSafeInteger(id))
     assert.equal(new Date(createdAt as string).toISOString(), createdAt)
