@@ -23,7 +23,7 @@ import { asAdmin, engines } from '../../harness/engines.ts'
 import { startOwnPostgres, type OwnPostgres, type PostgresOptions } from '../../harness/postgres.ts'
 import { Browser } from '../../harness/browser.ts'
 import { blocksOf, fileOf, stepsOf, type Block } from './blocks.ts'
-import { Terminal, type Place } from './terminal.ts'
+import { secrets, Terminal, type Place } from './terminal.ts'
 
 const postgres = engines.find(({ name }) => name === 'postgres')
 
@@ -130,6 +130,7 @@ export class Places {
     // Before it is ready, so that it is closed with the others.
     this.#ends.push(() => terminal.close())
     await terminal.ready()
+    if (on === 'pg_dump') await addSubscriber(terminal.address)
     for (const person of people) await signIn(terminal.address, person)
     if (down) await this.#servers.at(-1)!.stop()
     return terminal
@@ -159,6 +160,16 @@ export class Places {
   async close(): Promise<void> {
     for (const end of this.#ends.toReversed()) await end()
   }
+}
+
+/** So that the database has a sealed value, as that of a product. */
+async function addSubscriber(address: string): Promise<void> {
+  const answer = await fetch(`${address}/subscribers`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${secrets.ADMIN_API_KEY}`, 'content-type': 'application/json' },
+    body: '{"url":"https://shop.example/hooks"}',
+  })
+  if (answer.status !== 201) throw new Error(`POST /subscribers: ${answer.status} ${await answer.text()}`)
 }
 
 /** What a person does in the browser at `/login`. A hook may refuse the person. */

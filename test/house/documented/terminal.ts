@@ -24,7 +24,7 @@ const programs: Record<string, string> = {
 }
 
 /** Set, as in production, so that messages name the settings and not the file of demo mode. */
-const secrets: Record<string, string> = {
+export const secrets = {
   POSTERN_SECRET: Buffer.alloc(32, 'documented').toString('base64'),
   WEBHOOK_SECRET: 'the-webhook-secret-of-the-pages',
   ADMIN_API_KEY: 'pk_the_key_of_the_pages_000000',

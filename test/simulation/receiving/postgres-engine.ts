@@ -34,6 +34,7 @@ import { SimulatedPool } from './postgres-pool.ts'
 import { asConnection } from './sqlite-engine.ts'
 import type { StoredTransaction } from './storage.ts'
 import type { VirtualProcess } from './virtual-time.ts'
+import { readerOver } from './reader.ts'
 import type { World } from './world.ts'
 
 /**
@@ -108,6 +109,7 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
   return {
     database: {
       engine: 'postgres',
+      reader: readerOver((sql, parameters) => ask(() => storage.read(sql, parameters))),
       transaction,
       signal: (name: Signal) => world.notify(name),
       signalOthers: (name: Signal) => world.notify(name),

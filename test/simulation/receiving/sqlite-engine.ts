@@ -20,6 +20,7 @@ import type { IncomingEvent } from '../../../src/receiving/queue/incoming.ts'
 import type { ProcessedMarker } from '../../../src/receiving/queue/store.ts'
 import { commitFailure, StatementFailed } from './faults.ts'
 import type { Engine } from './engine.ts'
+import { readerOver } from './reader.ts'
 import { StoredTransaction, type Answer } from './storage.ts'
 import type { VirtualProcess } from './virtual-time.ts'
 import type { World } from './world.ts'
@@ -147,6 +148,7 @@ export function sqliteEngine(world: World, process: VirtualProcess): Engine {
     engine: 'sqlite',
     file: '/nowhere',
     readConnection: new SimulatedConnection(world, process),
+    reader: readerOver((sql, parameters) => world.storage.read(sql, parameters)),
     batch,
     transaction,
     signal: (name: Signal) => signals.emit(name),
