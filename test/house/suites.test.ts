@@ -24,7 +24,7 @@ test('each test file is in exactly one suite, and CI runs each suite', () => {
     filesOf('browser', []),
     filesOf('package', ['package/']),
   ]
-  const all = globSync('{src,test,packages/*/src}/**/*.test.ts', { cwd: root })
+  const all = globSync('{src,test,packages/*/src,dashboard/src}/**/*.test.ts', { cwd: root })
   assert.deepEqual(suites.flat().toSorted(), all.toSorted())
   for (const files of suites) assert.ok(files.length > 0)
 })
