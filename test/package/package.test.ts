@@ -119,7 +119,7 @@ describe('the installed package', () => {
       encoding: 'utf8',
     })
     assert.equal(status, 1)
-    assert.match(stderr, /Postern needs Node\.js 22\.19 or newer/)
+    assert.match(stderr, /Postern needs Node\.js 22\.20, 24\.7 or newer/)
   })
 
   test('runs its command', () => {
