@@ -34,7 +34,7 @@ export class GuardedHost {
   /** Whether it is the service's own host, where the session cookie itself is valid. */
   readonly isOwn: boolean
   readonly hasToken: boolean
-  /** The metadata of its API (RFC 9728), and their path; `undefined` for an application that is none. */
+  /** The metadata of its API (RFC 9728), and their path; `undefined` for an application that is not an API. */
   readonly resource: { path: string; metadata: ResourceMetadata } | undefined
   readonly #rule: Rule
   readonly #paths: readonly PathRule[]

@@ -58,7 +58,7 @@ function joined<Row>(fresh: readonly Row[], before: readonly Row[], idOf: IdOf<R
   return [...fresh, ...before.slice(places.get(idOf(last))! + 1).filter((row) => !ids.has(idOf(row)))]
 }
 
-/** Reads the next page. If the rows were read anew meanwhile, their last row is another one, and the page after that is read. */
+/** Reads the next page. If the rows were refreshed meanwhile, it reads the page after their new last row. */
 async function readMore<Row>(client: QueryClient, key: readonly unknown[], read: Read<Row>): Promise<void> {
   for (;;) {
     const next = client.getQueryData<Rows<Row>>(key)?.next

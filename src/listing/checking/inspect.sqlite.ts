@@ -78,7 +78,7 @@ function describeColumn(
     collation,
     nullable: notnull === 0 && pk === 0,
     byDefault: dflt_value ?? undefined,
-    // A column without an affinity tells the text 5 from the number.
+    // A column without an affinity distinguishes the text 5 from the number 5.
     loose: collation !== 'binary' || affinity === 'blob',
   }
 }

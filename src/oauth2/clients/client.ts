@@ -163,7 +163,7 @@ export function originsOf({ redirectUris }: Pick<Client, 'redirectUris'>): strin
 
 /**
  * Whether a client has rights that only admins may grant: its tokens reach more than its users' own profiles. The product's APIs
- * verify tokens by the published keys alone, so whoever writes such a client can call them as it.
+ * verify tokens by the published keys alone, so anyone who adds such a client can call them as that client.
  */
 export function isPrivileged(client: Client): boolean {
   const { admin, managesSessions, firstParty, clientCredentials, scopes } = client

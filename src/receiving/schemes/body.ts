@@ -37,7 +37,7 @@ export function readObject(rawBody: Uint8Array): { readonly object: JsonObject }
 /** Limits of JSON that is parsed before its sender is verified: a few milliseconds for the worst body of 1 MiB. */
 const [mostValues, deepest] = [50_000, 100]
 
-/** Like `readObject`, for senders whose signature is within the body: a body that is none has no signature. */
+/** Like `readObject`, for senders that sign within the body: a body that is not an object has no signature. */
 export function readUnverifiedObject(rawBody: Uint8Array): { readonly object: JsonObject } | Rejected {
   if (!isModest(rawBody))
     return malformed(`The body has more than ${mostValues} values, or more than ${deepest} levels.`)

@@ -151,7 +151,7 @@ export class Suspects {
     const voided = this.#voided
     let chosen: Chosen | undefined
     let waiting: Waiting | undefined
-    // Nearly always there are none, and this look takes no write lock.
+    // There are rarely any, and this read takes no write lock.
     if ((await readSuspects(database.reader, now, undefined)).length === 0) {
       this.#report([])
       this.#waiting = undefined
