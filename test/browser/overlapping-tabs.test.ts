@@ -34,6 +34,10 @@ describe('tabs that begin at the same moment', () => {
     await service?.close()
   })
 
+  /** How often the service exchanged this code of the provider. */
+  const exchanges = (code: string): number =>
+    provider.tokenRequests().filter(({ body }) => new URLSearchParams(body).get('code') === code).length
+
   test('four tabs without a cookie all reach the app', async () => {
     provider.profile = { id: 'restored' }
     for (let run = 0; run < 3; run += 1) {
@@ -44,6 +48,9 @@ describe('tabs that begin at the same moment', () => {
       for (const page of pages) assert.match(page.url(), /\/callback\?code=/)
       await context.close()
     }
+    // A tab needs no sign-in after another one's, and a second one if another replaces its session midway. No code is sent twice.
+    const codes = provider.tokenRequests().map(({ body }) => new URLSearchParams(body).get('code')!)
+    assert.equal(new Set(codes).size, codes.length)
   })
 
   test('a double click at the provider, and the same link again after "Back", sign in once', async () => {
@@ -60,7 +67,7 @@ describe('tabs that begin at the same moment', () => {
     await page.setContent(atProvider)
     await page.getByRole('link', { name: 'Continue' }).dblclick()
     await page.waitForURL(/\/callback\?code=/)
-    assert.equal(provider.tokenRequests().length, 4 * 3 + 1)
+    assert.equal(exchanges(new URL(back).searchParams.get('code')!), 1)
     const sessions = async () =>
       (
         await service.database.reader
@@ -76,6 +83,7 @@ describe('tabs that begin at the same moment', () => {
     // The app has not used its code, so the same one comes again.
     await page.waitForURL(first)
     assert.equal(await sessions(), before)
+    assert.equal(exchanges(new URL(back).searchParams.get('code')!), 1)
     await context.close()
   })
 })
