@@ -68,7 +68,7 @@ export const settings = {
     read: readSpoolUrl,
     secret: true,
     description:
-      'Stores and acknowledges received webhooks while the database does not answer. Without it they get 503. `file:PATH`: an SQLite file on a persistent disk. Processes on one machine can have the same setting; each uses its own file (`PATH`, `PATH.2`, …). `nats://user:password@host:4222,host:4222` or `tls://…`: a stream of NATS JetStream, for all processes together; `?replicas=` (default 3; use 1 for a single server), `?stream=` (`POSTERN_SPOOL`); with `tls://` also `?ca=`, `?cert=` and `?key=`, paths of PEM files: the certificate authority to trust instead of the default ones, and a client certificate. For both, `?max_bytes=` limits the size (default 4 GiB); beyond it, webhooks get 503 again. See [the guide](../guides/receiving/storage.md#while-the-database-is-away).',
+      'Stores and acknowledges received webhooks while the database does not answer. Without it they get 503. `file:PATH`: an SQLite file on a persistent disk. Processes on one machine can have the same setting; each uses its own file (`PATH`, `PATH.2`, …). `nats://user:password@host:4222,host:4222` or `tls://…`: a stream of NATS JetStream, for all processes together; `?replicas=` (default 3; use 1 for a single server), `?stream=` (`POSTERN_SPOOL`); with `tls://` also `?ca=`, `?cert=` and `?key=`, paths of PEM files: the certificate authority to trust instead of the default ones, and a client certificate. For both, `?max_bytes=` limits the size (default 4 GiB); beyond it, webhooks get 503 again. See [the guide](../guides/receiving/storage.md#while-the-database-is-unavailable).',
   }),
   databaseSessionUrl: setting({
     env: 'DATABASE_SESSION_URL',
