@@ -68,7 +68,7 @@ describe('outbound pages of the dashboard', () => {
       clicks += 1
       await target.click()
     }
-    await click(link('Subscribers'))
+    await click(link('Endpoints'))
     await click(link('Add a subscriber'))
     await page.getByLabel('Address').waitFor()
     await assertAccessible(page)
@@ -169,7 +169,7 @@ describe('outbound pages of the dashboard', () => {
     await until(async () => (await page.getByRole('row').count()) === 2, 'one is left')
     await page.getByRole('link', { name: `${receiver.url}/failing` }).click()
     await page.getByText('Deliveries fail since').waitFor()
-    await page.getByRole('img', { name: /0 % of 1 attempts succeeded/ }).waitFor()
+    await page.getByRole('img', { name: /0% of 1 attempts succeeded/ }).waitFor()
     await assertAccessible(page)
   })
 

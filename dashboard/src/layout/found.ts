@@ -19,7 +19,7 @@ const kinds: Record<Found['kind'], [group: string, address: (id: string) => stri
   event: ['Events', (id) => `/events/${id}`],
   'order-key': ['Events', (id) => `/events?orderKey=${id}`],
   delivery: ['Deliveries', (id) => `/deliveries/${id}`],
-  subscriber: ['Subscribers', (id) => `/subscribers/${id}`],
+  subscriber: ['Endpoints', (id) => `/subscribers/${id}`],
   customer: ['Customers', (id) => `/customers/${id}`],
   'event-type': ['Event types', (id) => `/event-types/${id}`],
   source: ['Sources', (id) => `/sources/${id}`],

@@ -1,4 +1,4 @@
-import { Link, useNavigate } from '@tanstack/react-router'
+import { Link } from '@tanstack/react-router'
 import { Moon, Search, Sun, SunMoon } from 'lucide-react'
 import { lazy, Suspense, useEffect, useState } from 'react'
 import { addressOf } from '../api/client.ts'
@@ -6,7 +6,6 @@ import { useConnection } from '../api/live.ts'
 import { Badge } from '../ui/badge.tsx'
 import { IconButton } from '../ui/button.tsx'
 import { nextTheme, setTheme, useTheme } from './theme.ts'
-import { isRange, ranges, useRange } from './time-range.ts'
 
 const CommandPalette = lazy(() => import('./command-palette.tsx'))
 
@@ -21,7 +20,6 @@ export function Header({ isAdmin }: { isAdmin: boolean }) {
         <span className="flex-1" />
         {isAdmin && <ConnectionSign />}
         {isAdmin && <SearchButton />}
-        {isAdmin && <RangeSelect />}
         <ThemeButton />
       </div>
     </header>
@@ -45,6 +43,8 @@ function ConnectionSign() {
   )
 }
 
+const shortcut = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘K' : 'Ctrl K'
+
 function SearchButton() {
   const [open, setOpen] = useState(false)
   useEffect(() => {
@@ -65,7 +65,7 @@ function SearchButton() {
       >
         <Search size={16} aria-hidden />
         <span className="max-sm:sr-only">Search</span>
-        <kbd className="rounded border border-line px-1 font-sans text-xs max-md:hidden">⌘K</kbd>
+        <kbd className="rounded border border-line px-1 font-sans text-xs max-md:hidden">{shortcut}</kbd>
       </button>
       {open && (
         <Suspense>
@@ -73,28 +73,6 @@ function SearchButton() {
         </Suspense>
       )}
     </>
-  )
-}
-
-function RangeSelect() {
-  const range = useRange()
-  const navigate = useNavigate()
-  return (
-    <select
-      aria-label="Time range"
-      value={range}
-      onChange={({ target: { value } }) => {
-        if (isRange(value))
-          void navigate({ to: '.', search: (before: object) => ({ ...before, range: value }), replace: true })
-      }}
-      className="min-h-9 rounded-md border border-line bg-card px-2 text-sm hover:border-strong"
-    >
-      {Object.entries(ranges).map(([value, label]) => (
-        <option key={value} value={value}>
-          {label}
-        </option>
-      ))}
-    </select>
   )
 }
 

@@ -4,9 +4,12 @@ import { Suspense, useState } from 'react'
 import { addressOf } from '../api/client.ts'
 import { useSession } from '../api/session.ts'
 import { Dialog } from '../ui/dialog.tsx'
+import { timeZone } from '../ui/format.ts'
 import { Loading, Notice } from '../ui/notices.tsx'
+import { PageHeaderParts } from '../ui/page.tsx'
 import { NotAllowedPage } from './faults.tsx'
 import { Header } from './header.tsx'
+import { GuideLink, RangeSelect } from './page-header-parts.tsx'
 import { adminPlaces, mainPlaces, userPlaces } from './navigation.ts'
 import { Person } from './person.tsx'
 import { Places } from './places.tsx'
@@ -64,7 +67,10 @@ function Frame() {
             </Notice>
           )}
           {isAdmin && <ReadinessNotice />}
-          <Suspense fallback={<Loading />}>{isAllowed ? <Outlet /> : <NotAllowedPage />}</Suspense>
+          <PageHeaderParts value={{ guide: <GuideLink path={path ?? ''} />, range: <RangeSelect /> }}>
+            <Suspense fallback={<Loading />}>{isAllowed ? <Outlet /> : <NotAllowedPage />}</Suspense>
+          </PageHeaderParts>
+          <p className="mt-6 text-xs text-soft">Times are in {timeZone}.</p>
         </main>
       </div>
       {isAdmin && <BottomBar />}

@@ -47,7 +47,7 @@ export const adminPlaces: readonly PlaceGroup[] = [
     label: 'Outbound',
     places: [
       { to: '/deliveries', label: 'Deliveries', icon: Send },
-      { to: '/subscribers', label: 'Subscribers', icon: Radio },
+      { to: '/subscribers', label: 'Endpoints', icon: Radio },
       { to: '/event-types', label: 'Event types', icon: Tags },
       { to: '/customers', label: 'Customers', icon: Contact },
       { to: '/alerts', label: 'Alerts', icon: Bell },

@@ -1,4 +1,5 @@
 import { getRouteApi } from '@tanstack/react-router'
+import { useMemo } from 'react'
 
 export const ranges = {
   '1h': 'Last hour',
@@ -16,8 +17,14 @@ export const isRange = (value: unknown): value is Range =>
 
 const root = getRouteApi('__root__')
 
-/** The time range of the header, which all pages share. */
+/** The time range, which all pages with one share. */
 export const useRange = (): Range => root.useSearch().range ?? '24h'
 
 /** The start of a range that ends now, as the API takes times. */
 export const startOf = (range: Range): string => new Date(Date.now() - hours[range] * 3_600_000).toISOString()
+
+/** The start of the time range. It stays the same while the page is open, because a cursor belongs to the query of its first page. */
+export function useSince(): string {
+  const range = useRange()
+  return useMemo(() => startOf(range), [range])
+}

@@ -1,5 +1,6 @@
 import { usePages } from '../api/use-pages.ts'
 import { Status } from '../ui/badge.tsx'
+import { LinkButton } from '../ui/button.tsx'
 import { SelectField } from '../ui/fields.tsx'
 import { Empty, ProblemNotice } from '../ui/notices.tsx'
 import { Section } from '../ui/page.tsx'
@@ -18,13 +19,9 @@ const columnsOf = (place: Place): readonly Column<Delivery>[] => [
     key: 'type',
     header: 'Event',
     cell: ({ id, eventType }) => (
-      <button
-        type="button"
-        className="min-h-6 max-w-full truncate font-mono text-sm text-accent underline underline-offset-2"
-        onClick={() => goTo({ ...place, delivery: String(id) })}
-      >
+      <LinkButton className="font-mono text-sm" onClick={() => goTo({ ...place, delivery: String(id) })}>
         {eventType}
-      </button>
+      </LinkButton>
     ),
   },
   { key: 'status', header: 'Status', width: '8rem', cell: ({ status }) => <Status value={status} /> },

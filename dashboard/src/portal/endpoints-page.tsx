@@ -2,7 +2,7 @@ import { Plus } from 'lucide-react'
 import { useState } from 'react'
 import { usePages } from '../api/use-pages.ts'
 import { Badge, Status } from '../ui/badge.tsx'
-import { Button } from '../ui/button.tsx'
+import { Button, LinkButton } from '../ui/button.tsx'
 import { JsonView } from '../ui/json.tsx'
 import { Empty, ProblemNotice } from '../ui/notices.tsx'
 import { Section } from '../ui/page.tsx'
@@ -22,14 +22,9 @@ const columns: readonly Column<Subscriber>[] = [
     width: '50%',
     cell: ({ id, url, description }) => (
       <>
-        <button
-          type="button"
-          title={url}
-          className="min-h-6 max-w-full truncate text-left text-accent underline underline-offset-2"
-          onClick={() => goTo({ endpoint: id })}
-        >
+        <LinkButton title={url} onClick={() => goTo({ endpoint: id })}>
           {description ?? url}
-        </button>
+        </LinkButton>
         {description !== null && <span className="block truncate text-sm text-soft">{url}</span>}
       </>
     ),

@@ -60,10 +60,24 @@ export interface ButtonLinkProps extends Omit<LinkProps, 'children'> {
 /** A link that looks like a button. */
 export function ButtonLink({ kind = 'default', small = false, icon, children, ...rest }: ButtonLinkProps) {
   return (
-    <Link {...rest} className={look(kind, small)}>
+    <Link {...rest} className={`no-underline ${look(kind, small)}`}>
       {icon}
       {children}
     </Link>
+  )
+}
+
+/** A button that looks like a link, such as the name in a row that opens a drawer. */
+export function LinkButton({ className, ...rest }: ComponentProps<'button'>) {
+  return (
+    <button
+      type="button"
+      {...rest}
+      className={classes(
+        'inline-block min-h-6 max-w-full truncate text-left text-accent hover:underline',
+        className,
+      )}
+    />
   )
 }
 

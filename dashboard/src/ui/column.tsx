@@ -1,6 +1,9 @@
 import type { ReactNode } from 'react'
 import { Button } from './button.tsx'
 
+/** `primary`: the first line. `aside`: at its right end. `secondary`: the second line. `hidden`: in neither. */
+export type PhonePlace = 'primary' | 'aside' | 'secondary' | 'hidden'
+
 export interface Column<Row> {
   /** Unique in the table. */
   key: string
@@ -10,10 +13,31 @@ export interface Column<Row> {
   align?: 'right'
   /** A CSS width such as `8rem`; without it the column shares what is left. */
   width?: string
-  /** In a narrow place a row is a stack of cells: leaves this one out. */
+  /** The place in the two lines that a row has on a telephone. Default: see `phonePlaces`. */
+  phone?: PhonePlace
+  /** @deprecated Use `phone: 'hidden'`. */
   hideOnPhone?: boolean
   /** Shown as a button in the header that asks for another order. */
   sort?: { direction: 'asc' | 'desc' | undefined; onSort: () => void }
+}
+
+/** Columns that say how a row is stand at the right end of the first line. */
+const asides: ReadonlySet<string> = new Set(['status', 'state'])
+
+/**
+ * The place of each column on a telephone. Without a `phone` of its own, the first column is the first line, and the next two are the
+ * second line unless another column asks to be there.
+ */
+export function phonePlaces<Row>(columns: readonly Column<Row>[]): PhonePlace[] {
+  const isAsked = (place: PhonePlace): boolean => columns.some(({ phone }) => phone === place)
+  let [needsPrimary, left] = [!isAsked('primary'), isAsked('secondary') ? 0 : 2]
+  return columns.map(({ key, phone, hideOnPhone }) => {
+    if (phone || hideOnPhone) return phone ?? 'hidden'
+    if (asides.has(key)) return 'aside'
+    if (!needsPrimary) return left-- > 0 ? 'secondary' : 'hidden'
+    needsPrimary = false
+    return 'primary'
+  })
 }
 
 /** The last column: a button for each row. */
@@ -35,6 +59,7 @@ export function actionColumn<Row>({
     header: <span className="sr-only">Action</span>,
     width: '8rem',
     align: 'right',
+    phone: 'aside',
     cell: (row) =>
       isOffered(row) && (
         <Button small kind="danger" aria-label={`${action} ${nameOf(row)}`} onClick={() => onAction(row)}>

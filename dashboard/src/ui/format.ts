@@ -1,4 +1,7 @@
-const zone = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' })
+/** Pages are in English: a reader of another language gets the forms of the United States. */
+const locale = globalThis.navigator?.languages?.find((one) => one.startsWith('en')) ?? 'en-US'
+
+const zone = new Intl.DateTimeFormat(locale, { timeZoneName: 'short' })
   .formatToParts(new Date())
   .find(({ type }) => type === 'timeZoneName')?.value
 
@@ -7,21 +10,44 @@ const { timeZone: place } = Intl.DateTimeFormat().resolvedOptions()
 /** The name of the viewer's time zone. */
 export const timeZone: string = zone === undefined || zone === place ? place : `${place} (${zone})`
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
-const dayAndClock = new Intl.DateTimeFormat(undefined, {
-  day: 'numeric',
-  month: 'short',
-  hour: '2-digit',
-  minute: '2-digit',
-})
-const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', year: 'numeric' })
+const format = (options: Intl.DateTimeFormatOptions): ((time: Date) => string) => {
+  const made = new Intl.DateTimeFormat(locale, options)
+  return (time) => made.format(time)
+}
+const clock = format({ hour: 'numeric', minute: '2-digit', second: '2-digit' })
+const dayAndClock = format({ day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit' })
+const yearAndClock = format({ dateStyle: 'medium', timeStyle: 'short' })
 
-/** A time as short as is clear: the hour today, with the date in this year, else the date. */
-export function formatTime(value: string | number | Date): string {
+/** A whole time, for hover. */
+export const formatExact = format({ dateStyle: 'full', timeStyle: 'long' })
+
+/** A time as short as is clear: today's without the date, others without seconds, those of other years with the year. */
+export function formatTime(value: string | number | Date, now = new Date()): string {
   const time = new Date(value)
-  const now = new Date()
-  if (time.toDateString() === now.toDateString()) return clock.format(time)
-  return time.getFullYear() === now.getFullYear() ? dayAndClock.format(time) : day.format(time)
+  if (time.toDateString() === now.toDateString()) return clock(time)
+  return time.getFullYear() === now.getFullYear() ? dayAndClock(time) : yearAndClock(time)
+}
+
+const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
+const units: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1_000],
+]
+
+/** "3 minutes ago", "in 2 hours". */
+export function formatAgo(value: string | number | Date, now = Date.now()): string {
+  const distance = new Date(value).getTime() - now
+  const [unit, size] = units.find(([, size]) => Math.abs(distance) >= size) ?? ['second', 1_000]
+  return relative.format(Math.round(distance / size), unit)
+}
+
+/** An ISO time as the input for a local time writes it; empty for another text. */
+export function localTime(value: string): string {
+  const time = Date.parse(value)
+  if (Number.isNaN(time)) return ''
+  return new Date(time - new Date(time).getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
 }
 
 /** One digit after the point while the number has one before it. */
@@ -39,20 +65,20 @@ export function formatDuration(milliseconds: number): string {
   return `${Math.round(milliseconds / 86_400_000)} d`
 }
 
-const numbers = new Intl.NumberFormat()
-const short = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
+const numbers = new Intl.NumberFormat('en-US')
+const short = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 })
 
 export const formatNumber = (value: number): string => numbers.format(value)
 /** `1.2K`, `3.4M`. */
 export const formatShort = (value: number): string =>
   Math.abs(value) < 10_000 ? numbers.format(value) : short.format(value)
 
-/** Only nothing is `0 %`, and only all is `100 %`. */
+/** `33.3%`. Only nothing is `0%`, and only all is `100%`. */
 export function formatPercent(share: number): string {
-  if (share === 0 || share === 1) return `${share * 100} %`
-  if (share > 0 && share < 0.0005) return '< 0.1 %'
-  if (share > 0.999_95 && share < 1) return '> 99.99 %'
-  return `${(share * 100).toFixed(share > 0.99 && share < 1 ? 2 : 1)} %`
+  if (share === 0 || share === 1) return `${share * 100}%`
+  if (share > 0 && share < 0.0005) return '<0.1%'
+  if (share > 0.999_95 && share < 1) return '>99.99%'
+  return `${(share * 100).toFixed(share > 0.99 && share < 1 ? 2 : 1)}%`
 }
 
 export function formatBytes(bytes: number): string {

@@ -1,5 +1,5 @@
 // The parts that all pages are made of.
-export { Button, ButtonLink } from './button.tsx'
+export { Button, ButtonLink, LinkButton } from './button.tsx'
 export { Badge, Status } from './badge.tsx'
 export { Time, Ago } from './time.tsx'
 export {
@@ -18,6 +18,7 @@ export { JsonView } from './json.tsx'
 export { TextField, TextArea, SelectField, CheckField, Field, FieldGroup, SearchField } from './fields.tsx'
 export { Form, type Faults } from './form.tsx'
 export { bindFields } from './bind-fields.ts'
+export { FilterBar, type Filter } from './filter-bar.tsx'
 export { OpenByName } from './open-by-name.tsx'
 export { ChoicesField } from './choices-field.tsx'
 export { Dialog, DialogActions } from './dialog.tsx'

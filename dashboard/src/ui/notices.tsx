@@ -4,6 +4,7 @@ import { PosternError } from '../api/client.ts'
 import { Button, Spinner } from './button.tsx'
 import { classes } from './classes.ts'
 import { CodeBlock } from './code.tsx'
+import { formatNumber } from './format.ts'
 
 const looks = {
   info: ['border-info bg-info-tint', Info],
@@ -116,8 +117,8 @@ export function Progress({
         {...(total === undefined ? {} : { value, max: Math.max(total, 1) })}
       />
       <span role="status" className="text-sm text-soft tabular-nums">
-        {label}: {value.toLocaleString()}
-        {total !== undefined && ` of ${total.toLocaleString()}`}
+        {label}: {formatNumber(value)}
+        {total !== undefined && ` of ${formatNumber(total)}`}
       </span>
       {onStop && (
         <Button small onClick={onStop}>

@@ -1,25 +1,49 @@
-import { useEffect, type ReactNode } from 'react'
+import { createContext, use, useEffect, type ReactNode } from 'react'
 import { classes } from './classes.ts'
+
+/** What the frame adds to the header of every page: the link to the page's guide, and the time range where a page asks for it. */
+export const PageHeaderParts = createContext<{ guide?: ReactNode; range?: ReactNode }>({})
 
 export interface PageProps {
   /** The heading, and the first part of the window's title. */
   title: string
+  /** Detail pages: the link to the list that this page belongs to. */
+  up?: ReactNode
   /** Beside the heading, for instance a status. */
   beside?: ReactNode
   /** One sentence. */
   description?: ReactNode
-  /** Buttons of the whole page. */
+  /** Further buttons of the whole page. */
   actions?: ReactNode
+  /** The page's main button. It is always the rightmost. */
+  primary?: ReactNode
+  /** Whether the page shows a time range that the reader chooses. Its start is `useSince()`. */
+  range?: boolean
   children: ReactNode
 }
 
 /** A page: one h1, its actions, its content. */
-export function Page({ title, beside, description, actions, children }: PageProps) {
+export function Page({
+  title,
+  up,
+  beside,
+  description,
+  actions,
+  primary,
+  range = false,
+  children,
+}: PageProps) {
+  const parts = use(PageHeaderParts)
   useEffect(() => {
     document.title = `${title} · Postern`
   }, [title])
   return (
     <>
+      {up && (
+        <nav aria-label="Breadcrumb" className="mb-1 flex items-center gap-1.5 text-sm text-soft">
+          {up} <span aria-hidden>/</span>
+        </nav>
+      )}
       <div className="mb-5 flex flex-wrap items-start gap-x-4 gap-y-2">
         <div className="min-w-0 flex-1 basis-64">
           <h1 className="flex flex-wrap items-center gap-x-3 gap-y-1 text-xl font-semibold break-words">
@@ -27,7 +51,12 @@ export function Page({ title, beside, description, actions, children }: PageProp
           </h1>
           {description && <p className="mt-0.5 max-w-4xl text-soft">{description}</p>}
         </div>
-        {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+        <div className="flex flex-wrap items-center gap-2 empty:hidden">
+          {parts.guide}
+          {range && parts.range}
+          {actions}
+          {primary}
+        </div>
       </div>
       {children}
     </>

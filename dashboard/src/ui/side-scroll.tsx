@@ -16,7 +16,7 @@ export function SideScroll({ label, children }: { label: string; children: React
       ref={place}
       {...(scrolls && { tabIndex: 0, role: 'group', 'aria-label': `${label}, scrolls sideways` })}
       // `relative`, so that it clips what is only for screen readers, too.
-      className="relative @2xl:overflow-x-auto @2xl:overflow-y-hidden"
+      className="relative overflow-x-auto overflow-y-hidden"
     >
       {children}
     </div>

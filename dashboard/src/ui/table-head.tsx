@@ -5,7 +5,7 @@ import type { DataTableProps } from './table.tsx'
 export function TableHead<Row>({ columns, rows, rowKey, selection }: DataTableProps<Row>) {
   const all = selection !== undefined && rows.every((row) => selection.selected.has(rowKey(row)))
   return (
-    <thead className="border-b border-line text-left text-sm text-soft @max-2xl:sr-only">
+    <thead className="border-b border-line text-left text-sm text-soft">
       <tr>
         {selection && (
           <th scope="col" className="w-10 py-2 pl-4">

@@ -1,5 +1,5 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { useLayoutEffect, useRef, useState, type CSSProperties, type ReactNode } from 'react'
+import { useLayoutEffect, useState, type ReactNode } from 'react'
 import type { Column } from './column.tsx'
 import { MoreRows } from './more-rows.tsx'
 import { Loading } from './notices.tsx'
@@ -33,7 +33,9 @@ export interface DataTableProps<Row> {
 }
 
 /** Of a row with one line: an estimate that is wrong has each new row measured and all rendered again while one scrolls. */
-const rowHeight = 41
+const rowHeight = { wide: 41, narrow: 68 }
+/** Pixels below which each row is two lines instead of cells. */
+const narrowBelow = 672
 /** The least width of a column that declares none in rem, in rem: of a text, and of numbers. */
 const leastWidth = { text: 10, numbers: 5 }
 /** Below this number all rows are in the page, so that the browser's own search finds them. */
@@ -41,8 +43,8 @@ const virtualFrom = 200
 
 /**
  * A table of rows that the service filters and sorts. Rows keep their identity by `rowKey`, so that new data moves no focus. Of a long
- * table only the rows in view are in the page. In a place of less than 42rem each row is a stack of cells; in one that has less
- * room than the columns need, the table scrolls sideways.
+ * table only the rows in view are in the page. On a telephone each row is two lines; in a place that has less room than the columns
+ * need, the table scrolls sideways.
  */
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const {
@@ -57,16 +59,12 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     loadingMore = false,
     selection,
   } = props
-  const table = useRef<HTMLTableElement>(null)
-  const [top, setTop] = useState(0)
-  const isEmpty = rows.length === 0
-  useLayoutEffect(() => {
-    if (table.current) setTop(table.current.getBoundingClientRect().top + scrollY)
-  }, [isEmpty])
+  const [place, setPlace] = useState<HTMLElement | null>(null)
+  const { narrow, top } = useRoom(place)
   const virtual = rows.length >= virtualFrom
   const virtualizer = useWindowVirtualizer({
     count: rows.length,
-    estimateSize: () => rowHeight,
+    estimateSize: () => (narrow ? rowHeight.narrow : rowHeight.wide),
     overscan: 6,
     scrollMargin: top,
     enabled: virtual,
@@ -81,17 +79,16 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     ? items.map(({ index }) => [rows[index]!, index] as const)
     : rows.map((row, index) => [row, index] as const)
   return (
-    <div className="@container">
+    <div ref={setPlace}>
       <SideScroll label={label}>
         <table
-          ref={table}
           aria-label={label}
           aria-rowcount={virtual ? rows.length + 1 : undefined}
-          style={{ '--least-width': `${leastWidthOf(props)}rem` } as CSSProperties}
-          className="w-full table-auto border-collapse @max-2xl:block @2xl:min-w-(--least-width)"
+          style={narrow ? undefined : { minWidth: `${leastWidthOf(props)}rem` }}
+          className={`w-full border-collapse ${narrow ? 'table-fixed' : 'table-auto'}`}
         >
-          <TableHead {...props} />
-          <tbody className="@max-2xl:block">
+          {!narrow && <TableHead {...props} />}
+          <tbody>
             {before > 0 && <Gap height={before} span={columns.length + 1} />}
             {shown.map(([row, index]) => (
               <TableRow
@@ -99,6 +96,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                 {...props}
                 row={row}
                 index={index}
+                narrow={narrow}
                 measure={virtual ? virtualizer.measureElement : undefined}
               />
             ))}
@@ -116,6 +114,24 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   )
 }
 
+/** How much room a table has, and where on the page it begins. Known before the page is painted. */
+function useRoom(place: HTMLElement | null): { narrow: boolean; top: number } {
+  const [room, setRoom] = useState({ narrow: false, top: 0 })
+  useLayoutEffect(() => {
+    if (!place) return
+    const measure = (): void => {
+      const narrow = place.clientWidth < narrowBelow
+      const top = Math.round(place.getBoundingClientRect().top + scrollY)
+      setRoom((before) => (before.narrow === narrow && before.top === top ? before : { narrow, top }))
+    }
+    measure()
+    const observer = new ResizeObserver(measure)
+    observer.observe(place)
+    return () => observer.disconnect()
+  }, [place])
+  return room
+}
+
 /** In rem; what the columns need so that no text is cut off after a few letters. */
 function leastWidthOf<Row>({ columns, selection }: DataTableProps<Row>): number {
   const widths = columns.map(({ width, align }) =>
@@ -126,7 +142,7 @@ function leastWidthOf<Row>({ columns, selection }: DataTableProps<Row>): number 
 
 /** The place of the rows that are not in the page. */
 const Gap = ({ height, span }: { height: number; span: number }) => (
-  <tr aria-hidden="true" className="@max-2xl:block" style={{ height }}>
+  <tr aria-hidden="true" style={{ height }}>
     <td colSpan={span} className="p-0" />
   </tr>
 )

@@ -2,7 +2,7 @@ import { useState, type FormEvent } from 'react'
 import { Button, ChoicesField, Form, SelectField, TextField } from '../../ui/index.ts'
 import { isTime } from './cells.tsx'
 import { filterFaults } from './filter-faults.ts'
-import { localTime } from './local-time.ts'
+import { localTime } from '../../ui/format.ts'
 import { filtersOf, type ListSearch } from './list-search.ts'
 import type { ListDescription, ListFilter } from './lists.ts'
 

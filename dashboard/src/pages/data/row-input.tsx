@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import { CheckField, SelectField, TextArea, TextField } from '../../ui/index.ts'
 import type { FormField, FormValue } from './form-schema.ts'
-import { localTime } from './local-time.ts'
+import { localTime } from '../../ui/format.ts'
 
 interface InputProps {
   field: FormField

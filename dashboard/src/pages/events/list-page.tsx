@@ -25,7 +25,7 @@ export function ListPage() {
   )
   const parts = { filter, chosen, peek, onPeek }
   return (
-    <Page title="Events" description="Webhooks that came in, and events that were emitted.">
+    <Page range title="Events" description="Webhooks that came in, and events that were emitted.">
       <Filters chosen={chosen} />
       {isBodySearch(chosen) ? <SearchResults {...parts} /> : <EventLogTable key={filter.key} {...parts} />}
       {peek !== undefined && <Peek id={peek} onClose={() => onPeek(undefined)} />}

@@ -25,6 +25,7 @@ function Overview() {
   return (
     <Page
       title="Home"
+      range
       description={
         boot.demo
           ? 'This service runs in demo mode: it accepts calls of this machine only, and its identity provider is built in.'

@@ -48,6 +48,7 @@ export function SubscriberPage() {
       title={subscriber.url}
       beside={<Status value={subscriber.state} />}
       description={subscriber.description ?? undefined}
+      range={tab === 'overview'}
       actions={<Actions subscriber={subscriber} />}
     >
       <ReadState {...query} />

@@ -1,16 +1,17 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { Download } from 'lucide-react'
-import { useMemo, useRef, useState } from 'react'
+import { useRef, useState } from 'react'
 import type { RowOf } from '../../api/answers.ts'
 import { addressOf, api } from '../../api/client.ts'
 import { usePages } from '../../api/use-pages.ts'
-import { ranges, startOf, useRange } from '../../layout/time-range.ts'
+import { ranges, startOf, useRange, useSince } from '../../layout/time-range.ts'
 import {
   Button,
   DataTable,
   Dialog,
   Empty,
   Fact,
+  LinkButton,
   Facts,
   JsonView,
   Page,
@@ -38,10 +39,9 @@ export function AuditPage() {
   const set = (change: Partial<AuditSearch>): void =>
     void navigate({ search: (before) => ({ ...before, ...change }) })
   const [peeked, setPeeked] = useState<Entry>()
-  const since = useMemo(() => startOf(range), [range])
+  const since = useSince()
   const pages = usePages({
     key: ['audit', search, since],
-    // A cursor belongs to the filters of its first page, so the time stays while the person is here.
     read: (cursor, signal) =>
       api.get('/audit', { query: { ...auditQuery(search, since), cursor, limit: '50' }, signal }),
     idOf: ({ id }) => id,
@@ -50,6 +50,7 @@ export function AuditPage() {
   return (
     <Page
       title="Audit log"
+      range
       description={`Who did what, and what was refused. ${ranges[range]}, newest first.`}
       actions={<Exports search={search} />}
     >
@@ -84,15 +85,7 @@ const columnsOf = (peek: (entry: Entry) => void): readonly Column<Entry>[] => [
   {
     key: 'action',
     header: 'Action',
-    cell: (entry) => (
-      <button
-        type="button"
-        className="min-h-6 font-medium underline decoration-line underline-offset-2 hover:decoration-current"
-        onClick={() => peek(entry)}
-      >
-        {entry.action}
-      </button>
-    ),
+    cell: (entry) => <LinkButton onClick={() => peek(entry)}>{entry.action}</LinkButton>,
   },
   { key: 'by', header: 'By', cell: ({ actor, actorName }) => actorName ?? actor ?? '—' },
   { key: 'about', header: 'About', cell: aboutOf },
