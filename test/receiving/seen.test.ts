@@ -45,8 +45,8 @@ onEachEngine('the detail of an event', (engine) => {
           handlers: {
             'charge.ok': (event, { emit }) => {
               seenHeaders.push(event.headers)
-              emit({ type: 'order.paid', id: 'out-1', data: 1 })
-              emit({ type: 'order.sent', id: 'out-2', data: 2 })
+              emit({ type: 'order.paid', id: `${event.id}-paid`, data: 1 })
+              emit({ type: 'order.sent', id: `${event.id}-sent`, data: 2 })
             },
             'charge.late': (event, { emit }) => {
               emit({ type: 'order.late', id: `late-${event.attempt}`, data: 1 })
@@ -103,15 +103,20 @@ onEachEngine('the detail of an event', (engine) => {
   })
 
   test('the emitted events of its handlers, in both directions', async () => {
-    const detail = await processed('evt_1')
+    const body = '{"id":"evt_both","type":"charge.ok"}'
+    const sent = {
+      'stripe-signature': stripeSignature(body, 'whsec_new', Math.floor(Date.now() / 1000)),
+    }
+    assert.equal((await post('stripe', body, sent)).status, 200)
+    const detail = await processed('evt_both')
     assert.deepEqual(
       detail.emitted.map(({ eventId, type }) => [eventId, type]),
       [
-        ['out-1', 'order.paid'],
-        ['out-2', 'order.sent'],
+        ['evt_both-paid', 'order.paid'],
+        ['evt_both-sent', 'order.sent'],
       ],
     )
-    const caused = await detailOf('out-1')
+    const caused = await detailOf('evt_both-paid')
     assert.equal(caused.causedBy, detail.id)
     assert.equal(caused.id, detail.emitted[0]!.id)
     assert.deepEqual(caused.emitted, [])
