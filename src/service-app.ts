@@ -91,6 +91,7 @@ function checklistParts({ baseUrl, database }: ModuleParts, config: PosternConfi
       types: sampleTypes,
       samplesUntil: () => sampleEventsUntil(database),
     },
+    hasModule: config !== undefined,
     declaresLists: (config?.listing?.lists ?? []).length > 0,
   }
 }

@@ -20,7 +20,7 @@ export async function expiringKeys({ readerAside: reader }: Database, now: numbe
   return keys.map(({ id, name, expires_at }) => ({
     kind: 'key-expires',
     severity: 'warning',
-    text: `The API key ${quoted(name)} expires on ${isoTime(expires_at ?? now).slice(0, 10)}.`,
+    text: `API key ${quoted(name)} expires on ${isoTime(expires_at ?? now).slice(0, 10)}.`,
     since: null,
     about: { topic: 'key', id },
   }))

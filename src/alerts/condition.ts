@@ -16,7 +16,7 @@ export interface Condition {
 }
 
 const pages: Record<Attention['about']['topic'], (id: string) => string> = {
-  handler: () => '/failures',
+  handler: (id) => `/failures?handler=${encodeURIComponent(id)}`,
   subscriber: (id) => `/subscribers/${encodeURIComponent(id)}`,
   source: (id) => `/sources/${encodeURIComponent(id)}`,
   key: () => '/system/keys',

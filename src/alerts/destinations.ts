@@ -177,7 +177,7 @@ export class Destinations {
     const { row } = await this.get(id)
     const now = clock.now()
     const line = {
-      text: `This is a test of the alerts to ${row.name}`,
+      text: `Test alert for ${row.name}`,
       since: null,
       path: '/dashboard/alerts',
     }

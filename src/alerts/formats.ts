@@ -1,8 +1,13 @@
-import { shownLines, sinceInWords, type Message } from './message.ts'
+import { shownLines, startedInWords, type Message } from './message.ts'
 
-/** Makes the address of a page from its path. */
-export type LinkTo = (path: string) => string
-type Format = (message: Message, link: LinkTo) => object
+/** The installation that sends alerts. */
+export interface Sender {
+  /** Its name and host, such as `Postern (gate.example.com)`. */
+  readonly name: string
+  /** Makes the address of a page from its path. */
+  readonly link: (path: string) => string
+}
+type Format = (message: Message, sender: Sender) => object
 
 const overview = '/dashboard/alerts'
 
@@ -40,14 +45,16 @@ export const inert = {
 /**
  * Slack: `text` in mrkdwn. `unfurl_links` is off, because a preview of the dashboard would be its sign-in page.
  */
-const slack: Format = (message, link) => {
+const slack: Format = (message, { name, link }) => {
   const { shown, rest } = shownLines(message)
   const lines = shown.map((line) =>
-    [`• ${inert.slack(line.text)}`, sinceInWords(line), `<${link(line.path)}|Open>`]
+    [`• ${inert.slack(line.text)}`, startedInWords(line), `<${link(line.path)}|View details>`]
       .filter(Boolean)
       .join(' — '),
   )
-  const text = [`*${inert.slack(message.subject)}*`, ...lines, rest].filter(Boolean).join('\n')
+  const text = [`*${inert.slack(message.subject)}*`, ...lines, rest, inert.slack(name)]
+    .filter(Boolean)
+    .join('\n')
   return { text, unfurl_links: false, unfurl_media: false }
 }
 
@@ -60,10 +67,10 @@ const discordLimits = { title: 256, description: 4_096 }
  * Discord: one embed. `allowed_mentions` with an empty list mentions nobody, whatever the text says
  * (https://docs.discord.com/developers/resources/webhook#execute-webhook).
  */
-const discord: Format = (message, link) => {
+const discord: Format = (message, { name, link }) => {
   const { shown, rest } = shownLines(message)
   const lines = shown.map((line) =>
-    [`- ${inert.discord(line.text)}`, sinceInWords(line), `[Open](${link(line.path)})`]
+    [`- ${inert.discord(line.text)}`, startedInWords(line), `[View details](${link(line.path)})`]
       .filter(Boolean)
       .join(' — '),
   )
@@ -72,6 +79,7 @@ const discord: Format = (message, link) => {
     url: link(overview),
     color: colours[message.what],
     description: cut([...lines, rest].filter(Boolean).join('\n'), discordLimits.description),
+    footer: { text: name },
   }
   return { embeds: [embed], allowed_mentions: { parse: [] } }
 }
@@ -89,14 +97,14 @@ function cut(text: string, most: number): string {
  * (https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using). Its texts quote tenants, so they
  * are a RichTextBlock, whose runs are shown as they are: a TextBlock reads Markdown, links included.
  */
-const teams: Format = (message, link) => {
+const teams: Format = (message, { name, link }) => {
   const { shown, rest } = shownLines(message)
   const block = (text: string, more: object = {}) => ({
     type: 'RichTextBlock',
     inlines: [{ type: 'TextRun', text, ...more }],
   })
   const lines = shown.map((line) =>
-    block([inert.plain(line.text), sinceInWords(line)].filter(Boolean).join(' — ')),
+    block([inert.plain(line.text), startedInWords(line)].filter(Boolean).join(' — ')),
   )
   const content = {
     $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
@@ -106,11 +114,12 @@ const teams: Format = (message, link) => {
       block(inert.plain(message.subject), { weight: 'bolder', size: 'medium' }),
       ...lines,
       ...(rest === undefined ? [] : [block(rest)]),
+      block(inert.plain(name), { isSubtle: true, size: 'small' }),
     ],
     actions: [
       {
         type: 'Action.OpenUrl',
-        title: 'Open the dashboard',
+        title: 'View details',
         url: link(shown.length === 1 ? shown[0]!.path : overview),
       },
     ],
@@ -123,14 +132,16 @@ const teams: Format = (message, link) => {
 export const webhookFormats = { slack, discord, teams } as const
 
 /** A mail in plain text. */
-export function mailOf(message: Message, link: LinkTo): { subject: string; text: string } {
+export function mailOf(message: Message, { name, link }: Sender): { subject: string; text: string } {
   const { shown, rest } = shownLines(message)
   const blocks = shown.map((line) =>
-    [inert.plain(line.text), sinceInWords(line), link(line.path)].filter(Boolean).join('\n'),
+    [`${inert.plain(line.text)}.`, startedInWords(line), `Details: ${link(line.path)}`]
+      .filter(Boolean)
+      .join('\n'),
   )
-  const foot = `Destinations of alerts: ${link(overview)}`
+  const foot = `Sent by ${name}\nAlert settings: ${link(overview)}`
   return {
-    subject: `[Postern] ${inert.plain(message.subject)}`,
+    subject: `[${name}] ${inert.plain(message.subject)}`,
     text: `${[...blocks, rest, foot].filter(Boolean).join('\n\n')}\n`,
   }
 }

@@ -18,7 +18,7 @@ export interface AlertParts extends ModuleParts {
   attention: () => Promise<readonly Attention[]>
 }
 
-/** Tells people what needs them, by e-mail, Slack, Discord or Microsoft Teams (docs/adr/0047-alerts.md). */
+/** Notifies people of problems, by e-mail, Slack, Discord or Microsoft Teams (docs/adr/0047-alerts.md). */
 export function createAlerts(parts: AlertParts): ServiceModule & { destinations: Destinations } {
   const { configuration, database, keyring, clock } = parts
   // Admins choose the addresses, as those of subscribers without an owner.
@@ -30,7 +30,14 @@ export function createAlerts(parts: AlertParts): ServiceModule & { destinations:
   }
   const agent = createOutboundAgent({ ...rules, proxy: configuration.emitProxy })
   const mail = createMailer(configuration)
-  const deliver = createDeliver({ agent, mail, link: (path) => parts.baseUrl() + path })
+  const sender = {
+    // The port of a demo is known once it listens.
+    get name() {
+      return `${configuration.brandName} (${new URL(parts.baseUrl()).host})`
+    },
+    link: (path: string) => parts.baseUrl() + path,
+  }
+  const deliver = createDeliver({ agent, mail, sender })
   const rounds: AlertRounds = {
     ...parts,
     deliver,

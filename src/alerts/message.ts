@@ -44,11 +44,11 @@ export function shownLines({ lines }: Message): { shown: readonly Line[]; rest: 
   const left = lines.length - mostLines
   return {
     shown: lines.slice(0, mostLines),
-    rest: left > 0 ? `${left} more: see the dashboard.` : undefined,
+    rest: left > 0 ? `${left} more on the dashboard.` : undefined,
   }
 }
 
-/** `since 2026-03-01 12:00 UTC`; empty if that is unknown. */
-export function sinceInWords({ since }: Line): string {
-  return since === null ? '' : `since ${isoTime(since).slice(0, 16).replace('T', ' ')} UTC`
+/** `Started 2026-03-01 12:00 UTC`; empty if that is unknown. */
+export function startedInWords({ since }: Line): string {
+  return since === null ? '' : `Started ${isoTime(since).slice(0, 16).replace('T', ' ')} UTC`
 }

@@ -84,7 +84,7 @@ async function tryToSend(
   if (!destination) return { error: 'the destination was deleted', final: true }
   const written = JSON.parse(lines) as Line[]
   const current = await currentLines(database.reader, id, what, written)
-  if (current.length === 0) return { error: 'what it tells has changed since', final: true }
+  if (current.length === 0) return { error: 'the problem has changed since', final: true }
   try {
     const message = {
       what,

@@ -64,12 +64,15 @@ async function* checkAuditExport(
   const oldest = await position.oldestWaiting()
   const behind = oldest === undefined ? 0 : systemClock.now() - oldest
   if (since !== null)
-    yield warning(about, `nothing was taken since ${isoTime(since)}: ${printable(error ?? '')}`)
+    yield warning(
+      about,
+      `the destination has accepted nothing since ${isoTime(since)}: ${printable(error ?? '')}`,
+    )
   else if (behind > longestBehind)
     yield warning(
       about,
       `${Math.round(behind / 60_000)} minutes behind`,
-      'is a service with workers running?',
+      'check that a service with workers is running',
     )
   else yield ok(about, 'up to date')
 }

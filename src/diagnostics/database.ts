@@ -70,7 +70,7 @@ function checkPlace(file: string): Finding {
   while (!existsSync(folder)) folder = dirname(folder)
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)
-    return ok('database', `${file} will be made at the first start`)
+    return ok('database', `${file} will be created at the first start`)
   } catch (error) {
     return fault('database', describeError(error))
   }
@@ -99,7 +99,7 @@ function checkSpace(file: string): Finding {
   const { bavail, bsize } = statfsSync(dirname(file))
   const free = (bavail * bsize) / 1024 ** 2
   return free < littleSpace
-    ? warning('disk', `only ${Math.round(free)} MB are free where the database lies`)
+    ? warning('disk', `only ${Math.round(free)} MB free on the disk of the database`)
     : ok('disk', `${Math.round(free / 1024)} GB free`)
 }
 

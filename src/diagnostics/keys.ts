@@ -15,7 +15,7 @@ export async function checkKeys({ reader }: Database): Promise<Finding> {
     .limit(1000)
     .execute()
   const found = rows.filter(({ scopes }) => scopes.split(' ').includes('admin'))
-  if (found.length === 0) return ok('API keys', 'none that reaches everything is without an expiry')
+  if (found.length === 0) return ok('API keys', 'every key with the scope admin expires')
   const named = found.slice(0, mostNamed).map(({ id }) => id)
   const more = found.length > mostNamed ? ` and ${found.length - mostNamed} more` : ''
   return warning(

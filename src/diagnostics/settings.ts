@@ -13,7 +13,7 @@ export function checkSettings(inspected: InspectedConfiguration): Finding[] {
   if (!production) return findings
   if (baseUrl?.startsWith('http:'))
     findings.push(
-      warning('BASE_URL', 'is http on loopback: session cookies are then not Secure; for trying out only'),
+      warning('BASE_URL', 'uses http on loopback: session cookies are not Secure. Use it for testing only.'),
     )
   if (providers.length === 0)
     findings.push(
@@ -36,7 +36,7 @@ export function checkSettings(inspected: InspectedConfiguration): Finding[] {
     findings.push(
       warning(
         'ALLOW_PRIVATE_NETWORK',
-        'is on: subscribers can make this service call addresses inside your network',
+        'is on: endpoints can make this service call addresses inside your network',
       ),
     )
   return findings

@@ -35,7 +35,7 @@ async function describeTables(database: Database): Promise<string> {
   const shown = (await readTableSizes(database)).filter(({ rows }) => rows > 0)
   // PostgreSQL counts for the first time some time after the first rows.
   if (shown.length === 0)
-    return database.engine === 'sqlite' ? 'all are empty' : 'the statistics of PostgreSQL have no rows yet'
+    return database.engine === 'sqlite' ? 'all empty' : 'PostgreSQL has no statistics yet'
   const named = shown.slice(0, mostNamed).map(({ name, rows, bytes: size }) => {
     return `${name} ${number(rows)}${size === null ? '' : ` (${bytes(size)})`}`
   })
@@ -47,13 +47,10 @@ async function checkQueues(database: Database): Promise<Finding[]> {
   const { receiving, emitting } = await countQueues(database, systemClock.now())
   const [received, delivery] = await Promise.all([oldestEvent(database), oldestDelivery(database)])
   return [
-    describeBacklog('received events', sum(receiving.waiting, receiving.blocked), received, [
-      receiving.failed.count > 0 &&
-        `${counted(receiving.failed)} have failed: \`GET /events/failed\`, \`postern replay events\``,
-    ]),
-    describeBacklog('deliveries', emitting.waiting, delivery, [
-      emitting.dead.count > 0 && `${counted(emitting.dead)} are dead: \`postern replay deliveries\``,
-    ]),
+    ...describeBacklog('received events', sum(receiving.waiting, receiving.blocked), received),
+    ...describeFailed('received events', receiving.failed, 'events'),
+    ...describeBacklog('deliveries', emitting.waiting, delivery),
+    ...describeFailed('deliveries', emitting.dead, 'deliveries'),
   ]
 }
 
@@ -79,20 +76,22 @@ async function oldestDelivery({ reader }: Database): Promise<number | null> {
   return due
 }
 
-function describeBacklog(
-  about: string,
-  waiting: Count,
-  due: number | null,
-  more: readonly (string | false)[],
-): Finding {
+function describeBacklog(about: string, waiting: Count, due: number | null): Finding[] {
   const age = systemClock.now() - (due ?? Infinity)
   const oldest = age > 0 ? `, the oldest due for ${duration(age)}` : ''
-  const text = [waiting.count === 0 ? 'none waits' : `${counted(waiting)} wait${oldest}`, ...more]
-    .filter(Boolean)
-    .join('; ')
-  return age > longestDue
-    ? warning(about, text, 'does a service with workers run, and keep up?')
-    : ok(about, text)
+  const text = waiting.count === 0 ? 'none waiting' : `${counted(waiting)} waiting${oldest}`
+  return [
+    age > longestDue
+      ? warning(about, text, 'check that a service with workers is running and keeps up')
+      : ok(about, text),
+  ]
+}
+
+/** Failed work is retried no more, so somebody has to decide about it. */
+function describeFailed(about: string, failed: Count, replay: 'events' | 'deliveries'): Finding[] {
+  if (failed.count === 0) return []
+  const text = `${counted(failed)} failed after the last attempt`
+  return [warning(about, text, `fix the cause, then run \`postern replay ${replay}\``)]
 }
 
 async function checkRetention({ reader }: Database, period: number): Promise<Finding> {
@@ -103,13 +102,17 @@ async function checkRetention({ reader }: Database, period: number): Promise<Fin
     .orderBy('e.id')
     .limit(1)
     .executeTakeFirst()
-  if (!oldest) return ok('retention', 'there is nothing that could be removed')
+  if (!oldest) return ok('retention', 'nothing to remove')
   const age = systemClock.now() - oldest.created_at
-  const text = `the oldest event that is done is of ${isoTime(oldest.created_at)}`
-  if (period === Infinity) return ok('retention', `${text}; events are kept for ever`)
-  const period_ = `events are kept for ${Math.round(period / day)} days`
+  const text = `the oldest finished event is from ${isoTime(oldest.created_at)}`
+  if (period === Infinity) return ok('retention', `${text}; events are retained forever`)
+  const period_ = `events are retained for ${Math.round(period / day)} days`
   return age > period + day
-    ? warning('retention', `${text}, but ${period_}`, 'does a service with workers run, and for long enough?')
+    ? warning(
+        'retention',
+        `${text}, but ${period_}`,
+        'check that a service with workers is running, and runs long enough',
+      )
     : ok('retention', `${text}; ${period_}`)
 }
 

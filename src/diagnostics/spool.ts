@@ -40,7 +40,7 @@ function checkBeside(database: string | undefined): Finding[] {
     return [
       fault(
         about,
-        `cannot be read, and webhooks get 503: ${cause instanceof Error ? cause.message : String(cause)}`,
+        `cannot be read, and webhooks get HTTP 503: ${cause instanceof Error ? cause.message : String(cause)}`,
         'repair it: see "The spool beside SQLite is damaged" in the run-books',
       ),
     ]
@@ -56,13 +56,13 @@ async function checkStream(settings: NatsSpoolSettings, bodyLimit = 0): Promise<
       findings.push(
         warning(
           about,
-          `NATS takes messages of ${maxPayload} bytes (max_payload), and WEBHOOK_BODY_LIMIT is ${bodyLimit}: larger webhooks get 503 while the database is away`,
+          `NATS takes messages of ${maxPayload} bytes (max_payload), and WEBHOOK_BODY_LIMIT is ${bodyLimit}: larger webhooks get HTTP 503 while the database is unavailable`,
         ),
       )
-    if (!contents) return [...findings, ok(about, 'the stream will be made at the first start')]
+    if (!contents) return [...findings, ok(about, 'the stream will be created at the first start')]
     return [...findings, describe(about, contents, contents.bytes, settings.maxBytes)]
   } catch (error) {
-    return [fault(about, `NATS does not answer: ${error instanceof Error ? error.message : String(error)}`)]
+    return [fault(about, `NATS does not respond: ${error instanceof Error ? error.message : String(error)}`)]
   }
 }
 
@@ -73,13 +73,13 @@ function* checkFiles({ file, maxBytes }: FileSpoolSettings): Generator<Finding> 
     yield warning(
       'spool',
       `another user of this machine made ${foreign}: it is not read`,
-      'look at it, and let only the user of the service write to the folder',
+      'inspect it, and let only the service’s user write to the folder',
     )
   try {
     // The folder is not made by the start.
     accessSync(existsSync(file) ? file : dirname(file), constants.W_OK)
     const found = inspectFiles(file)
-    if (found.length === 0) yield ok('spool', `${file} will be made at the first start`)
+    if (found.length === 0) yield ok('spool', `${file} will be created at the first start`)
     for (const contents of found)
       yield describe(`spool ${contents.file}`, contents, statSync(contents.file).size, maxBytes)
   } catch (error) {
@@ -102,8 +102,8 @@ function describe(
   if (events === 0) return ok(about, 'empty')
   const age = oldest === undefined ? 0 : systemClock.now() - oldest
   const [size, most] = [bytes, maxBytes].map((count) => Math.round(count / 1024 ** 2))
-  const text = `${events} webhooks wait, the oldest for ${Math.round(age / 1000)} s; ${size} of ${most} MB`
+  const text = `${events} webhooks waiting, the oldest for ${Math.round(age / 1000)} s; ${size} of ${most} MB`
   return age > longestWait
-    ? warning(about, text, 'is the database there, and does a service run?')
+    ? warning(about, text, 'check that the database is available and a service is running')
     : ok(about, text)
 }

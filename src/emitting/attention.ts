@@ -25,17 +25,44 @@ async function failingSubscribers(reader: Database['readerAside']): Promise<Atte
     .select(['id', 'url', 'description', 'owner', 'failing_since'])
     .where('failing_since', 'is not', null)
     .where('status', '=', 'active')
-    // The latest first: of more than are listed, the earlier ones were told before.
+    // The latest first: of more than are listed, the earlier ones were reported before.
     .orderBy('failing_since', 'desc')
     .limit(mostOfAKind)
     .execute()
-  return failing.map(({ id, failing_since, ...subscriber }) => ({
-    kind: 'subscriber-failing',
-    severity: 'error',
-    text: `Deliveries to ${nameOf(subscriber)} fail.`,
-    since: failing_since,
-    about: { topic: 'subscriber', id },
-  }))
+  const found: Attention[] = []
+  for (const { id, failing_since, ...subscriber } of failing) {
+    const cause = await lastFailure(reader, id)
+    found.push({
+      kind: 'subscriber-failing',
+      severity: 'error',
+      text: `Deliveries to ${nameOf(subscriber)} are failing${cause === undefined ? '' : `: ${cause}`}.`,
+      since: failing_since,
+      about: { topic: 'subscriber', id },
+    })
+  }
+  return found
+}
+
+/** Why the latest failed attempt among the newest deliveries of a subscriber failed. */
+async function lastFailure(reader: Database['readerAside'], id: string): Promise<string | undefined> {
+  const newest = reader
+    .selectFrom('deliveries')
+    .select(['id', 'attempts'])
+    .where('subscriber_id', '=', id)
+    .orderBy('id', 'desc')
+    .limit(mostOfAKind)
+  const failed = await reader
+    .selectFrom(newest.as('newest'))
+    .innerJoin('attempts', (join) =>
+      join.onRef('attempts.delivery', '=', 'newest.id').onRef('attempts.number', '=', 'newest.attempts'),
+    )
+    .select(['attempts.status', 'attempts.error'])
+    .where('attempts.failure', 'is not', null)
+    .orderBy('attempts.at', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  if (!failed) return undefined
+  return failed.status === null ? quoted(failed.error ?? 'no response') : `HTTP ${failed.status}`
 }
 
 async function disabledSubscribers(reader: Database['readerAside']): Promise<Attention[]> {
@@ -58,7 +85,7 @@ async function disabledSubscribers(reader: Database['readerAside']): Promise<Att
   return disabled.map(({ id, updated_at, disabled_reason: reason, ...subscriber }) => ({
     kind: 'subscriber-disabled',
     severity: 'error',
-    text: `${nameOf(subscriber)} was disabled, and gets nothing until it is enabled: ${reason}`,
+    text: `Endpoint ${nameOf(subscriber)} was disabled: ${reason} It receives nothing until you enable it.`,
     since: updated_at,
     about: { topic: 'subscriber', id },
   }))
@@ -77,7 +104,7 @@ async function endingSecrets(reader: Database['readerAside'], now: number): Prom
   return ending.map(({ id, expires_at, ...subscriber }) => ({
     kind: 'subscriber-secret-ends',
     severity: 'warning',
-    text: `The older secret of ${nameOf(subscriber)} ends at ${isoTime(expires_at ?? now).slice(11, 16)} UTC: the receiver must know the new one by then.`,
+    text: `The previous secret of ${nameOf(subscriber)} expires at ${isoTime(expires_at ?? now).slice(11, 16)} UTC. The endpoint must use the new one by then.`,
     since: null,
     about: { topic: 'subscriber', id },
   }))

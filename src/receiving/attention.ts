@@ -1,4 +1,4 @@
-import { countOf, mostOfAKind, type Attention } from '../http/attention.ts'
+import { countOf, mostOfAKind, quoted, type Attention } from '../http/attention.ts'
 import type { Database } from '../storage/database.ts'
 import { readFailing } from './failure-groups/failing.ts'
 import type { PlanOf } from './handlers/plan.ts'
@@ -14,6 +14,8 @@ interface Failing {
   retrying: number
   failed: number
   since: number
+  /** The error of its newest failure. */
+  cause: string
 }
 
 /** Handlers whose events failed within the last day and were not processed since. */
@@ -28,7 +30,12 @@ export async function failingHandlers(
     // The handler may be gone from the configuration.
     const handler = handlers.find(({ id }) => id === group.handler) ?? handlers[0]
     if (!handler) continue
-    const failing = byHandler.get(handler.id) ?? { retrying: 0, failed: 0, since: group.since }
+    const failing = byHandler.get(handler.id) ?? {
+      retrying: 0,
+      failed: 0,
+      since: group.since,
+      cause: quoted(`${group.name}: ${group.message}`).replace(/[.!]$/, ''),
+    }
     failing.failed += group.failed
     failing.retrying += group.retrying
     failing.since = Math.min(failing.since, group.since)
@@ -37,17 +44,17 @@ export async function failingHandlers(
   return [...byHandler].slice(0, mostOfAKind).map(([id, failing]) => describeHandler(id, failing))
 }
 
-function describeHandler(id: string, { retrying, failed, since }: Failing): Attention {
+function describeHandler(id: string, { retrying, failed, since, cause }: Failing): Attention {
   const parts = [
-    ...(retrying > 0 ? [`${countOf(retrying, 'event')} will be tried again`] : []),
-    ...(failed > 0 ? [`${countOf(failed, 'event')} failed for good`] : []),
+    ...(retrying > 0 ? [`${countOf(retrying, 'event')} will be retried`] : []),
+    ...(failed > 0 ? [`${countOf(failed, 'event')} failed after the last attempt`] : []),
   ]
   const [, source] = /^forwardTo:(.*)$/.exec(id) ?? []
-  const name = source === undefined ? `The handler ${id}` : `Forwarding from ${source}`
+  const name = source === undefined ? `Handler ${id}` : `Forwarding from ${source}`
   return {
     kind: 'handler-failing',
     severity: 'error',
-    text: `${name} fails: ${parts.join(', ')}.`,
+    text: `${name} is failing: ${cause}. ${parts.join(', ')}.`,
     since,
     about: source === undefined ? { topic: 'handler', id } : { topic: 'source', id: source },
   }
@@ -64,7 +71,7 @@ export function endingSecrets(sources: ReadonlyMap<string, Scheme>, now: number)
         {
           kind: 'source-secret-ended',
           severity: 'error',
-          text: `The source ${id} has no secret that is valid now: all its webhooks are refused${until}.`,
+          text: `Source ${id} has no valid secret: all its webhooks are rejected${until}.`,
           since: Number.isFinite(last) ? last : null,
           about,
         },
@@ -74,7 +81,7 @@ export function endingSecrets(sources: ReadonlyMap<string, Scheme>, now: number)
         {
           kind: 'source-secret-ends',
           severity: 'error',
-          text: `No secret of the source ${id} is valid from ${utc(last)} on: its webhooks are refused then${until}.`,
+          text: `The last secret of source ${id} expires at ${utc(last)}. Its webhooks are rejected after that${until}.`,
           since: null,
           about,
         },
@@ -84,7 +91,7 @@ export function endingSecrets(sources: ReadonlyMap<string, Scheme>, now: number)
       {
         kind: 'source-secret-ends',
         severity: 'warning',
-        text: `One secret of the source ${id} ends on ${utc(next)}: make sure that the sender signs with the other one.`,
+        text: `A secret of source ${id} expires at ${utc(next)}. Make sure that the sender signs with the other one.`,
         since: null,
         about,
       },

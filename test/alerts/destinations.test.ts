@@ -44,7 +44,8 @@ onEachEngine('destinations of alerts', (engine) => {
   }
   const add = (body: object): Promise<Destination> => send('POST', '/alerts', 201, body)
   const testOf = ({ id }: Destination): Promise<Sending> => send('POST', `/alerts/${id}/test`, 200)
-  const text = 'This is a test of the alerts to the room'
+  const text = 'Test alert for the room'
+  const name = () => `Postern (${new URL(service.baseUrl).host})`
 
   test('e-mail: from, to, subject and text with a link', async () => {
     const made = await add({ kind: 'email', name: 'the room', to: ['a@example.com', 'b@example.com'] })
@@ -52,10 +53,10 @@ onEachEngine('destinations of alerts', (engine) => {
     assert.equal((await testOf(made)).status, 'sent')
     const { from, to, data } = mail.mails.at(-1)!
     assert.deepEqual([from, to], ['gate@example.com', ['a@example.com', 'b@example.com']])
-    assert.match(data, /^Subject: \[Postern\] This is a test of the alerts to the room$/m)
+    assert.match(data, /^Subject: \[Postern \(127\.0\.0\.1:\d+\)\] Test alert for the room$/m)
     assert.match(data, /^From: Postern <gate@example\.com>$/m)
     assert.match(data, /^Auto-Submitted: auto-generated$/m)
-    assert.ok(data.includes(`${service.baseUrl}/dashboard/alerts`))
+    assert.ok(data.includes(`Alert settings: ${service.baseUrl}/dashboard/alerts`))
     mail.refuseNext('554 not here')
     const refused = await testOf(made)
     assert.deepEqual([refused.status, refused.attempts], ['failed', 1])
@@ -74,7 +75,7 @@ onEachEngine('destinations of alerts', (engine) => {
     }
     const link = `${service.baseUrl}/dashboard/alerts`
     assert.deepEqual(await bodyFor('slack'), {
-      text: `*${text}*\n• ${text} — <${link}|Open>`,
+      text: `*${text}*\n• ${text} — <${link}|View details>\n${name()}`,
       unfurl_links: false,
       unfurl_media: false,
     })
@@ -82,16 +83,14 @@ onEachEngine('destinations of alerts', (engine) => {
     assert.deepEqual(discord['allowed_mentions'], { parse: [] })
     const [embed] = discord['embeds'] as { title: string; url: string; description: string }[]
     assert.deepEqual([embed!.title, embed!.url], [text, link])
-    assert.ok(embed!.description.includes(`[Open](${link})`))
+    assert.ok(embed!.description.includes(`[View details](${link})`))
     const teams = (await bodyFor('teams')) as {
       type: string
       attachments: { contentType: string; content: { type: string; body: object[]; actions: object[] } }[]
     }
     const [card] = teams.attachments
     assert.deepEqual([teams.type, card!.contentType], ['message', 'application/vnd.microsoft.card.adaptive'])
-    assert.deepEqual(card!.content.actions, [
-      { type: 'Action.OpenUrl', title: 'Open the dashboard', url: link },
-    ])
+    assert.deepEqual(card!.content.actions, [{ type: 'Action.OpenUrl', title: 'View details', url: link }])
   })
 
   test('the address is sealed and never shown; the list has the last message', async () => {
@@ -101,7 +100,7 @@ onEachEngine('destinations of alerts', (engine) => {
       ['ops', null, 'warning', 86_400, true, null],
     )
     receiver.answer(503)
-    assert.match((await testOf(made)).error!, /the answer was 503/)
+    assert.match((await testOf(made)).error!, /it returned HTTP 503/)
     receiver.answer(204)
     await testOf(made)
     const list = await service.admin('/alerts')
@@ -183,7 +182,7 @@ onEachEngine('destinations of alerts', (engine) => {
         assert.equal((await running.admin(path, { method: 'POST', json })).status, 201)
       const told = () => mail.mails.find((one) => one.to[0] === to[0])
       await eventually(() => told() !== undefined, 'the mail has arrived')
-      assert.match(told()!.data, /^Subject: \[Postern\] The API key ending expires on/m)
+      assert.match(told()!.data, /^Subject: \[Postern \(.+\)\] API key ending expires on/m)
       assert.ok(told()!.data.includes('/dashboard/system/keys'))
     } finally {
       await running.close()

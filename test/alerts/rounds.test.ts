@@ -287,7 +287,7 @@ onEachEngine('rounds of alerts', (engine) => {
       .execute()
     assert.deepEqual(
       last.map(({ what, error }) => [what, error]),
-      [['resolved', 'what it tells has changed since']],
+      [['resolved', 'the problem has changed since']],
     )
   })
 

@@ -28,27 +28,27 @@ onEachEngine('what a tenant writes into alerts', (engine) => {
     message = { what: 'opened', subject: subjectOf('opened', [line]), lines: [line] }
   })
 
-  const link = (path: string): string => `https://gate.example.com${path}`
+  const sender = { name: 'Postern (gate)', link: (path: string) => `https://gate.example.com${path}` }
   const linesOf = (text: string): string[] => text.split(/[\r\n\u2028\u2029]/)
 
   test('it is one line, in one direction', () => {
-    const { subject, text } = mailOf(message, link)
-    const { text: slack } = webhookFormats.slack(message, link) as { text: string }
+    const { subject, text } = mailOf(message, sender)
+    const { text: slack } = webhookFormats.slack(message, sender) as { text: string }
     assert.equal(linesOf(subject).length, 1)
-    // The condition, its time, its page, an empty line, the foot, and the end of the last line.
-    assert.equal(linesOf(text).length, 6, text)
-    assert.equal(linesOf(slack).length, 2, slack)
+    // The condition, its time, its page, an empty line, two lines of the foot, and the end of the last line.
+    assert.equal(linesOf(text).length, 7, text)
+    assert.equal(linesOf(slack).length, 3, slack)
     assert.ok(![subject, text, slack].some((each) => each.includes('\u202e')))
   })
 
   test('it makes no links and no markup, in the lines and in the subject', () => {
     const own =
-      /<https:\/\/gate\.example\.com[^>|]*\|Open>|\(https:\/\/gate\.example\.com[^)]*\)|https:\/\/gate\.example\.com\S*/g
+      /<https:\/\/gate\.example\.com[^>|]*\|View details>|\(https:\/\/gate\.example\.com[^)]*\)|https:\/\/gate\.example\.com\S*/g
     /** What chats and mail programs make a link of: a scheme, a domain, an address of mail. */
     const linked = /\w:\/\/|[\p{L}\d-]\.\p{L}{2}|@\p{L}/u
-    const { subject, text } = mailOf(message, link)
-    const { text: slack } = webhookFormats.slack(message, link) as { text: string }
-    const { attachments } = webhookFormats.teams(message, link) as {
+    const { subject, text } = mailOf(message, sender)
+    const { text: slack } = webhookFormats.slack(message, sender) as { text: string }
+    const { attachments } = webhookFormats.teams(message, sender) as {
       attachments: { content: { body: { type: string; inlines: { text: string }[] }[] } }[]
     }
     const { body } = attachments[0]!.content
@@ -58,7 +58,7 @@ onEachEngine('what a tenant writes into alerts', (engine) => {
     for (const shown of [subject, text, slack, teams]) assert.doesNotMatch(shown.replaceAll(own, ''), linked)
     // The bold subject is that of the service.
     assert.doesNotMatch(slack.replace(/^\*.*\*$/m, '').replaceAll(own, ''), /[*~`<>]|\]\(|(?<!\w)_|_(?!\w)/)
-    const { embeds } = webhookFormats.discord(message, link) as {
+    const { embeds } = webhookFormats.discord(message, sender) as {
       embeds: { title: string; description: string }[]
     }
     const { title, description: lines } = embeds[0]!
@@ -66,7 +66,7 @@ onEachEngine('what a tenant writes into alerts', (engine) => {
       `${title}\n${lines.replace(/^- /, '')}`.replaceAll(own, '').replaceAll(/\\./g, ''),
       /[*_~`|<>()#@]|:\/\//,
     )
-    assert.equal((slack.match(/\|Open>/g) ?? []).length, 1)
+    assert.equal((slack.match(/\|View details>/g) ?? []).length, 1)
   })
 
   test('GET /attention has one line without an address, for whoever wrote it', async () => {
@@ -95,7 +95,7 @@ onEachEngine('what a tenant writes into alerts', (engine) => {
         subject: subjectOf('opened', [line]),
         lines: Array.from({ length: 20 }, () => line),
       }
-      const { embeds } = webhookFormats.discord(one, link) as {
+      const { embeds } = webhookFormats.discord(one, sender) as {
         embeds: { title: string; description: string }[]
       }
       const { title, description: shown } = embeds[0]!

@@ -102,9 +102,9 @@ onEachEngine('the inbound pages', (engine) => {
       return found.day.refused === 1
     })
     await open('/sources/provider?tab=refused')
-    await page.getByText(/1 × The signature does not match this body/).waitFor()
+    await page.getByText(/1 × The signature does not match the body/).waitFor()
     await page
-      .getByText(/The signature does not match this body/)
+      .getByText(/The signature does not match the body/)
       .last()
       .click()
     await look('source-refused')

@@ -116,7 +116,8 @@ onEachEngine('what needs attention', (engine) => {
     const { id: key } = await database.reader.selectFrom('api_keys').select('id').executeTakeFirstOrThrow()
     const found = await eventually(async () => {
       const items = await attention()
-      const isThere = items.length === 4 && items.some(({ text }) => /order\.\* fails: 2 events/.test(text))
+      const isThere =
+        items.length === 4 && items.some(({ text }) => /order\.\* is failing: .*2 events/.test(text))
       return isThere ? items : undefined
     })
     assert.deepEqual(
@@ -136,7 +137,7 @@ onEachEngine('what needs attention', (engine) => {
     )
     const failing = found.find(({ kind }) => kind === 'subscriber-failing')!
     assert.equal(failing.since, new Date(now - day).toISOString())
-    assert.equal(failing.text, 'Deliveries to 127.0.0.1:9 (The shop) fail.')
+    assert.equal(failing.text, 'Deliveries to 127.0.0.1:9 (The shop) are failing.')
     await database.transaction(async (tx) => {
       await tx
         .updateTable('subscribers')
@@ -188,7 +189,10 @@ onEachEngine('what needs attention', (engine) => {
       ['often', 'rare'],
     )
     const [, rare] = found
-    assert.equal(rare?.text, 'The handler rare fails: 1 event will be tried again, 1 event failed for good.')
+    assert.equal(
+      rare?.text,
+      'Handler rare is failing: Error: rare. 1 event will be retried, 1 event failed after the last attempt.',
+    )
     assert.equal(rare?.since, now - 3_600_001)
   })
 
@@ -284,7 +288,7 @@ onEachEngine('what needs attention', (engine) => {
     )
     assert.equal(
       found[0]?.text,
-      '127.0.0.1:9 (The shop) was disabled, and gets nothing until it is enabled: The subscriber answered 410 Gone.',
+      'Endpoint 127.0.0.1:9 (The shop) was disabled: The subscriber answered 410 Gone. It receives nothing until you enable it.',
     )
   })
 
@@ -344,10 +348,10 @@ onEachEngine('webhooks that came while the database was away', (engine) => {
           since && new Date(since).toISOString().slice(11, 16),
         ])
       const wanted = [
-        ['spooling', 'The database was away: 9 webhooks went to the spool until 10:06 UTC.', '10:00'],
+        ['spooling', 'The database was unavailable: 9 webhooks went to the spool until 10:06 UTC.', '10:00'],
         [
           'spool-full',
-          'The database was away, and the spool was full or did not answer: 1 webhook got 503 until 10:06 UTC.',
+          'The database was unavailable and the spool was full or did not respond: 1 webhook got HTTP 503 until 10:06 UTC.',
           '10:05',
         ],
       ]
@@ -410,18 +414,24 @@ test('a gap between two secrets of a source is named before it begins and while 
       about.id,
       kind,
       severity,
-      text.split(': ').at(-1),
+      text.split(/: |(?<=UTC)\. /).at(-1),
       since,
     ])
   const ended = ['source-secret-ended', 'error']
-  const future = ['future', ...ended, 'all its webhooks are refused until 2026-06-02 00:00 UTC.', null]
+  const future = ['future', ...ended, 'all its webhooks are rejected until 2026-06-02 00:00 UTC.', null]
   assert.deepEqual(at(start - day), [
-    ['gap', 'source-secret-ends', 'error', 'its webhooks are refused then until 2026-06-02 00:00 UTC.', null],
-    ['meeting', 'source-secret-ends', 'warning', 'make sure that the sender signs with the other one.', null],
+    [
+      'gap',
+      'source-secret-ends',
+      'error',
+      'Its webhooks are rejected after that until 2026-06-02 00:00 UTC.',
+      null,
+    ],
+    ['meeting', 'source-secret-ends', 'warning', 'Make sure that the sender signs with the other one.', null],
     future,
   ])
   assert.deepEqual(at(start + day / 2), [
-    ['gap', ...ended, 'all its webhooks are refused until 2026-06-02 00:00 UTC.', start],
+    ['gap', ...ended, 'all its webhooks are rejected until 2026-06-02 00:00 UTC.', start],
     future,
   ])
   assert.deepEqual(at(start + day), [])

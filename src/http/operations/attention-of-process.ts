@@ -26,7 +26,7 @@ export async function stalledWork({
     found.push({
       kind: 'work-stalls',
       severity: 'error',
-      text: `Work of the worker ${worker.name} has been due for ${Math.floor(age / 60)} minutes and is not done.`,
+      text: `Queue delayed: the oldest work of the ${worker.name} worker has been due for ${Math.floor(age / 60)} minutes.`,
       since: now - age * 1000,
       about: { topic: 'worker', id: worker.name },
     })
@@ -36,7 +36,7 @@ export async function stalledWork({
     await checkSpool?.()
   } catch {
     const text =
-      'The spool beside the database cannot be read: webhooks are not stored until it is repaired. `postern doctor` says why.'
+      'The spool next to the database cannot be read: webhooks cannot be stored until it is repaired. Run postern doctor to see why.'
     found.push({ kind: 'spool-unavailable', severity: 'error', text, since: null, about })
   }
   if (!spool) return found
@@ -46,7 +46,7 @@ export async function stalledWork({
     found.push({
       kind: 'spool-full',
       severity: 'error',
-      text: 'The spool is full: webhooks are refused.',
+      text: 'The spool is full: webhooks are rejected.',
       since,
       about,
     })
@@ -54,7 +54,7 @@ export async function stalledWork({
     found.push({
       kind: 'spool-unavailable',
       severity: 'error',
-      text: 'The spool does not answer: webhooks would be refused if the database were away.',
+      text: 'The spool does not respond: if the database becomes unavailable, webhooks will be rejected.',
       since: null,
       about,
     })
@@ -62,7 +62,7 @@ export async function stalledWork({
     found.push({
       kind: 'spooling',
       severity: 'error',
-      text: 'The database was away: webhooks go to the spool.',
+      text: 'Database unavailable: webhooks are being spooled.',
       since,
       about,
     })
@@ -85,7 +85,7 @@ export async function fillingDisks(
       const space = await spaceAt(dirname(file))
       const severity = space && severityOf(space)
       if (!space || !severity) return []
-      const text = `The volume of the ${name} has ${Math.floor(space.free / mebibyte)} MiB left of ${Math.floor(space.size / mebibyte)} MiB.`
+      const text = `The disk of the ${name} is almost full: ${Math.floor(space.free / mebibyte)} of ${Math.floor(space.size / mebibyte)} MiB free.`
       return [{ kind: 'disk-fills', severity, text, since: null, about: { topic, id: name } }]
     }),
   )

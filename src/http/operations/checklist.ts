@@ -31,7 +31,8 @@ export interface ChecklistParts {
   configuration: Configuration
   baseUrl: () => string
   demoNames: DemoNames
-  /** Whether the configuration module declares a list. */
+  /** Whether there is a configuration module, and whether it declares a list. */
+  hasModule: boolean
   declaresLists: boolean
 }
 
@@ -60,43 +61,54 @@ export function checklistRoute(app: App, parts: ChecklistParts): void {
 /** The command line of this installation: in a checkout, npm runs the sources. */
 const postern = moduleExtension === '.ts' ? 'npm run postern --' : 'npx postern'
 
-function stepsOf({ configuration, baseUrl, declaresLists }: ChecklistParts, facts: InstallationFacts) {
+/** What a handler is, and where its code goes: a checkout has no configuration module until somebody makes one. */
+function handlerDetail({ configuration, hasModule }: Pick<ChecklistParts, 'configuration' | 'hasModule'>) {
+  if (hasModule) {
+    const file = configuration.configFile ?? 'postern.config.ts'
+    return `A handler is your code for an event type. Add one to receiving.handlers in ${file}, such as 'order.paid': (event, { log }) => log.info(event.id). Restart, then send an event of its type.`
+  }
+  return 'A handler is your code for an event type. It needs a project: the first command creates one in ../shop with postern.config.ts, a handler and its test. Start that project and send an event of the handler’s type.'
+}
+
+function stepsOf(parts: ChecklistParts, facts: InstallationFacts) {
+  const { configuration, baseUrl, hasModule, declaresLists } = parts
   const url = baseUrl()
   return [
     {
       id: 'webhook',
       title: 'Receive a webhook',
-      detail:
-        'Sends a signed sample to the source provider. Your own sources are in the configuration module.',
+      detail: 'Sends a signed sample webhook to the source named provider.',
       command: `${postern} send ${url}/webhooks/provider`,
       done: facts.webhook,
     },
     {
       id: 'handler',
       title: 'Run a handler',
-      detail:
-        "Declare one in the configuration module, such as receiving.handlers: { 'order.paid': (event, { log }) => log.info(event.payload) }, restart, and send the type that it handles.",
-      command: `${postern} send ${url}/webhooks/provider --type order.paid`,
+      detail: handlerDetail(parts),
+      command: hasModule
+        ? `${postern} send ${url}/webhooks/provider --type order.paid`
+        : `${postern} init ../shop --yes`,
       done: facts.handlerRun,
     },
     {
       id: 'key',
       title: 'Create an API key',
-      detail: 'It is shown once. Programs call the API with it; export it as POSTERN_KEY for the next steps.',
+      detail:
+        'Your programs authenticate with it. It is shown once: export it as POSTERN_KEY for the next steps.',
       command: `${postern} keys create first --scope subscribers:write,events:write,events:read`,
       done: facts.key,
     },
     {
       id: 'subscriber',
-      title: 'Add a subscriber',
-      detail: 'Registers a receiver on this machine for as long as it runs, and prints what arrives.',
+      title: 'Add an endpoint',
+      detail: 'Registers an endpoint on this machine while the command runs, and prints each delivery.',
       command: `${postern} listen --url ${url} --key "$POSTERN_KEY"`,
       done: facts.subscriber,
     },
     {
       id: 'delivery',
       title: 'Deliver an event',
-      detail: 'Emits an event, which is delivered to each subscriber of its type.',
+      detail: 'Sends an event to every endpoint that subscribes to its type.',
       command: `curl -s -X POST ${url}/events -H "authorization: Bearer $POSTERN_KEY" -H 'content-type: application/json' -d '{"type":"order.shipped","data":{"order":"42"}}'`,
       done: facts.delivery,
     },
@@ -104,21 +116,21 @@ function stepsOf({ configuration, baseUrl, declaresLists }: ChecklistParts, fact
       id: 'list',
       title: 'Declare a list',
       detail:
-        'Give listing.lists a list() of one of your tables in the configuration module. The command checks it; a restart serves it.',
+        'Add a list() of one of your tables to listing.lists in postern.config.ts. The command checks it. Restart to serve it.',
       command: `${postern} config check`,
       done: declaresLists,
     },
     {
       id: 'provider',
       title: 'Sign in with a real provider',
-      detail: `Set the client id and secret of a provider, such as GITHUB_CLIENT_ID and GITHUB_CLIENT_SECRET, and register the callback ${url}/auth/github/callback there. The command checks them.`,
+      detail: `Set a provider’s client ID and secret, such as GITHUB_CLIENT_ID and GITHUB_CLIENT_SECRET, and register the callback ${url}/auth/github/callback there. The command checks them.`,
       command: `${postern} doctor`,
       done: facts.realSignIn,
     },
     {
       id: 'production',
       title: 'Use production settings',
-      detail: 'NODE_ENV=production with a BASE_URL of https. The command names what is missing.',
+      detail: 'Set NODE_ENV=production and an https BASE_URL. The command lists what is missing.',
       command: `NODE_ENV=production ${postern} config check`,
       done: !configuration.demo && configuration.production,
     },

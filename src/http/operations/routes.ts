@@ -25,7 +25,7 @@ export interface OperationsParts extends ReadinessParts {
   history: MetricsHistory
   /** What the modules find. */
   attention: readonly FindAttention[]
-  checklist: Pick<ChecklistParts, 'baseUrl' | 'demoNames' | 'declaresLists'>
+  checklist: Pick<ChecklistParts, 'baseUrl' | 'demoNames' | 'hasModule' | 'declaresLists'>
   configuration: Configuration
   settings: SettingsSource
   checks: Checks

@@ -12,6 +12,9 @@ const most = { groups: 5, events: 500, first: 100 }
 export interface FailingGroup extends Kind {
   /** The id of the handler that failed. Source and type are those of one of its newest events. */
   readonly handler: string
+  /** The name and the first line of its error, as in `failure_groups`. */
+  readonly name: string
+  readonly message: string
   /** At most `most.events`, as `retrying`. */
   readonly failed: number
   readonly retrying: number
@@ -42,13 +45,13 @@ export async function readFailing(reader: Queryable, after: number): Promise<Fai
   const { rows } = await sql<FailingGroup>`
     with recent as (
       select * from (
-        select id, handler, last_at, row_number() over (partition by handler order by last_at desc, id) as place from failure_groups
+        select id, handler, name, message, last_at, row_number() over (partition by handler order by last_at desc, id) as place from failure_groups
         where last_at > ${after} and coalesce(
           (select event from (${ofGroup('failure_groups', 'failed', 1)}) one),
           (select event from (${ofGroup('failure_groups', 'pending', 1)}) one)) is not null
       ) active where place <= ${sql.lit(most.groups)}
     ), counted as (
-      select handler, last_at,
+      select handler, name, message, last_at,
         (select count(*) from (${failed}) latest where failed_at > ${after}) as failed,
         (select count(*) from (${retrying}) latest where failed_at > ${after}) as retrying,
         (select min(coalesce((select min(f.at) from handler_failures f
@@ -57,7 +60,7 @@ export async function readFailing(reader: Queryable, after: number): Promise<Fai
         coalesce((select max(event) from (${failed}) latest), (select max(event) from (${retrying}) latest)) as newest
       from recent
     )
-    select handler, failed, retrying, since, source, type from counted join event_queue on event_queue.event = newest
+    select handler, name, message, failed, retrying, since, source, type from counted join event_queue on event_queue.event = newest
     where since is not null order by last_at desc`.execute(reader)
   return rows
 }

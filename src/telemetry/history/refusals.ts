@@ -36,7 +36,7 @@ export async function risingRefusals(store: HistoryStore, now: number): Promise<
       return {
         kind: 'refusals-rising',
         severity: 'warning',
-        text: `${countOf(failed, 'webhook')} of the source ${id} ${failed === 1 ? 'was' : 'were'} refused in the last 15 minutes, more than usual.`,
+        text: `Source ${id} is rejecting more webhooks than usual: ${countOf(failed, 'webhook')} in the last 15 minutes.`,
         since,
         about: { topic: 'source', id },
       }

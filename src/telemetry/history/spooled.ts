@@ -32,7 +32,7 @@ export async function spooledWebhooks(store: HistoryStore, now: number): Promise
       ? [
           told(
             'spooling',
-            `The database was away: ${countOf(stored.webhooks, 'webhook')} went to the spool until ${until}.`,
+            `The database was unavailable: ${countOf(stored.webhooks, 'webhook')} went to the spool until ${until}.`,
             stored.since,
           ),
         ]
@@ -41,7 +41,7 @@ export async function spooledWebhooks(store: HistoryStore, now: number): Promise
       ? [
           told(
             'spool-full',
-            `The database was away, and the spool was full or did not answer: ${countOf(refused.webhooks, 'webhook')} got 503 until ${until}.`,
+            `The database was unavailable and the spool was full or did not respond: ${countOf(refused.webhooks, 'webhook')} got HTTP 503 until ${until}.`,
             refused.since,
           ),
         ]
