@@ -9,7 +9,8 @@ const read = (file: string) => readFileSync(join(root, file), 'utf8')
 const files = listFiles().filter(
   (file) => existsSync(join(root, file)) && statSync(join(root, file)).isFile(),
 )
-const pages = files.filter((file) => file.endsWith('.md'))
+// Of the parts of generated pages, the links are those of the pages.
+const pages = files.filter((file) => file.endsWith('.md') && !/^scripts\/\w+-pages\//.test(file))
 
 function listFiles(): string[] {
   try {

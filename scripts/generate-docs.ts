@@ -1,5 +1,5 @@
 // `npm run docs`: writes docs/reference/ from the code: settings, problems, commands, HTTP calls; the types of the calls for the client
-// library; the programs on the page docs/guides/customers/verify.md; the drawings of diagrams in docs/diagrams/; and the figures on docs/comparison.md and docs/understanding/limits.md.
+// library; the pages of senders in docs/guides; the programs on the page docs/guides/customers/verify.md; the drawings of diagrams in docs/diagrams/; and the figures on docs/comparison.md and docs/understanding/limits.md.
 // With `--check` it writes nothing, and fails when a file is not what the code says.
 import { globSync, mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,6 +17,7 @@ import { readOptions } from '../test/harness/script-options.ts'
 import { drawings } from './diagrams.ts'
 import { commandsPage } from './commands-page.ts'
 import { comparisons, limits, withFigures } from './measured-figures.ts'
+import { senderPages } from './sender-pages.ts'
 import { withReceivers } from './verification-page.ts'
 
 const { values } = readOptions(import.meta.filename, { options: { check: { type: 'boolean' } } })
@@ -168,6 +169,7 @@ const pages: Record<string, string> = {
   [limitsPage]: withFigures(readFileSync(join(folder, limitsPage), 'utf8'), limits),
   '../../packages/client/src/api/calls.ts': `// Generated from the route schemas by \`npm run docs\`; do not edit.\n${typesOf(openApi as OpenApiDocument)}`,
 }
+for (const [name, page] of Object.entries(senderPages())) pages[`../guides/senders/${name}.md`] = page
 for (const [name, svg] of drawings()) pages[`../${name}`] = svg
 
 let stale = 0

@@ -1,21 +1,21 @@
 import type { Scheme } from './scheme.ts'
 
-/** How a sender is set up. */
+/** How to set up a sender. */
 export interface SetUp {
   /** The sender's name. */
   readonly label: string
   /**
-   * What to do at the sender, in order. The page shows the address of the source above them. In those of `hmac`, `{secret}` and `{signs}` stand for
-   * `secretFrom` and `signs` of the source's scheme.
+   * Steps at the sender, in order, for the dashboard and the sender's page of the guide. Both show the source's URL above them.
+   * `{secret}` stands for the place of its secret, `{signs}` for `signs` of its scheme.
    */
   readonly steps: readonly string[]
   /** The sender's own documentation. */
   readonly docs: string
-  /** The type of a typical event. */
+  /** A typical event type. */
   readonly exampleType: string
 }
 
-/** The set-up of each preset, by the name of its scheme. */
+/** By the name of the scheme. */
 export const setUps: Readonly<Record<string, SetUp>> = {
   hmac: {
     label: 'Any sender with an HMAC',
@@ -30,8 +30,8 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   'standard-webhooks': {
     label: 'Standard Webhooks',
     steps: [
-      'In the sender’s webhook settings, add an endpoint with the URL above.',
-      'Copy the endpoint’s signing secret (`whsec_…`, or `whpk_…` for ed25519) into the secret of the source.',
+      'In the sender’s webhook settings, add an endpoint with the URL above and choose the event types.',
+      'Copy the endpoint’s signing secret (`whsec_…`, or `whpk_…` for ed25519) to {secret}, and restart Postern.',
     ],
     docs: 'https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md',
     exampleType: 'invoice.paid',
@@ -40,8 +40,8 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     label: 'Bitbucket',
     steps: [
       'In the repository, open Repository settings › Webhooks › Add webhook.',
-      'Enter the URL above and a random secret, and choose the triggers.',
-      'Use the same secret as the secret of the source.',
+      'Enter the URL above and the random secret from {secret}. Choose the triggers and save.',
+      'View requests shows what Bitbucket sent, and the responses.',
     ],
     docs: 'https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/',
     exampleType: 'repo:push',
@@ -49,8 +49,9 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   calendly: {
     label: 'Calendly',
     steps: [
-      'Create a webhook subscription with Calendly’s API: POST /webhook_subscriptions with the URL above, the events, and a random `signing_key`.',
-      'Use the same signing key as the secret of the source.',
+      'Create a personal access token in Calendly. Webhooks need a paid plan.',
+      'Create a webhook subscription with Calendly’s API: send POST /webhook_subscriptions to `https://api.calendly.com` with the URL above as `url`, with `events`, `scope`, `organization` (and `user` for the scope `user`), and with the random key from {secret} as `signing_key`.',
+      'The response shows the subscription with the state `active`.',
     ],
     docs: 'https://developer.calendly.com/api-docs/4c305798a61d3-webhook-signatures',
     exampleType: 'invitee.created',
@@ -58,9 +59,10 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   discord: {
     label: 'Discord',
     steps: [
-      'Open the application in Discord’s developer portal and copy its Public Key from General Information. It is the secret of the source.',
-      'For webhook events: under Webhooks, enter the URL above as the endpoint and choose the events. For interactions: enter it as Interactions Endpoint URL.',
-      'Save. Discord checks the address at once; Postern answers.',
+      'In Discord’s developer portal, open the application and copy Public Key from General Information to {secret}. Start Postern with it, because Discord checks the URL when you save.',
+      'For webhook events, enter the URL above as the endpoint under Webhooks, turn Events on and choose the events.',
+      'For interactions, enter the URL of another source, such as `commands`, as Interactions Endpoint URL under General Information.',
+      'Save. Discord checks the URL, and Postern answers.',
     ],
     docs: 'https://docs.discord.com/developers/events/webhook-events',
     exampleType: 'APPLICATION_AUTHORIZED',
@@ -68,8 +70,8 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   dropbox: {
     label: 'Dropbox',
     steps: [
-      'Open the app in the Dropbox App Console and copy its app secret. It is the secret of the source.',
-      'Under Webhooks, add the URL above. Dropbox checks it at once; Postern answers.',
+      'Open the app in the Dropbox App Console and copy the app secret to {secret}. Start Postern with it.',
+      'Under Webhooks, add the URL above. Dropbox checks it at once, and Postern answers.',
     ],
     docs: 'https://www.dropbox.com/developers/reference/webhooks',
     exampleType: 'list_folder',
@@ -78,9 +80,8 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     label: 'GitHub',
     steps: [
       'In the repository or organization, open Settings › Webhooks › Add webhook.',
-      'Enter the URL above as Payload URL, and choose the content type application/json.',
-      'Enter a random secret, and use the same one as the secret of the source.',
-      'Choose the events and save. GitHub sends a `ping`.',
+      'Enter the URL above as Payload URL, choose the content type `application/json`, and enter the random secret from {secret}.',
+      'Choose the events and save. GitHub sends a `ping`, which the dashboard shows.',
     ],
     docs: 'https://docs.github.com/en/webhooks/using-webhooks/creating-webhooks',
     exampleType: 'issues.opened',
@@ -89,8 +90,8 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     label: 'GitLab',
     steps: [
       'In the project or group, open Settings › Webhooks › Add new webhook.',
-      'Enter the URL above and choose the triggers.',
-      'Enter a signing token (`whsec_…`) if your GitLab has it, otherwise a secret token. Use the same one as the secret of the source.',
+      'Enter the URL above and the token from {secret}: a signing token (`whsec_…`) if your GitLab supports it, otherwise a secret token.',
+      'Choose the triggers and save.',
     ],
     docs: 'https://docs.gitlab.com/user/project/integrations/webhooks/',
     exampleType: 'merge_request.open',
@@ -98,8 +99,9 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   hubspot: {
     label: 'HubSpot',
     steps: [
-      'Open the app in HubSpot and copy its client secret. It is the secret of the source.',
-      'Under Webhooks, enter the URL above as the target URL, and subscribe to events.',
+      'Open the app in HubSpot and copy its client secret to {secret}.',
+      'Under Webhooks, enter the URL above as the target URL.',
+      'Subscribe to events, such as `contact.creation`, and activate the subscriptions.',
     ],
     docs: 'https://developers.hubspot.com/docs/apps/developer-platform/build-apps/authentication/request-validation',
     exampleType: 'batch',
@@ -107,8 +109,8 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   intercom: {
     label: 'Intercom',
     steps: [
-      'Open the app in Intercom’s Developer Hub and copy its client secret. It is the secret of the source.',
-      'Under Webhooks, enter the URL above and choose the topics.',
+      'Open the app in Intercom’s Developer Hub and copy its client secret to {secret}.',
+      'Under Webhooks (in Configure), enter the URL above, choose the topics and save.',
     ],
     docs: 'https://developers.intercom.com/docs/webhooks/setting-up-webhooks',
     exampleType: 'contact.created',
@@ -117,7 +119,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     label: 'Linear',
     steps: [
       'In Linear, open Settings › API › Webhooks and create a webhook with the URL above.',
-      'Copy its signing secret. It is the secret of the source.',
+      'Choose the resource types, and copy the signing secret to {secret}.',
     ],
     docs: 'https://linear.app/developers/webhooks',
     exampleType: 'Issue.create',
@@ -126,7 +128,8 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     label: 'Mailgun',
     steps: [
       'In Mailgun, open Send › Sending › Webhooks, and add a webhook with the URL above for each event.',
-      'Copy the HTTP webhook signing key of the account. It is the secret of the source.',
+      'Copy the account’s HTTP webhook signing key to {secret}.',
+      'For incoming mail, create a route with `forward("…")` and the URL above.',
     ],
     docs: 'https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks',
     exampleType: 'delivered',
@@ -134,8 +137,9 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   meta: {
     label: 'Meta',
     steps: [
-      'Open the app in Meta’s App Dashboard and copy the app secret from App settings › Basic. It is the secret of the source.',
-      'Under Webhooks, enter the URL above as Callback URL and the source’s `verifyToken` as Verify token.',
+      'Open the app in Meta’s App Dashboard and copy the app secret from App settings › Basic to {secret}. Choose a random `verifyToken` for the source, and start Postern with both.',
+      'Under Webhooks (for WhatsApp: Configuration), enter the URL above as Callback URL and the `verifyToken` as Verify token.',
+      'Press Verify and Save: Meta sends a GET, and Postern answers.',
       'Subscribe to the fields.',
     ],
     docs: 'https://developers.facebook.com/docs/graph-api/webhooks/getting-started',
@@ -144,9 +148,9 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   'microsoft-graph': {
     label: 'Microsoft Graph',
     steps: [
-      'Create a subscription: POST /subscriptions with the URL above as `notificationUrl` and a random `clientState`.',
-      'Use the same `clientState` as the secret of the source.',
-      'Renew the subscription before `expirationDateTime`.',
+      'Start Postern with a random `clientState` in {secret}. Graph checks the URL when you create a subscription.',
+      'Create a subscription: send POST /subscriptions to `https://graph.microsoft.com/v1.0` with `changeType`, `resource`, `expirationDateTime` and the `clientState`, and with the URL above as `notificationUrl` and `lifecycleNotificationUrl`.',
+      'Renew the subscription before `expirationDateTime` with your own timer: send PATCH /subscriptions/{id} with a new time.',
     ],
     docs: 'https://learn.microsoft.com/graph/change-notifications-delivery-webhooks',
     exampleType: 'notifications',
@@ -154,8 +158,8 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   paddle: {
     label: 'Paddle',
     steps: [
-      'In Paddle, open Developer tools › Notifications and create a webhook destination with the URL above.',
-      'Copy its secret key. It is the secret of the source.',
+      'In Paddle, open Developer tools › Notifications and create a webhook destination with the URL above. Choose the events.',
+      'In the destination’s menu, choose Edit destination and copy the secret key to {secret}.',
     ],
     docs: 'https://developer.paddle.com/webhooks/signature-verification',
     exampleType: 'transaction.completed',
@@ -163,8 +167,8 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   sendgrid: {
     label: 'SendGrid',
     steps: [
-      'In SendGrid, open Settings › Mail Settings › Event Webhooks and create a webhook with the URL above.',
-      'Switch on Signed Event Webhook and copy the verification key. It is the secret of the source.',
+      'In SendGrid, open Settings › Mail Settings › Event Webhooks and create a webhook with the URL above. Choose the events.',
+      'Turn on Signed Event Webhook, save, and copy the verification key to {secret}.',
     ],
     docs: 'https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features',
     exampleType: 'batch',
@@ -172,8 +176,9 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   shopify: {
     label: 'Shopify',
     steps: [
-      'Subscribe to topics in the app’s shopify.app.toml or with the Admin API, with the URL above.',
-      'Copy the app’s client secret. It is the secret of the source. (Webhooks made in Settings › Notifications show their own key there.)',
+      'Subscribe to topics in the app’s `shopify.app.toml` or with the Admin API, with the URL above.',
+      'Copy the app’s client secret to {secret}.',
+      'For webhooks that a merchant creates under Settings › Notifications, declare another source with the key shown there.',
     ],
     docs: 'https://shopify.dev/docs/apps/build/webhooks/subscribe/https',
     exampleType: 'orders/create',
@@ -181,9 +186,9 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   slack: {
     label: 'Slack',
     steps: [
-      'Open the app at api.slack.com/apps and copy the signing secret from Basic Information. It is the secret of the source.',
-      'Enter the URL above as Request URL under Event Subscriptions, Interactivity, or of a slash command.',
-      'Slack checks the address at once; Postern answers. Subscribe to the events and save.',
+      'Open the app at api.slack.com/apps and copy the signing secret from Basic Information to {secret}. Start Postern with it, because Slack checks the URL when you enter it.',
+      'Enter the URL above as Request URL under Event Subscriptions, and if you use them, under Interactivity and in each slash command.',
+      'Slack checks the URL at once, and Postern answers. Subscribe to the events and save.',
     ],
     docs: 'https://docs.slack.dev/apis/events-api/',
     exampleType: 'app_mention',
@@ -192,7 +197,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     label: 'Square',
     steps: [
       'In Square’s Developer Console, open the application’s Webhooks › Subscriptions and add one with exactly the URL above.',
-      'Copy its signature key. It is the secret of the source.',
+      'Choose the events, save, and copy the signature key to {secret}.',
     ],
     docs: 'https://developer.squareup.com/docs/webhooks/step3validate',
     exampleType: 'payment.updated',
@@ -201,8 +206,8 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     label: 'Stripe',
     steps: [
       'In the Stripe Dashboard, open Developers › Webhooks and add an endpoint (destination) with the URL above.',
-      'Choose the events.',
-      'Reveal the endpoint’s signing secret (`whsec_…`). It is the secret of the source.',
+      'Choose the events that you have handlers for.',
+      'Reveal the signing secret (`whsec_…`), copy it to {secret}, and restart Postern.',
     ],
     docs: 'https://docs.stripe.com/webhooks',
     exampleType: 'invoice.paid',
@@ -210,8 +215,9 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   twilio: {
     label: 'Twilio',
     steps: [
-      'In the Twilio Console, enter the URL above where Twilio should report: of a phone number, a messaging service, or as a status callback.',
-      'Copy the account’s auth token. It is the secret of the source.',
+      'In the Twilio Console, enter the URL above for a phone number, for a messaging service, or as the status callback of a message or call (`StatusCallback`).',
+      'Choose HTTP POST. Postern rejects GET.',
+      'Copy the account’s auth token to {secret}.',
     ],
     docs: 'https://www.twilio.com/docs/usage/security#validating-requests',
     exampleType: 'message.received',
@@ -219,8 +225,9 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   typeform: {
     label: 'Typeform',
     steps: [
+      'Start Postern with the source: a 404 disables the webhook at once.',
       'In the form, open Connect › Webhooks and add a webhook with the URL above.',
-      'Edit it and set a random secret. Use the same one as the secret of the source.',
+      'Edit it, enter the random secret from {secret}, and turn it on.',
     ],
     docs: 'https://www.typeform.com/developers/webhooks/secure-your-webhooks/',
     exampleType: 'form_response',
@@ -229,8 +236,8 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     label: 'WooCommerce',
     steps: [
       'In WordPress, open WooCommerce › Settings › Advanced › Webhooks and add a webhook.',
-      'Enter the URL above as Delivery URL, choose the topic, and enter a random secret.',
-      'Use the same secret as the secret of the source.',
+      'Enter the URL above as Delivery URL, and the random secret from {secret}. Choose the topic: each webhook has one.',
+      'Set the status to Active and save. WooCommerce sends a ping.',
     ],
     docs: 'https://developer.woocommerce.com/docs/apis/rest-api/v3/webhooks/',
     exampleType: 'order.updated',
@@ -238,8 +245,9 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   x: {
     label: 'X',
     steps: [
-      'Register the URL above with X’s webhook API. X checks it at once; Postern answers.',
-      'Copy the app’s consumer secret (API key secret). It is the secret of the source.',
+      'Copy the app’s consumer secret (API key secret) to {secret} and start Postern.',
+      'Register the URL above with X’s webhook API: send `POST /2/webhooks` with the app’s bearer token. The URL must be https without a port. X checks it at once, and Postern answers.',
+      'Subscribe to accounts or filters as the product requires.',
     ],
     docs: 'https://docs.x.com/x-api/webhooks/quickstart',
     exampleType: 'tweet_create_events',
@@ -247,8 +255,9 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   zendesk: {
     label: 'Zendesk',
     steps: [
-      'In the Admin Center, open Apps and integrations › Actions and webhooks › Webhooks and create a webhook with the URL above.',
-      'Reveal its signing secret. It is the secret of the source.',
+      'In the Admin Center, open Apps and integrations › Actions and webhooks › Webhooks and create a webhook with the URL above, method POST and format JSON.',
+      'Choose Zendesk events, or Trigger or automation. You cannot change this later.',
+      'Save, reveal the signing secret, and copy it to {secret}.',
     ],
     docs: 'https://developer.zendesk.com/documentation/webhooks/verifying/',
     exampleType: 'zen:event-type:ticket.created',
@@ -256,8 +265,8 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   zoom: {
     label: 'Zoom',
     steps: [
-      'Open the app in the Zoom App Marketplace and copy the secret token from its Features page. It is the secret of the source.',
-      'Under Event Subscriptions, enter the URL above as the notification endpoint and validate it. Postern answers.',
+      'Open the app in the Zoom App Marketplace and copy the secret token from its Features page to {secret}. Start Postern with it.',
+      'Under Event Subscriptions, enter the URL above as the notification endpoint and press Validate. Postern answers.',
       'Add the events and save.',
     ],
     docs: 'https://developers.zoom.us/docs/api/webhooks/',
@@ -268,8 +277,15 @@ export const setUps: Readonly<Record<string, SetUp>> = {
 /** The steps of a source, with its own secret and header. */
 export function stepsOf(name: string, scheme: Scheme): string[] {
   const { secretFrom = `\`receiving.sources.${name}.secret\` of the configuration module`, signs } = scheme
-  const own = signs ?? 'computes the HMAC and sends it in the header that the source names'
-  return (setUps[scheme.name]?.steps ?? []).map((step) =>
-    step.replace('{secret}', () => secretFrom).replace('{signs}', () => own),
+  return stepsWith(scheme.name, secretFrom, signs)
+}
+
+export function stepsWith(
+  preset: string,
+  secret: string,
+  signs = 'computes the HMAC and sends it in the header that the source names',
+): string[] {
+  return (setUps[preset]?.steps ?? []).map((step) =>
+    step.replace('{secret}', () => secret).replace('{signs}', () => signs),
   )
 }

@@ -1,0 +1,57 @@
+import { stepsWith, setUps } from '../src/receiving/schemes/set-up.ts'
+import { joined, mark, readParts, tableOf } from './page-parts.ts'
+
+const folder = 'sender-pages'
+
+/** The pages of the folder docs/guides/senders, by the name of the preset's scheme. */
+export function senderPages(): Record<string, string> {
+  return Object.fromEntries(Object.keys(setUps).map((name) => [name, senderPage(name)]))
+}
+
+function senderPage(name: string): string {
+  const { title, introduction, section, rows } = readParts(folder, name)
+  const configuration = section('configuration')
+  const [, source] = /sources: \{\s*(\w+):/.exec(configuration)!
+  const [, variable] = /process\.env\.(\w+)/.exec(configuration)!
+  const sender = name === 'hmac' || name === 'standard-webhooks' ? 'the sender' : title
+  return joined(
+    `# ${title}`,
+    mark(folder, name),
+    introduction,
+    '## Configure Postern',
+    configuration,
+    section('secret'),
+    `## Configure ${sender}`,
+    `The source’s URL is \`BASE_URL/webhooks/${source}\`, such as \`https://gate.example.com/webhooks/${source}\`.`,
+    stepsWith(name, `\`${variable}\``, 'signs as the options say')
+      .map((step, index) => `${index + 1}. ${step}`)
+      .join('\n'),
+    section('setup'),
+    '## Requests',
+    tableOf(['header', 'content'], rows('headers')),
+    tableOf(['property', 'value'], rows('facts')),
+    'Postern processes each event ID once; repeated requests get a 200.',
+    section('notes'),
+    '## Try it',
+    trial(section('try'), section('result')),
+    section('rotate') === '' ? '' : joined('## Rotate the secret', section('rotate')),
+    '## Troubleshooting',
+    tableOf(['problem', 'cause', 'solution'], rows('faults')),
+    'See also [rejected webhooks](../senders.md#rejected-webhooks) and [secrets](../senders.md#secrets).',
+    `Sources: ${section('links')}.`,
+  )
+}
+
+/** Lines that begin with `trigger` are commands; the text below them is shown after the result. */
+function trial(text: string, result: string): string {
+  const lines = text.split('\n')
+  const commands = lines.filter((line) => line.startsWith('trigger '))
+  if (commands.length === 0) return text
+  const program = commands.map((command) => `npx postern ${command}`).join('\n')
+  return joined(
+    'In [a project](../senders.md#a-project-to-try-it), with `npm run dev` running, send a signed sample:',
+    `\`\`\`sh run-by test/house/sender-pages.test.ts\n${program}\n\`\`\``,
+    result || 'The command prints `200 {"received":true}`, and the dashboard shows the event.',
+    lines.slice(commands.length).join('\n'),
+  )
+}
