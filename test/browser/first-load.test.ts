@@ -29,8 +29,7 @@ describe('the first view of the dashboard', () => {
     const reading: Promise<void>[] = []
     page.on('response', (response) => {
       const { pathname } = new URL(response.url())
-      // The live stream is opened when the view is complete.
-      if (pathname === '/live' || pathname === '/assets/icon.svg') return
+      if (pathname === '/assets/icon.svg') return
       requests.push(pathname)
       if (pathname.endsWith('.js'))
         reading.push(response.body().then((body) => void (scriptBytes += gzipSync(body).length)))

@@ -9,6 +9,7 @@ export type RowOf<Name extends keyof Calls> = Calls[Name] extends { answer: { da
 /** The body that a call sends. */
 export type BodyOf<Name extends keyof Calls> = Calls[Name] extends { body?: infer Body } ? Body : never
 
+export type EventRow = RowOf<'GET /events'>
 export type UserDetail = AnswerOf<'GET /users/{id}'>
 export type AppDetail = AnswerOf<'GET /clients/{id}'>
 export type Source = AnswerOf<'GET /sources/{name}'>

@@ -1,17 +1,16 @@
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query'
 import { boot } from './boot.ts'
 import { isProblem, PosternError } from './client.ts'
+import { refreshEvery } from './refresh.ts'
 
-/**
- * The cache of what pages read. A key begins with the topic of the live stream that changes it (`['deliveries', …]`), so that
- * live.ts can refetch all that shows it.
- */
+/** The cache of what pages read. What a visible page shows is read again by one rule; a query says so where it needs another. */
 export const queryClient = new QueryClient({
   queryCache: new QueryCache({ onError: signInWhenNeeded }),
   mutationCache: new MutationCache({ onError: signInWhenNeeded }),
   defaultOptions: {
     queries: {
-      staleTime: 5_000,
+      staleTime: refreshEvery,
+      refetchInterval: refreshEvery,
       // The client repeats what may be repeated already.
       retry: false,
       refetchOnWindowFocus: true,

@@ -8,6 +8,7 @@ export function useSession(): Session {
     queryKey: ['session'],
     queryFn: ({ signal }) => api.get('/auth/session', { signal }),
     staleTime: Infinity,
+    refetchInterval: false,
     ...(boot.session && { initialData: boot.session }),
   })
   return data

@@ -6,6 +6,7 @@ import {
   useQueryClient,
   type QueryClient,
 } from '@tanstack/react-query'
+import { refreshEvery } from './refresh.ts'
 
 interface Page<Row> {
   data: Row[]
@@ -73,21 +74,20 @@ async function readMore<Row>(client: QueryClient, key: readonly unknown[], read:
 }
 
 interface Options<Row> {
-  /** Begins with the live topic of the rows. */
   key: readonly unknown[]
   read: (cursor: string | undefined, signal: AbortSignal | undefined) => Promise<Page<Row>>
   idOf: IdOf<Row>
-  /** Milliseconds between two refreshes. */
-  refresh?: number | false | ((rows: readonly Row[]) => number)
-  /** Rows change their places in this list, so that a refresh reads all pages that are shown. */
+  /** Milliseconds until it is read again, if not after the time that holds for all. */
+  refresh?: false | ((rows: readonly Row[]) => number | false)
+  /** Rows change their places in this list, so that a refresh reads all pages that are shown. With several, it does not do so by itself. */
   moves?: boolean
 }
 
 /**
- * The rows of a list with cursors, page after page. While the filters change, the former rows stay. A refresh, by time or by a live
- * message, reads the first page; what this page changes itself (`invalidateQueries`) reads all that is shown.
+ * The rows of a list with cursors, page after page. While the filters change, the former rows stay. A refresh reads the first page;
+ * what this page changes itself (`invalidateQueries`) reads all that is shown.
  */
-export function usePages<Row>({ key, read, idOf, refresh = false, moves = false }: Options<Row>) {
+export function usePages<Row>({ key, read, idOf, refresh, moves = false }: Options<Row>) {
   const client = useQueryClient()
   const query = useQuery({
     queryKey: key,
@@ -99,10 +99,10 @@ export function usePages<Row>({ key, read, idOf, refresh = false, moves = false 
         moves || client.getQueryState(key)?.isInvalidated === true,
       ),
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state }) =>
-      typeof refresh === 'function' ? refresh(state.data?.rows ?? []) : refresh,
-    // A live message refetches such a query, and does not invalidate it: the rows below the first page did not change here.
-    meta: { paged: true },
+    refetchInterval: ({ state: { data } }) => {
+      if (moves && (data?.pages ?? 1) > 1) return false
+      return typeof refresh === 'function' ? refresh(data?.rows ?? []) : (refresh ?? refreshEvery)
+    },
   })
   const list = hashKey(key)
   const more = useMutation({

@@ -105,6 +105,7 @@ function useEntries(text: string): { entries: Entry[]; isSearching: boolean } {
     queryKey: ['search', asked],
     queryFn: ({ signal }) => api.get('/search', { query: { q: asked }, signal }),
     enabled: asked !== '',
+    refetchInterval: false,
   })
   const isSettled = asked === text
   const found = isSettled && text !== '' ? (data?.data ?? []) : []

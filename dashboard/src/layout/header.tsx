@@ -2,8 +2,6 @@ import { Link } from '@tanstack/react-router'
 import { Moon, Search, Sun, SunMoon } from 'lucide-react'
 import { lazy, Suspense, useEffect, useState } from 'react'
 import { addressOf } from '../api/client.ts'
-import { useConnection } from '../api/live.ts'
-import { Badge } from '../ui/badge.tsx'
 import { IconButton } from '../ui/button.tsx'
 import { nextTheme, setTheme, useTheme } from './theme.ts'
 
@@ -18,28 +16,10 @@ export function Header({ isAdmin }: { isAdmin: boolean }) {
           <span className="max-sm:sr-only">Postern</span>
         </Link>
         <span className="flex-1" />
-        {isAdmin && <ConnectionSign />}
         {isAdmin && <SearchButton />}
         <ThemeButton />
       </div>
     </header>
-  )
-}
-
-/** Says when what the page shows is not followed live any more. */
-function ConnectionSign() {
-  const connection = useConnection()
-  return (
-    <span role="status">
-      {connection === 'lost' && (
-        <Badge tone="danger">
-          <span className="max-sm:sr-only">Connection lost, trying again</span>
-          <span aria-hidden className="sm:hidden">
-            Offline
-          </span>
-        </Badge>
-      )}
-    </span>
   )
 }
 

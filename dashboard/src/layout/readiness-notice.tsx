@@ -10,23 +10,25 @@ interface Readiness {
 
 /** Milliseconds after the first view, so that it does not wait for this. */
 const beginsAfter = 3_000
-const every = 5_000
 
-/** Says when the database does not answer, and how many acknowledged webhooks wait for it. Other calls answer 503 then. */
+/** Says when the service or its database does not answer, and how many acknowledged webhooks wait for it. */
 export function ReadinessNotice() {
   const [enabled, setEnabled] = useState(false)
   useEffect(() => {
     const timer = setTimeout(() => setEnabled(true), beginsAfter)
     return () => clearTimeout(timer)
   }, [])
-  const { data } = useQuery({
+  const { data, isError } = useQuery({
     queryKey: ['readyz'],
     enabled,
-    refetchInterval: every,
     // 503 has the same body; the typed client would throw it away.
     queryFn: async ({ signal }) =>
       (await (await fetch(addressOf('/readyz'), { signal })).json()) as Partial<Readiness>,
   })
+  if (isError)
+    return (
+      <Notice tone="danger">Connection lost. This page shows what it read before, and tries again.</Notice>
+    )
   const waiting = data?.spool?.events ?? 0
   const away = data?.database !== undefined && data.database !== 'ok'
   if (!away && waiting === 0) return null

@@ -54,7 +54,6 @@ export function Deliveries({ endpoint }: { endpoint: string }) {
         signal,
       }),
     idOf: ({ id }) => id,
-    refresh: 3_000,
   })
   if (error && !data) return <ProblemNotice error={error} />
   return (

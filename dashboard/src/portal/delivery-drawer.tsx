@@ -19,7 +19,6 @@ export function DeliveryDrawer({ id, onClose }: { id: string; onClose: () => voi
   const { data, error } = useQuery({
     queryKey: ['delivery', id],
     queryFn: ({ signal }) => api.get('/portal/deliveries/{id}', { params: { id }, signal }),
-    refetchInterval: 2_000,
   })
   const replay = useMutation({
     mutationFn: () => api.post('/portal/deliveries/{id}/replay', { params: { id } }),

@@ -23,7 +23,6 @@ export function EndpointPage({ id }: { id: string }) {
   const query = useQuery({
     queryKey: ['endpoint', id],
     queryFn: ({ signal }) => api.get('/portal/subscribers/{id}', { params: { id }, signal }),
-    refetchInterval: 5_000,
   })
   const { data } = query
   const back = (

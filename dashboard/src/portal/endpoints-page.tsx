@@ -54,7 +54,6 @@ export function EndpointsPage() {
     key: ['endpoints'],
     read: (cursor, signal) => api.get('/portal/subscribers', { query: { limit: 50, cursor }, signal }),
     idOf: ({ id }) => id,
-    refresh: 10_000,
   })
   if (error && !data) return <ProblemNotice error={error} />
   const add = (

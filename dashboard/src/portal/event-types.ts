@@ -1,3 +1,4 @@
+import { seldomChanges } from '../api/refresh.ts'
 import { useQuery } from '@tanstack/react-query'
 import { api } from './client.ts'
 
@@ -7,5 +8,5 @@ export const useEventTypes = () =>
     queryKey: ['event-types'],
     queryFn: async ({ signal }) =>
       (await api.get('/event-types', { signal })).data.filter(({ builtIn }) => !builtIn),
-    staleTime: 300_000,
+    ...seldomChanges,
   })

@@ -19,6 +19,7 @@ export function Portal({ link }: { link: string | undefined }) {
   const session = useQuery({
     queryKey: ['session'],
     staleTime: Infinity,
+    refetchInterval: false,
     gcTime: Infinity,
     refetchOnWindowFocus: false,
     queryFn: () =>

@@ -1,11 +1,12 @@
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query'
+import { refreshEvery } from '../api/refresh.ts'
 import { isOver } from './client.ts'
 
 /** Its own cache: a session that ends leads to a message here, and not to the sign-in page. */
 export const queries = new QueryClient({
   queryCache: new QueryCache({ onError: closeWhenOver }),
   mutationCache: new MutationCache({ onError: closeWhenOver }),
-  defaultOptions: { queries: { staleTime: 2_000, retry: false } },
+  defaultOptions: { queries: { staleTime: refreshEvery, refetchInterval: refreshEvery, retry: false } },
 })
 
 /** Any page may be the first that hears of the end of the session. */

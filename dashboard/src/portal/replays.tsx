@@ -1,3 +1,4 @@
+import { progressEvery, refreshEvery } from '../api/refresh.ts'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import { Status } from '../ui/badge.tsx'
@@ -91,8 +92,8 @@ function Jobs({ endpoint }: { endpoint: string }) {
     queryKey: ['replays', endpoint],
     queryFn: async ({ signal }) =>
       (await api.get('/portal/subscribers/{id}/jobs', { params: { id: endpoint }, signal })).data,
-    // One begins with the button above only, or in another window.
-    refetchInterval: ({ state }) => (state.data?.some(({ status }) => status === 'running') ? 1_000 : false),
+    refetchInterval: ({ state }) =>
+      state.data?.some(({ status }) => status === 'running') ? progressEvery : refreshEvery,
   })
   const stop = useMutation({
     mutationFn: (id: string) => api.delete('/portal/jobs/{id}', { params: { id } }),

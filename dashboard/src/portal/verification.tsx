@@ -1,3 +1,4 @@
+import { seldomChanges } from '../api/refresh.ts'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { CodeBlock } from '../ui/code.tsx'
@@ -13,7 +14,7 @@ export function Verification({ endpoint }: { endpoint: string }) {
     queryKey: ['verification', endpoint],
     queryFn: ({ signal }) =>
       api.get('/portal/subscribers/{id}/verification', { params: { id: endpoint }, signal }),
-    staleTime: 300_000,
+    ...seldomChanges,
   })
   if (!query.data) return <ReadState {...query} />
   const { data } = query

@@ -35,7 +35,6 @@ export function AlertsPage() {
   const { data, error, refetch } = useQuery({
     queryKey: ['alerts'],
     queryFn: ({ signal }) => api.get('/alerts', { query: { limit: '100' }, signal }),
-    refetchInterval: 10_000,
   })
   const destinations = data?.data ?? []
   const peek = (id: string | undefined): void =>
@@ -81,7 +80,6 @@ function OpenNow() {
   const { data, error, refetch } = useQuery({
     queryKey: ['attention'],
     queryFn: ({ signal }) => api.get('/attention', { signal }),
-    refetchInterval: 10_000,
   })
   const found = data?.data ?? []
   return (
@@ -243,7 +241,6 @@ function Sendings({ destination: { id, name }, onClose }: { destination: Destina
     queryKey: ['alerts', id, 'sendings'],
     queryFn: ({ signal }) =>
       api.get('/alerts/{id}/sendings', { params: { id }, query: { limit: '100' }, signal }),
-    refetchInterval: 10_000,
   })
   return (
     <Dialog

@@ -55,7 +55,6 @@ export function CustomerPage() {
   const { data, error, refetch } = useQuery({
     queryKey: ['subscribers', 'owner', owner],
     queryFn: ({ signal }) => api.get('/owners/{owner}', { params: { owner }, signal }),
-    refetchInterval: 5_000,
   })
   const isNew = isProblem(error, 404)
   return (
@@ -118,7 +117,6 @@ function Subscribers({ owner }: { owner: string }) {
     key: ['subscribers', 'of', owner],
     read: (cursor, signal) => api.get('/subscribers', { query: { owner, limit: 50, cursor }, signal }),
     idOf: ({ id }) => id,
-    refresh: 5_000,
   })
   return (
     <Section title="Subscribers" flush>
@@ -142,7 +140,6 @@ function Deliveries({ owner }: { owner: string }) {
     key: ['deliveries', 'of-owner', owner],
     read: (cursor, signal) => api.get('/deliveries', { query: { owner, limit: 20, cursor }, signal }),
     idOf: ({ id }) => id,
-    refresh: 5_000,
   })
   return (
     <Section title="Deliveries" flush>

@@ -76,7 +76,6 @@ export function ListPage() {
     key: ['subscribers', 'owners', q],
     read: (cursor, signal) => api.get('/owners', { query: { q, limit: 50, cursor }, signal }),
     idOf: ({ owner }) => owner,
-    refresh: 5_000,
   })
   return (
     <Page

@@ -1,3 +1,4 @@
+import { seldomChanges } from '../../api/refresh.ts'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
@@ -23,7 +24,7 @@ export function useLists() {
   return useQuery({
     queryKey: ['lists'],
     queryFn: async ({ signal }) => (await api.get('/lists', { signal })).data,
-    staleTime: 60_000,
+    ...seldomChanges,
   })
 }
 
@@ -47,6 +48,7 @@ export function useCursorRows(list: ListDescription, search: ListSearch) {
       }
     },
     idOf: (row) => row[list.key],
+    refresh: false,
     moves: true,
   })
 }
@@ -62,6 +64,8 @@ export function useNumberedRows(list: ListDescription, search: ListSearch) {
         signal,
       }),
     placeholderData: keepPreviousData,
+    // Reading and counting a table of the product may take long.
+    refetchInterval: false,
   })
 }
 

@@ -1,3 +1,4 @@
+import { progressEvery, refreshEvery } from '../../api/refresh.ts'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -25,8 +26,6 @@ import { DeliveryStatus, linkLook } from './delivery-table.tsx'
 import { CustomerFact } from '../customers/customer-fact.tsx'
 
 const route = getRouteApi('/deliveries/$id')
-/** Milliseconds between two reads while an attempt is expected, and otherwise. */
-const [soon, later] = [1_000, 10_000]
 
 /** One delivery: its attempts, newest first, and what can be done. */
 export function DeliveryPage() {
@@ -34,7 +33,7 @@ export function DeliveryPage() {
   const query = useQuery({
     queryKey: ['deliveries', 'one', id],
     queryFn: ({ signal }) => api.get('/deliveries/{id}', { params: { id }, signal }),
-    refetchInterval: ({ state }) => (isExpected(state.data) ? soon : later),
+    refetchInterval: ({ state }) => (isExpected(state.data) ? progressEvery : refreshEvery),
   })
   const delivery = query.data
   const [awaited, setAwaited] = useState<number>()

@@ -56,7 +56,6 @@ export function ListPage() {
         signal,
       }),
     idOf: ({ id }) => id,
-    refresh: 5_000,
   })
   return (
     <Page

@@ -1,9 +1,9 @@
 import { Link } from '@tanstack/react-router'
-import type { LiveEvent } from '../../api/live.ts'
+import type { EventRow } from '../../api/answers.ts'
 import { Status, Time, type Column } from '../../ui/index.ts'
 
 /** The columns of a table of events. */
-export const eventColumns = (onPeek: (id: number) => void): Column<LiveEvent>[] => [
+export const eventColumns = (onPeek: (id: number) => void): Column<EventRow>[] => [
   { key: 'time', header: 'Time', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
   {
     key: 'type',

@@ -1,6 +1,6 @@
 import { useCallback, useMemo, useRef, useState } from 'react'
 import { addressOf } from '../../api/client.ts'
-import type { LiveEvent } from '../../api/live.ts'
+import type { EventRow } from '../../api/answers.ts'
 import { Button, DataTable, Empty, ProblemNotice, Section } from '../../ui/index.ts'
 import { eventColumns } from './columns.tsx'
 import type { Chosen } from './filter.ts'
@@ -21,7 +21,7 @@ const nearTop = 40
 const none: ReadonlySet<string> = new Set()
 const runnable = new Set(['failed', 'retrying'])
 
-/** The log of events, followed live. */
+/** The log of events. */
 export function EventLogTable({ filter, chosen, peek, onPeek }: TableParts) {
   const [selected, setSelected] = useState(none)
   const frame = useRef<HTMLDivElement>(null)
@@ -30,19 +30,15 @@ export function EventLogTable({ filter, chosen, peek, onPeek }: TableParts) {
     () => !isBusy && scrollY < nearTop && !frame.current?.contains(document.activeElement),
     [isBusy],
   )
-  const log = useEventLog(filter, chosen, mayMove)
-  const { rows, isPending, isLooking, error, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = log
+  const log = useEventLog(filter, mayMove)
+  const { rows, loading, error, retry, onMore, loadingMore } = log
   const columns = useMemo(() => eventColumns(onPeek), [onPeek])
   const chosenRows = rows.filter((row) => selected.has(String(row.id)))
-  if (error && rows.length === 0) return <ProblemNotice error={error} retry={() => void refetch()} />
+  if (error && rows.length === 0) return <ProblemNotice error={error} retry={retry} />
   return (
     <div ref={frame}>
-      {error && <ProblemNotice error={error} retry={() => void refetch()} />}
-      <NewEvents
-        count={log.waiting}
-        missed={log.missed}
-        onShow={() => (scrollTo({ top: 0 }), log.showWaiting())}
-      />
+      {error && <ProblemNotice error={error} retry={retry} />}
+      <NewEvents count={log.waiting} onShow={() => (scrollTo({ top: 0 }), log.showWaiting())} />
       <RunSelected
         rows={chosenRows.filter((row) => row.direction === 'received' && runnable.has(row.status))}
         total={selected.size}
@@ -52,15 +48,15 @@ export function EventLogTable({ filter, chosen, peek, onPeek }: TableParts) {
         <RunMatching filter={filter.query} chosen={chosen} />
       )}
       <Section flush>
-        <DataTable<LiveEvent>
+        <DataTable<EventRow>
           label="Events"
           columns={columns}
           rows={rows}
           rowKey={(row) => String(row.id)}
-          loading={isPending || (isLooking && rows.length === 0)}
+          loading={loading}
           empty={<NoEvents isFiltered={Object.keys(chosen).length > 0} />}
-          onMore={hasNextPage ? () => void fetchNextPage() : undefined}
-          loadingMore={isFetchingNextPage}
+          onMore={onMore}
+          loadingMore={loadingMore}
           endless
           selection={{ selected, onChange: setSelected, labelOf: (row) => row.eventId }}
           isCurrent={(row) => String(row.id) === peek}
@@ -71,13 +67,12 @@ export function EventLogTable({ filter, chosen, peek, onPeek }: TableParts) {
 }
 
 /** New rows wait here while they would move what the person reads, has selected or has focused. */
-function NewEvents({ count, missed, onShow }: { count: number; missed: boolean; onShow: () => void }) {
-  const label = missed ? 'Newer events' : `${count} new event${count === 1 ? '' : 's'}`
+function NewEvents({ count, onShow }: { count: number; onShow: () => void }) {
   return (
     <div role="status" className="sticky top-16 z-20 flex h-0 justify-center overflow-visible">
-      {(missed || count > 0) && (
+      {count > 0 && (
         <Button kind="primary" className="h-9 shadow-lg" onClick={onShow}>
-          {label}
+          {`${count} new event${count === 1 ? '' : 's'}`}
         </Button>
       )}
     </div>

@@ -1,6 +1,6 @@
 import { getRouteApi } from '@tanstack/react-router'
-import type { LiveEvent } from '../../api/live.ts'
-import { startOf, useRange, type Range } from '../../layout/time-range.ts'
+import type { EventRow } from '../../api/answers.ts'
+import { useSince } from '../../layout/time-range.ts'
 
 const route = getRouteApi('/events')
 
@@ -31,28 +31,21 @@ export function useChosen(): Chosen {
 /** The query of the API for what the person chose, with the time range of the header unless a time is chosen. */
 export function useFilterQuery(): { query: Record<string, string>; key: string } {
   const chosen = useChosen()
-  const range = useRange()
-  return { query: queryOf(chosen, range), key: JSON.stringify([chosen, range]) }
+  const since = useSince()
+  return { query: queryOf(chosen, since), key: JSON.stringify([chosen, since]) }
 }
 
-function queryOf(chosen: Chosen, range: Range): Record<string, string> {
+/** @param start of the time range */
+export function queryOf(chosen: Chosen, start: string): Record<string, string> {
   const query: Record<string, string> = { ...chosen }
   // An id or an order key names few events, whenever they came.
   const named = chosen.eventId !== undefined || chosen.orderKey !== undefined
-  if (chosen.since === undefined && chosen.until === undefined && !named) query['since'] = startOf(range)
+  if (chosen.since === undefined && chosen.until === undefined && !named) query['since'] = start
   return query
 }
 
 export const isBodySearch = ({ text, path }: Chosen): boolean => text !== undefined || path !== undefined
 
-/** Whether an event that just came belongs to the list. Order keys are not in the message, so such lists are read again instead. */
-export function matchesFilter(event: LiveEvent, chosen: Chosen): boolean {
-  const { status, type, source, direction, eventId, orderKey, until } = chosen
-  if (orderKey !== undefined || until !== undefined) return false
-  if (status !== undefined && event.status !== status) return false
-  if (source !== undefined && event.source !== source) return false
-  if (direction !== undefined && event.direction !== direction) return false
-  if (eventId !== undefined && event.eventId !== eventId) return false
-  if (type === undefined || type === '*') return true
-  return type.endsWith('.*') ? event.type.startsWith(type.slice(0, -1)) : event.type === type
-}
+/** The rows without those that came after the one with the id `top`. */
+export const notAbove = (rows: readonly EventRow[], top: number | undefined): readonly EventRow[] =>
+  top === undefined ? rows : rows.filter(({ id }) => id <= top)

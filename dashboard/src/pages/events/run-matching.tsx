@@ -1,3 +1,4 @@
+import { progressEvery } from '../../api/refresh.ts'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api } from '../../api/client.ts'
@@ -58,7 +59,7 @@ function JobProgress({ id, onEnd }: { id: string; onEnd: () => void }) {
       }
       return job
     },
-    refetchInterval: 1_000,
+    refetchInterval: progressEvery,
   })
   const stop = useMutation({ mutationFn: () => api.delete('/jobs/{id}', { params: { id } }) })
   return (

@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, PosternError } from '../../api/client.ts'
-import type { LiveEvent } from '../../api/live.ts'
+import type { EventRow } from '../../api/answers.ts'
 import { Button, formatNumber, Notice, Progress, toast, useConfirm } from '../../ui/index.ts'
 
 /** Calls at once. */
@@ -22,7 +22,7 @@ export function RunSelected({
   total,
   onDone,
 }: {
-  rows: readonly LiveEvent[]
+  rows: readonly EventRow[]
   total: number
   onDone: () => void
 }) {

@@ -1,12 +1,12 @@
 import { useEffect, useState } from 'react'
 import { addressOf } from '../../api/client.ts'
-import type { LiveEvent } from '../../api/live.ts'
+import type { EventRow } from '../../api/answers.ts'
 import { errorOfResponse, PosternError } from 'postern-client/api'
 
-export type Found = LiveEvent & { excerpt: string }
+export type Found = EventRow & { excerpt: string }
 
 type Line =
-  | { type: 'match'; event: LiveEvent; excerpt: string }
+  | { type: 'match'; event: EventRow; excerpt: string }
   | { type: 'progress'; scanned: number; at: string | null }
   | { type: 'end'; reason: string; scanned: number; at: string | null; cursor: number | null }
 

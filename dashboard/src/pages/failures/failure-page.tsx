@@ -39,7 +39,6 @@ export function FailurePage() {
   const query = useQuery({
     queryKey: ['failures', id],
     queryFn: ({ signal }) => api.get('/failures/{id}', { params: { id }, signal }),
-    refetchInterval: 3_000,
   })
   if (isProblem(query.error, 404)) return <NotFoundPage />
   if (!query.data)

@@ -73,7 +73,6 @@ export function ListPage() {
     key: ['failures', query],
     read: (cursor, signal) => api.get('/failures', { query: { ...query, cursor }, signal }),
     idOf: ({ id }) => id,
-    refresh: 5_000,
     moves: true,
   })
   return (

@@ -1,3 +1,4 @@
+import { progressEvery } from '../../api/refresh.ts'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Play } from 'lucide-react'
 import { useState } from 'react'
@@ -22,7 +23,7 @@ export function useRerun(group: Pick<Group, 'id' | 'failed' | 'retrying'>) {
       if (found.status !== 'running') await client.invalidateQueries({ queryKey: ['failures'] })
       return found
     },
-    refetchInterval: ({ state }) => (state.data && state.data.status !== 'running' ? false : 500),
+    refetchInterval: ({ state }) => (state.data && state.data.status !== 'running' ? false : progressEvery),
   })
   const stop = useMutation({
     mutationFn: () => api.delete('/jobs/{id}', { params: { id: job! } }),

@@ -30,7 +30,6 @@ export function ListPage() {
   const handlers = useQuery({
     queryKey: ['handlers'],
     queryFn: ({ signal }) => api.get('/handlers', { signal }),
-    refetchInterval: 3_000,
   })
   return (
     <Page

@@ -7,28 +7,25 @@ export type History = AnswerOf<'GET /metrics/history'>
 export type Series = NonNullable<History['series']['webhooks']>
 export type Matter = RowOf<'GET /attention'>
 
-/** What happened within the range. Followed while the page is visible. */
+/** What happened within the range. */
 export const useHistory = (range: Range) =>
   useQuery({
     queryKey: ['metrics', 'history', range],
     queryFn: ({ signal }) => api.get('/metrics/history', { query: { range }, signal }),
     placeholderData: keepPreviousData,
-    refetchInterval: 10_000,
   })
 
 export const useAttention = () =>
   useQuery({
     queryKey: ['attention'],
     queryFn: ({ signal }) => api.get('/attention', { signal }),
-    refetchInterval: 5_000,
   })
 
-/** The first steps, followed until all are done. */
+/** The first steps. */
 export const useChecklist = () =>
   useQuery({
     queryKey: ['checklist'],
     queryFn: ({ signal }) => api.get('/checklist', { signal }),
-    refetchInterval: ({ state }) => (state.data?.done ? false : 3_000),
   })
 
 const none: Series = {

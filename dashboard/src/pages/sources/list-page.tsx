@@ -78,7 +78,6 @@ export function ListPage() {
   const sources = useQuery({
     queryKey: ['sources'],
     queryFn: ({ signal }) => api.get('/sources', { signal }),
-    refetchInterval: 10_000,
   })
   return (
     <Page

@@ -9,7 +9,6 @@ export function RefusedTab({ source }: { source: Source }) {
   const latest = useQuery({
     queryKey: ['rejected-webhooks', name],
     queryFn: ({ signal }) => api.get('/rejected-webhooks', { query: { source: name, limit: 20 }, signal }),
-    refetchInterval: 10_000,
   })
   return (
     <>

@@ -18,7 +18,6 @@ export function SourceEvents({ source }: { source: string }) {
   const events = useQuery({
     queryKey: ['events', { source, limit: 20 }],
     queryFn: ({ signal }) => api.get('/events', { query: { source, limit: 20, order: 'desc' }, signal }),
-    refetchInterval: 5_000,
   })
   if (!events.data) return <ReadState {...events} />
   return (

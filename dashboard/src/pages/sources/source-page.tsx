@@ -29,7 +29,6 @@ export function SourcePage() {
   const query = useQuery({
     queryKey: ['sources', name],
     queryFn: ({ signal }) => api.get('/sources/{name}', { params: { name }, signal }),
-    refetchInterval: 5_000,
   })
   if (isProblem(query.error, 404)) return <NotFoundPage />
   if (!query.data)

@@ -1,3 +1,4 @@
+import { seldomChanges } from '../../api/refresh.ts'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { api } from '../../api/client.ts'
@@ -13,7 +14,7 @@ export function CodeTab({ subscriber: { id, url } }: { subscriber: Subscriber })
   const query = useQuery({
     queryKey: ['subscribers', 'verification', id, url],
     queryFn: ({ signal }) => api.get('/subscribers/{id}/verification', { params: { id }, signal }),
-    staleTime: Infinity,
+    ...seldomChanges,
   })
   if (!query.data) return <ReadState {...query} />
   const { data } = query

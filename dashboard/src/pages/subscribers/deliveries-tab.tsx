@@ -22,7 +22,6 @@ export function DeliveriesTab({ id }: { id: string }) {
         signal,
       }),
     idOf: ({ id }) => id,
-    refresh: 5_000,
   })
   const set = (change: { status?: string | undefined; type?: string | undefined }): void =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true })

@@ -1,3 +1,4 @@
+import { seldomChanges } from '../../api/refresh.ts'
 import { useQuery } from '@tanstack/react-query'
 import { useId } from 'react'
 import { api } from '../../api/client.ts'
@@ -10,7 +11,7 @@ export function useEventTypes() {
   return useQuery({
     queryKey: ['event-types'],
     queryFn: ({ signal }) => api.get('/event-types', { signal }),
-    staleTime: 60_000,
+    ...seldomChanges,
   })
 }
 

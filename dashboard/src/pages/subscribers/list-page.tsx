@@ -101,7 +101,6 @@ export function ListPage() {
     read: (cursor, signal) =>
       api.get('/subscribers', { query: { state, owner, url, limit: 50, cursor }, signal }),
     idOf: ({ id }) => id,
-    refresh: 5_000,
   })
   const isFiltered = Boolean(state ?? owner ?? url)
   const set = (change: {

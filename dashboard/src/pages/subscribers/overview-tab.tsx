@@ -65,7 +65,6 @@ function Health({ id }: { id: string }) {
     queryKey: ['subscribers', 'health', id, range],
     queryFn: ({ signal }) =>
       api.get('/subscribers/{id}/health', { params: { id }, query: { since: startOf(range) }, signal }),
-    refetchInterval: 10_000,
   })
   return (
     <Section title="Attempts by hour">

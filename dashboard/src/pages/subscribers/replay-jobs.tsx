@@ -1,3 +1,4 @@
+import { progressEvery, refreshEvery } from '../../api/refresh.ts'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
@@ -42,9 +43,8 @@ export function ReplayJobs({ id }: { id: string }) {
   const { data, error } = useQuery({
     queryKey: ['jobs', 'of', id],
     queryFn: ({ signal }) => api.get('/subscribers/{id}/jobs', { params: { id }, signal }),
-    // A change of a job is a live message, without its progress.
     refetchInterval: ({ state }) =>
-      state.data?.data.some(({ status }) => status === 'running') ? 1_000 : false,
+      state.data?.data.some(({ status }) => status === 'running') ? progressEvery : refreshEvery,
   })
   const jobs = data?.data ?? []
   return (

@@ -33,7 +33,6 @@ export function SubscriberPage() {
   const query = useQuery({
     queryKey: ['subscribers', 'one', id],
     queryFn: ({ signal }) => api.get('/subscribers/{id}', { params: { id }, signal }),
-    refetchInterval: 5_000,
   })
   const subscriber = query.data
   if (isProblem(query.error, 404)) return <NotFoundPage />

@@ -1,3 +1,4 @@
+import { progressEvery, refreshEvery } from '../../api/refresh.ts'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import type { RowOf } from '../../api/answers.ts'
@@ -44,7 +45,7 @@ export function JobsPage() {
     key: ['jobs', kind, status],
     read: (cursor, signal) => api.get('/jobs', { query: { kind, status, cursor, limit: '50' }, signal }),
     idOf: ({ id }) => id,
-    refresh: (jobs) => (jobs.some((job) => job.status === 'running') ? 2_000 : 15_000),
+    refresh: (jobs) => (jobs.some((job) => job.status === 'running') ? progressEvery : refreshEvery),
   })
   return (
     <Page title="Jobs" description="Replays and reprocessing of many rows, newest first.">

@@ -78,7 +78,6 @@ function Queues() {
   const query = useQuery({
     queryKey: ['queues'],
     queryFn: ({ signal }) => api.get('/queues', { signal }),
-    refetchInterval: 5_000,
   })
   const { data } = query
   if (!data) return <ReadState {...query} />

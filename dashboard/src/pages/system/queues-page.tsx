@@ -23,7 +23,6 @@ export function QueuesPage() {
   const { data, error, refetch } = useQuery({
     queryKey: ['queues'],
     queryFn: ({ signal }) => api.get('/queues', { signal }),
-    refetchInterval: 5_000,
   })
   return (
     <Page title="Queues and retention" description="What waits, what is kept, and how large it is.">

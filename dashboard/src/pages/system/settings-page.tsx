@@ -1,3 +1,4 @@
+import { seldomChanges } from '../../api/refresh.ts'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import type { RowOf } from '../../api/answers.ts'
@@ -38,7 +39,7 @@ export function SettingsPage() {
   const { data, error, refetch } = useQuery({
     queryKey: ['settings'],
     queryFn: ({ signal }) => api.get('/settings', { signal }),
-    staleTime: 60_000,
+    ...seldomChanges,
   })
   const wanted = q.trim().toLowerCase()
   const shown = (data?.data ?? [])

@@ -13,7 +13,6 @@ export function useRates() {
   const { data } = useQuery({
     queryKey: ['metrics', 'history', '1h'],
     queryFn: ({ signal }) => api.get('/metrics/history', { query: { range: '1h' }, signal }),
-    refetchInterval: 10_000,
   })
   return {
     received: textOf(data, 'webhooks'),
