@@ -274,7 +274,7 @@ export const settings = {
     read: readAddress.origins,
     default: '',
     description:
-      'Origins whose pages may show the portal in a frame, comma-separated and exact, such as `https://app.example.com`. Default: none. See [Embedding the portal](../guides/emitting.md#embedding-the-portal).',
+      'Origins whose pages may show the portal in a frame, comma-separated and exact, such as `https://app.example.com`. Default: none. See [Embedding the portal](../guides/customers/embedding.md).',
   }),
   shutdownDelay: setting({
     env: 'SHUTDOWN_DELAY',
