@@ -1,5 +1,5 @@
 // `npm run docs`: writes docs/reference/ from the code: settings, problems, commands, HTTP calls; the types of the calls for the client
-// library; the pages of senders in docs/guides; the programs on the page docs/guides/customers/verify.md; the drawings of diagrams in docs/diagrams/; and the figures on docs/comparison.md and docs/understanding/limits.md.
+// library; the pages of senders and of providers in docs/guides; the programs on the page docs/guides/customers/verify.md; the drawings of diagrams in docs/diagrams/; and the figures on docs/comparison.md and docs/understanding/limits.md.
 // With `--check` it writes nothing, and fails when a file is not what the code says.
 import { globSync, mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,6 +17,7 @@ import { readOptions } from '../test/harness/script-options.ts'
 import { drawings } from './diagrams.ts'
 import { commandsPage } from './commands-page.ts'
 import { comparisons, limits, withFigures } from './measured-figures.ts'
+import { isProving, protocolOf, providerPages } from './provider-pages.ts'
 import { senderPages } from './sender-pages.ts'
 import { withReceivers } from './verification-page.ts'
 
@@ -44,18 +45,19 @@ function settingsPage(): string {
 
 function providersPage(): string {
   const rows = Object.entries(presets).map(([name, preset]) => {
-    const { label, settings = {}, endpoints, scope, documentation } = preset
-    // With the defaults, and with the examples that the descriptions give.
-    const { issuer, authUrl = '' } = endpoints((key) => {
-      const { default: fallback, optional, description } = settings[key]!
-      return fallback ?? (optional ? '' : (/`([^`]+)`/.exec(description)?.[1] ?? key))
-    })
-    const where = issuer === undefined ? `OAuth 2.0, \`${authUrl}\`` : `OpenID Connect, \`${issuer}\``
+    const { label, scope, documentation } = preset
     const pages = documentation.map((page, index) => `[${index + 1}](${page})`).join(' ')
     const callback = `\`BASE_URL/auth/${name}/callback\``
-    const proof = preset.provesAuthentication ?? issuer !== undefined
     const scopes = scope === '' ? 'none' : `\`${scope}\``
-    return [`\`${name}\``, label, callback, where, scopes, proof ? 'yes' : 'no', pages]
+    return [
+      `\`${name}\``,
+      label,
+      callback,
+      protocolOf(preset),
+      scopes,
+      isProving(preset) ? 'yes' : 'no',
+      pages,
+    ]
   })
   const own = Object.entries(presets).flatMap(([name, { settings = {} }]) =>
     Object.entries(settings).map(([key, setting]) => [
@@ -169,7 +171,8 @@ const pages: Record<string, string> = {
   [limitsPage]: withFigures(readFileSync(join(folder, limitsPage), 'utf8'), limits),
   '../../packages/client/src/api/calls.ts': `// Generated from the route schemas by \`npm run docs\`; do not edit.\n${typesOf(openApi as OpenApiDocument)}`,
 }
-for (const [name, page] of Object.entries(senderPages())) pages[`../guides/senders/${name}.md`] = page
+for (const [kind, ofKind] of Object.entries({ senders: senderPages(), providers: providerPages() }))
+  for (const [name, page] of Object.entries(ofKind)) pages[`../guides/${kind}/${name}.md`] = page
 for (const [name, svg] of drawings()) pages[`../${name}`] = svg
 
 let stale = 0
