@@ -13,7 +13,8 @@ import { nodeBinary, npm, waitFor } from './node.mjs'
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 /** Has its own packages, and is built into `dist` there. */
 const folder = join(root, 'dashboard')
-const sources = [
+/** What the built pages depend on, below the checkout. */
+export const sources = [
   'dashboard/index.html',
   'dashboard/portal.html',
   'dashboard/vite.config.ts',
@@ -33,13 +34,15 @@ function hashInto(hash, path) {
   } else hash.update(path.slice(root.length)).update('\0').update(readFileSync(path)).update('\0')
 }
 
-function digestOf(paths) {
+/** The digest of files and folders, by their paths below the checkout. */
+export function digestOf(paths) {
   const hash = createHash('sha256')
   for (const path of paths) hashInto(hash, join(root, path))
   return hash.digest('hex')
 }
 
-const kept = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '')
+/** The text of a stamp file; empty if it does not exist. */
+export const kept = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '')
 
 /** Installs the packages of the dashboard, unless those of its lock file are there. @returns whether they are there */
 export async function installDashboard() {

@@ -3,11 +3,11 @@
 //   node scripts/run.mjs ARGS...                  src/main.ts ARGS
 //   node scripts/run.mjs --script FILE ARGS...    FILE ARGS, with the development dependencies installed
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { say, stopWithParent } from '../bin/launch.mjs'
+import { lock } from './lock.mjs'
 import { die, installNode, lacksNode, npm, run } from './node.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -28,9 +28,9 @@ function readJson(path) {
 /** 'none', 'production' or 'everything': what of package-lock.json is in node_modules. */
 function installed() {
   const lockText = readFileSync(join(root, 'package-lock.json'))
-  const lock = createHash('sha256').update(lockText).digest('hex')
+  const digest = createHash('sha256').update(lockText).digest('hex')
   const stamp = readJson(stampFile)
-  if (stamp && stamp.lock === lock) return stamp.dev ? 'everything' : 'production'
+  if (stamp && stamp.lock === digest) return stamp.dev ? 'everything' : 'production'
 
   // Without a stamp, npm's own record tells whether the user has run `npm ci` or `npm install` already.
   const record = readJson(join(modules, '.package-lock.json'))
@@ -43,7 +43,7 @@ function installed() {
     if (!wanted.optional) dev = false
   }
   try {
-    writeFileSync(stampFile, JSON.stringify({ lock, dev }))
+    writeFileSync(stampFile, JSON.stringify({ lock: digest, dev }))
   } catch {
     // A read-only image: the comparison above is repeated at the next start, nothing else is lost.
   }
@@ -63,47 +63,10 @@ function hadDevelopmentPackages() {
 
 const satisfies = (state, withDev) => state === 'everything' || (state === 'production' && !withDev)
 
-function isAlive(pid) {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return error.code === 'EPERM'
-  }
-}
-
-/** The lock lies outside node_modules because `npm ci` empties that folder. */
-async function lockInstall() {
-  const path = join(
-    tmpdir(),
-    `postern-install-${createHash('sha256').update(root).digest('hex').slice(0, 16)}`,
-  )
-  for (let told = false; ;) {
-    try {
-      mkdirSync(path)
-      writeFileSync(join(path, 'pid'), String(process.pid))
-      return () => rmSync(path, { recursive: true, force: true })
-    } catch (error) {
-      if (error.code !== 'EEXIST') throw error
-    }
-    try {
-      const holder = Number(readFileSync(join(path, 'pid'), 'utf8'))
-      if (holder && !isAlive(holder)) rmSync(path, { recursive: true, force: true })
-    } catch {
-      // The holder is between its two calls, or died there.
-      const made = statSync(path, { throwIfNoEntry: false })
-      if (made && Date.now() - made.mtimeMs > 10_000) rmSync(path, { recursive: true, force: true })
-    }
-    if (!told) say('another process is installing the dependencies, waiting for it')
-    told = true
-    await new Promise((done) => setTimeout(done, 200))
-  }
-}
-
 async function install(needsDev) {
   if (satisfies(installed(), needsDev) && !lacksNode()) return
   const withDev = needsDev || hadDevelopmentPackages()
-  const unlock = await lockInstall()
+  const unlock = await lock('install', 'another process is installing the dependencies, waiting for it')
   process.on('exit', unlock)
   if (lacksNode()) await installNode()
   const state = installed()

@@ -49,6 +49,7 @@ function serviceCommands(program: Command): void {
     .option('--yes', 'ask nothing')
     .option('--name <name>', 'of the project; default: the name of the folder')
     .option('--empty', 'without the sample source, handler, list, migration and test')
+    .addHelpText('after', '\nExample, in a checkout:\n  npm run -s postern -- init ../shop --yes')
     .action(async (folder: string | undefined, options: InitOptions) =>
       (await import('./init/init.ts')).init(folder, options),
     )
@@ -86,10 +87,7 @@ function serviceCommands(program: Command): void {
       'list the migrations that this version would apply, and say whether a rolling upgrade is safe',
     )
     .requiredOption('--check', 'change nothing; `serve` and `migrate` apply them')
-    .addHelpText(
-      'after',
-      '\nExample:\n  npx postern@latest upgrade --check || echo "stop the old processes first"',
-    )
+    .addHelpText('after', '\nExample:\n  npx postern upgrade --check || echo "stop the old processes first"')
     .action(async () => (await import('./upgrade.ts')).checkUpgrade())
   program
     .command('backup <file>')

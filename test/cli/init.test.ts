@@ -12,11 +12,18 @@ describe('postern init', () => {
   test('writes a project whose secrets are generated, private, and not in version control', async () => {
     const { code, stdout, stderr } = await postern(root, ['init', 'My Shop', '--yes'])
     assert.equal(code, 0, stderr)
-    assert.match(stdout, /cd My Shop\n {2}npm install\n {2}npm run dev/)
+    assert.match(stdout, /cd 'My Shop'\n {2}npm install\n {2}npm run dev/)
     const read = (file: string): string => readFileSync(join(root, 'My Shop', file), 'utf8')
-    const { name, scripts } = JSON.parse(read('package.json')) as { name: string; scripts: object }
-    assert.equal(name, 'my-shop')
-    assert.deepEqual(Object.keys(scripts), ['dev', 'start', 'test', 'doctor'])
+    const manifest = JSON.parse(read('package.json')) as Record<'scripts' | 'dependencies', object>
+    assert.deepEqual(Object.keys(manifest.scripts), ['dev', 'start', 'test', 'doctor'])
+    // No registry has the package.
+    assert.deepEqual(manifest, {
+      ...manifest,
+      name: 'my-shop',
+      dependencies: { postern: 'file:vendor/postern.tgz' },
+    })
+    for (const name of ['postern', 'postern-client'])
+      assert.ok(existsSync(join(root, `My Shop/vendor/${name}.tgz`)), name)
     assert.match(read('.env'), /^POSTERN_SECRET=[\w-]{43}$/m)
     assert.equal(statSync(join(root, 'My Shop/.env')).mode & 0o777, 0o600)
     assert.match(read('.gitignore'), /^\.env$/m)
@@ -49,7 +56,15 @@ describe('postern init', () => {
     assert.equal(full.code, 1)
     assert.match(full.stderr, /is not empty \(.+\): name a new or an empty folder/)
     const named = await postern(root, ['init', 'other', '--yes', '--name', 'A Shop'])
-    assert.match(named.stderr, /A Shop is no name of a package/)
+    assert.match(named.stderr, /A Shop is not a package name/)
+  })
+
+  test('on a machine with an old Node.js it names the one of the checkout', async (t) => {
+    if (process.env['POSTERN_PACKAGE'])
+      return t.skip('a checkout has a Node.js of its own, the package has none')
+    const env = { npm_config_user_agent: 'npm/10.8.2 node/v20.20.2 linux x64' }
+    const { stdout } = await postern(root, ['init', 'old', '--yes'], env)
+    assert.match(stdout, /this machine has 20\.20\.2.*\n\n {2}export PATH="[^\n]+:\$PATH"\n\n {2}cd old\n/)
   })
 
   test('--env-file names other settings, and a missing file is an error', async () => {

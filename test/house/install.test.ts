@@ -38,7 +38,7 @@ describe('scripts/run.mjs installs the versions of the lock file', () => {
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), 'postern-install-test-'))
     for (const folder of ['bin', 'scripts/node', 'src']) mkdirSync(join(root, folder), { recursive: true })
-    for (const file of ['bin/launch.mjs', 'scripts/run.mjs', 'scripts/node.mjs'])
+    for (const file of ['bin/launch.mjs', 'scripts/run.mjs', 'scripts/lock.mjs', 'scripts/node.mjs'])
       copyFileSync(join(import.meta.dirname, '../..', file), join(root, file))
     write('package.json', { type: 'module' })
     pin(process.versions.node)

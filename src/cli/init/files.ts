@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 export interface ProjectParts {
   /** The name of the package: lower case letters, digits and dashes. */
   name: string
-  /** The version of Postern that the project depends on. */
+  /** The version of Postern in package.json, or the file that has it. */
   version: string
   /** Whether to leave out the sample: a source with its handler, table, list and test. */
   empty: boolean
@@ -45,8 +45,8 @@ function manifest(name: string, version: string): object {
       test: 'node --test',
       doctor: 'postern doctor',
     },
-    dependencies: { postern: `^${version}` },
-    engines: { node: '>=22.20' },
+    dependencies: { postern: version },
+    engines: { node: '>=22.20 <23 || >=24.7' },
   }
 }
 
@@ -178,15 +178,14 @@ function emptyReadme(name: string): string {
   return `# ${name}
 
     npm install
-    npm run dev     # the service, restarted at each change of the configuration
+    npm run dev     # the service, restarted when a file changes
 
-| file | what |
+| file | content |
 | --- | --- |
-| \`postern.config.ts\` | sources of webhooks, handlers, lists and applications |
-| \`.env\` | settings of this machine; \`.env.example\` lists them |
-
-The tables of this product go into \`migrations/0001-NAME.sql\`. http://127.0.0.1:3000/dashboard shows what arrives,
-http://127.0.0.1:3000/docs all calls.
+| \`postern.config.ts\` | webhook sources, handlers, lists and applications |
+| \`.env\` | this machine's settings; \`.env.example\` lists them |
+${ofPackages}
+Create your tables in \`migrations/0001-NAME.sql\`. http://127.0.0.1:3000/dashboard shows incoming events, http://127.0.0.1:3000/docs the API.
 `
 }
 
@@ -194,7 +193,7 @@ function readme(name: string): string {
   return `# ${name}
 
     npm install
-    npm run dev     # the service, restarted at each change of the configuration
+    npm run dev     # the service, restarted when a file changes
     npm test        # the handlers, without a network
 
 Then, in another terminal:
@@ -202,14 +201,17 @@ Then, in another terminal:
     npx postern trigger stripe invoice.paid --data '{"id":"in_1","amount_paid":4200}'
     curl http://127.0.0.1:3000/invoices -H "authorization: Bearer $(grep ^ADMIN_API_KEY .env | cut -d= -f2-)"
 
-| file | what |
+| file | content |
 | --- | --- |
-| \`postern.config.ts\` | sources of webhooks, handlers, lists and applications |
-| \`migrations/\` | the tables of this product |
+| \`postern.config.ts\` | webhook sources, handlers, lists and applications |
+| \`migrations/\` | your tables |
 | \`postern.test.ts\` | tests of the handlers |
-| \`.env\` | settings of this machine; \`.env.example\` lists them |
-
-http://127.0.0.1:3000/dashboard shows what arrives, http://127.0.0.1:3000/docs all calls. For production, see the settings at the end of
+| \`.env\` | this machine's settings; \`.env.example\` lists them |
+${ofPackages}
+http://127.0.0.1:3000/dashboard shows incoming events, http://127.0.0.1:3000/docs the API. For production, see the settings at the end of
 \`.env.example\`, and run \`npm run doctor\`.
 `
 }
+
+const ofPackages = `| \`vendor/\` | the packages \`postern\` and \`postern-client\`; commit them |
+`

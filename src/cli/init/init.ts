@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
-import { version } from '../../runtime/version.ts'
 import { CommandFailure, UsageFailure } from '../command-failure.ts'
 import { isJson, print } from '../output.ts'
 import { projectFiles } from './files.ts'
+import { nodeAdvice, providePackages } from './packages.ts'
 
 export interface InitOptions {
   yes?: boolean
@@ -26,21 +26,21 @@ export async function init(
   const target = resolve(folder)
   const name = named ?? (await ask('Name', nameOf(target), yes))
   if (!/^[a-z\d][a-z\d._-]{0,213}$/.test(name))
-    throw new UsageFailure(`${name} is no name of a package: use lower case letters, digits and dashes`)
-  const files = projectFiles({ name, version, empty })
+    throw new UsageFailure(`${name} is not a package name: use lowercase letters, digits and dashes`)
   const others = existsSync(target) ? readdirSync(target).filter((entry) => entry !== '.git') : []
   if (others.length > 0)
     throw new CommandFailure(`${target} is not empty (${others[0]}): name a new or an empty folder`)
+  const files = projectFiles({ name, version: providePackages(target), empty })
   for (const [path, text] of Object.entries(files)) {
     const file = join(target, path)
     mkdirSync(dirname(file), { recursive: true })
     // Others on this machine must not read the secrets.
     writeFileSync(file, text, { mode: path === '.env' ? 0o600 : 0o644 })
   }
-  const enter = target === process.cwd() ? '' : `  cd ${folder}\n`
+  const enter = target === process.cwd() ? '' : `  cd ${/\s/.test(folder) ? `'${folder}'` : folder}\n`
   print(
     { folder: target, files: Object.keys(files) },
-    `${Object.keys(files).length} files written to ${target}\n\n${enter}  npm install\n  npm run dev\n`,
+    `${Object.keys(files).length} files written to ${target}\n\n${await nodeAdvice()}${enter}  npm install\n  npm run dev\n`,
   )
 }
 
