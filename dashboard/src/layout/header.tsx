@@ -1,11 +1,12 @@
 import { Link } from '@tanstack/react-router'
 import { Moon, Search, Sun, SunMoon } from 'lucide-react'
-import { lazy, Suspense, useEffect, useState } from 'react'
+import { Suspense, useEffect, useState } from 'react'
 import { addressOf } from '../api/client.ts'
 import { IconButton } from '../ui/button.tsx'
+import { lazyPart } from '../ui/lazy-part.ts'
 import { nextTheme, setTheme, useTheme } from './theme.ts'
 
-const CommandPalette = lazy(() => import('./command-palette.tsx'))
+const CommandPalette = lazyPart(() => import('./command-palette.tsx'))
 
 export function Header({ isAdmin }: { isAdmin: boolean }) {
   return (

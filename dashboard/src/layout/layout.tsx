@@ -3,8 +3,8 @@ import { Ellipsis } from 'lucide-react'
 import { Suspense, useState } from 'react'
 import { addressOf } from '../api/client.ts'
 import { useSession } from '../api/session.ts'
-import { Dialog } from '../ui/dialog.tsx'
 import { timeZone } from '../ui/format.ts'
+import { lazyPart } from '../ui/lazy-part.ts'
 import { Loading, Notice } from '../ui/notices.tsx'
 import { PageHeaderParts } from '../ui/page.tsx'
 import { NotAllowedPage } from './faults.tsx'
@@ -14,6 +14,8 @@ import { adminPlaces, mainPlaces, userPlaces } from './navigation.ts'
 import { Person } from './person.tsx'
 import { Places } from './places.tsx'
 import { ReadinessNotice } from './readiness-notice.tsx'
+
+const PagesDrawer = lazyPart(() => import('./pages-drawer.tsx'))
 
 /** The frame: header, sidebar (on a telephone a bar at the bottom), and the page. */
 export function Layout() {
@@ -101,10 +103,11 @@ function BottomBar() {
       <button type="button" className={`${item} text-soft`} onClick={() => setOpen(true)}>
         <Ellipsis size={20} aria-hidden /> More
       </button>
-      <Dialog open={open} onClose={() => setOpen(false)} title="Pages" place="drawer">
-        <Places groups={adminPlaces} onGo={() => setOpen(false)} />
-        <Person />
-      </Dialog>
+      {open && (
+        <Suspense>
+          <PagesDrawer onClose={() => setOpen(false)} />
+        </Suspense>
+      )}
     </nav>
   )
 }

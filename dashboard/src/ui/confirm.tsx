@@ -1,9 +1,10 @@
-import { createContext, use, useCallback, useEffect, useId, useRef, useState, type ReactNode } from 'react'
-import { Button } from './button.tsx'
-import { keepFocusWithin } from './focus.ts'
+import { createContext, Suspense, use, useCallback, useState, type ReactNode } from 'react'
+import { lazyPart } from './lazy-part.ts'
+
+const Confirmation = lazyPart(() => import('./confirmation.tsx'))
 
 export interface Question {
-  /** A question: "Delete this subscriber?" */
+  /** A question: "Delete this endpoint?" */
   title: string
   /** What it will do. */
   consequence: ReactNode
@@ -49,50 +50,11 @@ export function ConfirmProvider({ children }: { children: ReactNode }) {
   return (
     <Context value={ask}>
       {children}
-      {asked && <Confirmation {...asked} />}
+      {asked && (
+        <Suspense>
+          <Confirmation {...asked} />
+        </Suspense>
+      )}
     </Context>
-  )
-}
-
-function Confirmation({
-  question: { title, consequence, action, keep = 'Cancel', kind = 'danger' },
-  answer,
-}: Asked) {
-  const dialog = useRef<HTMLDialogElement>(null)
-  const id = useId()
-  useEffect(() => {
-    const before = document.activeElement
-    dialog.current?.showModal()
-    return () => {
-      if (before instanceof HTMLElement) before.focus()
-    }
-  }, [])
-  return (
-    <dialog
-      ref={dialog}
-      role="alertdialog"
-      aria-labelledby={`${id}-title`}
-      aria-describedby={`${id}-consequence`}
-      onCancel={(event) => {
-        event.preventDefault()
-        answer(false)
-      }}
-      onKeyDown={keepFocusWithin}
-      className="m-auto w-[min(92vw,28rem)] max-w-none rounded-lg border border-line bg-card p-5 text-ink shadow-xl backdrop:bg-black/40"
-    >
-      <h2 id={`${id}-title`} className="text-lg font-semibold">
-        {title}
-      </h2>
-      <div id={`${id}-consequence`} className="mt-1.5 text-soft">
-        {consequence}
-      </div>
-      <div className="mt-5 flex flex-wrap justify-end gap-2">
-        {/* First, and so focused: a hasty Enter changes nothing. */}
-        <Button onClick={() => answer(false)}>{keep}</Button>
-        <Button kind={kind} onClick={() => answer(true)}>
-          {action}
-        </Button>
-      </div>
-    </dialog>
   )
 }

@@ -1,0 +1,55 @@
+import { Toast } from '@base-ui/react/toast'
+import { X } from 'lucide-react'
+import { useEffect } from 'react'
+import { IconButton } from './button.tsx'
+import type { ToastParts } from './toast.tsx'
+
+interface ToasterProps {
+  /** Changes when there are new toasts to take. */
+  calls: number
+  take: () => ToastParts[]
+}
+
+export default function Toaster(props: ToasterProps) {
+  return (
+    <Toast.Provider>
+      <Toast.Portal>
+        <Toast.Viewport
+          data-toasts
+          className="fixed right-4 bottom-18 z-60 flex w-[min(92vw,24rem)] flex-col gap-2 md:bottom-4"
+        >
+          <List {...props} />
+        </Toast.Viewport>
+      </Toast.Portal>
+    </Toast.Provider>
+  )
+}
+
+function List({ calls, take }: ToasterProps) {
+  const { toasts, add } = Toast.useToastManager()
+  useEffect(() => {
+    for (const parts of take()) add(parts)
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [calls])
+  return toasts.map((toast) => (
+    <Toast.Root
+      key={toast.id}
+      toast={toast}
+      className="rounded-md border border-line bg-raised px-3 py-2 shadow-lg data-[limited]:hidden"
+    >
+      <Toast.Content className="flex items-center gap-3">
+        <div className="min-w-0 flex-1 break-words">
+          <Toast.Title className="font-medium" />
+          <Toast.Description className="text-sm text-soft" />
+        </div>
+        <Toast.Close
+          render={
+            <IconButton label="Close">
+              <X size={16} aria-hidden />
+            </IconButton>
+          }
+        />
+      </Toast.Content>
+    </Toast.Root>
+  ))
+}
