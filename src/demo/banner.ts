@@ -32,6 +32,7 @@ export function banner(parts: BannerParts): string {
     '',
     `  Sign in      ${baseUrl}/login`,
     `  Dashboard    ${baseUrl}/dashboard`,
+    `  Guide        ${baseUrl}/docs/guide/`,
     `  API          ${baseUrl}/docs`,
     ...(sources?.length ? forSources(baseUrl, sources) : forProvider(parts)),
     ...newSecrets(parts),

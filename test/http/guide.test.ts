@@ -64,6 +64,12 @@ describe('the guide', () => {
     assert.match(await search('caddy forward'), /forward-auth/)
   })
 
+  test('gives what it finds as JSON', async () => {
+    const { data } = JSON.parse(await read('search.json?q=retry+schedule')) as { data: { path: string }[] }
+    assert.ok(data.length > 3)
+    for (const { path } of data.slice(0, 3)) await read(path.split('#')[0]!)
+  })
+
   test('says when nothing is found, and shows a query as text', async () => {
     const html = await search('<script>alert(1)</script> nothinghasthis')
     assert.match(html, /No page has all of these words/)

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import { Moon, Search, Sun, SunMoon } from 'lucide-react'
+import { BookOpen, Moon, Search, Sun, SunMoon } from 'lucide-react'
 import { Suspense, useEffect, useState } from 'react'
 import { addressOf } from '../api/client.ts'
 import { IconButton } from '../ui/button.tsx'
@@ -18,6 +18,7 @@ export function Header({ isAdmin }: { isAdmin: boolean }) {
         </Link>
         <span className="flex-1" />
         {isAdmin && <SearchButton />}
+        {isAdmin && <GuideStart />}
         <ThemeButton />
       </div>
     </header>
@@ -54,6 +55,19 @@ function SearchButton() {
         </Suspense>
       )}
     </>
+  )
+}
+
+function GuideStart() {
+  return (
+    <a
+      href={addressOf('/docs/guide/')}
+      aria-label="Guide"
+      title="Guide"
+      className="inline-flex size-8 items-center justify-center rounded-md text-soft hover:bg-sunken hover:text-ink"
+    >
+      <BookOpen size={18} aria-hidden />
+    </a>
   )
 }
 

@@ -8,7 +8,7 @@ import { StaticFolder } from '../pages/static-folder.ts'
 import { Contents, guideFolder, isForContributors } from './contents.ts'
 import { renderMarkdown } from './markdown.ts'
 import { guidePage, llmsText, resultsPage } from './page.ts'
-import { GuideSearch } from './search.ts'
+import { GuideSearch, type SearchResult } from './search.ts'
 
 /**
  * Serves the guide at /docs/guide: rendered from its Markdown at the first request for a page. Each page is also there as Markdown,
@@ -24,6 +24,9 @@ export function serveGuide(app: App, access: Access): void {
   app.get<{ Querystring: { q?: string } }>('/docs/guide/search', options, async ({ query }, reply) =>
     reply.type('text/html; charset=utf-8').send(guide.results(query.q ?? '')),
   )
+  app.get<{ Querystring: { q?: string } }>('/docs/guide/search.json', options, ({ query }) => ({
+    data: guide.find(query.q ?? ''),
+  }))
   app.get<{ Params: { '*': string } }>('/docs/guide/*', options, (request, reply) => {
     const { '*': path } = request.params
     const name = path === '' ? 'index.html' : path
@@ -51,9 +54,14 @@ class Guide {
     return name.endsWith('.html') && this.files.has(file) && !isForContributors(file)
   }
 
+  find(query: string): SearchResult[] {
+    return this.load().search.find(query)
+  }
+
   results(query: string): string {
-    const { contents, search } = this.load()
-    return resultsPage({ basePath: this.basePath, contents, query: query.slice(0, 100) }, search.find(query))
+    const { basePath } = this
+    const { contents } = this.load()
+    return resultsPage({ basePath, contents, query: query.slice(0, 100) }, this.find(query))
   }
 
   async send(
