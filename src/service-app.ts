@@ -120,7 +120,10 @@ export async function declareRoutes(app: App, { rooms, demoProvider }: Modules):
   })
 }
 
-/** Declares the addresses of the samples. `begin` registers the sample subscribers, and creates what the first start shows. */
+/**
+ * Declares the addresses of the samples. `begin` registers the sample subscribers. The sample events, some of which fail on purpose,
+ * come with the first page that somebody opens: their log lines must not push the banner off the screen.
+ */
 export async function addSamples(
   app: App,
   common: ModuleParts,
@@ -130,21 +133,30 @@ export async function addSamples(
     destinations,
   }: Pick<Modules, 'emitting' | 'receiving'> & { destinations: Destinations },
 ) {
-  const { keyring, clock } = common
+  const { keyring, clock, database, log } = common
   const customer = createSampleCustomer(emitting.subscribers)
   const subscriber = createSampleSubscriber({ ...common, subscribers: emitting.subscribers })
   await subscriber.routes(app)
   const alerts = createSampleAlerts(destinations)
   await customer.routes(app)
   await alerts.routes(app)
+  const receiveOnce = async (): Promise<void> => {
+    if ((await sampleEventsUntil(database)) === undefined)
+      await receiveSampleEvents({ keyring, receiving, baseUrl: common.baseUrl(), now: clock.now() })
+  }
+  let received: Promise<void> | undefined
+  app.addHook('onRequest', async ({ routeOptions: { url = '' } }) => {
+    if (!/\/(?:login|dashboard)(?:\/|$)/.test(url)) return
+    await (received ??= receiveOnce().catch((error: unknown) =>
+      log.warn({ err: error }, 'the sample events could not be stored'),
+    ))
+  })
   return {
     async begin(isFirst: boolean): Promise<void> {
       const baseUrl = common.baseUrl()
       await subscriber.ensure(baseUrl)
       await (isFirst ? alerts.create(baseUrl) : alerts.follow(baseUrl))
-      if (!isFirst) return customer.follow(baseUrl)
-      await customer.create(baseUrl)
-      await receiveSampleEvents({ keyring, receiving, baseUrl, now: clock.now() })
+      await (isFirst ? customer.create(baseUrl) : customer.follow(baseUrl))
     },
   }
 }

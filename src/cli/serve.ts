@@ -4,7 +4,7 @@ import type { PosternConfig } from '../define-config.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { startService } from '../service.ts'
 import { createLog, standardOutput } from '../telemetry/log.ts'
-import { readableLines } from '../telemetry/readable.ts'
+import { logOutput } from '../telemetry/readable.ts'
 import { fileOfVariable, originOfVariable } from './env-file.ts'
 import { withForwarding } from './forward.ts'
 import { isJson } from './output.ts'
@@ -29,10 +29,13 @@ export async function serve(options: ServeOptions): Promise<void> {
   const forwarding =
     options.forward === undefined ? undefined : withForwarding(read.config, configuration, options.forward)
   const config = forwarding?.config ?? read.config
-  const person = !production && process.stdout.isTTY && !isJson()
-  const output = standardOutput()
-  const log = createLog(configuration.logLevel, person ? readableLines(process.stdout) : output)
-  log.info({ settings: redacted(configuration) }, 'starting')
+  // A terminal shows each line immediately.
+  const output = process.stdout.isTTY && !isJson() ? process.stdout : standardOutput()
+  const log = createLog(
+    configuration.logLevel,
+    logOutput(isJson() ? 'json' : configuration.logFormat, output),
+  )
+  log.debug({ settings: redacted(configuration) }, 'starting')
   for (const text of [...read.misspelled, ...weakSecrets(configuration, config)]) log.warn(text)
   const roles = { http: options.only !== 'workers', workers: options.only !== 'http' }
   const service = await startService({
@@ -54,7 +57,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     process.stderr.write(`events are forwarded to ${options.forward}, signed with ${forwarding.secret}\n`)
   // Written to the output of the log, so that it follows the lines before it.
   if (!production && roles.http && !isJson())
-    (person ? process.stdout : output).write(
+    output.write(
       `${banner({ ...read, baseUrl: service.baseUrl, sources: ownSources(config), keyFile: fileOfVariable('ADMIN_API_KEY') })}\n`,
     )
 }

@@ -26,6 +26,7 @@ test('without settings: demo mode on loopback, with private networks allowed', (
   assert.equal(configuration.host, '127.0.0.1')
   assert.equal(configuration.port, 3000)
   assert.equal(configuration.allowPrivateNetwork, true)
+  assert.equal(configuration.logFormat, 'readable')
 })
 
 test('production names every missing setting at once', () => {
@@ -34,7 +35,8 @@ test('production names every missing setting at once', () => {
 })
 
 test('production starts with all required settings, and does not allow private networks', () => {
-  assert.equal(readEnvironment(production).allowPrivateNetwork, false)
+  const { allowPrivateNetwork, logFormat } = readEnvironment(production)
+  assert.deepEqual([allowPrivateNetwork, logFormat], [false, 'json'])
 })
 
 test('all wrong settings are reported at once, without their values', () => {

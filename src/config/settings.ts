@@ -424,6 +424,13 @@ export const settings = {
     default: 'info',
     description: 'The lowest level that is logged.',
   }),
+  logFormat: setting({
+    env: 'LOG_FORMAT',
+    read: read.oneOf('json', 'readable'),
+    default: 'json',
+    demoDefault: 'readable',
+    description: '`json`: one object per line. `readable`: lines for people.',
+  }),
   configFile: setting({
     env: 'POSTERN_CONFIG',
     read: read.text,

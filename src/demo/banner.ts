@@ -25,10 +25,10 @@ export function banner(parts: BannerParts): string {
       : '  Postern is running in development mode, without sample data: BASE_URL is not a loopback address.',
     ...(demo && !sources
       ? [
-          '  Among the samples are a handler that fails and a subscriber that is down; the log below shows them.',
+          '  Opening a page starts the samples. Among them are a handler and an endpoint that fail on purpose.',
         ]
       : []),
-    '  For production set NODE_ENV=production; the start then names the missing settings.',
+    '  For production set NODE_ENV=production; the start then lists the missing settings.',
     '',
     `  Sign in      ${baseUrl}/login`,
     `  Dashboard    ${baseUrl}/dashboard`,
@@ -64,15 +64,15 @@ function forProvider(parts: BannerParts): string[] {
     .digest('hex')
   return [
     '',
-    '  Send a signed webhook, and see it arrive on the dashboard (or in the list below):',
+    '  Send a signed webhook. The dashboard and the log show it:',
     '',
     `    curl -s -X POST ${baseUrl}/webhooks/provider -H 'content-type: application/json' -H 'x-signature: ${signature}' -d '${body}'`,
     '',
-    `  Emit an event of your own${hasSamples ? ': the built-in sample subscriber verifies it and prints it below' : ''}:`,
+    `  Emit an event${hasSamples ? '. The sample endpoint verifies it and prints it below' : ''}:`,
     '',
     `    curl -s -X POST ${baseUrl}/events -H "authorization: Bearer ${keyInShell()}" -H 'content-type: application/json' -d '{"type":"order.shipped","data":{"order":"42"}}'`,
     '',
-    `  List what came and went${hasSamples ? ', or the sample products' : ''}:`,
+    `  List events${hasSamples ? ' or sample products' : ''}:`,
     '',
     `    curl -s '${baseUrl}/events?order=desc&limit=5'${configuration.demo ? '' : ` -H "authorization: Bearer ${keyInShell()}"`}`,
     ...(hasSamples ? [`    curl -s '${baseUrl}/products?category=kitchen&sort=-price&limit=3'`] : []),

@@ -5,6 +5,7 @@ import { isBelow } from '../http/requests/base-path.ts'
 import { isLoopbackHost } from '../network/loopback.ts'
 import { startService } from '../service.ts'
 import { createLog } from '../telemetry/log.ts'
+import { logOutput } from '../telemetry/readable.ts'
 import { answerFetch } from './answer-fetch.ts'
 import { InProgress } from './in-progress.ts'
 import type { MountOptions } from './options.ts'
@@ -30,8 +31,8 @@ export async function mount(options: MountOptions): Promise<Mounted> {
   const { configuration: read, config } = await readConfiguration(env, given)
   const configuration = below(prefix || read.basePath, read)
   const { basePath } = configuration
-  const log = createLog(configuration.logLevel)
-  log.info({ settings: redacted(configuration) }, 'starting')
+  const log = createLog(configuration.logLevel, logOutput(configuration.logFormat))
+  log.debug({ settings: redacted(configuration) }, 'starting')
   for (const text of weakSecrets(configuration, config)) log.warn(text)
   const local = `http://127.0.0.1:${configuration.port}${basePath}`
   let { baseUrl } = configuration

@@ -1,4 +1,5 @@
 import { Writable } from 'node:stream'
+import { standardOutput } from './log.ts'
 import { printable } from './printable.ts'
 
 const levels: Record<number, string> = {
@@ -14,8 +15,17 @@ const levels: Record<number, string> = {
 const width = 100
 const indent = ' '.repeat(10)
 
-/** A stream that formats log lines for a person at a terminal. Other destinations get the NDJSON. */
-export function readableLines(out: NodeJS.WritableStream): Writable {
+interface Output {
+  write: (text: string) => unknown
+}
+
+/** Where the log writes its lines of NDJSON, to be shown in a format. */
+export function logOutput(format: 'json' | 'readable', out: Output = standardOutput()): Output {
+  return format === 'readable' ? readableLines(out) : out
+}
+
+/** A stream that formats log lines for people. */
+export function readableLines(out: Output): Writable {
   return new Writable({
     decodeStrings: false,
     write(chunk: string | Buffer, _encoding, done) {

@@ -11,7 +11,11 @@ interface Row {
 
 onEachEngine('sample events', (engine) => {
   let service: TestService
-  const start = (databaseUrl: string) => startTestService(engine, { databaseUrl, parts: { samples: true } })
+  const start = async (databaseUrl: string): Promise<TestService> => {
+    const started = await startTestService(engine, { databaseUrl, parts: { samples: true } })
+    await started.fetch('/login')
+    return started
+  }
   let drop: () => Promise<void>
 
   before(async () => {

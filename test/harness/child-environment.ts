@@ -9,6 +9,8 @@ export function childEnvironment(): Record<string, string> {
   const { PATH = '', NODE_COMPILE_CACHE, [librariesModule]: libraries } = process.env
   return {
     PATH,
+    // Tests read lines of the log.
+    LOG_FORMAT: 'json',
     ...(NODE_COMPILE_CACHE !== undefined && { NODE_COMPILE_CACHE }),
     ...(libraries !== undefined && { NODE_OPTIONS: `--import=${libraries}` }),
   }

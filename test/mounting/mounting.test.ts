@@ -292,7 +292,7 @@ onEachEngine('the service in another program', (engine) => {
     const index = JSON.stringify(new URL('../../src/index.ts', import.meta.url).href)
     const program = `const { createHandler } = await import(${index}); await (await createHandler()).close()`
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
-      env: { ...process.env, ...env, LOG_LEVEL: 'info' },
+      env: { ...process.env, ...env, LOG_LEVEL: 'debug', LOG_FORMAT: 'json' },
     })
     const lines = stdout.split('\n').filter((line) => line.startsWith('{'))
     const messages = lines.map((line) => (JSON.parse(line) as { msg: string }).msg)

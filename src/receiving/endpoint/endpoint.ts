@@ -27,6 +27,8 @@ export interface EndpointParts {
   /** Observes the milliseconds from the request's headers to its acknowledgement. */
   observe: (ms: number) => void
   noteRejected: NoteRejected
+  /** The level of the log line for each webhook. In production, request log and metrics are enough. */
+  logLevel: 'info' | 'debug'
 }
 
 const received = rawAnswer(200, '{"received":true}', { 'content-type': 'application/json; charset=utf-8' })
@@ -74,6 +76,10 @@ export class WebhookEndpoint {
     }
     this.#countAccepted(evaluation.event)
     observe(call.elapsed)
+    const { type, eventId, status } = evaluation.event
+    const message =
+      status === 'processed' ? 'webhook accepted: no handler matches its type' : 'webhook accepted'
+    this.#log(call, message, { type, eventId })
     return evaluation.reply ? toAnswer(evaluation.reply) : received
   }
 
@@ -129,10 +135,15 @@ export class WebhookEndpoint {
   }
 
   #reject(reason: Reason, detail: string, call: RawCall, body?: Uint8Array): void {
-    const { source, count, noteRejected } = this.#parts
+    const { count, noteRejected } = this.#parts
     count(reason)
     noteRejected(reason, detail, call, body)
-    if (call.isDebugged) call.log.debug({ source, reason, detail }, 'webhook rejected')
+    this.#log(call, 'webhook rejected', { reason, detail })
+  }
+
+  #log(call: RawCall, message: string, fields: Readonly<Record<string, string>>): void {
+    const { source, logLevel } = this.#parts
+    if (logLevel === 'info' || call.isDebugged) call.log[logLevel]({ source, ...fields }, message)
   }
 }
 

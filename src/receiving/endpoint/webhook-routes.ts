@@ -61,7 +61,7 @@ export function webhookRoutes(app: App, parts: WebhookParts): ReadonlyMap<string
     ['source'],
   )
   const durations = parts.metrics.durations.webhooks
-  const { bodyLimit, baseUrl } = parts.configuration
+  const { bodyLimit, baseUrl, production } = parts.configuration
   for (const [source, scheme] of parts.sources) {
     // The labels of the most frequent outcome are looked up once.
     const accepted = outcomes.labels({ source, outcome: 'accepted' satisfies Outcome })
@@ -84,6 +84,7 @@ export function webhookRoutes(app: App, parts: WebhookParts): ReadonlyMap<string
       countUnhandled: () => unhandled.inc({ source }),
       observe: (ms) => durations.observe(ms),
       noteRejected: parts.rejected.of(source, scheme.signatureHeader),
+      logLevel: production ? 'debug' : 'info',
     })
     endpoints.set(source, endpoint)
     declareWebhook(app, source, scheme, endpoint)

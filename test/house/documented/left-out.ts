@@ -1,7 +1,7 @@
 /** Commands of pages that no test runs, by what they need. A block with one of them is only parsed, and its names are checked. */
 const leftOut: Readonly<Record<string, RegExp>> = {
   'installs packages':
-    /^(?:npm (?:init|install|create|ci|update|pack)|pip |python3 -m (?:pip|venv)|bundle |go (?:mod|get) |apt |npx sv )/,
+    /^(?:npm (?:init|install|create|ci|update|pack|run -s (?:postern -- init|vendor))\b|pip |python3 -m (?:pip|venv)|bundle |go (?:mod|get) |apt |npx sv )/,
   'starts a program that stays':
     /\b(?:postern (?:serve|listen|tail|dev)|npm start|npm run (?:dev|dashboard)|caddy run|next dev|esbuild|nats-server|stripe listen|rails server)\b|^(?:\w+=\S+ )*(?:node |haproxy |\.venv)/,
   'needs a container engine, a cluster or an init system':

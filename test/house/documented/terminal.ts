@@ -132,7 +132,11 @@ export class Terminal {
       const answers = async (): Promise<boolean> =>
         (await fetch(`${this.#address}/readyz`).catch(() => undefined))?.ok === true
       // It listens before its samples are there: what a place does next, such as to stop the database, must not meet them.
-      if (this.#address && this.#log.includes('"msg":"ready"') && (await answers())) return
+      if (this.#address && this.#log.includes('"msg":"ready"') && (await answers())) {
+        // The first page that is opened brings the samples.
+        await fetch(`${this.#address}/login`)
+        return
+      }
       await wait(100)
     }
     throw new Error(`the service did not start:\n${this.#log}`)
