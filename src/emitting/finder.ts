@@ -5,12 +5,13 @@ import type { EventCatalogue } from './events/event-catalogue.ts'
 /** Subscribers whose addresses are searched, the newest. */
 const mostSearched = 2_000
 
-/** Finds subscribers by id, host, owner or description, their owners, deliveries by number, and declared event types. */
+/** Finds subscribers by id, host, owner or description, owners by id or display name, deliveries by number, and declared event types. */
 export function emittingFinder({ readerAside: reader }: Database, catalogue: EventCatalogue): Finder {
   return {
     scope: 'subscribers:read',
     async find(text) {
-      const subscribers = (await readSubscribers(reader)).filter(
+      const all = await readSubscribers(reader)
+      const subscribers = all.filter(
         ({ id, url, owner, description }) =>
           id === text ||
           // Parsing 2,000 addresses takes longer than reading them.
@@ -23,7 +24,7 @@ export function emittingFinder({ readerAside: reader }: Database, catalogue: Eve
       return [
         ...(await findDelivery(reader, text)),
         ...subscribers.slice(0, mostFound).map(describe),
-        ...ownersOf(subscribers, text),
+        ...(await findOwners(reader, all, text)),
         ...types.map(({ type, description }): Found => ({
           kind: 'event-type',
           id: type,
@@ -51,11 +52,22 @@ function describe({ id, url, owner, description, status }: Row): Found {
   return { kind: 'subscriber', id, title: new URL(url).host, detail }
 }
 
-function ownersOf(subscribers: readonly Row[], text: string): Found[] {
-  const owners = new Set(subscribers.flatMap(({ owner }) => (contains(owner, text) ? [owner!] : [])))
+async function findOwners(
+  reader: Database['reader'],
+  subscribers: readonly Row[],
+  text: string,
+): Promise<Found[]> {
+  const named = await reader.selectFrom('owner_names').select(['owner', 'name']).limit(mostSearched).execute()
+  const names = new Map(named.map(({ owner, name }) => [owner, name]))
+  const owners = new Set([...subscribers.map(({ owner }) => owner), ...names.keys()])
   return [...owners]
+    .filter((owner) => owner !== null)
+    .filter((owner) => contains(owner, text) || contains(names.get(owner) ?? null, text))
     .slice(0, mostFound)
-    .map((owner) => ({ kind: 'customer', id: owner, title: owner, detail: null }))
+    .map((owner) => {
+      const name = names.get(owner)
+      return { kind: 'customer', id: owner, title: name ?? owner, detail: name === undefined ? null : owner }
+    })
 }
 
 async function findDelivery(reader: Database['reader'], text: string): Promise<Found[]> {

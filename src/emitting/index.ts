@@ -116,7 +116,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
         signaturesOf: (detail) => pastSignatures({ db: database.reader, secrets, clock }, detail),
         deliveryLog: new DeliveryLog(database, cursors),
         replay: new Replay(database, clock, record),
-        owners: new Owners({ database, cursors, clock, health }),
+        owners: new Owners({ database, cursors, clock, health, record }),
         jobs: new Jobs(database, clock, record),
       }),
   }

@@ -4,6 +4,7 @@ import { newId } from '../crypto/ids.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
 import { Problem } from '../errors.ts'
 import type { Tx } from '../storage/database.ts'
+import { OwnerNames } from './subscribers/owner-names.ts'
 import type { PortalSessionsTable } from '../storage/tables.ts'
 
 export type PortalSession = Pick<PortalSessionsTable, 'id' | 'owner' | 'expires_at'>
@@ -22,21 +23,23 @@ export interface PortalOpening {
  * then is invalid. The tokens of both are stored as hashes.
  */
 export class Portal extends AuditedStore {
+  readonly #names = new OwnerNames(this.database, this.clock, this.record)
+
   /**
    * Creates a link, and removes expired links and sessions.
-   * @param lasts milliseconds until the link expires
-   * @param sessionLasts milliseconds until its session expires
+   * @param name sets the owner's display name
+   * @param lasts milliseconds until the link and its session expire
    */
   async createLink(
-    owner: string,
-    lasts: number,
-    sessionLasts: number,
+    { owner, name }: { owner: string; name?: string | undefined },
+    lasts: { link: number; session: number },
     origin: AuditOrigin,
   ): Promise<{ token: string; expiresAt: number }> {
     const now = this.clock.now()
     const token = newToken()
-    const expiresAt = now + lasts
+    const expiresAt = now + lasts.link
     await this.database.transaction(async (tx) => {
+      if (name !== undefined) await this.#names.setWithin(tx, owner, name, origin)
       await tx.deleteFrom('portal_links').where('expires_at', '<=', now).execute()
       await tx.deleteFrom('portal_sessions').where('expires_at', '<=', now).execute()
       await tx
@@ -44,7 +47,7 @@ export class Portal extends AuditedStore {
         .values({
           token_hash: hashToken(token),
           owner,
-          session_ms: sessionLasts,
+          session_ms: lasts.session,
           created_at: now,
           expires_at: expiresAt,
         })

@@ -46,6 +46,7 @@ import type {
   DispatchersTable,
   IdempotencyKeysTable,
   OwnerBrandsTable,
+  OwnerNamesTable,
   PortalLinksTable,
   PortalSessionsTable,
   SubscriberHoursTable,
@@ -137,6 +138,7 @@ export interface Tables {
   dispatchers: DispatchersTable
   queue_owners: QueueOwnersTable
   owner_brands: OwnerBrandsTable
+  owner_names: OwnerNamesTable
   portal_links: PortalLinksTable
   portal_sessions: PortalSessionsTable
 

@@ -323,6 +323,7 @@ onEachEngine('the audit log and all routes', (engine) => {
         return admin('DELETE', `/keys/${id}`)
       },
     ],
+    'PUT /owners/:owner': ['owner.named', () => admin('PUT', '/owners/acme', { name: 'Acme Corporation' })],
     'PATCH /owners/:owner/brand': [
       'portal.brand_changed',
       () => admin('PATCH', '/owners/acme/brand', { name: 'Acme' }),

@@ -76,6 +76,7 @@ export const auditActions = {
   'source.sampled': 'A signed sample was sent to a source.',
   'reprocess.started': 'A job was started that runs the handlers of many received events again.',
   'job.cancelled': 'A job that replays deliveries or reprocesses events was cancelled.',
+  'owner.named': "A customer's display name was set or removed.",
   'portal.link_created': 'A link to the portal of an owner was created.',
   'portal.opened': 'A link to the portal was opened.',
   'portal.link_refused': 'A link to the portal was refused: it is unknown, used or expired.',

@@ -36,6 +36,7 @@ export interface DeliveryEntry {
 export interface OwnedEntry extends DeliveryEntry {
   url: string
   owner: string | null
+  owner_name: string | null
 }
 
 export interface DeliveryDetail {
@@ -101,7 +102,8 @@ export class DeliveryLog {
     const ids = places.map(({ id }) => id)
     const rows = await entries(this.#database.readerAside)
       .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
-      .select(['subscribers.url', 'subscribers.owner'])
+      .leftJoin('owner_names', 'owner_names.owner', 'subscribers.owner')
+      .select(['subscribers.url', 'subscribers.owner', 'owner_names.name as owner_name'])
       .where(isOneOf(this.#database.engine, 'deliveries.id', ids))
       .execute()
     const byId = new Map(rows.map((row) => [row.id, row]))
@@ -113,7 +115,13 @@ export class DeliveryLog {
     const db = this.#database.readerAside
     const found = await entries(db)
       .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
-      .select(['subscribers.url', 'subscribers.owner', 'subscribers.signing'])
+      .leftJoin('owner_names', 'owner_names.owner', 'subscribers.owner')
+      .select([
+        'subscribers.url',
+        'subscribers.owner',
+        'subscribers.signing',
+        'owner_names.name as owner_name',
+      ])
       .select(sql<number>`octet_length(events.payload)`.as('size'))
       .select(sql<Uint8Array>`substr(events.payload, 1, ${sql.lit(payloadShown)})`.as('payload'))
       .where('deliveries.id', '=', id)

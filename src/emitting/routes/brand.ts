@@ -6,15 +6,13 @@ import { closedObject, nullable } from '../../http/schemas/schemas.ts'
 import { ownerPattern } from '../events/audience.ts'
 import type { OwnerBrand, OwnerBrands } from '../subscribers/owner-brands.ts'
 
+/** No control characters, and nothing that the databases cannot store. */
+export const printable = '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]*$'
 const closed = { additionalProperties: false }
 /** Characters. It is part of the answer that opens the portal. */
 const longestLogo = 90_000
 
-const Name = Type.String({
-  minLength: 1,
-  maxLength: 60,
-  pattern: '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]*$',
-})
+const Name = Type.String({ minLength: 1, maxLength: 60, pattern: printable })
 const Color = Type.String({ pattern: '^#[0-9a-fA-F]{6}$' })
 const Logo = Type.String({
   maxLength: longestLogo,

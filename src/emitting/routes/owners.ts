@@ -3,6 +3,9 @@ import type { App } from '../../http/app.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import { deliveryStatuses } from '../deliveries/delivery-filter.ts'
+import { auditOrigin } from '../../accounts/audit/audit.ts'
+import { ownerPattern } from '../events/audience.ts'
+import { printable } from './brand.ts'
 import type { Owner, Owners } from '../subscribers/owners.ts'
 import type { SubscriberState } from '../subscribers/subscriber-state.ts'
 import { closedObject, DateTime, nullable, optionalText } from '../../http/schemas/schemas.ts'
@@ -13,10 +16,18 @@ export interface OwnerRouteParts {
 }
 
 const closed = { additionalProperties: false }
+/** The display name of a customer. */
+export const DisplayName = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  pattern: printable,
+  description: 'The display name of the customer',
+})
 const access = { scope: 'subscribers:read' } as const
 const tags = ['owners']
 const OwnerView = closedObject({
   owner: Type.String(),
+  name: nullable(Type.String({ description: 'The display name; null without one' })),
   subscribers: Type.Integer(),
   states: Type.Object(
     {
@@ -48,7 +59,7 @@ const OwnerView = closedObject({
   ),
 })
 
-/** The owners that subscribers name. */
+/** The customers of the product. */
 export function ownerRoutes(app: App, { owners }: OwnerRouteParts): void {
   app.get(
     '/owners',
@@ -56,9 +67,9 @@ export function ownerRoutes(app: App, { owners }: OwnerRouteParts): void {
       config: { access },
       schema: {
         tags,
-        summary: 'The owners of subscribers, by name',
+        summary: 'The owners that have subscribers or a display name, by owner',
         querystring: Type.Object({
-          q: optionalText('A part of the name; upper and lower case are equal'),
+          q: optionalText('A part of the owner or of the display name; upper and lower case are equal'),
           ...pageParameters(),
         }),
         response: { 200: pageSchema(OwnerView) },
@@ -81,6 +92,27 @@ export function ownerRoutes(app: App, { owners }: OwnerRouteParts): void {
       },
     },
     async ({ params }) => view(await owners.get(params.owner)),
+  )
+  app.put(
+    '/owners/:owner',
+    {
+      config: { access: { scope: 'subscribers:write' } },
+      schema: {
+        tags,
+        summary: 'Set or remove the display name of an owner',
+        description:
+          'Pages and the portal show it in place of `owner`. An owner with a name is listed before it has a subscriber.',
+        params: Type.Object({ owner: Type.String({ pattern: ownerPattern }) }),
+        body: closedObject({ name: nullable(DisplayName) }),
+        response: { 200: closedObject({ owner: Type.String(), name: nullable(Type.String()) }) },
+      },
+    },
+    async (request, reply) => {
+      const { owner } = request.params
+      const { name } = request.body
+      await owners.names.set(owner, name, auditOrigin(request))
+      return reply.send({ owner, name })
+    },
   )
 }
 

@@ -7,16 +7,18 @@ import { isForeignWrite } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
 import { ownerPattern, type Reach } from '../events/audience.ts'
 import type { PortalSession } from '../portal.ts'
-import type { OwnerBrands } from '../subscribers/owner-brands.ts'
+import type { Owners } from '../subscribers/owners.ts'
 import { portalBrand, PortalBrandView } from './brand.ts'
+import { DisplayName } from './owners.ts'
 import { OwnNewSubscriberBody, OwnSubscriberChangeBody } from '../subscribers/subscriber-body.ts'
 import type { Area } from './area.ts'
 import { portalPageRoute, type PortalPageParts } from './portal-page.ts'
 import { findSession, frameToken, sessionOf } from './portal-sessions.ts'
-import { closedObject, noContent, optionalText } from '../../http/schemas/schemas.ts'
+import { closedObject, noContent, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
 export interface PortalRouteParts extends PortalPageParts {
+  owners: Owners
   baseUrl: () => string
   noteRefusal: NoteRefusal
 }
@@ -47,6 +49,7 @@ const LinkBody = closedObject({
     pattern: ownerPattern,
     description: 'The owner of the subscribers that the pages show',
   }),
+  name: Type.Optional(DisplayName),
   expiresIn: Type.Optional(
     Type.Integer({
       minimum: 10,
@@ -65,6 +68,7 @@ const LinkBody = closedObject({
 const LinkView = closedObject({ url: Type.String(), expiresAt: Type.String({ format: 'date-time' }) })
 const SessionView = closedObject({
   owner: Type.String(),
+  name: nullable(Type.String({ description: 'The display name of the owner' })),
   expiresAt: Type.String({ format: 'date-time' }),
   brand: PortalBrandView,
 })
@@ -98,9 +102,10 @@ function createLinkRoute(app: App, { portal, baseUrl }: PortalRouteParts): void 
       },
     },
     async (request, reply) => {
-      const { owner, expiresIn = linkLasts, sessionSeconds = sessionLasts } = request.body
+      const { owner, name, expiresIn = linkLasts, sessionSeconds = sessionLasts } = request.body
       const origin = auditOrigin(request)
-      const link = await portal.createLink(owner, expiresIn * 1000, sessionSeconds * 1000, origin)
+      const lasts = { link: expiresIn * 1000, session: sessionSeconds * 1000 }
+      const link = await portal.createLink({ owner, name }, lasts, origin)
       reply.header('cache-control', 'no-store')
       return reply
         .code(201)
@@ -132,7 +137,7 @@ function revokeRoute(app: App, { portal }: PortalRouteParts): void {
 }
 
 function openSessionRoute(app: App, parts: PortalRouteParts): void {
-  const { portal, brands, portalCookie, baseUrl, noteRefusal, frameOrigins } = parts
+  const { portal, portalCookie, baseUrl, noteRefusal, frameOrigins } = parts
   app.post(
     '/portal/session',
     {
@@ -180,7 +185,7 @@ function openSessionRoute(app: App, parts: PortalRouteParts): void {
         throw error
       })
       reply.header('cache-control', 'no-store')
-      const view = await viewSession(session, brands)
+      const view = await viewSession(session, parts)
       if (embedded) return { ...view, accessToken: token }
       portalCookie.set(reply, token, Math.ceil(lasts / 1000))
       return view
@@ -188,7 +193,7 @@ function openSessionRoute(app: App, parts: PortalRouteParts): void {
   )
 }
 
-function showSessionRoute(app: App, { portal, brands, portalCookie }: PortalRouteParts): void {
+function showSessionRoute(app: App, parts: PortalRouteParts): void {
   app.get(
     '/portal/session',
     {
@@ -200,7 +205,7 @@ function showSessionRoute(app: App, { portal, brands, portalCookie }: PortalRout
       },
     },
     async (request, reply) =>
-      reply.send(await viewSession(await sessionOf(request, portal, portalCookie), brands)),
+      reply.send(await viewSession(await sessionOf(request, parts.portal, parts.portalCookie), parts)),
   )
 }
 
@@ -219,7 +224,8 @@ function endSessionRoute(app: App, { portal, portalCookie }: PortalRouteParts): 
   )
 }
 
-async function viewSession({ owner, expires_at }: PortalSession, brands: OwnerBrands) {
+async function viewSession({ owner, expires_at }: PortalSession, { brands, owners }: PortalRouteParts) {
   const brand = portalBrand(await brands.get(owner))
-  return { owner, expiresAt: isoTime(expires_at), brand }
+  const name = (await owners.names.of([owner])).get(owner) ?? null
+  return { owner, name, expiresAt: isoTime(expires_at), brand }
 }

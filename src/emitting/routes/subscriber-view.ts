@@ -5,6 +5,7 @@ import type { DisablingPolicy } from '../dispatch/disabling.ts'
 import { openHeaders } from '../dispatch/destinations.ts'
 import type { KeyDescription } from '../subscribers/secrets.ts'
 import type { Health } from '../subscribers/health.ts'
+import type { Owners } from '../subscribers/owners.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { lastDays } from '../subscribers/subscriber-state.ts'
 import type { Subscribers } from '../subscribers/subscribers.ts'
@@ -20,6 +21,7 @@ export interface SubscriberRouteParts {
   disabling: DisablingPolicy
   health: Health
   clock: Clock
+  owners: Owners
 }
 
 export const tags = ['subscribers']
@@ -51,11 +53,17 @@ type Shown = ReturnType<typeof viewSubscriber>
 
 export async function views(
   rows: readonly SubscribersTable[],
-  { keyring, disabling: policy, health, clock }: SubscriberRouteParts,
+  { keyring, disabling: policy, health, clock, owners }: SubscriberRouteParts,
 ): Promise<Shown[]> {
   const ids = rows.map(({ id }) => id)
   const days = await lastDays(health, ids, clock.now())
+  const names = await owners.names.of(rows.map(({ owner }) => owner))
   return rows.map((row) =>
-    viewSubscriber(row, { headers: openHeaders(keyring, row), policy, lastDay: days.get(row.id)! }),
+    viewSubscriber(row, {
+      headers: openHeaders(keyring, row),
+      policy,
+      lastDay: days.get(row.id)!,
+      ownerName: row.owner === null ? undefined : names.get(row.owner),
+    }),
   )
 }

@@ -1,3 +1,4 @@
+import type { RecordAudit } from '../../accounts/audit/audit.ts'
 import { sql, type RawBuilder } from 'kysely'
 import type { Clock } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
@@ -7,12 +8,15 @@ import type { Database } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/one-of.ts'
 import type { DeliveryStatus, SubscriberStatus } from '../../storage/tables.ts'
 import type { Health } from './health.ts'
+import { OwnerNames } from './owner-names.ts'
 import { summarize } from './health-summary.ts'
 import { lastDayBegins, stateOf, type SubscriberState } from './subscriber-state.ts'
 
 /** An owner, with what its subscribers do. Times in milliseconds since 1970. */
 export interface Owner {
   owner: string
+  /** The display name. */
+  name: string | null
   subscribers: number
   states: Record<SubscriberState, number>
   /** Attempts of the last day that succeeded and failed. */
@@ -29,6 +33,7 @@ export interface OwnersParts {
   cursors: Cursors
   clock: Clock
   health: Health
+  record: RecordAudit
 }
 
 /** The most subscribers of an owner that its counts include: the newest ones. */
@@ -41,15 +46,17 @@ interface OwnSubscriber {
   failing_since: number | null
 }
 
-/** The owners that subscribers name: the customers of the product. */
+/** The owners that subscribers or display names name: the customers of the product. */
 export class Owners {
   readonly #parts: OwnersParts
+  readonly names: OwnerNames
 
   constructor(parts: OwnersParts) {
     this.#parts = parts
+    this.names = new OwnerNames(parts.database, parts.clock, parts.record)
   }
 
-  /** By name. @param text a part of the name, in any case @throws Problem `invalid-cursor` */
+  /** By id. @param text a part of the id or the display name, in any case @throws Problem `invalid-cursor` */
   async list(text: string | undefined, request: PageRequest): Promise<PageOfRows<Owner>> {
     const { database, cursors } = this.#parts
     const scope: CursorScope = {
@@ -57,32 +64,42 @@ export class Owners {
       keys: [{ name: 'owner', type: 'text' }],
       query: text === undefined ? {} : { text },
     }
-    let query = database.readerAside
-      .selectFrom('subscribers')
-      .select('owner')
-      .where('owner', 'is not', null)
-      .groupBy('owner')
-      .orderBy('owner')
-    if (text !== undefined)
-      query = query.where(sql<boolean>`${position(database.engine)}(lower(owner), ${text.toLowerCase()}) > 0`)
+    const has = (...columns: string[]): RawBuilder<boolean> => {
+      if (text === undefined) return sql<boolean>`1 = 1`
+      const at = position(database.engine)
+      const matches = columns.map((name) => sql`${at}(lower(${sql.ref(name)}), ${text.toLowerCase()}) > 0`)
+      return sql<boolean>`(${sql.join(matches, sql` or `)})`
+    }
+    const behindOf = (behind: string | undefined): RawBuilder<boolean> =>
+      behind === undefined ? sql<boolean>`1 = 1` : sql<boolean>`owner > ${behind}`
     const page = await cursors.read(
       scope,
       request,
-      (behind: string | undefined, count) =>
-        query
-          .$if(behind !== undefined, (all) => all.where('owner', '>', behind!))
-          .limit(count)
-          .execute(),
-      ({ owner }) => owner!,
+      async (behind: string | undefined, count) => {
+        // Each half reads its own index, and no more than the page needs.
+        const { rows } = await sql<{ owner: string }>`
+          select owner from (
+            select * from (select owner from subscribers
+              where owner is not null and ${behindOf(behind)} and ${has('owner')}
+              group by owner order by owner limit ${count}) of_subscribers
+            union select * from (select owner from owner_names
+              where ${behindOf(behind)} and ${has('owner', 'name')}
+              order by owner limit ${count}) of_names
+          ) owners order by owner limit ${count}`.execute(database.readerAside)
+        return rows
+      },
+      ({ owner }) => owner,
     )
-    const names = page.rows.map(({ owner }) => owner!)
-    return { rows: await this.#describe(names), nextCursor: page.nextCursor }
+    return { rows: await this.#describe(page.rows.map(({ owner }) => owner)), nextCursor: page.nextCursor }
   }
 
-  /** @throws Problem `not-found` for a name that no subscriber, link or session has */
+  /** @throws Problem `not-found` for an owner without a subscriber, display name, link or session */
   async get(owner: string): Promise<Owner> {
     const [found] = await this.#describe([owner])
-    if (!found || (found.subscribers === 0 && !found.linkExpiresAt && !found.sessionExpiresAt))
+    if (
+      !found ||
+      (found.subscribers === 0 && found.name === null && !found.linkExpiresAt && !found.sessionExpiresAt)
+    )
       throw new Problem('not-found', { detail: 'There is no such owner.' })
     return found
   }
@@ -99,6 +116,7 @@ export class Owners {
       await this.#ends('portal_sessions', owners, now),
     ]
     const last = await this.#lastDeliveries(ids)
+    const named = await this.names.of(owners)
     return owners.map((owner) => {
       const own = subscribers.filter((one) => one.owner === owner)
       const states = { active: 0, idle: 0, failing: 0, paused: 0, disabled: 0 }
@@ -114,6 +132,7 @@ export class Owners {
       }
       return {
         owner,
+        name: named.get(owner) ?? null,
         subscribers: own.length,
         states,
         delivered,

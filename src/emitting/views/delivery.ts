@@ -40,8 +40,9 @@ export const OwnedDeliveryView = closedObject({
   ...DeliveryView.properties,
   subscriberUrl: Type.String({ description: 'The address of the subscriber now' }),
   owner: nullable(Type.String({ description: 'The owner of the subscriber' })),
+  ownerName: nullable(Type.String({ description: 'The display name of the owner' })),
 })
 
 export function viewOwnedDelivery(entry: OwnedEntry): Static<typeof OwnedDeliveryView> {
-  return { ...viewDelivery(entry), subscriberUrl: entry.url, owner: entry.owner }
+  return { ...viewDelivery(entry), subscriberUrl: entry.url, owner: entry.owner, ownerName: entry.owner_name }
 }

@@ -52,6 +52,7 @@ export const SubscriberView = closedObject({
     }),
   ),
   owner: nullable(Type.String()),
+  ownerName: nullable(Type.String({ description: 'The display name of the owner' })),
   operational: Type.Boolean(),
   failingSince: nullable(
     Type.String({
@@ -106,11 +107,12 @@ export interface SubscriberFacts {
   headers: Readonly<Record<string, string>>
   policy: DisablingPolicy
   lastDay: Summary
+  ownerName: string | undefined
 }
 
 export function viewSubscriber(
   row: SubscribersTable,
-  { headers, policy, lastDay }: SubscriberFacts,
+  { headers, policy, lastDay, ownerName }: SubscriberFacts,
 ): Static<typeof SubscriberView> {
   const failing = { failingSince: row.failing_since, warnedAt: row.warned_at }
   const mayEnd = row.status === 'active' && row.operational === 0
@@ -142,6 +144,7 @@ export function viewSubscriber(
     httpSignature: row.http_signature === 1,
     conditions: row.conditions === null ? [] : (JSON.parse(row.conditions) as Condition[]),
     owner: row.owner,
+    ownerName: ownerName ?? null,
     operational: row.operational === 1,
     failingSince: isoTimeOrNull(row.failing_since),
     disablesAt: isoTimeOrNull(end),

@@ -136,6 +136,13 @@ export interface OwnerBrandsTable {
   updated_at: number
 }
 
+/** The display name of a customer. */
+export interface OwnerNamesTable {
+  owner: string
+  name: string
+  updated_at: number
+}
+
 /** A link to the portal. Opening it deletes the row. */
 export interface PortalLinksTable {
   token_hash: Uint8Array

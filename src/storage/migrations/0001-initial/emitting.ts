@@ -111,6 +111,11 @@ export const emitting: SchemaPart = {
     create table owner_brands (
       owner ${sortedText} primary key, name text, color text, logo text, updated_at ${time} not null
     ) ${strictByKey};
+
+    -- The display names of customers. An owner without one is shown by its id.
+    create table owner_names (
+      owner ${sortedText} primary key, name text not null, updated_at ${time} not null
+    ) ${strictByKey};
   `,
   sqlite: `
     -- For the first pending delivery of an ordered subscriber. The queries name the index that they need.

@@ -1,0 +1,100 @@
+// Customers have an optional display name, which pages and the portal show.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import type { TestService } from '../harness/service.ts'
+import { expectJson, startEmitting } from './harness.ts'
+import { enterPortal } from './portal-harness.ts'
+
+interface Owners {
+  data: { owner: string; name: string | null; subscribers: number }[]
+  pageInfo: { nextCursor: string | null }
+}
+
+onEachEngine('display names of customers', (engine) => {
+  let service: TestService
+  before(async () => (service = await startEmitting(engine)))
+  after(() => service.close())
+
+  const name = (owner: string, to: string | null, status = 200) =>
+    expectJson(service, status, `/owners/${encodeURIComponent(owner)}`, { method: 'PUT', json: { name: to } })
+  const list = async (query = ''): Promise<Owners> =>
+    (await expectJson(service, 200, `/owners${query}`)) as Owners
+  const pairs = ({ data }: Owners) => data.map(({ owner, name }) => [owner, name])
+
+  test('a customer with a name is listed before it has an endpoint, and found by either', async () => {
+    for (const owner of ['acme', 'initech', 'umbrella'])
+      await expectJson(service, 201, '/subscribers', {
+        method: 'POST',
+        json: { url: 'https://example.com/hook', owner },
+      })
+    assert.deepEqual(await name('globex', 'Globex Corporation'), {
+      owner: 'globex',
+      name: 'Globex Corporation',
+    })
+    await name('acme', 'Wile E. Coyote & Söhne')
+    const all = [
+      ['acme', 'Wile E. Coyote & Söhne'],
+      ['globex', 'Globex Corporation'],
+      ['initech', null],
+      ['umbrella', null],
+    ]
+    assert.deepEqual(pairs(await list()), all)
+    assert.deepEqual(pairs(await list('?q=COYOTE')), [all[0]])
+    assert.deepEqual(pairs(await list('?q=e')), [all[0], all[1], all[2], all[3]])
+    assert.deepEqual(pairs(await list('?q=init')), [all[2]])
+    const first = await list('?limit=3')
+    assert.deepEqual(pairs(first), all.slice(0, 3))
+    assert.deepEqual(pairs(await list(`?limit=3&cursor=${first.pageInfo.nextCursor}`)), all.slice(3))
+    const { data } = (await expectJson(service, 200, '/search?q=coyote')) as {
+      data: { kind: string; id: string; title: string }[]
+    }
+    assert.deepEqual(
+      data.map(({ kind, id, title }) => [kind, id, title]),
+      [['customer', 'acme', 'Wile E. Coyote & Söhne']],
+    )
+  })
+
+  test('endpoints, deliveries and the portal show it', async () => {
+    const { data: own } = (await expectJson(service, 200, '/subscribers?owner=acme')) as {
+      data: { id: string; ownerName: string }[]
+    }
+    assert.equal(own[0]!.ownerName, 'Wile E. Coyote & Söhne')
+    await expectJson(service, 202, `/subscribers/${own[0]!.id}/test`, { method: 'POST' })
+    const { data: sent } = (await expectJson(service, 200, '/deliveries?owner=acme')) as {
+      data: { id: number; ownerName: string }[]
+    }
+    assert.equal(sent[0]!.ownerName, 'Wile E. Coyote & Söhne')
+    const one = (await expectJson(service, 200, `/deliveries/${sent[0]!.id}`)) as { ownerName: string }
+    assert.equal(one.ownerName, 'Wile E. Coyote & Söhne')
+    const portal = await enterPortal(service, 'acme')
+    const session = await portal.json<{ owner: string; name: string }>(200, 'GET', '/session')
+    assert.deepEqual([session.owner, session.name], ['acme', 'Wile E. Coyote & Söhne'])
+  })
+
+  test('a link to the portal sets it; null removes it; each change is audited once', async () => {
+    const json = { owner: 'initech', name: 'Initech' }
+    for (let times = 0; times < 2; times++)
+      await expectJson(service, 201, '/portal-links', { method: 'POST', json })
+    const nameOf = async (owner: string) =>
+      ((await expectJson(service, 200, `/owners/${owner}`)) as { name: string | null }).name
+    assert.equal(await nameOf('initech'), 'Initech')
+    await name('initech', null)
+    await name('initech', null)
+    await name('globex', null)
+    assert.equal(await nameOf('initech'), null)
+    await expectJson(service, 404, '/owners/globex')
+    const { data } = (await expectJson(service, 200, '/audit?action=owner.named')) as {
+      data: { target: string }[]
+    }
+    const targets = ['owner:acme', 'owner:globex', 'owner:globex', 'owner:initech', 'owner:initech']
+    assert.deepEqual(data.map(({ target }) => target).toSorted(), targets)
+  })
+
+  test('a name that the databases cannot store, an empty one and a foreign field are rejected', async () => {
+    for (const bad of ['', '\ud800', 'a\0b', 'a'.repeat(101)]) await name('acme', bad, 400)
+    await name('*', 'All', 400)
+    await expectJson(service, 400, '/owners/acme', { method: 'PUT', json: { name: 'a', other: 1 } })
+    await expectJson(service, 400, '/owners/acme', { method: 'PUT', json: {} })
+  })
+})
