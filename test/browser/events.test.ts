@@ -147,7 +147,7 @@ describe('the pages of events', () => {
   test('of an event that no handler takes, the page says so', async () => {
     await post('evt_untaken', 'untaken.type')
     await open(`/events/${await statusOf('evt_untaken', 'unhandled')}`)
-    await page.locator('h1').getByText('unhandled').waitFor()
+    await page.locator('h1').getByText('no handler').waitFor()
     await page.getByText('no handler takes this type').first().waitFor()
     const advice = page
       .locator('section')

@@ -90,8 +90,9 @@ describe('errors of forms in a browser', () => {
 
   test('the address of an alert', async () => {
     await open('/alerts')
-    await press('Add e-mail')
-    await page.getByRole('heading', { name: 'Add e-mail' }).waitFor()
+    await press('Add destination')
+    await page.getByRole('menuitem', { name: 'E-mail' }).click()
+    await page.getByRole('heading', { name: 'Add e-mail destination' }).waitFor()
     await page.getByLabel('Name').fill('People on call')
     await page.getByLabel('E-mail addresses').fill('nobody')
     await press('Add')

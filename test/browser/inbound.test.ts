@@ -82,11 +82,11 @@ onEachEngine('the inbound pages', (engine) => {
     await look('sources')
     await page.getByRole('link', { name: 'shop' }).click()
     await page.getByText(`${service.baseUrl}/webhooks/shop`).waitFor()
-    await page.getByText(/Reveal the endpoint’s signing secret/).waitFor()
+    await page.getByText(/Reveal the signing secret/).waitFor()
     await look('source')
-    await page.getByRole('tab', { name: 'Send a signed sample' }).click()
+    await page.getByRole('tab', { name: 'Send sample' }).click()
     await page.getByRole('button', { name: 'Send sample' }).click()
-    await page.getByText(/Stored as the event/).waitFor()
+    await page.getByText(/Stored as event/).waitFor()
     await look('source-sample')
     await page.getByRole('tab', { name: 'Events' }).click()
     await page.getByRole('cell', { name: 'invoice.paid' }).first().waitFor()
@@ -152,7 +152,7 @@ onEachEngine('the inbound pages', (engine) => {
     await page.getByRole('button', { name: 'Acknowledge' }).click()
     await page.getByRole('button', { name: 'Reopen' }).click()
     await page.getByRole('button', { name: 'Acknowledge' }).waitFor()
-    await page.getByRole('button', { name: 'Snooze this group' }).click()
+    await page.getByRole('button', { name: 'Snooze this failure' }).click()
     await page.getByRole('menuitem', { name: 'for 1 day' }).click()
     await page.getByText('Snoozed until').waitFor()
     await page.getByRole('button', { name: 'Reopen' }).click()
@@ -160,9 +160,9 @@ onEachEngine('the inbound pages', (engine) => {
 
   test('its events run again as one, and the group is resolved', async () => {
     isMended = true
-    await page.getByRole('button', { name: 'Run this group again' }).click()
+    await page.getByRole('button', { name: 'Run all again' }).click()
     await answerDialog(page, 'Run again')
-    await page.getByText('3 of 3 events run again.').waitFor()
+    await page.getByText('3 of 3 events queued to run again.').waitFor()
     await page.getByText('resolved', { exact: true }).first().waitFor()
     await eventually(async () => {
       const done = await readEffects(service.database)

@@ -226,7 +226,7 @@ describe('outbound pages of the dashboard', () => {
     await button('Stop').click()
     await page.getByText('3 of 4 deliveries are then not sent again').waitFor()
     await answerDialog(page, 'Stop the replay')
-    await page.getByRole('row', { name: /cancelled.*1 of 4/ }).waitFor()
+    await page.getByRole('row', { name: /canceled.*1 of 4/ }).waitFor()
   })
 
   test('code that verifies signatures, for the real address, in the chosen language', async () => {

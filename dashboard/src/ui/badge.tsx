@@ -57,9 +57,24 @@ const toneOf: Record<string, Tone> = {
   error: 'danger',
   expired: 'danger',
   critical: 'danger',
+  degraded: 'warn',
+  idle: 'plain',
 }
+
+/** The words of pages for values of the API. docs/guides/dashboard.md lists them. */
+const wordOf: Record<string, string> = {
+  dead: 'failed',
+  refused: 'rejected',
+  cancelled: 'canceled',
+  done: 'completed',
+  unsubscribed: 'no endpoints',
+  unhandled: 'no handler',
+}
+
+/** A status as pages write it. */
+export const statusWord = (value: string): string => wordOf[value] ?? value
 
 /** A status as a word in its colour. */
 export function Status({ value, children }: { value: string; children?: ReactNode }) {
-  return <Badge tone={toneOf[value] ?? 'plain'}>{children ?? value}</Badge>
+  return <Badge tone={toneOf[value] ?? 'plain'}>{children ?? statusWord(value)}</Badge>
 }

@@ -11,7 +11,8 @@ const kinds: Record<ButtonKind, string> = {
   quiet: 'border-transparent text-soft hover:bg-sunken hover:text-ink',
 }
 
-const look = (kind: ButtonKind, small: boolean): string =>
+/** The classes of a button. */
+export const buttonLook = (kind: ButtonKind, small: boolean): string =>
   classes(
     'inline-flex items-center justify-center gap-1.5 rounded-md border font-medium whitespace-nowrap transition-colors disabled:opacity-50',
     small ? 'min-h-7 px-2 py-0.5 text-sm' : 'min-h-9 px-3 py-1.5',
@@ -42,7 +43,7 @@ export function Button({
       {...rest}
       disabled={rest.disabled || busy}
       aria-busy={busy || undefined}
-      className={classes(look(kind, small), className)}
+      className={classes(buttonLook(kind, small), className)}
     >
       {busy ? <Spinner /> : icon}
       {children}
@@ -60,7 +61,7 @@ export interface ButtonLinkProps extends Omit<LinkProps, 'children'> {
 /** A link that looks like a button. */
 export function ButtonLink({ kind = 'default', small = false, icon, children, ...rest }: ButtonLinkProps) {
   return (
-    <Link {...rest} className={`no-underline ${look(kind, small)}`}>
+    <Link {...rest} className={`no-underline ${buttonLook(kind, small)}`}>
       {icon}
       {children}
     </Link>

@@ -1,6 +1,6 @@
 // The parts that all pages are made of.
 export { Button, ButtonLink, LinkButton } from './button.tsx'
-export { Badge, Status } from './badge.tsx'
+export { Badge, Status, statusWord } from './badge.tsx'
 export { Time, Ago } from './time.tsx'
 export {
   formatTime,
@@ -10,6 +10,8 @@ export {
   formatPercent,
   formatBytes,
 } from './format.ts'
+export { durationInWords, elapsedInWords, scheduleInWords } from './duration-words.ts'
+export { WithCode } from './inline-code.tsx'
 export { CopyButton, CopyValue } from './copy.tsx'
 export { Page, Section, Facts, Fact } from './page.tsx'
 export { Notice, ProblemNotice, Empty, Loading, ReadState, Progress } from './notices.tsx'

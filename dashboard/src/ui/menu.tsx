@@ -1,6 +1,7 @@
 import { Menu as Base } from '@base-ui/react/menu'
 import { Ellipsis } from 'lucide-react'
 import type { ReactNode } from 'react'
+import { buttonLook, type ButtonKind } from './button.tsx'
 import { classes } from './classes.ts'
 
 export interface MenuItem {
@@ -15,16 +16,23 @@ export function Menu({
   label,
   items,
   trigger,
+  kind,
 }: {
   label: string
   items: readonly MenuItem[]
   trigger?: ReactNode
+  /** Makes the trigger look like a button. */
+  kind?: ButtonKind
 }) {
   return (
     <Base.Root>
       <Base.Trigger
         aria-label={label}
-        className="inline-flex min-h-8 min-w-8 items-center justify-center gap-1.5 rounded-md px-1.5 text-soft hover:bg-sunken hover:text-ink"
+        className={
+          kind
+            ? buttonLook(kind, false)
+            : 'inline-flex min-h-8 min-w-8 items-center justify-center gap-1.5 rounded-md px-1.5 text-soft hover:bg-sunken hover:text-ink'
+        }
       >
         {trigger ?? <Ellipsis size={18} aria-hidden />}
       </Base.Trigger>

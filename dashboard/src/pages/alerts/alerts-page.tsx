@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
+import { Plus } from 'lucide-react'
 import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import {
@@ -8,7 +9,11 @@ import {
   Button,
   DataTable,
   Dialog,
+  durationInWords,
+  elapsedInWords,
   Empty,
+  formatTime,
+  LinkButton,
   Loading,
   Menu,
   Notice,
@@ -22,7 +27,7 @@ import {
   type Column,
 } from '../../ui/index.ts'
 import { DestinationDialog } from './destination-dialog.tsx'
-import { addText, conditions, kinds, what, type Destination, type Kind, type Sending } from './kinds.ts'
+import { conditions, kinds, what, type Destination, type Kind, type Sending } from './kinds.ts'
 
 const route = getRouteApi('/alerts')
 const everyKind = Object.keys(kinds) as Kind[]
@@ -43,16 +48,15 @@ export function AlertsPage() {
   return (
     <Page
       title="Alerts"
-      description="Tells people what needs them: once when it begins, again while it lasts, and when it is over."
-      actions={<AddButtons onAdd={(kind) => setEdited({ kind })} />}
+      description="Notifies you when a problem starts, while it continues, and when it is resolved."
+      primary={<AddMenu onAdd={(kind) => setEdited({ kind })} />}
     >
       {error && <ProblemNotice error={error} retry={() => void refetch()} />}
       {!data && !error && <Loading />}
       {data && destinations.length === 0 && (
         <Section>
-          <Empty title="Nobody is told yet">
-            Add a destination: a mail address, or a channel of Slack, Discord or Microsoft Teams. Then send it
-            a test.
+          <Empty title="No destinations yet">
+            Add an e-mail address or a Slack, Discord or Microsoft Teams channel, then send a test alert.
           </Empty>
         </Section>
       )}
@@ -75,7 +79,7 @@ export function AlertsPage() {
   )
 }
 
-/** What destinations are told of at the moment. */
+/** The problems that destinations are notified of now. */
 function OpenNow() {
   const { data, error, refetch } = useQuery({
     queryKey: ['attention'],
@@ -83,10 +87,10 @@ function OpenNow() {
   })
   const found = data?.data ?? []
   return (
-    <Section title="Open now" flush={found.length > 0}>
+    <Section title="Open alerts" flush={found.length > 0}>
       {error && <ProblemNotice error={error} retry={() => void refetch()} />}
       {!data && !error && <Loading />}
-      {data && found.length === 0 && <p className="text-soft">Nothing needs a person.</p>}
+      {data && found.length === 0 && <p className="text-soft">No open alerts.</p>}
       {found.length > 0 && (
         <ul className="divide-y divide-line">
           {found.map(({ kind, severity, text, since, about }) => (
@@ -97,8 +101,8 @@ function OpenNow() {
               <Status value={severity} />
               <span className="min-w-0 flex-1 basis-56 break-words">{text}</span>
               {since !== null && (
-                <span className="text-soft">
-                  since <Time value={since} />
+                <span className="text-soft" title={formatTime(since)}>
+                  for {elapsedInWords(since)}
                 </span>
               )}
             </li>
@@ -109,12 +113,19 @@ function OpenNow() {
   )
 }
 
-function AddButtons({ onAdd }: { onAdd: (kind: Kind) => void }) {
-  return everyKind.map((kind) => (
-    <Button key={kind} onClick={() => onAdd(kind)}>
-      {addText(kind)}
-    </Button>
-  ))
+function AddMenu({ onAdd }: { onAdd: (kind: Kind) => void }) {
+  return (
+    <Menu
+      label="Add destination"
+      kind="primary"
+      trigger={
+        <>
+          <Plus size={17} aria-hidden /> Add destination
+        </>
+      }
+      items={everyKind.map((kind) => ({ label: kinds[kind].label, run: () => onAdd(kind) }))}
+    />
+  )
 }
 
 function DestinationCard({
@@ -133,18 +144,18 @@ function DestinationCard({
   const test = useMutation({ mutationFn: () => api.post('/alerts/{id}/test', { params: { id } }), onSettled })
   const change = useMutation({
     mutationFn: (on: boolean) => api.patch('/alerts/{id}', { params: { id }, body: { enabled: on } }),
-    onSuccess: (_answer, on) => toast(on ? `${name} is on` : `${name} is off`),
+    onSuccess: (_answer, on) => toast(on ? `Turned on ${name}` : `Turned off ${name}`),
     onSettled,
   })
   const remove = useMutation({
     mutationFn: () => api.delete('/alerts/{id}', { params: { id } }),
-    onSuccess: () => toast(`${name} was deleted`),
+    onSuccess: () => toast(`Deleted ${name}`),
     onSettled,
   })
   const confirmRemove = async (): Promise<void> => {
     const yes = await ask({
       title: `Delete ${name}?`,
-      consequence: 'It is told nothing any more, and the list of its messages is deleted.',
+      consequence: 'It receives no more alerts, and its message log is deleted.',
       action: 'Delete',
     })
     if (yes) remove.mutate()
@@ -160,17 +171,17 @@ function DestinationCard({
           <Button
             small
             busy={test.isPending}
-            aria-label={`Send a test to ${name}`}
+            aria-label={`Send test to ${name}`}
             onClick={() => test.mutate()}
           >
-            Send a test
+            Send test
           </Button>
           <Menu
-            label={`More about ${name}`}
+            label={`More actions for ${name}`}
             items={[
-              { label: 'Change…', run: onEdit },
+              { label: 'Edit…', run: onEdit },
               { label: enabled ? 'Turn off' : 'Turn on', run: () => change.mutate(!enabled) },
-              { label: 'Messages', run: onPeek },
+              { label: 'View messages', run: onPeek },
               { label: 'Delete…', run: () => void confirmRemove(), danger: true },
             ]}
           />
@@ -180,38 +191,32 @@ function DestinationCard({
       {error && <ProblemNotice error={error} />}
       {test.data &&
         (test.data.status === 'sent' ? (
-          <Notice>The test was accepted. Look whether it has arrived.</Notice>
+          <Notice>Test alert sent. Check that it has arrived.</Notice>
         ) : (
-          <Notice tone="danger">The test could not be sent: {test.data.error}</Notice>
+          <Notice tone="danger">Test alert failed: {test.data.error}</Notice>
         ))}
       <p className="text-soft">
         {destination.conditions === null
-          ? 'All kinds of conditions'
+          ? 'All problems'
           : destination.conditions.map((one) => conditions[one]).join(' · ')}
-        . {severity === 'error' && 'Only what fails now. '}
-        {repeatSeconds === null ? 'No reminders' : `A reminder every ${inWords(repeatSeconds)}`}.
+        . {severity === 'error' && 'Errors only. '}
+        {repeatSeconds === null
+          ? 'No reminders'
+          : `Reminder every ${durationInWords(repeatSeconds).replace(/^1 /, '')}`}
+        .
       </p>
       <p className="mt-1">
         {lastSending === null ? (
-          <span className="text-soft">Nothing was sent yet.</span>
+          <span className="text-soft">No messages yet.</span>
         ) : (
           <>
-            <button type="button" className="min-h-6 underline" onClick={onPeek}>
-              Last message
-            </button>{' '}
-            <Ago value={lastSending.createdAt} />: {lastSending.subject} <Status value={lastSending.status} />
+            <LinkButton onClick={onPeek}>Last message</LinkButton> <Ago value={lastSending.createdAt} />:{' '}
+            {lastSending.subject} <Status value={lastSending.status} />
           </>
         )}
       </p>
     </Section>
   )
-}
-
-function inWords(seconds: number): string {
-  const hours = seconds / 3_600
-  if (hours === 24) return 'day'
-  if (hours === 1) return 'hour'
-  return Number.isInteger(hours) ? `${hours} hours` : `${Math.round(seconds / 60)} minutes`
 }
 
 const columns: readonly Column<Sending>[] = [
@@ -247,7 +252,7 @@ function Sendings({ destination: { id, name }, onClose }: { destination: Destina
       open
       onClose={onClose}
       title={`Messages to ${name}`}
-      description="Of the last 30 days, newest first."
+      description="Last 30 days, newest first."
       place="drawer"
     >
       {error && <ProblemNotice error={error} />}
@@ -258,7 +263,7 @@ function Sendings({ destination: { id, name }, onClose }: { destination: Destina
         rowKey={(row) => row.id}
         loading={!data && !error}
         error={error}
-        empty={<Empty title="Nothing was sent yet" />}
+        empty={<Empty title="No messages yet" />}
       />
     </Dialog>
   )

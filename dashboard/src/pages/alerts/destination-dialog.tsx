@@ -23,7 +23,7 @@ import {
   type Kind,
 } from './kinds.ts'
 
-/** Adds a destination of a kind, or changes one. */
+/** Adds a destination, or edits one. */
 export function DestinationDialog({
   kind,
   destination,
@@ -39,7 +39,7 @@ export function DestinationDialog({
     <Dialog
       open
       onClose={onClose}
-      title={destination ? `Change ${destination.name}` : addText(kind)}
+      title={destination ? `Edit ${destination.name}` : addText(kind)}
       description={hint}
     >
       <DestinationForm kind={kind} destination={destination} onClose={onClose} />
@@ -82,7 +82,7 @@ function DestinationForm({
         : api.post('/alerts', { body: { kind, ...body } })
     },
     onSuccess: () => {
-      toast(destination ? 'Saved' : `${name} was added. Send a test to see that it works.`)
+      toast(destination ? 'Saved' : `Added ${name}. Send a test alert to check that it works.`)
       void queryClient.invalidateQueries({ queryKey: ['alerts'] })
       onClose()
     },
@@ -106,19 +106,19 @@ function DestinationForm({
           name="name"
           required
           maxLength={100}
-          placeholder="People on call"
+          placeholder="On call"
           value={name}
           onChange={({ target }) => setName(target.value)}
         />
         <TextField
-          label={isMail ? 'E-mail addresses' : 'Address of the webhook'}
+          label={isMail ? 'E-mail addresses' : 'Webhook URL'}
           name={isMail ? 'to' : 'url'}
           hint={
             destination && !isMail
-              ? `Leave it empty to keep the address at ${destination.host}.`
+              ? `Leave empty to keep the current URL at ${destination.host}.`
               : isMail
-                ? 'Up to ten, separated by commas.'
-                : 'It is a credential: it is sealed, and not shown again.'
+                ? 'Up to 10, separated by commas.'
+                : 'This URL is a credential: it is encrypted and not shown again.'
           }
           required={!destination || isMail}
           inputMode={isMail ? 'email' : 'url'}
@@ -127,7 +127,7 @@ function DestinationForm({
           onChange={({ target }) => setAddress(target.value)}
         />
         <SelectField
-          label="Remind while it lasts"
+          label="Reminders"
           name="repeatSeconds"
           options={
             repeats.some(({ value }) => value === repeat)
@@ -138,12 +138,12 @@ function DestinationForm({
           onChange={({ target }) => setRepeat(target.value)}
         />
         <CheckField
-          label="Only what fails now, no warnings"
+          label="Errors only, no warnings"
           name="severity"
           checked={urgent}
           onChange={({ target }) => setUrgent(target.checked)}
         />
-        <FieldGroup label="Tell about" name="conditions">
+        <FieldGroup label="Problems" name="conditions">
           <div className="grid gap-1.5 sm:grid-cols-2">
             {conditionKinds.map((one) => (
               <CheckField

@@ -23,12 +23,12 @@ function OneError({ text, failures }: { text: string; failures: readonly Failure
         </ul>
       )}
       <p className="mt-1.5 text-sm">
-        Attempt{attempts.length > 1 ? 's' : ''} {attempts.slice(-10).join(', ')}, the last{' '}
+        Attempt{attempts.length > 1 ? 's' : ''} {attempts.slice(-10).join(', ')}, last{' '}
         <Time value={last.at} />, after {formatDuration(last.durationMs)}
       </p>
       {(others.length > 0 || rest !== '') && (
         <details className="mt-1">
-          <summary className="min-h-6 cursor-pointer text-sm">The whole error</summary>
+          <summary className="min-h-6 cursor-pointer text-sm">Full error</summary>
           <CodeBlock code={text} label="Error" />
         </details>
       )}

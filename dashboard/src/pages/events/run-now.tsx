@@ -1,14 +1,14 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Play } from 'lucide-react'
-import { api } from '../../api/client.ts'
 import { Button, toast } from '../../ui/index.ts'
+import { runEvent } from './run-event.ts'
 
-/** Runs the handlers of one event now. */
+/** Runs the handlers of one event now, and says whether they succeeded. */
 export function useRunNow(id: string) {
   const client = useQueryClient()
   return useMutation({
-    mutationFn: () => api.post('/events/{id}/reprocess', { params: { id }, body: {} }),
-    onSuccess: () => toast('The handler runs now'),
+    mutationFn: () => runEvent(id),
+    onSuccess: (result) => toast(result),
     onSettled: () => client.invalidateQueries({ queryKey: ['event', id] }),
   })
 }

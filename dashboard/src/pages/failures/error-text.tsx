@@ -22,7 +22,7 @@ export function ErrorText({ text }: { text: string }) {
       )}
       {first !== -1 && (
         <details className="mt-1">
-          <summary className="min-h-6 cursor-pointer text-sm">The whole error</summary>
+          <summary className="min-h-6 cursor-pointer text-sm">Full error</summary>
           <CodeBlock code={text} label="Error" />
         </details>
       )}

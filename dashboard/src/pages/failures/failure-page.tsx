@@ -20,11 +20,12 @@ import {
   toast,
   type Column,
 } from '../../ui/index.ts'
+import { runEvent } from '../events/run-event.ts'
 import { DryRunPanel } from '../handlers/dry-run-panel.tsx'
 import { ErrorText } from './error-text.tsx'
 import { EventLink } from './event-link.tsx'
 import { Hours } from './hours.tsx'
-import { waitingOf } from './list-page.tsx'
+import { waitingOf } from './group-columns.tsx'
 import { useRerun } from './rerun.tsx'
 import { StateButtons } from './state-buttons.tsx'
 
@@ -43,7 +44,7 @@ export function FailurePage() {
   if (isProblem(query.error, 404)) return <NotFoundPage />
   if (!query.data)
     return (
-      <Page title="Failure">
+      <Page title="Failure" up={<Link to="/failures">Failures</Link>}>
         <ReadState {...query} />
       </Page>
     )
@@ -56,25 +57,22 @@ function Failure({ group, reading }: { group: GroupDetail; reading: ReactNode })
     <Page
       title={`${group.name}: ${group.message}`}
       beside={<Status value={group.state} />}
-      actions={
-        <>
-          <StateButtons group={group} />
-          {rerun.button}
-        </>
-      }
+      up={<Link to="/failures">Failures</Link>}
+      actions={<StateButtons group={group} />}
+      primary={rerun.button}
     >
       {reading}
       {rerun.report}
       <Section>
         <Facts>
           <Fact name="Handler">
-            <Link to="/handlers" className="text-accent hover:underline">
+            <Link to="/handlers/$id" params={{ id: group.handler }}>
               {group.handler}
             </Link>
           </Fact>
-          <Fact name="Events now">{waitingOf(group)}</Fact>
+          <Fact name="Events">{waitingOf(group)}</Fact>
           <Fact name="Failed attempts">
-            {formatNumber(group.count)}, the first <Time value={group.firstAt} />, the last{' '}
+            {formatNumber(group.count)}, first <Time value={group.firstAt} />, last{' '}
             <Time value={group.lastAt} />
           </Fact>
           {group.snoozedUntil !== null && (
@@ -83,8 +81,8 @@ function Failure({ group, reading }: { group: GroupDetail; reading: ReactNode })
             </Fact>
           )}
         </Facts>
-        <p className="mt-3 mb-1 text-sm text-soft">Failed attempts by hour, the last 7 days</p>
-        <Hours hours={group.hours} length={168} />
+        <p className="mt-3 mb-1 text-sm text-soft">Failed attempts per hour, last 7 days</p>
+        <Hours hours={group.hours} length={168} scale />
       </Section>
       {group.error !== null && (
         <Section
@@ -92,7 +90,7 @@ function Failure({ group, reading }: { group: GroupDetail; reading: ReactNode })
           description={
             group.errorEvent !== null && (
               <>
-                Of the last attempt of event <EventLink id={group.errorEvent}>{group.errorEvent}</EventLink>
+                From the last attempt of event <EventLink id={group.errorEvent}>{group.errorEvent}</EventLink>
               </>
             )
           }
@@ -112,8 +110,8 @@ type Run = ReturnType<typeof useRunOne>
 function useRunOne() {
   const client = useQueryClient()
   return useMutation({
-    mutationFn: (id: number) => api.post('/events/{id}/reprocess', { params: { id: String(id) }, body: {} }),
-    onSuccess: () => toast('The handler runs now'),
+    mutationFn: (id: number) => runEvent(String(id)),
+    onSuccess: (result) => toast(result),
     onSettled: () => client.invalidateQueries({ queryKey: ['failures'] }),
   })
 }
@@ -135,9 +133,10 @@ const columnsOf = (run: Run): Column<FailedEvent>[] => [
   },
   {
     key: 'run',
-    header: 'Action',
+    header: <span className="sr-only">Action</span>,
     width: '8rem',
     align: 'right',
+    phone: 'aside',
     cell: ({ id, eventId }) => (
       <Button
         small
@@ -154,14 +153,14 @@ const columnsOf = (run: Run): Column<FailedEvent>[] => [
 function EventsOfGroup({ group }: { group: GroupDetail }) {
   const run = useRunOne()
   return (
-    <Section title="Newest events of this group" flush>
+    <Section title="Latest events" flush>
       {run.error && <ProblemNotice error={run.error} />}
       <DataTable
-        label="Events of this group"
+        label="Latest events"
         columns={columnsOf(run)}
         rows={group.events}
         rowKey={({ id }) => String(id)}
-        empty={<Empty title="None of its events has failed or is retried" />}
+        empty={<Empty title="No event has failed or will be retried" />}
       />
     </Section>
   )

@@ -2,13 +2,15 @@ import { formatTime } from '../../ui/index.ts'
 
 const hour = 3_600_000
 
-/** A bar for each hour up to now. */
+/** A bar for each hour up to now; `scale` writes the highest and the ends of the axis. */
 export function Hours({
   hours,
   length,
+  scale = false,
 }: {
   hours: readonly { at: string; count: number }[]
   length: number
+  scale?: boolean
 }) {
   const now = Math.floor(Date.now() / hour)
   const counts = new Map(hours.map(({ at, count }) => [Math.floor(Date.parse(at) / hour), count]))
@@ -19,12 +21,12 @@ export function Hours({
   const most = Math.max(1, ...bars.map(({ count }) => count))
   const total = bars.reduce((sum, { count }) => sum + count, 0)
   const span = length > 48 ? `${Math.round(length / 24)} days` : `${length} hours`
-  return (
+  const chart = (
     <svg
       viewBox={`0 0 ${length} 10`}
       preserveAspectRatio="none"
       role="img"
-      aria-label={`${total} failed attempts in the last ${span}`}
+      aria-label={`${total} failed attempts in the last ${span}, at most ${most} in an hour`}
       className="h-8 w-full min-w-24 border-b border-line text-danger"
     >
       {bars.map(({ at, count }, place) => {
@@ -36,5 +38,16 @@ export function Hours({
         )
       })}
     </svg>
+  )
+  if (!scale) return chart
+  return (
+    <div className="text-xs text-soft tabular-nums">
+      <p>{total === 0 ? 'none' : `at most ${most} an hour`}</p>
+      {chart}
+      <p className="flex justify-between">
+        <span>{formatTime(bars[0]!.at)}</span>
+        <span>now</span>
+      </p>
+    </div>
   )
 }

@@ -4,7 +4,7 @@ import { Play } from 'lucide-react'
 import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { Button, Notice, ProblemNotice, Progress, useConfirm } from '../../ui/index.ts'
-import { waitingOf, type Group } from './list-page.tsx'
+import { waitingOf, type Group } from './group-columns.tsx'
 
 /** Runs all events of a group now, with the progress of the job and a button to stop it. */
 export function useRerun(group: Pick<Group, 'id' | 'failed' | 'retrying'>) {
@@ -31,8 +31,8 @@ export function useRerun(group: Pick<Group, 'id' | 'failed' | 'retrying'>) {
   })
   const ask = async (): Promise<void> => {
     const yes = await confirm({
-      title: 'Run this group again?',
-      consequence: `The handlers run now for its events: ${waitingOf(group)}. Failed ones get all of their attempts again.`,
+      title: 'Run these events again?',
+      consequence: `Runs the handler now for ${waitingOf(group)}. Failed events get all attempts of the retry schedule again.`,
       action: 'Run again',
       kind: 'primary',
     })
@@ -47,7 +47,7 @@ export function useRerun(group: Pick<Group, 'id' | 'failed' | 'retrying'>) {
       disabled={group.failed + group.retrying === 0}
       onClick={() => void ask()}
     >
-      Run this group again
+      Run all again
     </Button>
   )
   const report = (
@@ -57,13 +57,13 @@ export function useRerun(group: Pick<Group, 'id' | 'failed' | 'retrying'>) {
         <Notice>
           {running ? (
             <Progress
-              label="Events made due"
+              label="Events queued"
               value={progress.data.done}
               total={progress.data.total}
               onStop={() => stop.mutate()}
             />
           ) : (
-            `${progress.data.done} of ${progress.data.total} events run again${progress.data.status === 'cancelled' ? '; stopped' : ''}.`
+            `${progress.data.done} of ${progress.data.total} events queued to run again${progress.data.status === 'cancelled' ? '; stopped' : ''}.`
           )}
         </Notice>
       )}

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { api } from '../../api/client.ts'
 import { Button, Menu, ProblemNotice, toast } from '../../ui/index.ts'
-import type { Group } from './list-page.tsx'
+import type { Group } from './group-columns.tsx'
 
 const hour = 3_600_000
 const times = [
@@ -24,7 +24,7 @@ export function StateButtons({ group: { id, state } }: { group: Pick<Group, 'id'
       if (wanted.to === 'reopen') return api.post('/failures/{id}/reopen', { params })
       return api.post('/failures/{id}/acknowledge', { params })
     },
-    onSuccess: ({ state: next }) => toast(`The group is ${next}`),
+    onSuccess: ({ state: next }) => toast(`The failure is ${next}`),
     onSettled: () => client.invalidateQueries({ queryKey: ['failures'] }),
   })
   if (state === 'resolved') return null
@@ -42,8 +42,9 @@ export function StateButtons({ group: { id, state } }: { group: Pick<Group, 'id'
       )}
       {state !== 'snoozed' && (
         <Menu
-          label="Snooze this group"
-          trigger={<>Snooze</>}
+          label="Snooze this failure"
+          kind="default"
+          trigger="Snooze"
           items={times.map(([label, length]) => ({
             label: `for ${label}`,
             run: () => change.mutate({ to: 'snooze', until: new Date(Date.now() + length).toISOString() }),

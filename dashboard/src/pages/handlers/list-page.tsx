@@ -1,32 +1,27 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { Pause, Play } from 'lucide-react'
-import type { RowOf } from '../../api/answers.ts'
+import { Plus } from 'lucide-react'
+import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import {
   Button,
   DataTable,
   Empty,
   formatDuration,
-  formatPercent,
-  formatShort,
+  formatNumber,
   Page,
   ProblemNotice,
   Section,
-  Status,
-  Time,
-  useConfirm,
   type Column,
 } from '../../ui/index.ts'
+import { AddHandlerDialog } from './add-handler.tsx'
+import { ErrorRate, handlerName, HandlerStatus, type Handler } from './handler-health.tsx'
+import { PauseButton, usePause } from './use-pause.tsx'
 
-type Handler = RowOf<'GET /handlers'>
-
-const example = `handlers: {
-  'order.*': async (event, { tx }) => { … },
-}`
-
-/** All handlers: their backlog, speed and errors, and a switch to pause each. */
+/** All handlers: their status, speed, errors and backlog, and a switch to pause each. */
 export function ListPage() {
+  const [adding, setAdding] = useState(false)
+  const pause = usePause()
   const handlers = useQuery({
     queryKey: ['handlers'],
     queryFn: ({ signal }) => api.get('/handlers', { signal }),
@@ -34,36 +29,60 @@ export function ListPage() {
   return (
     <Page
       title="Handlers"
-      description="What processes the events. Duration and errors are those of the last hour."
+      description="Your code that processes received events. Runs, errors and duration cover the last hour."
+      primary={
+        <Button kind="primary" icon={<Plus size={17} aria-hidden />} onClick={() => setAdding(true)}>
+          Add handler
+        </Button>
+      }
     >
       {handlers.error && <ProblemNotice error={handlers.error} retry={() => void handlers.refetch()} />}
-      <HandlerTable rows={handlers.data?.data ?? []} loading={handlers.isPending} error={handlers.error} />
+      {pause.error && <ProblemNotice error={pause.error} />}
+      <Section flush>
+        <DataTable
+          label="Handlers"
+          columns={columnsOf(pause)}
+          rows={handlers.data?.data ?? []}
+          rowKey={({ id }) => id}
+          loading={handlers.isPending}
+          error={handlers.error}
+          empty={
+            <Empty title="No handlers" action={<Button onClick={() => setAdding(true)}>Add handler</Button>}>
+              Events of types without a handler are stored, and no code runs.
+            </Empty>
+          }
+        />
+      </Section>
+      <p className="text-sm text-soft">
+        Waiting: events that have not run yet. Lag: how long the oldest due event has been waiting. Failed:
+        events that will be retried or failed after their last attempt.
+      </p>
+      <AddHandlerDialog open={adding} onClose={() => setAdding(false)} />
     </Page>
   )
 }
 
 const columnsOf = (pause: ReturnType<typeof usePause>): Column<Handler>[] => [
-  { key: 'pattern', header: 'Handler', width: '24%', cell: (handler) => <Name handler={handler} /> },
-  { key: 'state', header: 'State', width: '15rem', cell: (handler) => <State handler={handler} /> },
+  { key: 'pattern', header: 'Handler', width: '26%', cell: (handler) => <Name handler={handler} /> },
   {
-    key: 'slots',
-    header: 'At once',
-    align: 'right',
-    cell: ({ slots, slotsOf }) => <span title={`for each ${slotsOf}`}>{slots}</span>,
+    key: 'status',
+    header: 'Status',
+    width: '7rem',
+    cell: (handler) => <HandlerStatus handler={handler} />,
   },
   {
-    key: 'lag',
-    header: 'Lag',
+    key: 'runs',
+    header: 'Runs',
     align: 'right',
-    cell: ({ lagSeconds }) => (lagSeconds === 0 ? '0 s' : formatDuration(lagSeconds * 1000)),
+    cell: ({ recent: { handled, failures } }) => formatNumber(handled + failures),
   },
   {
-    key: 'waiting',
-    header: 'Waiting',
+    key: 'errors',
+    header: 'Errors',
     align: 'right',
-    cell: ({ waiting }) => `${formatShort(waiting)}${waiting >= 1_000 ? '+' : ''}`,
+    phone: 'secondary',
+    cell: ({ recent }) => <ErrorRate rate={recent.errorRate} />,
   },
-  { key: 'failing', header: 'Failing', align: 'right', cell: (handler) => <Failing handler={handler} /> },
   {
     key: 'duration',
     header: 'Duration',
@@ -71,120 +90,55 @@ const columnsOf = (pause: ReturnType<typeof usePause>): Column<Handler>[] => [
     cell: ({ recent }) => (recent.durationMs === null ? '–' : formatDuration(recent.durationMs)),
   },
   {
-    key: 'errors',
-    header: 'Errors',
+    key: 'waiting',
+    header: 'Waiting',
     align: 'right',
-    cell: ({ recent }) => (recent.errorRate === null ? '–' : formatPercent(recent.errorRate)),
+    phone: 'secondary',
+    cell: ({ waiting }) => waitingText(waiting),
   },
   {
+    key: 'lag',
+    header: 'Lag',
+    align: 'right',
+    cell: ({ lagSeconds }) => (lagSeconds === 0 ? '–' : formatDuration(lagSeconds * 1000)),
+  },
+  { key: 'failed', header: 'Failed', align: 'right', cell: (handler) => <Failed handler={handler} /> },
+  {
     key: 'switch',
-    header: 'Action',
+    header: <span className="sr-only">Action</span>,
     width: '8rem',
     align: 'right',
-    cell: (handler) => (
-      <Button
-        small
-        aria-label={`${handler.paused ? 'Resume' : 'Pause'} ${handler.id}`}
-        icon={handler.paused ? <Play size={14} aria-hidden /> : <Pause size={14} aria-hidden />}
-        busy={pause.isPending && pause.variables?.id === handler.id}
-        onClick={() => void pause.ask(handler)}
-      >
-        {handler.paused ? 'Resume' : 'Pause'}
-      </Button>
-    ),
+    phone: 'aside',
+    cell: (handler) => <PauseButton small handler={handler} pause={pause} />,
   },
 ]
 
-function HandlerTable({
-  rows,
-  loading,
-  error,
-}: {
-  rows: readonly Handler[]
-  loading: boolean
-  error: unknown
-}) {
-  const pause = usePause()
+/** More are not counted. */
+export const waitingText = (waiting: number): string =>
+  `${formatNumber(waiting)}${waiting >= 1_000 ? '+' : ''}`
+
+function Name({ handler }: { handler: Handler }) {
+  const { id, source, forwardTo } = handler
   return (
     <>
-      {pause.error && <ProblemNotice error={pause.error} />}
-      <Section flush>
-        <DataTable
-          label="Handlers"
-          columns={columnsOf(pause)}
-          rows={rows}
-          rowKey={({ id }) => id}
-          loading={loading}
-          error={error}
-          empty={
-            <Empty title="No handler is declared" command={example}>
-              Declare handlers in receiving of the configuration module. Events without one are stored with
-              the status unhandled.
-            </Empty>
-          }
-        />
-      </Section>
+      <Link to="/handlers/$id" params={{ id }} className="font-medium">
+        {source === null ? <code className="font-mono text-sm">{id}</code> : handlerName(handler)}
+      </Link>
+      {source !== null && <span className="block truncate text-sm text-soft">to {forwardTo}</span>}
     </>
   )
 }
 
-function Name({ handler: { pattern, source, forwardTo } }: { handler: Handler }) {
-  if (source === null) return <code className="font-mono text-sm font-medium">{pattern}</code>
-  return (
-    <>
-      <span className="font-medium">forwards {source}</span>{' '}
-      <span className="block truncate text-sm text-soft">to {forwardTo}</span>
-    </>
-  )
-}
-
-function State({ handler: { paused } }: { handler: Handler }) {
-  if (!paused) return <Status value="running" />
-  return (
-    <>
-      <Status value="paused" />{' '}
-      <span className="block truncate text-sm text-soft">
-        since <Time value={paused.at} />, by{' '}
-        {paused.byName ?? paused.by?.replace(/^(\w+):(.{8}).+$/, '$1 $2…') ?? 'somebody'}
-      </span>
-    </>
-  )
-}
-
-function Failing({ handler: { id, failed, retrying } }: { handler: Handler }) {
+function Failed({ handler: { id, failed, retrying } }: { handler: Handler }) {
   if (failed + retrying === 0) return '0'
   return (
     <Link
       to="/failures"
       search={{ handler: id }}
       title={`${failed} failed, ${retrying} retrying`}
-      className="inline-block min-h-6 min-w-6 text-danger underline"
+      className="inline-block min-h-6 min-w-6"
     >
-      {formatShort(failed + retrying)}
+      {formatNumber(failed + retrying)}
     </Link>
   )
-}
-
-function usePause() {
-  const confirm = useConfirm()
-  const client = useQueryClient()
-  const change = useMutation({
-    mutationFn: ({ id, paused }: Handler) =>
-      paused
-        ? api.post('/handlers/{id}/resume', { params: { id } })
-        : api.post('/handlers/{id}/pause', { params: { id } }),
-    onSettled: () => client.invalidateQueries({ queryKey: ['handlers'] }),
-  })
-  const ask = async (handler: Handler): Promise<void> => {
-    const yes =
-      handler.paused !== null ||
-      (await confirm({
-        title: `Pause ${handler.id}?`,
-        consequence:
-          'Its events are accepted and wait until somebody resumes it, also those that other handlers match too. Running ones end.',
-        action: 'Pause',
-      }))
-    if (yes) change.mutate(handler)
-  }
-  return { ...change, ask }
 }

@@ -1,12 +1,12 @@
 import type { RowOf } from '../../api/answers.ts'
-import { Badge, formatPercent } from '../../ui/index.ts'
+import { Badge, formatNumber, formatPercent } from '../../ui/index.ts'
 
 type SignIns = RowOf<'GET /providers'>['signIns']
 type Counts = SignIns['day']
 
 /** How many sign-ins succeeded lately. */
 export function ProviderSignIns({ signIns: { day, week } }: { signIns: SignIns }) {
-  if (week.ok + week.failed === 0) return <span className="text-soft">none in the last 7 days</span>
+  if (week.ok + week.failed === 0) return <span className="text-soft">No sign-ins in the last 7 days</span>
   return (
     <ul>
       <Line name="Last 24 hours" counts={day} />
@@ -21,7 +21,7 @@ function Line({ name, counts: { ok, failed } }: { name: string; counts: Counts }
   const share = ok / all
   return (
     <li>
-      {name}: {ok.toLocaleString()} of {all.toLocaleString()} succeeded{' '}
+      {name}: {formatNumber(ok)} of {formatNumber(all)} succeeded{' '}
       <Badge tone={share >= 0.9 ? 'ok' : share >= 0.5 ? 'warn' : 'danger'}>{formatPercent(share)}</Badge>
     </li>
   )

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import type { Source } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
-import { CodeBlock, Empty, formatNumber, ProblemNotice, Section, Time } from '../../ui/index.ts'
+import { CodeBlock, Empty, formatNumber, ProblemNotice, Section, Time, WithCode } from '../../ui/index.ts'
 
-/** Why webhooks were refused, in words, and the latest of them. */
+/** Why webhooks were rejected, and the latest of them. */
 export function RefusedTab({ source }: { source: Source }) {
   const { name, refusals } = source
   const latest = useQuery({
@@ -13,24 +13,26 @@ export function RefusedTab({ source }: { source: Source }) {
   return (
     <>
       {refusals.length > 0 && (
-        <Section title="Reasons of the last 24 hours">
+        <Section title="Reasons, last 24 hours">
           <ul className="space-y-3">
             {refusals.map(({ reason, meaning, advice, count }) => (
               <li key={reason}>
                 <p className="font-medium">
                   {formatNumber(count)} × {meaning}
                 </p>
-                <p className="text-soft">{advice}</p>
+                <p className="text-soft">
+                  <WithCode text={advice} />
+                </p>
               </li>
             ))}
           </ul>
         </Section>
       )}
       {latest.error && <ProblemNotice error={latest.error} retry={() => void latest.refetch()} />}
-      <Section title="Latest refused webhooks">
+      <Section title="Latest rejected webhooks">
         {latest.data?.data.length === 0 && (
-          <Empty title="No webhook of this source was refused">
-            A refused webhook is shown here with the reason, its headers and the beginning of its body.
+          <Empty title="No rejected webhooks">
+            A rejected webhook appears here with the reason, its headers and the start of its body.
           </Empty>
         )}
         {latest.data?.data.map((one) => (
@@ -40,7 +42,7 @@ export function RefusedTab({ source }: { source: Source }) {
             </summary>
             <p className="mt-2">{one.detail}</p>
             <p className="my-2 text-soft">
-              {one.advice} {one.address !== null && `Sent from ${one.address}.`}
+              <WithCode text={one.advice} /> {one.address !== null && `Sent from ${one.address}.`}
             </p>
             <CodeBlock
               label="Headers"

@@ -23,9 +23,9 @@ export function SampleTab({ source }: { source: Source }) {
   if (!canSign)
     return (
       <Section>
-        <Empty title="No sample can be signed for this source">
-          {label} signs with a key pair, or the source uses an HMAC of its own form. Send a test from the
-          sender instead.
+        <Empty title="Postern cannot sign samples for this source">
+          {label} signs with a key pair, or the source uses a custom signature. Send a test from the sender
+          instead.
         </Empty>
       </Section>
     )
@@ -36,7 +36,7 @@ export function SampleTab({ source }: { source: Source }) {
   return (
     <Section
       title="Send a signed sample"
-      description="It is verified and stored as any webhook, and its handlers run."
+      description="Postern verifies and stores it like any webhook, and runs its handlers."
     >
       <Form problem={send.error} onSubmit={submit} className="max-w-xl space-y-4">
         <TextField
@@ -53,7 +53,7 @@ export function SampleTab({ source }: { source: Source }) {
           className="font-mono text-sm"
           value={text}
           onChange={(event) => setText(event.target.value)}
-          {...(data === undefined && { error: 'This is not a JSON object.' })}
+          {...(data === undefined && { error: 'Enter a JSON object.' })}
         />
         <Button
           kind="primary"
@@ -67,7 +67,7 @@ export function SampleTab({ source }: { source: Source }) {
       <div className="mt-4">
         {send.data && (
           <Notice>
-            Stored as the event{' '}
+            Stored as event{' '}
             {send.data.id === null ? (
               send.data.eventId
             ) : (

@@ -23,14 +23,14 @@ export function SourceEvents({ source }: { source: string }) {
   return (
     <>
       <ReadState {...events} />
-      <Section title="Newest events" flush>
+      <Section title="Latest events" flush>
         <DataTable
-          label="Newest events"
+          label="Latest events"
           columns={columns}
           rows={events.data.data}
           rowKey={({ id }) => String(id)}
           loading={events.isPending}
-          empty={<Empty title="No event has arrived">Send a signed sample to see one.</Empty>}
+          empty={<Empty title="No events yet">Send a signed sample to see one.</Empty>}
         />
       </Section>
     </>

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi } from '@tanstack/react-router'
+import { getRouteApi, Link } from '@tanstack/react-router'
 import type { Source } from '../../api/answers.ts'
 import { api, isProblem } from '../../api/client.ts'
 import { NotFoundPage } from '../../layout/faults.tsx'
@@ -14,6 +14,7 @@ import {
   ReadState,
   Section,
   Tabs,
+  WithCode,
 } from '../../ui/index.ts'
 import { RefusedTab } from './refused-tab.tsx'
 import { SampleTab } from './sample-tab.tsx'
@@ -33,7 +34,7 @@ export function SourcePage() {
   if (isProblem(query.error, 404)) return <NotFoundPage />
   if (!query.data)
     return (
-      <Page title={name}>
+      <Page title={name} up={<Link to="/sources">Sources</Link>}>
         <ReadState {...query} />
       </Page>
     )
@@ -43,17 +44,21 @@ export function SourcePage() {
     { value: 'events', label: 'Events', content: <SourceEvents source={name} /> },
     {
       value: 'refused',
-      label: `Refused (${formatNumber(source.day.refused)})`,
+      label: `Rejected (${formatNumber(source.day.refused)})`,
       content: <RefusedTab source={source} />,
     },
-    { value: 'sample', label: 'Send a signed sample', content: <SampleTab source={source} /> },
+    { value: 'sample', label: 'Send sample', content: <SampleTab source={source} /> },
   ]
   return (
-    <Page title={name} description={`${source.label}, verified by the scheme ${source.scheme}`}>
+    <Page
+      title={name}
+      up={<Link to="/sources">Sources</Link>}
+      description={`${source.label}, verified with the scheme ${source.scheme}`}
+    >
       <ReadState {...query} />
       <Section>
         <Facts>
-          <Fact name="URL to register">
+          <Fact name="Webhook URL">
             <CopyValue value={source.url} label="Copy the URL" />
           </Fact>
           <Fact name="Last event">
@@ -61,7 +66,7 @@ export function SourcePage() {
           </Fact>
           <Fact name="Last 24 hours">{daySentence(source)}</Fact>
           {source.forwardTo !== null && <Fact name="Forwarded to">{source.forwardTo}</Fact>}
-          {source.rateLimit !== null && <Fact name="Rate limit">{source.rateLimit} events a second</Fact>}
+          {source.rateLimit !== null && <Fact name="Rate limit">{source.rateLimit} events per second</Fact>}
         </Facts>
       </Section>
       <Tabs
@@ -76,8 +81,8 @@ export function SourcePage() {
 
 function daySentence({ day: { accepted, duplicates, refused } }: Source): string {
   const all = accepted + refused
-  if (all === 0) return 'No webhook arrived.'
-  return `${formatNumber(accepted)} accepted (${formatPercent(accepted / all)}), ${formatNumber(duplicates)} of them repeated; ${formatNumber(refused)} refused`
+  if (all === 0) return 'No webhooks'
+  return `${formatNumber(accepted)} accepted (${formatPercent(accepted / all)}), of them ${formatNumber(duplicates)} duplicates; ${formatNumber(refused)} rejected`
 }
 
 function SetUp({ source }: { source: Source }) {
@@ -86,15 +91,15 @@ function SetUp({ source }: { source: Source }) {
       <ol className="list-decimal space-y-1.5 pl-5">
         {source.steps.map((step) => (
           <li key={step}>
-            {step.split('`').map((part, at) => (at % 2 === 1 ? <code key={part}>{part}</code> : part))}
+            <WithCode text={step} />
           </li>
         ))}
       </ol>
       <p className="mt-3">
-        {source.hasSecret ? 'A secret is set. ' : 'No secret is set. '}
-        {source.answersChallenges && 'Postern answers the sender’s check of the URL. '}
+        {source.hasSecret ? 'The secret is set. ' : 'No secret is set, so all webhooks are rejected. '}
+        {source.answersChallenges && 'Postern answers the sender’s URL verification. '}
         {source.docs !== null && (
-          <a href={source.docs} target="_blank" rel="noreferrer" className="text-accent underline">
+          <a href={source.docs} target="_blank" rel="noreferrer">
             Documentation of this scheme
           </a>
         )}

@@ -11,8 +11,8 @@ import {
   Dialog,
   Empty,
   Fact,
-  LinkButton,
   Facts,
+  FilterBar,
   JsonView,
   Page,
   ProblemNotice,
@@ -20,10 +20,11 @@ import {
   Section,
   Status,
   Time,
+  LinkButton,
   type Column,
+  type Filter,
 } from '../../ui/index.ts'
 import { auditCsv, download, mostExported } from './audit-export.ts'
-import { AuditFilters } from './audit-filters.tsx'
 import { auditQuery, type AuditSearch } from './audit-query.ts'
 
 type Entry = RowOf<'GET /audit'>
@@ -51,10 +52,10 @@ export function AuditPage() {
     <Page
       title="Audit log"
       range
-      description={`Who did what, and what was refused. ${ranges[range]}, newest first.`}
+      description={`Who did what, and which attempts failed. ${ranges[range]}, newest first.`}
       actions={<Exports search={search} />}
     >
-      <AuditFilters search={search} onChange={set} actions={entries.map((entry) => entry.action)} />
+      <FilterBar label="Filter the audit log" filters={filtersOf(entries.map(({ action }) => action))} />
       {pages.error && <ProblemNotice error={pages.error} retry={pages.retry} />}
       <Section flush>
         <DataTable
@@ -69,8 +70,7 @@ export function AuditPage() {
           isCurrent={({ id }) => id === peeked?.id}
           empty={
             <Empty title="No entries">
-              Nothing matches these filters in this time range. Choose a longer range above, or remove a
-              filter.
+              No entry matches these filters. Choose a longer time range, or remove a filter.
             </Empty>
           }
         />
@@ -81,25 +81,27 @@ export function AuditPage() {
 }
 
 const columnsOf = (peek: (entry: Entry) => void): readonly Column<Entry>[] => [
-  { key: 'at', header: 'Time', width: '11rem', cell: ({ at }) => <Time value={at} /> },
+  { key: 'at', header: 'Time', width: '11rem', phone: 'secondary', cell: ({ at }) => <Time value={at} /> },
   {
     key: 'action',
     header: 'Action',
+    phone: 'primary',
     cell: (entry) => <LinkButton onClick={() => peek(entry)}>{entry.action}</LinkButton>,
   },
-  { key: 'by', header: 'By', cell: ({ actor, actorName }) => actorName ?? actor ?? '—' },
+  { key: 'by', header: 'By', phone: 'secondary', cell: ({ actor, actorName }) => actorName ?? actor ?? '—' },
   { key: 'about', header: 'About', cell: aboutOf },
   {
     key: 'address',
-    header: 'Address',
+    header: 'IP address',
     width: '9rem',
     cell: ({ address }) => address ?? '—',
-    hideOnPhone: true,
+    phone: 'hidden',
   },
   {
     key: 'result',
     header: 'Result',
     width: '11rem',
+    phone: 'aside',
     cell: ({ code }) => (code === null ? <Status value="ok" /> : <Status value="failed">{code}</Status>),
   },
 ]
@@ -144,17 +146,17 @@ function EntryDrawer({
           {code === null ? <Status value="ok" /> : <Status value="failed">{code}</Status>}
         </Fact>
         {actor !== null && <Fact name="By">{named(actorName, actor)}</Fact>}
-        {userId !== null && <Fact name="Account">{named(userName, userId)}</Fact>}
+        {userId !== null && <Fact name="User">{named(userName, userId)}</Fact>}
         {target !== null && <Fact name="Target">{named(targetName, target)}</Fact>}
         {entry.provider !== null && (
           <Fact name="Provider">
             {entry.provider} {entry.providerId}
           </Fact>
         )}
-        {address !== null && <Fact name="Address">{address}</Fact>}
+        {address !== null && <Fact name="IP address">{address}</Fact>}
         {entry.userAgent !== null && <Fact name="Browser">{entry.userAgent}</Fact>}
         {entry.sessionId !== null && <Fact name="Session">{entry.sessionId}</Fact>}
-        {entry.supportId !== null && <Fact name="Request">{entry.supportId}</Fact>}
+        {entry.supportId !== null && <Fact name="Reference ID">{entry.supportId}</Fact>}
       </Facts>
       {detail !== null && (
         <div className="mt-4">
@@ -162,15 +164,32 @@ function EntryDrawer({
         </div>
       )}
       <div className="mt-5 flex flex-wrap gap-2">
-        {filter('Only this action', { action })}
-        {actor !== null && filter('Only by this actor', { actor })}
-        {userId !== null && filter('Only about this account', { userId })}
-        {target !== null && filter('Only about this target', { target })}
-        {address !== null && filter('Only from this address', { address })}
+        {filter('Filter by action', { action })}
+        {actor !== null && filter('Filter by actor', { actor })}
+        {userId !== null && filter('Filter by user', { userId })}
+        {target !== null && filter('Filter by target', { target })}
+        {address !== null && filter('Filter by IP address', { address })}
       </div>
     </Dialog>
   )
 }
+
+const filtersOf = (actions: readonly string[]): readonly Filter[] => [
+  { name: 'action', label: 'Action', placeholder: 'user.blocked', suggestions: actions },
+  { name: 'actor', label: 'By', placeholder: 'user:… or key:…' },
+  {
+    name: 'result',
+    label: 'Result',
+    options: [
+      { value: '', label: 'All results' },
+      { value: 'failed', label: 'Failures' },
+      { value: 'succeeded', label: 'Successes' },
+    ],
+  },
+  { name: 'userId', label: 'User ID', more: true },
+  { name: 'target', label: 'Target', placeholder: 'subscriber:…', more: true },
+  { name: 'address', label: 'IP address', placeholder: '192.0.2.1', more: true },
+]
 
 /** NDJSON of the whole log in the time range, and CSV of what the filters show. */
 function Exports({ search }: { search: AuditSearch }) {
@@ -200,18 +219,18 @@ function Exports({ search }: { search: AuditSearch }) {
       <Button
         icon={<Download size={16} aria-hidden />}
         busy={count !== undefined}
-        title={`The newest ${mostExported} entries that the filters show`}
+        title={`Up to ${mostExported} entries that match the filters`}
         onClick={() => void save()}
       >
-        CSV
+        Download CSV
       </Button>
       <a
         className="inline-flex min-h-9 items-center gap-1.5 rounded-md border border-line bg-card px-3 py-1.5 font-medium hover:border-strong"
         href={addressOf(`/audit/export?${query.toString()}`)}
-        title="All entries of the time range"
+        title="All entries in the time range"
         download
       >
-        <Download size={16} aria-hidden /> NDJSON
+        <Download size={16} aria-hidden /> Download NDJSON
       </a>
     </>
   )

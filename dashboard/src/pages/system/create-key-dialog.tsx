@@ -23,7 +23,7 @@ const day = 86_400_000
 const ends = [
   { value: '90', label: 'In 90 days' },
   { value: '30', label: 'In 30 days' },
-  { value: '365', label: 'In a year' },
+  { value: '365', label: 'In 1 year' },
   { value: '', label: 'Never' },
 ]
 
@@ -38,8 +38,8 @@ export function CreateKeyDialog({ open, onClose }: { open: boolean; onClose: () 
     <Dialog
       open={open}
       onClose={close}
-      title={made ? 'The key was created' : 'Create an API key'}
-      description={made ? undefined : 'Give it only the scopes that its program needs.'}
+      title={made ? 'API key created' : 'Create API key'}
+      description={made ? undefined : 'Select only the scopes that the program needs.'}
     >
       {made ? <Made made={made} onClose={close} /> : <KeyForm onMade={setMade} onClose={close} />}
     </Dialog>
@@ -107,7 +107,7 @@ function KeyForm({ onMade, onClose }: { onMade: (made: NewKey) => void; onClose:
       {isWide && (
         <div className="mt-4">
           <Notice tone="warn">
-            A key that reaches everything should expire. `postern doctor` warns about it.
+            A key with the scope admin should expire. Doctor warns about keys that do not.
           </Notice>
         </div>
       )}
@@ -130,7 +130,7 @@ function Made({ made, onClose }: { made: NewKey; onClose: () => void }) {
   const sample = `curl -H "Authorization: Bearer ${made.key}" ${addressOf('/events?limit=1')}`
   return (
     <>
-      <Notice tone="warn">Copy it now: it is stored as a hash and is not shown again.</Notice>
+      <Notice tone="warn">Copy the key now. You will not see it again.</Notice>
       <div className="flex flex-wrap items-center gap-2 rounded-md border border-line bg-sunken p-3">
         <code aria-label="The key" className="min-w-0 flex-1 font-mono text-sm break-all">
           {made.key}
@@ -140,7 +140,7 @@ function Made({ made, onClose }: { made: NewKey; onClose: () => void }) {
         </CopyButton>
       </div>
       <p className="mt-4 mb-1 text-sm font-medium">Use</p>
-      <CodeBlock code={sample} label="Call with the key" />
+      <CodeBlock code={sample} label="Request with the key" />
       <DialogActions>
         <Button kind="primary" onClick={onClose}>
           Done

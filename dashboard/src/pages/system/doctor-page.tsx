@@ -3,7 +3,17 @@ import { CircleAlert, CircleCheck, TriangleAlert } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
 import type { AnswerOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
-import { Button, Empty, Notice, Page, ProblemNotice, Progress, Section, Time } from '../../ui/index.ts'
+import {
+  Button,
+  Empty,
+  Notice,
+  Page,
+  ProblemNotice,
+  Progress,
+  Section,
+  Time,
+  WithCode,
+} from '../../ui/index.ts'
 import { SystemLinks } from './system-links.tsx'
 
 type Finding = AnswerOf<'GET /diagnostics'>['findings'][number]
@@ -20,17 +30,14 @@ const resultKey = ['diagnostics', 'result']
 /** The first check, which also names the others. */
 const first = 'settings'
 
-/** What the page says before the checks run: they call other machines, so they do not run by themselves. */
+/** Shown before the checks run: they call other machines, so they do not run by themselves. */
 const checked: readonly [what: string, how: string][] = [
-  ['Settings', 'what is missing, wrong or unsafe; secrets that can be guessed'],
-  [
-    'Database',
-    'whether it answers; migrations, connections, free disk, clock, API keys; a standby, if there is one',
-  ],
-  ['Spool', 'whether it can be used, and how many webhooks wait in it'],
-  ['Contents', 'sealed values, sizes, queues, retention, the export of the audit log'],
-  ['Lists', 'whether each order and filter has an index'],
-  ['Identity providers', 'whether each can be reached, with the settings that it needs'],
+  ['Settings', 'missing, wrong or unsafe settings; weak secrets'],
+  ['Database', 'availability, migrations, connections, free disk space, clock, API keys, standby'],
+  ['Spool', 'availability, and the number of waiting webhooks'],
+  ['Contents', 'encrypted values, sizes, queues, failed work, retention, audit log export'],
+  ['Lists', 'an index for each sort and filter'],
+  ['Identity providers', 'availability and required settings'],
 ]
 
 /** Runs the checks of `postern doctor` one by one. The last result stays while the dashboard is open. */
@@ -70,10 +77,10 @@ export function DoctorPage() {
   return (
     <Page
       title="Doctor"
-      description="Checks settings, database, queues, lists and identity providers. It changes nothing."
-      actions={
+      description="Checks settings, database, queues, lists and identity providers. Changes nothing."
+      primary={
         <Button kind="primary" busy={isRunning} onClick={() => void start()}>
-          {run ? 'Run again' : 'Run the checks'}
+          {run ? 'Run again' : 'Run checks'}
         </Button>
       }
     >
@@ -92,7 +99,7 @@ export function DoctorPage() {
       {run ? (
         <Result run={run} />
       ) : (
-        <Section title="What is checked" flush>
+        <Section title="Checks" flush>
           <dl className="divide-y divide-line">
             {checked.map(([what, how]) => (
               <div key={what} className="gap-3 px-4 py-2.5 sm:flex">
@@ -102,7 +109,7 @@ export function DoctorPage() {
             ))}
           </dl>
           <Empty title="Not run yet" command="npx postern doctor">
-            It takes a few seconds. The same checks run on the command line, also while the service is
+            The checks take a few seconds. They also run on the command line, even while the service is
             stopped.
           </Empty>
         </Section>
@@ -113,9 +120,9 @@ export function DoctorPage() {
 
 const order = ['fault', 'warning', 'ok'] as const
 const looks = {
-  fault: ['Faults', CircleAlert, 'text-danger'],
+  fault: ['Errors', CircleAlert, 'text-danger'],
   warning: ['Warnings', TriangleAlert, 'text-warn'],
-  ok: ['In order', CircleCheck, 'text-ok'],
+  ok: ['Passed', CircleCheck, 'text-ok'],
 } as const
 
 function Result({ run: { state, startedAt, findings } }: { run: Run }) {
@@ -125,11 +132,11 @@ function Result({ run: { state, startedAt, findings } }: { run: Run }) {
   return (
     <>
       {state === 'stopped' && (
-        <Notice tone="warn">The checks were stopped; these are the results so far.</Notice>
+        <Notice tone="warn">The checks were stopped. These are the results so far.</Notice>
       )}
       {state === 'done' && (
         <Notice tone={faults > 0 ? 'danger' : warnings > 0 ? 'warn' : 'info'}>
-          {words(faults, 'fault')}, {words(warnings, 'warning')}. Run at <Time value={startedAt} />.
+          {words(faults, 'error')}, {words(warnings, 'warning')}. Run at <Time value={startedAt} />.
         </Notice>
       )}
       {order.map((wanted) => {
@@ -144,9 +151,13 @@ function Result({ run: { state, startedAt, findings } }: { run: Run }) {
                     <Icon size={18} aria-hidden className={`mt-0.5 shrink-0 ${colour}`} />
                     <div className="min-w-0 break-words">
                       <p>
-                        <span className="font-medium">{about}</span>: {text}
+                        <span className="font-medium">{about}</span>: <WithCode text={text} />
                       </p>
-                      {advice !== null && <p className="text-soft">To do: {advice}</p>}
+                      {advice !== null && (
+                        <p className="text-soft">
+                          What to do: <WithCode text={advice} />
+                        </p>
+                      )}
                     </div>
                   </li>
                 ))}

@@ -12,12 +12,14 @@ import {
   Page,
   ProblemNotice,
   Section,
-  SelectField,
+  FilterBar,
   Status,
+  statusWord,
   Time,
   toast,
   useConfirm,
   type Column,
+  type Filter,
 } from '../../ui/index.ts'
 import { SystemLinks } from './system-links.tsx'
 
@@ -26,21 +28,23 @@ type Job = RowOf<'GET /jobs'>
 const route = getRouteApi('/system/jobs')
 const kinds = [
   { value: '', label: 'All kinds' },
-  { value: 'replay', label: 'Replay of deliveries' },
-  { value: 'reprocess', label: 'Reprocessing of events' },
+  { value: 'replay', label: 'Delivery replays' },
+  { value: 'reprocess', label: 'Event reruns' },
 ]
 const kindText = { replay: 'Replay deliveries', reprocess: 'Run events again' } as const
 const statuses = [
   { value: '', label: 'All states' },
-  ...['running', 'done', 'cancelled', 'failed'].map((value) => ({ value, label: value })),
+  ...['running', 'done', 'cancelled', 'failed'].map((value) => ({ value, label: statusWord(value) })),
+]
+
+const filters: readonly Filter[] = [
+  { name: 'kind', label: 'Kind', options: kinds },
+  { name: 'status', label: 'State', options: statuses },
 ]
 
 /** Jobs that work on many rows, with their progress. */
 export function JobsPage() {
   const { kind, status } = route.useSearch()
-  const navigate = route.useNavigate()
-  const set = (change: { kind?: string; status?: string }): void =>
-    void navigate({ search: (before) => ({ ...before, ...change }), replace: true })
   const { rows, error, retry, loading, onMore, loadingMore } = usePages({
     key: ['jobs', kind, status],
     read: (cursor, signal) => api.get('/jobs', { query: { kind, status, cursor, limit: '50' }, signal }),
@@ -48,24 +52,9 @@ export function JobsPage() {
     refresh: (jobs) => (jobs.some((job) => job.status === 'running') ? progressEvery : refreshEvery),
   })
   return (
-    <Page title="Jobs" description="Replays and reprocessing of many rows, newest first.">
+    <Page title="Jobs" description="Replays and reruns of many events or deliveries, newest first.">
       <SystemLinks />
-      <div className="mb-4 flex flex-wrap gap-3">
-        <SelectField
-          label="Kind"
-          hideLabel
-          options={kinds}
-          value={kind ?? ''}
-          onChange={({ target }) => set({ kind: target.value })}
-        />
-        <SelectField
-          label="State"
-          hideLabel
-          options={statuses}
-          value={status ?? ''}
-          onChange={({ target }) => set({ status: target.value })}
-        />
-      </div>
+      <FilterBar label="Filter jobs" filters={filters} />
       {error && <ProblemNotice error={error} retry={retry} />}
       <Section flush>
         <JobTable
@@ -95,16 +84,16 @@ function JobTable({ jobs, loading, error, filtered, onMore, loadingMore }: JobTa
   const queryClient = useQueryClient()
   const cancel = useMutation({
     mutationFn: (id: string) => api.delete('/jobs/{id}', { params: { id } }),
-    onSuccess: () => toast('The job was cancelled'),
+    onSuccess: () => toast('Job canceled'),
     onSettled: () => queryClient.invalidateQueries({ queryKey: ['jobs'] }),
   })
   const confirmCancel = async ({ id, done, total }: Job): Promise<void> => {
     const left = total - done
     const yes = await ask({
       title: 'Cancel this job?',
-      consequence: `${formatNumber(Math.max(0, left))} rows are left as they are. What is done is not undone.`,
-      action: 'Cancel the job',
-      keep: 'Let it run',
+      consequence: `${formatNumber(Math.max(0, left))} remaining rows stay as they are. Completed rows are not undone.`,
+      action: 'Cancel job',
+      keep: 'Keep running',
     })
     if (yes) cancel.mutate(id)
   }
@@ -129,7 +118,7 @@ function JobTable({ jobs, loading, error, filtered, onMore, loadingMore }: JobTa
             <Empty title="No job matches these filters" />
           ) : (
             <Empty title="No jobs yet" command="npx postern replay events --source provider">
-              A job is begun when many deliveries are replayed, or many failed events are run again.
+              A job starts when you replay many deliveries or run many failed events again.
             </Empty>
           )
         }
@@ -142,14 +131,12 @@ const columnsOf = (cancel: (job: Job) => void): readonly Column<Job>[] => [
   { key: 'kind', header: 'Job', width: '11rem', cell: ({ kind }) => kindText[kind] },
   {
     key: 'of',
-    header: 'Of',
+    header: 'For',
     cell: ({ subscriberId, subscriberName }) =>
       subscriberId === null ? (
         'received events'
       ) : (
-        <Link to={`/subscribers/${subscriberId}` as '/subscribers'} className="underline">
-          {subscriberName ?? subscriberId}
-        </Link>
+        <Link to={`/subscribers/${subscriberId}` as '/subscribers'}>{subscriberName ?? subscriberId}</Link>
       ),
   },
   {

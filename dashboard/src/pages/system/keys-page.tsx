@@ -44,14 +44,14 @@ export function KeysPage() {
   })
   const create = (
     <Button kind="primary" icon={<Plus size={17} aria-hidden />} onClick={() => setCreating(true)}>
-      Create a key
+      Create API key
     </Button>
   )
   return (
     <Page
       title="API keys"
-      description="Programs authenticate with a key, which reaches the calls of its scopes."
-      actions={create}
+      description="API keys authenticate programs. Scopes limit what a key can do."
+      primary={create}
     >
       {error && <ProblemNotice error={error} retry={retry} />}
       <Section flush>
@@ -75,13 +75,13 @@ function KeyTable({ keys, loading, error, onMore, loadingMore }: KeyTableProps) 
   const queryClient = useQueryClient()
   const revoke = useMutation({
     mutationFn: ({ id }: Key) => api.delete('/keys/{id}', { params: { id } }),
-    onSuccess: (_answer, { name }) => toast(`The key ${name} was revoked`),
+    onSuccess: (_answer, { name }) => toast(`Revoked ${name}`),
     onSettled: () => queryClient.invalidateQueries({ queryKey: ['keys'] }),
   })
   const confirmRevoke = async (key: Key): Promise<void> => {
     const yes = await ask({
-      title: `Revoke the key ${key.name}?`,
-      consequence: 'Programs that use it are refused from now on. This cannot be undone.',
+      title: `Revoke ${key.name}?`,
+      consequence: 'Programs that use this key lose access immediately. This cannot be undone.',
       action: 'Revoke',
     })
     if (yes) revoke.mutate(key)
@@ -107,7 +107,7 @@ function KeyTable({ keys, loading, error, onMore, loadingMore }: KeyTableProps) 
             title="No API keys yet"
             command="npx postern keys create shop --scope events:write --expires 90d"
           >
-            Create one here, or on the command line. ADMIN_API_KEY is a setting and is not listed.
+            Create one here or on the command line. ADMIN_API_KEY is a setting, so it is not listed.
           </Empty>
         }
       />
@@ -142,7 +142,7 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
       </span>
     ),
   },
-  { key: 'used', header: 'Last use', width: '10rem', cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} /> },
+  { key: 'used', header: 'Last used', width: '10rem', cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} /> },
   {
     key: 'expires',
     header: 'Expires',

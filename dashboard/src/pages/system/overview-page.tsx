@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { api } from '../../api/client.ts'
 import {
-  ButtonLink,
   Fact,
   Facts,
+  formatBytes,
   formatNumber,
   Notice,
   Page,
@@ -12,23 +13,16 @@ import {
   Status,
   Time,
 } from '../../ui/index.ts'
-import { QueueFacts } from './queue-facts.tsx'
+import { countText } from './queue-facts.tsx'
 import { SystemLinks } from './system-links.tsx'
 
-/** What runs, what waits, and where the rest of the system is found. */
+/** What runs, and how much work is waiting. */
 export function OverviewPage() {
   return (
-    <Page title="System" description="What runs, what waits, and how it is set up.">
+    <Page title="System" description="Status, queues and configuration.">
       <SystemLinks />
       <Version />
       <Queues />
-      <Section title="More">
-        <div className="flex flex-wrap gap-2">
-          <ButtonLink to="/system/keys">API keys</ButtonLink>
-          <ButtonLink to="/system/audit">Audit log</ButtonLink>
-          <ButtonLink to="/alerts">Alerts</ButtonLink>
-        </div>
-      </Section>
     </Page>
   )
 }
@@ -48,8 +42,7 @@ function Version() {
       <ReadState {...query} />
       {schema.pending.length > 0 && (
         <Notice tone="warn">
-          Migrations to be applied: {schema.pending.join(', ')}. Restart, or run{' '}
-          <code>npx postern migrate</code>.
+          Pending migrations: {schema.pending.join(', ')}. Restart, or run <code>npx postern migrate</code>.
         </Notice>
       )}
       <Facts>
@@ -81,10 +74,23 @@ function Queues() {
   })
   const { data } = query
   if (!data) return <ReadState {...query} />
+  const { receiving, emitting, database } = data
   return (
-    <>
+    <Section title="Queues and storage">
       <ReadState {...query} />
-      <QueueFacts queues={data} />
-    </>
+      <Facts>
+        <Fact name="Received events">
+          <Link to="/system/queues">{countText(receiving.waiting)} waiting</Link>,{' '}
+          {countText(receiving.failed)} failed
+        </Fact>
+        <Fact name="Deliveries">
+          <Link to="/system/queues">{countText(emitting.waiting)} waiting</Link>, {countText(emitting.dead)}{' '}
+          failed
+        </Fact>
+        <Fact name="Database size">
+          <Link to="/system/retention">{formatBytes(database.bytes)}</Link>
+        </Fact>
+      </Facts>
+    </Section>
   )
 }

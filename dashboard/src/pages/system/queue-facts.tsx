@@ -18,28 +18,26 @@ export function QueueFacts({ queues: { receiving, emitting } }: { queues: Queues
   const rates = useRates()
   return (
     <div className="grid gap-x-5 lg:grid-cols-2">
-      <Section title="Received events" description="Wait for their handlers.">
+      <Section title="Received events" description="Waiting for their handlers.">
         <Facts>
           <Shared queue={receiving} />
-          <Fact name="In">{rates.received}</Fact>
-          <Fact name="Out">{rates.handled}</Fact>
+          <Fact name="Received">{rates.received}</Fact>
+          <Fact name="Processed">{rates.handled}</Fact>
           <Fact name="Blocked">
             {countText(receiving.blocked)}{' '}
-            <span className="text-soft">behind another event of their key</span>
+            <span className="text-soft">behind an earlier event with the same order key</span>
           </Fact>
           <Fact name="Failed">
-            <Link to="/failures" className="underline">
-              {countText(receiving.failed)}
-            </Link>
+            <Link to="/failures">{countText(receiving.failed)}</Link>
           </Fact>
         </Facts>
       </Section>
-      <Section title="Deliveries" description="Wait for an attempt at their subscribers.">
+      <Section title="Deliveries" description="Waiting to be sent to their endpoints.">
         <Facts>
           <Shared queue={emitting} />
-          <Fact name="Out">{rates.delivered}</Fact>
-          <Fact name="Dead">
-            <Link to="/deliveries" className="underline">
+          <Fact name="Delivered">{rates.delivered}</Fact>
+          <Fact name="Failed">
+            <Link to="/deliveries" search={{ status: 'dead', all: '1' }}>
               {countText(emitting.dead)}
             </Link>
           </Fact>
@@ -57,18 +55,18 @@ function Shared({ queue }: { queue: Queues['receiving'] | Queues['emitting'] }):
       <Fact name="Waiting">{countText(waiting)}</Fact>
       <Fact name="Due now">{countText(due)}</Fact>
       <Fact name="Retrying">{countText(retrying)}</Fact>
-      <Fact name="Oldest due">
+      <Fact name="Longest wait">
         {age === 0 ? (
-          'nothing is due'
+          'nothing due'
         ) : age > late ? (
           <Status value="failing">{formatDuration(age)}</Status>
         ) : (
           formatDuration(age)
         )}
       </Fact>
-      <Fact name="Last round">
+      <Fact name="Last poll">
         {lastRoundSeconds === null
-          ? 'no worker in this process'
+          ? 'this process runs no worker'
           : `${formatDuration(lastRoundSeconds * 1000)} ago`}
       </Fact>
     </>

@@ -24,6 +24,11 @@ const queuesRoute = createRoute({
   path: '/system/queues',
   component: page(() => import('./queues-page.tsx'), 'QueuesPage'),
 })
+const retentionRoute = createRoute({
+  getParentRoute,
+  path: '/system/retention',
+  component: page(() => import('./retention-page.tsx'), 'RetentionPage'),
+})
 const settingsRoute = createRoute({
   getParentRoute,
   path: '/system/settings',
@@ -47,6 +52,7 @@ export const systemRoutes = [
   keysRoute,
   jobsRoute,
   queuesRoute,
+  retentionRoute,
   settingsRoute,
   doctorRoute,
   auditRoute,

@@ -1,89 +1,89 @@
-import { seldomChanges } from '../../api/refresh.ts'
-import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import type { RowOf } from '../../api/answers.ts'
-import { api } from '../../api/client.ts'
 import {
   Badge,
   CopyButton,
   Empty,
+  FilterBar,
   Loading,
   Page,
   ProblemNotice,
   Section,
-  SelectField,
-  TextField,
+  type Filter,
 } from '../../ui/index.ts'
+import { groupOf, groupTitles, valueInWords } from './setting-groups.ts'
 import { SystemLinks } from './system-links.tsx'
-
-type Setting = RowOf<'GET /settings'>
+import { useSettings, type Setting } from './use-setting.ts'
 
 const route = getRouteApi('/system/settings')
-const origins = [
-  { value: '', label: 'All settings' },
-  { value: 'changed', label: 'Set by you' },
-  { value: 'default', label: 'Defaults' },
-  { value: 'unset', label: 'Not set' },
+const filters: readonly Filter[] = [
+  { name: 'q', label: 'Search settings', placeholder: 'retention, retry, SMTP_URL' },
+  {
+    name: 'origin',
+    label: 'Origin',
+    options: [
+      { value: '', label: 'All settings' },
+      { value: 'changed', label: 'Set by you' },
+      { value: 'default', label: 'Defaults' },
+      { value: 'unset', label: 'Not set' },
+    ],
+  },
 ]
 
 const isDefault = ({ origin }: Setting): boolean => origin === 'default' || origin.startsWith('demo mode')
 const originOf = (setting: Setting): string =>
   setting.isSet ? (isDefault(setting) ? 'default' : 'changed') : 'unset'
+const idOf = (title: string): string => title.toLowerCase().replaceAll(/[^a-z]+/g, '-')
 
-/** The settings in force in the process that answered. */
+/** The settings in force in the process that answered, by subject. */
 export function SettingsPage() {
   const { q = '', origin = '' } = route.useSearch()
-  const navigate = route.useNavigate()
-  const set = (change: { q?: string; origin?: string }): void =>
-    void navigate({ search: (before) => ({ ...before, ...change }), replace: true })
-  const { data, error, refetch } = useQuery({
-    queryKey: ['settings'],
-    queryFn: ({ signal }) => api.get('/settings', { signal }),
-    ...seldomChanges,
-  })
-  const wanted = q.trim().toLowerCase()
+  const { data, error, refetch } = useSettings()
+  const words = q.trim().toLowerCase().split(/\s+/)
   const shown = (data?.data ?? [])
     .filter((setting) => origin === '' || originOf(setting) === origin)
-    .filter(({ name, description }) => `${name} ${description}`.toLowerCase().includes(wanted))
+    .filter(({ name, description }) => {
+      const text = `${name} ${name.replaceAll('_', ' ')} ${description} ${groupOf(name)}`.toLowerCase()
+      return words.every((word) => text.includes(word))
+    })
+  const sections = groupTitles
+    .map((title) => ({ title, settings: shown.filter(({ name }) => groupOf(name) === title) }))
+    .filter(({ settings }) => settings.length > 0)
   return (
     <Page
-      title="Settings in force"
-      description="What this process was started with. To change a setting, change its environment and restart. Secrets are never shown."
+      title="Settings"
+      description="The environment variables that this process started with. To change one, edit the environment and restart. Secrets are never shown."
     >
       <SystemLinks />
-      <div className="mb-4 flex flex-wrap gap-3">
-        <div className="min-w-0 flex-1 basis-56">
-          <TextField
-            label="Search settings"
-            hideLabel
-            type="search"
-            placeholder="Search by name or description"
-            value={q}
-            onChange={({ target }) => set({ q: target.value })}
-          />
-        </div>
-        <SelectField
-          label="Origin"
-          hideLabel
-          options={origins}
-          value={origin}
-          onChange={({ target }) => set({ origin: target.value })}
-        />
-      </div>
+      <FilterBar label="Filter settings" filters={filters} />
       {error && <ProblemNotice error={error} retry={() => void refetch()} />}
       {!data && !error && <Loading />}
       {data && (
-        <Section flush>
+        <>
           <p role="status" className="sr-only">
             {shown.length} settings
           </p>
-          {shown.length === 0 && <Empty title="No setting matches" />}
-          <ul aria-label="Settings" className="divide-y divide-line">
-            {shown.map((setting) => (
-              <SettingRow key={setting.name} setting={setting} />
-            ))}
-          </ul>
-        </Section>
+          {sections.length === 0 && <Empty title="No setting matches" />}
+          {sections.length > 1 && (
+            <nav aria-label="Sections" className="mb-4 flex flex-wrap gap-x-4 gap-y-1">
+              {sections.map(({ title, settings }) => (
+                <a key={title} href={`#${idOf(title)}`} className="min-h-6 text-accent hover:underline">
+                  {title} <span className="text-soft">({settings.length})</span>
+                </a>
+              ))}
+            </nav>
+          )}
+          {sections.map(({ title, settings }) => (
+            <div key={title} id={idOf(title)} className="scroll-mt-16">
+              <Section title={title} flush>
+                <ul aria-label={title} className="divide-y divide-line border-t border-line">
+                  {settings.map((setting) => (
+                    <SettingRow key={setting.name} setting={setting} />
+                  ))}
+                </ul>
+              </Section>
+            </div>
+          ))}
+        </>
       )}
     </Page>
   )
@@ -109,14 +109,26 @@ function SettingRow({ setting }: { setting: Setting }) {
         {file && <p className="mt-1 text-sm break-all text-soft">{file}</p>}
       </div>
       <div className="min-w-0">
-        <p className="font-mono text-sm break-words">
-          {secret && isSet ? 'set' : (value ?? <span className="text-soft">no value</span>)}
-          {value === '' && <span className="text-soft">empty</span>}
-        </p>
+        <Value name={name} value={value} isHidden={secret && isSet} />
         <p className="text-sm text-soft">{plain(description)}</p>
       </div>
     </li>
   )
+}
+
+/** A time is written in words, with the value of the variable on hover. */
+function Value({ name, value, isHidden }: { name: string; value: string | null; isHidden: boolean }) {
+  if (isHidden) return <p className="text-sm">Set, hidden</p>
+  if (value === null || value === '')
+    return <p className="text-sm text-soft">{value === null ? 'Not set' : 'Empty'}</p>
+  const words = valueInWords(name, value)
+  if (words !== undefined)
+    return (
+      <p title={`${name}=${value}`} className="text-sm break-words">
+        {words}
+      </p>
+    )
+  return <p className="font-mono text-sm break-words">{value}</p>
 }
 
 /** The Markdown of descriptions without its signs: links become their texts. */

@@ -5,6 +5,7 @@ import { centreWithin } from '../../ui/scroll.ts'
 const places = [
   ['/system', 'Overview'],
   ['/system/queues', 'Queues'],
+  ['/system/retention', 'Retention and retries'],
   ['/system/jobs', 'Jobs'],
   ['/system/settings', 'Settings'],
   ['/system/doctor', 'Doctor'],

@@ -28,5 +28,5 @@ function textOf(history: History | undefined, name: 'webhooks' | 'handlers' | 'd
   const last = ok.slice(-minutes - 1, -1)
   const mean = last.reduce((sum, count) => sum + count, 0) / Math.max(1, last.length)
   const rounded = mean >= 10 ? Math.round(mean) : Math.round(mean * 10) / 10
-  return `${formatNumber(rounded)} a minute`
+  return `${formatNumber(rounded)} per minute`
 }
