@@ -58,7 +58,8 @@ describe('the guide', () => {
 
   test('finds the page of a question', async () => {
     assert.match((await first('stripe'))!, /senders\/stripe\.html$/)
-    assert.match((await first('retention'))!, /retention|operating|settings|data/)
+    assert.match((await first('retention'))!, /operating\/retention/)
+    assert.match((await first('retry schedule'))!, /emitting/)
     assert.match(await search('LOG_FORMAT'), /reference\/settings\.html/)
     assert.match(await search('advisory lock'), /class="results"/)
     assert.match(await search('caddy forward'), /forward-auth/)

@@ -1,5 +1,6 @@
 import type { RowOf } from '../api/answers.ts'
 import { api } from '../api/client.ts'
+import { findInGuide, findSettings } from './found-guide.ts'
 import { readStored, writeStored } from '../ui/storage.ts'
 import { adminPlaces } from './navigation.ts'
 
@@ -19,8 +20,8 @@ export interface Entry {
 /** Finds entries for a text that is not empty. */
 type Source = (text: string, signal: AbortSignal) => Promise<readonly Entry[]>
 
-/** What the palette searches. Another source, such as the guide, is one more function here. */
-const sources: readonly Source[] = [findInService]
+/** What the palette searches. */
+const sources: readonly Source[] = [findInService, findSettings, findInGuide]
 
 /** What all sources find. One that fails finds nothing. */
 export async function search(text: string, signal: AbortSignal): Promise<Entry[]> {

@@ -49,14 +49,17 @@ export class GuideSearch {
     for (const section of this.sections) {
       let score = 0
       for (const word of words) {
-        const one = scoreOf(section, word)
+        const one = Math.max(...formsOf(word).map((form) => scoreOf(section, form)))
         if (one === 0) {
           score = 0
           break
         }
         score += one
       }
-      if (score > 0) found.push({ section, score })
+      if (score > 0) {
+        const weight = seldomRead.test(section.page) ? 0.5 : 1
+        found.push({ section, score: weight * (score + phraseScore(section, words)) })
+      }
     }
     return found
       .toSorted((a, b) => b.score - a.score)
@@ -89,6 +92,25 @@ function scoreOf({ lowerTitle, lowerHeading, lowerText }: Section, word: string)
   }
   const at = lowerText.indexOf(word)
   return at < 0 ? 0 : isWordStart(lowerText, at) ? 4 : 2
+}
+
+/** Pages that name many subjects and explain few. */
+const seldomRead = /^(?:security\/|comparison$)/
+
+/** A word, and the same in the other number: retry and retries, secrets and secret. */
+function formsOf(word: string): string[] {
+  if (word.length < 4) return [word]
+  if (word.endsWith('ies')) return [word, `${word.slice(0, -3)}y`]
+  if (word.endsWith('y')) return [word, `${word.slice(0, -1)}ies`]
+  return word.endsWith('s') ? [word, word.slice(0, -1)] : [word]
+}
+
+/** Words that stand beside each other count more. */
+function phraseScore({ lowerTitle, lowerHeading, lowerText }: Section, words: readonly string[]): number {
+  if (words.length < 2) return 0
+  const phrase = words.join(' ')
+  if (lowerTitle.includes(phrase) || lowerHeading.includes(phrase)) return 20
+  return lowerText.includes(phrase) ? 8 : 0
 }
 
 function excerptOf({ text, lowerText }: Section, words: readonly string[]): string {
