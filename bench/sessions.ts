@@ -1,7 +1,7 @@
 import { createAuthenticate } from '../src/accounts/authenticate.ts'
 import type { AccessTokens } from '../src/accounts/tokens/access-tokens.ts'
 import type { ApiKeys } from '../src/accounts/tokens/api-keys.ts'
-import { HostCookie } from '../src/accounts/sessions/host-cookie.ts'
+import { HostCookie } from '../src/http/responses/host-cookie.ts'
 import { SecondFactor } from '../src/accounts/sessions/second-factor.ts'
 import { LastSeenWriter } from '../src/accounts/sessions/last-seen-writer.ts'
 import { Sessions } from '../src/accounts/sessions/sessions.ts'

@@ -63,6 +63,22 @@ export const mailFrom: Reader<string> = (value) => {
   return value
 }
 
+/** The address of a page that other pages link to. */
+export const link: Reader<string> = (value) => {
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new Error('expected an address such as https://example.com/terms')
+  return url.href
+}
+
+/** The address of a page, or of an email account. The result is a link. */
+export const contact: Reader<string> = (value) => {
+  if (/^[^\s@<>:/?&]+@[^\s@<>:/?&]+$/.test(value)) return `mailto:${value}`
+  if (!/^https?:/.test(value) || !URL.canParse(value))
+    throw new Error('expected an address such as support@example.com or https://example.com/support')
+  return new URL(value).href
+}
+
 /** An http or https address without query and credentials. A slash at its end is removed. */
 export const publicAddress: Reader<string> = (value) => {
   const url = URL.canParse(value) ? new URL(value) : undefined

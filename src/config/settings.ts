@@ -269,6 +269,22 @@ export const settings = {
     description:
       'The colour of buttons and links on these pages, as `#rrggbb`. It is darkened in the light theme and lightened in the dark theme as far as text of this colour needs it for a contrast of 4.5 (WCAG 2.2 AA).',
   }),
+  brandTermsUrl: setting({
+    env: 'BRAND_TERMS_URL',
+    read: readAddress.link,
+    description: 'The address of your terms of service, which these pages link to.',
+  }),
+  brandPrivacyUrl: setting({
+    env: 'BRAND_PRIVACY_URL',
+    read: readAddress.link,
+    description: 'The address of your privacy policy, which these pages link to.',
+  }),
+  brandSupport: setting({
+    env: 'BRAND_SUPPORT',
+    read: readAddress.contact,
+    description:
+      'Your support contact, an email address or the address of a page. These pages link to it, and errors show it beside their reference ID.',
+  }),
   portalFrameOrigins: setting({
     env: 'PORTAL_FRAME_ORIGINS',
     read: readAddress.origins,
@@ -448,6 +464,9 @@ type Optional =
   | 'adminApiKey'
   | 'brandLogo'
   | 'brandColor'
+  | 'brandTermsUrl'
+  | 'brandPrivacyUrl'
+  | 'brandSupport'
   | 'configFile'
   | 'emitProxy'
   | 'auditExportUrl'

@@ -1,4 +1,5 @@
 import { escapeHtml, narrowPage } from '../http/pages/html.ts'
+import { en } from '../http/pages/language/en.ts'
 import { people, type Person } from './people.ts'
 
 /**
@@ -51,5 +52,6 @@ function personForm(action: string, { id, name, email }: Person, admin: boolean)
 function page(basePath: string, title: string, body: string): string {
   const logo = `${basePath}/assets/icon.svg`
   const name = 'Development identity provider'
-  return narrowPage({ basePath, name, plainName: name, logo, colored: false }, title, body)
+  const site = { basePath, name, plainName: name, logo, colored: false, links: {} }
+  return narrowPage({ site, language: 'en', words: en }, title, body)
 }

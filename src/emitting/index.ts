@@ -1,5 +1,5 @@
 import { createRecordAudit } from '../accounts/audit/audit.ts'
-import { HostCookie } from '../accounts/sessions/host-cookie.ts'
+import { HostCookie } from '../http/responses/host-cookie.ts'
 import type { NoteRefusal } from '../accounts/refusals.ts'
 import type { Random } from '../runtime/clock.ts'
 import { ConfigurationError } from '../config/environment.ts'

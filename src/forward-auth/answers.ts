@@ -3,7 +3,7 @@ import { rawAnswer, type RawAnswer } from '../http/raw/call.ts'
 import { returnPath, type ForwardedRequest } from './forwarded-request.ts'
 import type { GuardedHost } from './hosts.ts'
 import { emptyHeaders, withoutOwnCookies } from './identity-headers.ts'
-import { forbiddenPage, formPage } from './pages.ts'
+import { acceptedLanguage, forbiddenPage, formPage } from './pages.ts'
 import type { Person } from './people.ts'
 import { waiting } from './token-lookups.ts'
 
@@ -47,7 +47,7 @@ function cookieFor(cookie: string | undefined): string {
 
 /** For a request without a session. @throws Problem `not-signed-in` if a browser shows no page of it */
 export function signedOut(
-  { guarded, uri, isPage, isForm, redirectsBy401 }: Answered,
+  { guarded, uri, isPage, isForm, redirectsBy401, acceptLanguage }: Answered,
   baseUrl: string,
 ): RawAnswer {
   const signInUrl = (path: string): string => {
@@ -55,7 +55,10 @@ export function signedOut(
     return `${to}?return_to=${encodeURIComponent(path)}`
   }
   if (isPage) return rawAnswer(redirectsBy401 ? 401 : 302, '', { location: signInUrl(returnPath(uri)) })
-  if (isForm) return rawAnswer(401, formPage(signInUrl('/')), { 'content-type': html })
+  if (isForm)
+    return rawAnswer(401, formPage(acceptedLanguage(acceptLanguage), signInUrl('/')), {
+      'content-type': html,
+    })
   throw new Problem('not-signed-in', {
     detail: 'The request was not passed on, because the browser is not signed in.',
     advice: `Open ${guarded.origin}/ in the browser to sign in, then repeat the request.`,
@@ -63,14 +66,20 @@ export function signedOut(
 }
 
 /** For a person whom no rule lets pass. @throws Problem `forbidden` if a browser shows no page of it */
-export function forbidden({ isPage, isForm }: Answered, person: Person, baseUrl: string): RawAnswer {
+export function forbidden(
+  { isPage, isForm, acceptLanguage }: Answered,
+  person: Person,
+  baseUrl: string,
+): RawAnswer {
   if (!isPage && !isForm)
     throw new Problem('forbidden', {
       detail: 'The rules of forwardAuth do not let this account use the path.',
-      advice: 'Sign in with another account, or ask the operator for access.',
+      advice: 'Sign in with another account, or ask your administrator for access.',
     })
   const name = person.email ?? person.name ?? person.userId
-  return rawAnswer(403, forbiddenPage(name, `${baseUrl}/dashboard`), { 'content-type': html })
+  return rawAnswer(403, forbiddenPage(acceptedLanguage(acceptLanguage), name, `${baseUrl}/dashboard`), {
+    'content-type': html,
+  })
 }
 
 /** 401 and not 429, of which nginx makes a 500. There is no redirect, because the next answer would be the same. */

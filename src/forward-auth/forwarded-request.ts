@@ -15,6 +15,7 @@ export interface ForwardedRequest {
   readonly isPage: boolean
   /** Whether a browser sent a form and shows the answer as a page. */
   readonly isForm: boolean
+  readonly acceptLanguage: string | undefined
 }
 
 /** The path at which proxies ask. */
@@ -53,6 +54,7 @@ export function readForwarded(request: IncomingMessage): ForwardedRequest | stri
     isEnvoy,
     isPage: isRead && isNavigation,
     isForm: !isRead && isNavigation,
+    acceptLanguage: headers['accept-language'],
   }
 }
 

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { auditOriginOf } from '../accounts/audit/audit.ts'
 import type { BrowserBinding } from '../accounts/sessions/browser-binding.ts'
-import type { HostCookie } from '../accounts/sessions/host-cookie.ts'
+import type { HostCookie } from '../http/responses/host-cookie.ts'
 import type { NoteRefusal } from '../accounts/refusals.ts'
 import type { Sessions } from '../accounts/sessions/sessions.ts'
 import { Problem } from '../errors.ts'
@@ -18,7 +18,7 @@ import { unknownHost } from './asked-host.ts'
 import { normalHost, returnPath } from './forwarded-request.ts'
 import type { HostCodes } from './host-codes.ts'
 import type { GuardedHost } from './hosts.ts'
-import { refusedPage } from './pages.ts'
+import { acceptedLanguage, refusedPage } from './pages.ts'
 import { optionalText } from '../http/schemas/schemas.ts'
 
 export interface HostRoutesParts {
@@ -188,7 +188,10 @@ function resourceRoutes(app: App, { hosts, resourcePaths, proxies }: HostRoutesP
 }
 
 function refuse(reply: FastifyReply): FastifyReply {
-  return reply.code(403).type('text/html; charset=utf-8').send(refusedPage())
+  return reply
+    .code(403)
+    .type('text/html; charset=utf-8')
+    .send(refusedPage(acceptedLanguage(reply.request.headers['accept-language'])))
 }
 
 /** The guarded host that a browser called, other than the service's own. @throws Problem `forbidden` */

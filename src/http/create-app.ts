@@ -9,6 +9,7 @@ import { compileSerializer, compileValidator } from './schemas/schema-compilers.
 import { addSecurityHeaders, securityHeaders, type SecurityHeaders } from './responses/security-headers.ts'
 import { serveAssets } from './pages/assets.ts'
 import { serveBrand } from './pages/brand.ts'
+import { rememberLanguages } from './pages/page-view.ts'
 import { serveBuiltFiles } from './pages/built-pages.ts'
 import { removeBasePath } from './requests/base-path.ts'
 import { bodyLimits, type BodyLimits } from './body/budget.ts'
@@ -104,6 +105,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     basePath: configuration.basePath,
   })
   serveBrand(app, configuration)
+  rememberLanguages(app, parts.baseUrl)
   serveAssets(app)
   serveReference(app, { access: docsAccess(configuration), baseUrl: parts.baseUrl })
   serveGuide(app, docsAccess(configuration))

@@ -1,5 +1,5 @@
 import { BrowserBinding } from '../accounts/sessions/browser-binding.ts'
-import { HostCookie } from '../accounts/sessions/host-cookie.ts'
+import { HostCookie } from '../http/responses/host-cookie.ts'
 import type { EmitEvents } from '../accounts/users/account-events.ts'
 import type { Accounts } from '../accounts/index.ts'
 import { createSweeper } from '../accounts/sweeper.ts'

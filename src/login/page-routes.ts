@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import type { HostCookie } from '../accounts/sessions/host-cookie.ts'
+import type { HostCookie } from '../http/responses/host-cookie.ts'
 import type { Sessions } from '../accounts/sessions/sessions.ts'
 import type { Users } from '../accounts/users/users.ts'
 import type { App } from '../http/app.ts'
@@ -11,6 +11,8 @@ import { loginPage } from './page.ts'
 import type { ProviderClient } from './provider-client/provider-client.ts'
 import type { RefusalMessages } from './flow/refusal-messages.ts'
 import { defaultTarget, safeReturnTo } from './flow/return-to.ts'
+import { pageView, rememberLocales, sendPage } from '../http/pages/page-view.ts'
+import { ofPages } from '../http/responses/response-headers.ts'
 import { optionalText } from '../http/schemas/schemas.ts'
 
 export interface PageRoutesParts {
@@ -28,7 +30,7 @@ export interface PageRoutesParts {
 
 const LoginQuery = Type.Object({
   error: optionalText('The failure code of the last sign-in'),
-  id: optionalText('The support id of this failure'),
+  id: optionalText('The reference ID of this failure'),
   provider: optionalText('The provider of the failed sign-in'),
   message: optionalText('The message of a hook that refused the sign-in'),
   proof: optionalText('The signature of the message'),
@@ -37,6 +39,7 @@ const LoginQuery = Type.Object({
   select_account: Type.Optional(Type.String()),
   login_hint: Type.Optional(Type.String()),
   acr_values: Type.Optional(Type.String()),
+  ui_locales: optionalText('The languages for the pages, in order of preference'),
 })
 
 /** GET /login, and GET /auth/providers with the same providers as JSON. */
@@ -79,7 +82,7 @@ function loginPageRoute(routes: App, parts: PageRoutesParts): void {
   routes.get(
     '/login',
     {
-      config: { access: 'public' },
+      config: { access: 'public', sends: { sometimes: ['Set-Cookie', ...ofPages] } },
       schema: {
         tags: ['pages'],
         summary: 'The sign-in page',
@@ -99,17 +102,18 @@ function loginPageRoute(routes: App, parts: PageRoutesParts): void {
         providers: buttons,
         signedInAs: user && (user.name ?? user.email ?? user.id),
         error,
-        supportId: id,
+        referenceId: id,
         failedProviderLabel: providers.get(provider)?.provider.label,
         refusal: refusals.verify(query),
         appName: await apps.nameFor(returnTo),
         passedOn: passedOn(query),
         returnTo: returnTo === defaultTarget(baseUrl()) ? undefined : returnTo,
-        site: routes.site,
+        view: pageView(reply),
         usedLast: lastProvider.read(request),
         demo,
       })
-      return reply.type('text/html; charset=utf-8').send(html)
+      rememberLocales(reply, query['ui_locales'])
+      return sendPage(reply, html)
     },
   )
 }

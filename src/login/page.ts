@@ -1,12 +1,15 @@
-import { escapeHtml, narrowPage, type Site } from '../http/pages/html.ts'
-import { failures, type FailureCode } from './flow/failures.ts'
+import { escapeHtml, narrowPage, strong, supportLine } from '../http/pages/html.ts'
+import { fill } from '../http/pages/language/languages.ts'
+import type { PageView } from '../http/pages/page-view.ts'
+import { isFailureCode, type FailureCode } from './flow/failures.ts'
 
 export interface LoginPage {
   providers: readonly { name: string; label: string; /** A data: URI. */ icon: string }[]
   /** The name of the signed-in user. */
   signedInAs: string | undefined
   error: string | undefined
-  supportId: string | undefined
+  /** The reference ID of the failure. */
+  referenceId: string | undefined
   /** The label of the provider of the failed sign-in. */
   failedProviderLabel: string | undefined
   /** The message of a hook that refused the sign-in. Not escaped. */
@@ -17,7 +20,7 @@ export interface LoginPage {
   passedOn: Readonly<Record<string, string>>
   /** A validated path. */
   returnTo: string | undefined
-  site: Site
+  view: PageView
   /** The name of the provider that this browser used last. */
   usedLast: string | undefined
   demo: boolean
@@ -31,22 +34,25 @@ const reauthenticating: ReadonlySet<string> = new Set<FailureCode>([
 
 /** GET /login: a button for each provider, and the message of the last failure. It has no script and no inline style. */
 export function loginPage(page: LoginPage): string {
-  const { signedInAs, appName, error, demo } = page
-  const title = titleOf(page)
+  const { view, providers, signedInAs, appName, error, demo } = page
+  const { signIn } = view.words
   const buttons = providerButtons(page)
+  const unset = `<p class="soft">${signIn.noProvider} <span lang="en">Set <code>GOOGLE_CLIENT_ID</code> and <code>GOOGLE_CLIENT_SECRET</code>, or the settings of another provider.</span></p>`
+  const app = appName === undefined ? '' : fill(signIn.toContinueTo, { app: strong(appName) })
   return narrowPage(
-    page.site,
-    title,
-    `${appName === undefined ? '' : `<p class="soft">To continue to <strong>${escapeHtml(appName)}</strong>.</p>`}
+    view,
+    titleOf(page),
+    `${app === '' ? '' : `<p class="soft">${app}</p>`}
 ${error === undefined ? '' : failureMessage(error, page)}
 ${signedInAs === undefined ? '' : signedIn(signedInAs, page)}
-${buttons.length > 0 ? `<nav aria-label="Identity providers">${buttons.join('\n')}</nav>` : '<p class="soft">No identity provider is configured. The operator sets <code>GOOGLE_CLIENT_ID</code> and <code>GOOGLE_CLIENT_SECRET</code>, or those of another provider.</p>'}
-${demo ? '<p class="soft">Demo mode: the development provider lets you choose who you are.</p>' : ''}`,
+${providers.length > 0 ? `<nav aria-label="${signIn.providers}">${buttons.join('\n')}</nav>` : unset}
+${demo ? '<p class="soft" lang="en">Demo mode: sign in as anyone with the development provider.</p>' : ''}`,
   )
 }
 
 /** A button for each provider; the one that this browser used last is the first. */
-function providerButtons({ providers, usedLast, error, passedOn, returnTo, site }: LoginPage): string[] {
+function providerButtons({ providers, usedLast, error, passedOn, returnTo, view }: LoginPage): string[] {
+  const { site, words } = view
   const parameters = new URLSearchParams({
     ...passedOn,
     ...(error !== undefined && reauthenticating.has(error) && { reauthenticate: 'true' }),
@@ -57,56 +63,66 @@ function providerButtons({ providers, usedLast, error, passedOn, returnTo, site 
   const ordered = [...providers.filter(isLast), ...providers.filter((provider) => !isLast(provider))]
   return ordered.map((provider) => {
     const { name, label, icon } = provider
-    const mark = isLast(provider) ? ' <span class="soft mark">used last</span>' : ''
-    return `<a class="button wide" rel="nofollow" href="${site.basePath}/auth/${encodeURIComponent(name)}${escapeHtml(query)}"><img class="icon" src="${escapeHtml(icon)}" alt=""> Continue with ${escapeHtml(label)}${mark}</a>`
+    const mark = isLast(provider) ? ` <span class="soft mark">${words.signIn.lastUsed}</span>` : ''
+    const text = fill(words.signIn.continueWith, { provider: escapeHtml(label) })
+    return `<a class="button wide" rel="nofollow" href="${site.basePath}/auth/${encodeURIComponent(name)}${escapeHtml(query)}"><img class="icon" src="${escapeHtml(icon)}" alt=""> ${text}${mark}</a>`
   })
 }
 
 function failureMessage(
   code: string,
-  { supportId, failedProviderLabel, refusal, signedInAs }: LoginPage,
+  { view, referenceId, failedProviderLabel, refusal, signedInAs }: LoginPage,
 ): string {
-  const known = Object.hasOwn(failures, code)
-    ? failures[code as FailureCode]
-    : 'The sign-in failed. Please try again.'
-  const words = code === 'refused' && refusal !== undefined ? refusal : known
-  const id = supportId !== undefined && /^[\w-]{1,64}$/.test(supportId) ? supportId : undefined
-  const support =
-    id === undefined ? '' : `<br><span class="soft">Number for support: <code>${id}</code></span>`
-  const message = `<p class="message" role="alert">${escapeHtml(words)}${support}</p>`
-  return code === 'identity-taken' ? message + takenIdentity(failedProviderLabel, signedInAs) : message
+  const { failures } = view.words
+  const known = failures[isFailureCode(code) ? code : 'unknown']
+  const text = code === 'refused' && refusal !== undefined ? refusal : known
+  const id = referenceId !== undefined && /^[\da-f]{8}$/.test(referenceId) ? referenceId : undefined
+  const support = id === undefined ? '' : `<br>${supportLine(view, id)}`
+  const message = `<p class="message" role="alert">${escapeHtml(text)}${support}</p>`
+  return code === 'identity-taken' ? message + takenIdentity(view, failedProviderLabel, signedInAs) : message
 }
 
-/** Accounts are never merged automatically: this tells the person how to move the identity. */
-function takenIdentity(failedProviderLabel: string | undefined, signedInAs: string | undefined): string {
-  const label = escapeHtml(failedProviderLabel ?? 'that provider')
-  const here = signedInAs === undefined ? 'this account' : `<strong>${escapeHtml(signedInAs)}</strong>`
-  return `<div class="card"><p>You have two accounts: ${here}, and the one that ${label} signs in to.</p>
-<ul><li>To use the other one, sign out and continue with ${label}.</li>
-<li>To move ${label} to ${here}: sign in to the other account, link a further identity to it, unlink ${label} there, then come back and link it here.</li></ul></div>
+/** Accounts are never merged automatically: this explains how to move the identity. */
+function takenIdentity(
+  { words: { signIn } }: PageView,
+  failedProviderLabel: string | undefined,
+  signedInAs: string | undefined,
+): string {
+  const provider = escapeHtml(failedProviderLabel ?? signIn.thatProvider)
+  const account = signedInAs === undefined ? signIn.thisAccount : strong(signedInAs)
+  return `<div class="card"><p>${fill(signIn.twoAccounts, { account, provider })}</p>
+<ul><li>${fill(signIn.useOther, { provider })}</li>
+<li>${fill(signIn.moveProvider, { account, provider })}</li></ul></div>
 `
 }
 
-function titleOf({ signedInAs, passedOn, error }: LoginPage): string {
-  if (signedInAs === undefined) return 'Sign in'
-  if (passedOn['select_account'] !== undefined) return 'Choose an account'
+type Purpose = 'sign-in' | 'choose' | 'again' | 'done'
+
+function purposeOf({ signedInAs, passedOn, error }: LoginPage): Purpose {
+  if (signedInAs === undefined) return 'sign-in'
+  if (passedOn['select_account'] !== undefined) return 'choose'
   const asksAgain = passedOn['reauthenticate'] !== undefined || passedOn['acr_values'] !== undefined
-  return asksAgain || (error !== undefined && reauthenticating.has(error)) ? 'Sign in again' : 'Signed in'
+  return asksAgain || (error !== undefined && reauthenticating.has(error)) ? 'again' : 'done'
+}
+
+function titleOf(page: LoginPage): string {
+  const { title, chooseTitle, againTitle, doneTitle } = page.view.words.signIn
+  return { 'sign-in': title, choose: chooseTitle, again: againTitle, done: doneTitle }[purposeOf(page)]
 }
 
 /** Offers to go on, unless the request needs a new sign-in: without it, the browser would come back to this page. */
 function signedIn(name: string, page: LoginPage): string {
-  const { appName, returnTo, site } = page
-  const words = `<p>You are signed in as <strong>${escapeHtml(name)}</strong>.`
-  switch (titleOf(page)) {
-    case 'Choose an account':
-      return `${words} Choose where the account is that you want to use.</p>`
-    case 'Sign in again':
-      return `${words} Sign in once more to prove that it is you.</p>`
-    default:
-      return `${words}</p>
-<p><a class="button wide primary" href="${escapeHtml(returnTo ?? `${site.basePath}/dashboard`)}">${returnTo === undefined ? 'To the dashboard' : `Continue${appName === undefined ? '' : ` to ${escapeHtml(appName)}`}`}</a></p>
-<form method="post" action="${site.basePath}/auth/logout" class="center"><button class="quiet">Sign out</button></form>
-<h2>Or continue as somebody else</h2>`
-  }
+  const { appName, returnTo, view } = page
+  const { common, signIn } = view.words
+  const who = fill(common.signedInAs, { name: strong(name) })
+  const purpose = purposeOf(page)
+  if (purpose === 'choose') return `<p>${who} ${signIn.choose}</p>`
+  if (purpose === 'again') return `<p>${who} ${signIn.again}</p>`
+  const { basePath } = view.site
+  const onward =
+    appName === undefined ? common.continue : fill(common.continueTo, { name: escapeHtml(appName) })
+  return `<p>${who}</p>
+<p><a class="button wide primary" href="${escapeHtml(returnTo ?? `${basePath}/dashboard`)}">${returnTo === undefined ? common.goToDashboard : onward}</a></p>
+<form method="post" action="${basePath}/auth/logout" class="center"><button class="quiet">${signIn.signOut}</button></form>
+<h2>${signIn.otherAccount}</h2>`
 }

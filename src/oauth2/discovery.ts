@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { scopes as apiScopes } from '../http/access/scopes.ts'
 import type { App } from '../http/app.ts'
+import { languageTags } from '../http/pages/language/languages.ts'
 import {
   publicDocument,
   publicDocumentHeaders,
@@ -105,6 +106,7 @@ function metadata(app: App, { baseUrl, grantTypes, scopes, documents }: Discover
       'amr',
       ...claims,
     ],
+    ui_locales_supported: languageTags,
     prompt_values_supported: prompts,
     code_challenge_methods_supported: ['S256'],
     backchannel_logout_supported: true,

@@ -1,18 +1,18 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { Problem, problems } from '../errors.ts'
+import { Problem } from '../errors.ts'
 import { sendProblemPage, type AppLink, type ProblemWords } from '../http/pages/error-page.ts'
+import type { Words } from '../http/pages/language/en.ts'
+import { fill } from '../http/pages/language/languages.ts'
 import { wantsPage } from '../http/requests/wants-page.ts'
 import { problemAnswer, toProblem } from '../http/responses/problem-details.ts'
 import { linkTo, type Client } from './clients/client.ts'
 
 /** A request that waited here is over. Its page leads back to the app, unless the app registered itself: nobody has checked it. */
 export class RequestOver extends Problem {
-  readonly app: string | undefined
   readonly way: AppLink | undefined
 
   constructor(detail: string, client: Client | undefined) {
     super('invalid-parameter', { parameter: 'request_uri', detail: `${detail} Start again in the app.` })
-    this.app = client?.name
     this.way = client && !client.selfRegistered ? linkTo(client) : undefined
   }
 }
@@ -29,29 +29,25 @@ export function answerWithPage(
   const problem = toProblem(error)
   if (!wantsPage(request) || problem.status >= 500) throw error
   const { headers } = problemAnswer(problem, request.id, request.server.basePath)
-  void sendProblemPage(reply.code(problem.status).headers(headers), problem, wordsFor(problem))
+  void sendProblemPage(reply.code(problem.status).headers(headers), problem, wordsFor)
 }
 
-function wordsFor(problem: Problem): ProblemWords {
-  const { code, extras } = problem
-  const { detail, parameter } = extras
-  const [, title, general] = problems[code]
-  const fault = detail ?? general
+function wordsFor(problem: Problem, { apps, common, errors }: Words): ProblemWords {
   // A person gets here by the browser's "Back", or after a long pause, without a fault of the app.
   if (problem instanceof RequestOver) {
-    const { app, way } = problem
-    const named = app === undefined ? 'the app' : app
+    const { way } = problem
     return {
-      title: 'This sign-in is over',
-      fault,
-      advice: `If you are signed in at ${named} already, you can close this page.`,
-      way: way && [way.href, `Back to ${way.name}`],
+      title: apps.overTitle,
+      fault: apps.over,
+      advice: apps.overAdvice,
+      way: way && [way.href, fill(common.backTo, { name: way.name })],
     }
   }
+  const { detail = problem.message, parameter } = problem.extras
   return {
-    title,
-    fault: parameter === undefined ? fault : `${parameter}: ${fault}`,
-    advice:
-      'The app that sent you here made a wrong request. Go back and try again; if it happens again, tell the people who run the app.',
+    title: errors.invalidTitle,
+    fault: apps.invalid,
+    advice: apps.invalidAdvice,
+    detail: parameter === undefined ? detail : `${parameter}: ${detail}`,
   }
 }

@@ -141,7 +141,7 @@ onEachEngine('attacks on consents', (engine) => {
     const browser = await signedIn('grows')
     assert.equal((await send(browser, (await ask(browser, 'forum', 'openid')).fields)).status, 200)
     const { page } = await ask(browser, 'forum', 'openid email')
-    assert.match(await page.text(), /See your e-mail address/)
+    assert.match(await page.text(), /See your email address/)
     const silent = authorizeUrl(
       service,
       { client_id: 'forum', scope: 'openid email', prompt: 'none' },
@@ -156,10 +156,10 @@ onEachEngine('attacks on consents', (engine) => {
     const start = (more: Fields = {}) => authorizeUrl(service, { client_id: 'biller', ...more }, newPkce())
     const notes = await browser.go(start({ resource: 'https://notes.example' }))
     const html = await notes.text()
-    assert.match(html, /It uses <code>https:\/\/notes\.example<\/code>\./)
+    assert.match(html, /APIs: <code>https:\/\/notes\.example<\/code><\/p>/)
     assert.equal((await send(browser, fieldsIn(html))).status, 200)
     const { page } = await ask(browser, 'biller')
-    assert.match(await page.text(), /It uses <code>https:\/\/bills\.example<\/code>\./)
+    assert.match(await page.text(), /APIs: <code>https:\/\/bills\.example<\/code><\/p>/)
     const silent = new URL((await browser.go(start({ prompt: 'none' }))).headers.get('location')!)
     assert.equal(silent.searchParams.get('error'), 'consent_required')
   })

@@ -45,7 +45,7 @@ onEachEngine('attacks on the sign-in of devices', (engine) => {
     const answer = await victim.go(started.verification_uri_complete)
     const page = await answer.text()
     assert.match(answer.headers.get('content-security-policy')!, /frame-ancestors 'none'/)
-    assert.match(page, /Did somebody send you this link or this code\?/)
+    assert.match(page, /Did someone send you this link or code\?/)
     assert.match(page, /Acme &lt;b&gt;CLI&lt;\/b&gt;/)
     assert.match(page, /127\.0\.0\.1/)
     assert.match(page, /<input type="checkbox" name="compared" value="yes">/)
@@ -53,7 +53,7 @@ onEachEngine('attacks on the sign-in of devices', (engine) => {
     const fields = { user_code: started.user_code, decision: 'allow' }
     const click = await postForm(service, victim, '/device', fields)
     assert.equal(click.status, 400)
-    assert.match(await click.text(), /Compare the code first/)
+    assert.match(await click.text(), /Compare the codes first/)
     assert.ok(await isPending(started))
   })
 
@@ -61,10 +61,10 @@ onEachEngine('attacks on the sign-in of devices', (engine) => {
     const asked = { client_id: 'cli', scope: 'openid', resource: 'https://api.example' }
     const started = await startDevice(service, asked)
     const page = await (await show(await signedIn('asked'), started.user_code)).text()
-    assert.match(page, /It uses <code>https:\/\/api\.example<\/code>/)
+    assert.match(page, /APIs: <code>https:\/\/api\.example<\/code>/)
     const unnamed = await startDevice(service, { client_id: 'tv', scope: 'openid' })
     const other = await (await show(await signedIn('asked'), unnamed.user_code)).text()
-    assert.match(other, /It uses <code>https:\/\/tv\.example<\/code>/)
+    assert.match(other, /APIs: <code>https:\/\/tv\.example<\/code>/)
   })
 
   test('another site cannot allow a device', async () => {
@@ -96,7 +96,7 @@ onEachEngine('attacks on the sign-in of devices', (engine) => {
     for (const code of ['BBBB-BBBB', 'x', '%00', "' or 1=1 --", 'WDJB-MJHT'.repeat(40)]) {
       const answer = await show(guesser, code)
       assert.equal(answer.status, 400, code)
-      assert.match(await answer.text(), /wrong, was used or has expired/)
+      assert.match(await answer.text(), /is incorrect, was already used, or has expired/)
       const entry = await lastAudit(service, 'device.refused')
       assert.deepEqual(
         [entry?.code, entry?.user_id, entry?.actor],

@@ -222,7 +222,7 @@ onEachEngine('authorization requests of an attacker', (engine) => {
     })
     assert.equal(allowed.status, 200)
     assert.ok(locationOf(await ask('https://a.example')).searchParams.get('code'))
-    assert.match(await (await ask('https://b.example')).text(), /It uses <code>https:\/\/b\.example/)
+    assert.match(await (await ask('https://b.example')).text(), /APIs: <code>https:\/\/b\.example/)
     const silent = locationOf(await ask('https://b.example', { prompt: 'none' }))
     assert.equal(silent.searchParams.get('error'), 'consent_required')
   })

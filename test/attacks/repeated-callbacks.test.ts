@@ -203,7 +203,7 @@ onEachEngine('the same callback twice', (engine) => {
     const over = await browser.go(parked, { headers: html })
     assert.equal(over.status, 400)
     const page = await over.text()
-    assert.match(page, /<h1>This sign-in is over<\/h1>/)
+    assert.match(page, /<h1>This sign-in is no longer valid<\/h1>/)
     assert.match(page, /href="https:\/\/app\.example\.com\/">Back to The shop</)
   })
 

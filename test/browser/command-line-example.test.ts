@@ -34,7 +34,7 @@ describe('examples/client/cli with a person in a browser', () => {
     return { code, ended, output: () => output }
   }
 
-  async function decide(code: string, button: 'Allow' | 'Do not allow'): Promise<void> {
+  async function decide(code: string, button: 'Allow' | 'Deny'): Promise<void> {
     await page.goto(`${service.baseUrl}/device`)
     await page.getByLabel('Code').fill(code)
     await page.getByRole('button', { name: 'Continue' }).click()
@@ -53,7 +53,7 @@ describe('examples/client/cli with a person in a browser', () => {
 
   test('the person does not allow it, and the command line ends', async () => {
     const example = start()
-    await decide(await example.code(), 'Do not allow')
+    await decide(await example.code(), 'Deny')
     assert.equal(await example.ended, 1)
     assert.match(example.output(), /access_denied/)
   })

@@ -89,7 +89,7 @@ describe('the first minutes', () => {
     await page.goto(`${service.baseUrl}/login`)
     await page.getByText('You are signed in as Ada Lovelace').waitFor()
     await picture(page, 'login-signed-in')
-    await page.getByRole('link', { name: 'To the dashboard' }).click()
+    await page.getByRole('link', { name: 'Go to the dashboard' }).click()
     await page.waitForURL('**/dashboard')
   })
 

@@ -22,7 +22,7 @@ describe('pages for people in a browser', () => {
     const context = await browser.newContext({ javaScriptEnabled: false })
     const page = await context.newPage()
     await page.goto(`${service.baseUrl}/login`)
-    const buttons = page.getByRole('navigation', { name: 'Identity providers' }).getByRole('link')
+    const buttons = page.getByRole('navigation', { name: 'Ways to sign in' }).getByRole('link')
     assert.equal(await buttons.count(), 2)
     assert.match(await buttons.first().innerText(), /Acme/)
     await page.getByRole('link', { name: /development provider/ }).click()
@@ -31,7 +31,7 @@ describe('pages for people in a browser', () => {
     await page.goto(`${service.baseUrl}/login`)
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.goto(`${service.baseUrl}/login`)
-    assert.match(await buttons.first().innerText(), /development provider.*used last/)
+    assert.match(await buttons.first().innerText(), /development provider.*Last used/)
     await context.close()
   })
 

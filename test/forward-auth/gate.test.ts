@@ -192,7 +192,7 @@ onEachEngine('forward authentication', (engine) => {
     assert.partialDeepStrictEqual((await site.audited('forward_auth.forbidden')).slice(-2), [entry, entry])
     const page = await site.ask(ada, app, '/admin/users', { headers: asPage })
     assert.equal(page.status, 403)
-    assert.match(await page.text(), /You are signed in as ada/)
+    assert.match(await page.text(), /You are signed in as <strong>ada/)
     const bob = await site.signedIn('bob', { emails: [{ value: 'bob@staff.example' }] })
     await bob.open(`http://${app}/`)
     assert.equal(await status('/ada', bob), 403)

@@ -6,7 +6,7 @@ import { basename, join } from 'node:path'
 import { test } from 'node:test'
 import { companions, readProviders } from '../../src/config/providers.ts'
 import { settings } from '../../src/config/settings.ts'
-import { failures } from '../../src/login/flow/failures.ts'
+import { isFailureCode } from '../../src/login/flow/failures.ts'
 import type { LoginConfig } from '../../src/login/config.ts'
 import { mergeProviders } from '../../src/login/providers/configured-providers.ts'
 import type { Preset } from '../../src/login/providers/preset.ts'
@@ -52,7 +52,7 @@ function unknownVariables(text: string, prefixes: Readonly<Record<string, Preset
 function unknownFailures(text: string): string[] {
   const rows = text.slice(text.indexOf('## Troubleshooting')).matchAll(/^\| (.+?) \|/gm)
   const codes = [...rows].flatMap((row) => row[1]!.match(/(?<=`)[a-z]+(?:-[a-z]+)+(?=`)/g) ?? [])
-  return codes.filter((code) => !Object.hasOwn(failures, code))
+  return codes.filter((code) => !isFailureCode(code))
 }
 
 /** The variables of the blocks of settings, later ones first in force. Those that name a file are left out. */

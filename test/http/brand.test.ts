@@ -116,12 +116,12 @@ describe('the provider used last', () => {
     const html = await login(browser)
     assert.equal(names(html)[0], 'other')
     assert.deepEqual(names(html).toSorted(), before.toSorted())
-    assert.equal(html.match(/used last/g)!.length, 1)
+    assert.equal(html.match(/Last used/g)!.length, 1)
     assert.match(
       html,
-      /<a [^>]*href="\/auth\/other"[^>]*><img [^>]*> Continue with Other <span class="soft mark">used last<\/span><\/a>/,
+      /<a [^>]*href="\/auth\/other"[^>]*><img [^>]*> Continue with Other <span class="soft mark">Last used<\/span><\/a>/,
     )
-    assert.doesNotMatch(await login(new Browser()), /used last/)
+    assert.doesNotMatch(await login(new Browser()), /Last used/)
   })
 
   test('a value that names no provider has no effect', async () => {
@@ -130,7 +130,7 @@ describe('the provider used last', () => {
         headers: { cookie: `postern_last_provider=${value}` },
       })
       assert.equal(response.status, 200)
-      assert.doesNotMatch(await response.text(), /used last|nobody|<script>/)
+      assert.doesNotMatch(await response.text(), /Last used|nobody|<script>/)
     }
   })
 

@@ -7,6 +7,7 @@ import { connect } from 'node:net'
 import { text as read } from 'node:stream/consumers'
 import { Problem } from '../../src/errors.ts'
 import { sendProblemPage } from '../../src/http/pages/error-page.ts'
+import { rememberLanguages } from '../../src/http/pages/page-view.ts'
 import { Browser } from '../harness/browser.ts'
 import { engines } from '../harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
@@ -60,7 +61,10 @@ describe('error pages', () => {
     assert.equal(text.match(/<h1>/g)!.length, 1)
     assert.match(text, /<main>/)
     assert.match(text, /href="\/gate\/dashboard"/)
-    assert.match(text, /<code>[\da-f-]{36}<\/code>/)
+    assert.match(
+      text,
+      /Reference ID: <code class="reference"><span>[\da-f]{4}<\/span><span>[\da-f]{4}<\/span><\/code>/,
+    )
     assert.doesNotMatch(text, /nope|<script|<style|\sstyle=/)
     for (const [, path] of text.matchAll(/(?:href|src)="([^"]+)"/g)) assert.match(path!, /^\/gate\//)
   })
@@ -154,13 +158,15 @@ test('the page of an outage leads back to what was asked for, and never to anoth
     plainName: 'Postern',
     logo: '/logo.svg',
     colored: false,
+    links: {},
   })
+  rememberLanguages(app, () => 'http://127.0.0.1')
   app.setNotFoundHandler((_request, reply) => sendProblemPage(reply.code(503), new Problem('overloaded')))
   try {
     const baseUrl = await app.listen({ port: 0, host: '127.0.0.1' })
     const linkOf = async (target: string): Promise<string | undefined> => {
       const page = await rawRequest({ baseUrl }, target)
-      assert.match(page, /Not available at the moment/)
+      assert.match(page, /Temporarily unavailable/)
       return /href="([^"]+)">Try again/.exec(page)?.[1]
     }
     assert.equal(await linkOf('/orders?page=2'), '/orders?page=2')

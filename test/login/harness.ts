@@ -74,11 +74,11 @@ export async function assertFails(
 }
 
 /** The failure codes of one request in the audit log, in the order of their entries. */
-async function auditCodes({ database }: TestService, supportId: string): Promise<(string | null)[]> {
+async function auditCodes({ database }: TestService, referenceId: string): Promise<(string | null)[]> {
   const rows = await database.reader
     .selectFrom('audit_log')
     .select('code')
-    .where('support_id', '=', supportId)
+    .where('support_id', 'like', `${referenceId}%`)
     .orderBy('id')
     .execute()
   return rows.map(({ code }) => code)

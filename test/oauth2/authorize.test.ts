@@ -153,8 +153,8 @@ onEachEngine('authorization requests', (engine) => {
     assert.equal(used.status, 400)
     const text = await used.text()
     assert.match(text, /href="https:\/\/app\.example\.com\/">Back to spa</)
-    assert.match(text, /<h1>This sign-in is over<\/h1>/)
-    assert.doesNotMatch(text, /wrong request|request_uri/)
+    assert.match(text, /<h1>This sign-in is no longer valid<\/h1>/)
+    assert.doesNotMatch(text, /invalid request|request_uri/)
   })
 
   test('the app may pick the provider, and give a hint', async () => {
@@ -371,7 +371,7 @@ onEachEngine('authorization requests', (engine) => {
     ]) {
       const answer = await new Browser().go(authorizeUrl(service, more), { headers: { accept: 'text/html' } })
       assert.equal(answer.status, 400)
-      assert.match(await answer.text(), /<h1>Invalid parameter<\/h1>/)
+      assert.match(await answer.text(), /<h1>This request failed<\/h1>/)
     }
   })
 })

@@ -66,7 +66,7 @@ onEachEngine('apps with metadata documents', (engine) => {
     const answer = await browser.go(authorizeUrl(service, { client_id: id, ...asked }, pkce))
     const page = await answer.text()
     assert.equal(answer.status, 200, page)
-    assert.match(page, new RegExp(`It identifies itself as <code>${new URL(id).host}</code>`))
+    assert.match(page, new RegExp(`The app identifies itself as <code>${new URL(id).host}</code>`))
     const target = await allow(service, browser, page)
     assert.equal(target.host, 'localhost:41234')
     const { status, body } = await token(service, {

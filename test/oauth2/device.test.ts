@@ -52,9 +52,9 @@ onEachEngine('sign-in of a device', (engine) => {
     assert.deepEqual(await poll(service, 'cli', started), { status: 400, error: 'authorization_pending' })
     const browser = await signedIn('ada')
     const { userId } = (await sessionOf(service, browser))!
-    assert.match(await (await show(browser)).text(), /Type the code/)
+    assert.match(await (await show(browser)).text(), /Enter the code/)
     const page = await (await show(browser, started.user_code.toLowerCase())).text()
-    for (const words of ['Acme CLI', started.user_code, '127.0.0.1', 'Stay signed in', 'e-mail address'])
+    for (const words of ['Acme CLI', started.user_code, '127.0.0.1', 'Stay connected', 'email address'])
       assert.ok(page.includes(words), words)
     const done = await decide(browser, started.user_code)
     assert.equal(done.status, 200)
@@ -80,7 +80,7 @@ onEachEngine('sign-in of a device', (engine) => {
   test('a person who does not allow it ends the device’s wait', async () => {
     const started = await startDevice(service, { client_id: 'cli' })
     const browser = await signedIn('denier')
-    assert.match(await (await decide(browser, started.user_code, 'deny')).text(), /Not allowed/)
+    assert.match(await (await decide(browser, started.user_code, 'deny')).text(), /Sign-in denied/)
     assert.deepEqual(await poll(service, 'cli', started), { status: 400, error: 'access_denied' })
     assert.equal((await decide(browser, started.user_code)).status, 400)
     assert.equal((await lastAudit(service, 'device.denied'))?.target, 'app:cli')

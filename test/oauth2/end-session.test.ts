@@ -66,7 +66,7 @@ onEachEngine('the end of a session', (engine) => {
     })
     assert.equal(answer.status, 200)
     const page = await answer.text()
-    assert.match(page, /<strong>shop<\/strong> asks for it/)
+    assert.match(page, /<strong>shop<\/strong> requested this/)
     assert.match(page, /action="\/oauth2\/end-session\/confirm"/)
     assert.ok(await sessionOf(service, browser), 'not signed out yet')
     const fields = { client_id: 'shop', post_logout_redirect_uri: after1, state: 's' }

@@ -406,7 +406,7 @@ onEachEngine('apps for the APIs of the settings', (engine) => {
       const answer = await browser.go(start())
       const page = await answer.text()
       assert.equal(answer.status, 200, page)
-      assert.match(page, /The answer goes to <code>cursor:\/\/anysphere\.cursor-mcp<\/code>/)
+      assert.match(page, /You continue to <code>cursor:\/\/anysphere\.cursor-mcp<\/code>/)
       const target = await allow(service, browser, page)
       assert.equal(target.protocol, 'cursor:')
       assert.ok(target.searchParams.get('code'))
@@ -419,7 +419,7 @@ onEachEngine('apps for the APIs of the settings', (engine) => {
     const browser = new Browser()
     await signIn(service, browser)
     const page = await (await browser.go(authorizeUrl(service, asked, pkce))).text()
-    assert.match(page, /It uses <code>https:\/\/mcp\.example\.com<\/code>/)
+    assert.match(page, /APIs: <code>https:\/\/mcp\.example\.com<\/code>/)
     assert.match(page, /Use <code>mcp:tools<\/code>/)
     const target = await allow(service, browser, page)
     return token(service, {

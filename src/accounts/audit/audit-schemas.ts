@@ -11,7 +11,10 @@ const own = {
   providerId: nullable(Type.String(), "The provider's id of the identity"),
   target: nullable(Type.String(), 'Another subject, as kind:id, such as session:… or subscriber:…'),
   code: nullable(Type.String(), 'The reason of a failure; null for successes'),
-  supportId: nullable(Type.String(), 'The support id: the page shows it, and the request log contains it'),
+  supportId: nullable(
+    Type.String(),
+    'The id of the request. Its first eight characters are the reference ID that pages show, and its log lines contain it',
+  ),
   address: nullable(Type.String(), 'The address of the client'),
   userAgent: nullable(Type.String(), 'The browser'),
 }

@@ -1,7 +1,7 @@
 import { parseCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
-import { HostCookie } from './host-cookie.ts'
+import { HostCookie } from '../../http/responses/host-cookie.ts'
 
 /** Seconds: longer than any step waits, so that a step that was too slow still belongs to its browser. */
 const maxAge = 3600

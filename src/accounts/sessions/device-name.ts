@@ -31,11 +31,18 @@ const systems: readonly [pattern: RegExp, name: string][] = [
  * agent, so this is for display only.
  */
 export function deviceName(userAgent: string | null): string {
-  if (!userAgent) return 'Unknown device'
-  const browser = firstMatch(browsers, userAgent)
-  const system = firstMatch(systems, userAgent)
+  const { browser, system } = describeDevice(userAgent)
   if (browser && system) return `${browser} on ${system}`
   return browser ?? (system ? `A browser on ${system}` : 'Unknown device')
+}
+
+/** The names of the browser and the system, as far as they are known. */
+export function describeDevice(userAgent: string | null): {
+  browser: string | undefined
+  system: string | undefined
+} {
+  const agent = userAgent ?? ''
+  return { browser: firstMatch(browsers, agent), system: firstMatch(systems, agent) }
 }
 
 function firstMatch(names: readonly [RegExp, string][], userAgent: string): string | undefined {

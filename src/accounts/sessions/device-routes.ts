@@ -9,7 +9,7 @@ import type { Administration } from '../users/administration.ts'
 import type { AppRights } from '../tokens/access-tokens.ts'
 import { auditOrigin, type Audit } from '../audit/audit.ts'
 import type { Device, Devices } from './devices.ts'
-import type { HostCookie } from './host-cookie.ts'
+import type { HostCookie } from '../../http/responses/host-cookie.ts'
 import { signedIn } from '../routes.ts'
 
 type FindApp = (id: string) => Promise<Pick<AppRights, 'name'> | undefined>

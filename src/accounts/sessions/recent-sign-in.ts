@@ -3,7 +3,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
 import { RateLimiter } from '../../http/limits/rate-limiter.ts'
 import { auditOrigin, type Audit } from '../audit/audit.ts'
-import type { HostCookie } from './host-cookie.ts'
+import type { HostCookie } from '../../http/responses/host-cookie.ts'
 import type { Session } from './session-lookup.ts'
 import type { Sessions } from './sessions.ts'
 

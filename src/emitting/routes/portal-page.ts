@@ -5,7 +5,7 @@ import { builtPage } from '../../http/pages/built-pages.ts'
 import { framedBy } from '../../http/responses/security-headers.ts'
 import { portalBrand } from './brand.ts'
 import { findSession } from './portal-sessions.ts'
-import type { HostCookie } from '../../accounts/sessions/host-cookie.ts'
+import type { HostCookie } from '../../http/responses/host-cookie.ts'
 import type { Portal } from '../portal.ts'
 import type { OwnerBrands } from '../subscribers/owner-brands.ts'
 

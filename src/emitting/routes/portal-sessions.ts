@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { HostCookie } from '../../accounts/sessions/host-cookie.ts'
+import type { HostCookie } from '../../http/responses/host-cookie.ts'
 import { Problem } from '../../errors.ts'
 import type { Authenticate } from '../../http/access/principal.ts'
 import type { Portal, PortalSession } from '../portal.ts'

@@ -24,13 +24,17 @@ const largestLogo = 100_000
 /** Seconds. The addresses do not change with the brand. */
 const maxAge = 300
 
-type BrandSettings = Pick<Settings, 'brandName' | 'brandLogo' | 'brandColor'>
+type BrandSettings = Pick<
+  Settings,
+  'brandName' | 'brandLogo' | 'brandColor' | 'brandTermsUrl' | 'brandPrivacyUrl' | 'brandSupport'
+>
 
 /**
  * Decorates the application with its `site`, and serves its logo and colours.
  * @throws ConfigurationError if the logo cannot be read, is too large or of an unknown type
  */
-export function serveBrand(app: App, { brandName, brandLogo, brandColor }: BrandSettings): void {
+export function serveBrand(app: App, settings: BrandSettings): void {
+  const { brandName, brandLogo, brandColor, brandTermsUrl, brandPrivacyUrl, brandSupport } = settings
   const { basePath } = app
   app.decorate('site', {
     basePath,
@@ -38,6 +42,7 @@ export function serveBrand(app: App, { brandName, brandLogo, brandColor }: Brand
     plainName: brandName,
     logo: `${basePath}${brandLogo === undefined ? '/assets/icon.svg' : '/assets/brand-logo'}`,
     colored: brandColor !== undefined,
+    links: { terms: brandTermsUrl, privacy: brandPrivacyUrl, support: brandSupport },
   })
   const config = { access: 'public' } as const
   const cached = `public, max-age=${maxAge}`

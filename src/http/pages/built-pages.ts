@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { codeFolder } from '../../code-folder.ts'
 import type { App } from '../app.ts'
 import { brandLink, narrowPage, type Site } from './html.ts'
+import { en } from './language/en.ts'
 import { StaticFolder } from './static-folder.ts'
 
 /** Where the pages of dashboard/ are built to: in the package below dist, in a checkout below dashboard. */
@@ -78,7 +79,7 @@ function preloads(basePath: string, source: string): string {
 
 const notBuilt = (site: Site): string =>
   narrowPage(
-    site,
+    { site, language: 'en', words: en },
     'The dashboard is not built',
     '<p>Run <code>npm start</code>, or <code>npm run build:dashboard</code>, and load this page again.</p>',
   )

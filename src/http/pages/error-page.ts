@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { problems, type Problem } from '../../errors.ts'
+import type { Problem } from '../../errors.ts'
 import { wayBack } from '../requests/way-back.ts'
-import { escapeHtml, narrowPage, type Site } from './html.ts'
+import { escapeHtml, narrowPage, supportLine } from './html.ts'
+import type { Words } from './language/en.ts'
+import { pageView, sendPage, type PageView } from './page-view.ts'
 import { signInPath } from './sign-in-path.ts'
 
 /** What a page says about a problem. All texts are escaped when they are shown. */
@@ -13,6 +15,8 @@ export interface ProblemWords {
   advice: string
   /** A link, as its address and its label. */
   way?: readonly [href: string, label: string] | undefined
+  /** For developers, in English. */
+  detail?: string | undefined
 }
 
 /** Where a person goes on in an app. */
@@ -22,75 +26,72 @@ export interface AppLink {
 }
 
 /** The answer to a navigation that failed. The caller has set the status and the headers of the problem. */
-export function sendProblemPage(reply: FastifyReply, problem: Problem, words?: ProblemWords): FastifyReply {
-  const { request, server } = reply
-  const html = problemPage(server.site, words ?? wordsFor(problem, request), request.id)
-  return reply
-    .header('content-type', 'text/html; charset=utf-8')
-    .header('cache-control', 'no-store')
-    .serializer((text: string) => text)
-    .send(html)
+export function sendProblemPage(
+  reply: FastifyReply,
+  problem: Problem,
+  wordsFor: (problem: Problem, words: Words, request: FastifyRequest) => ProblemWords = generalWords,
+): FastifyReply {
+  const view = pageView(reply)
+  const html = problemPage(view, wordsFor(problem, view.words, reply.request))
+  return sendPage(reply.header('cache-control', 'no-store'), html)
 }
 
-function problemPage(site: Site, { title, fault, advice, way }: ProblemWords, requestId: string): string {
+function problemPage(view: PageView, { title, fault, advice, way, detail }: ProblemWords): string {
   const link =
     way === undefined
       ? ''
       : `\n<p><a class="button wide primary" href="${escapeHtml(way[0])}">${escapeHtml(way[1])}</a></p>`
+  const technical = detail === undefined ? '' : `\n<p class="soft detail" lang="en">${escapeHtml(detail)}</p>`
   return narrowPage(
-    site,
+    view,
     escapeHtml(title),
     `<p class="message" role="alert">${escapeHtml(fault)}</p>
-<p>${escapeHtml(advice)}</p>${link}
-<p class="soft">Number for support: <code>${escapeHtml(requestId)}</code></p>`,
+<p>${escapeHtml(advice)}</p>${technical}${link}
+<p>${supportLine(view)}</p>`,
   )
 }
 
 /** The words for a problem. Nothing in them comes from an unknown error. */
-function wordsFor(problem: Problem, request: FastifyRequest): ProblemWords {
-  const { basePath } = request.server
-  const home = [`${basePath}/dashboard`, 'Go to the dashboard'] as const
-  const { status, code, extras } = problem
-  const [, title, general] = problems[code]
+function generalWords(problem: Problem, words: Words, request: FastifyRequest): ProblemWords {
+  const { errors, common } = words
+  const home = [`${request.server.basePath}/dashboard`, common.goToDashboard] as const
+  const back = wayBack(request)
+  const again = back === undefined ? undefined : ([back, common.tryAgain] as const)
+  const { status, extras } = problem
+  const { detail } = extras
   if (status === 401)
     return {
-      title: 'Sign in first',
-      fault: 'You are not signed in, or your session has ended.',
-      advice: 'After the sign-in you come back to this page.',
-      way: [signInPath(request), 'Sign in'],
+      title: errors.signInTitle,
+      fault: errors.signIn,
+      advice: errors.signInAdvice,
+      way: [signInPath(request), words.signIn.title],
     }
   if (status === 403)
     return {
-      title: 'You may not open this page',
-      fault: extras.detail ?? general,
-      advice: 'Sign in with another account, or ask the operator for access.',
+      title: errors.forbiddenTitle,
+      fault: errors.forbidden,
+      advice: errors.forbiddenAdvice,
       way: home,
+      detail,
     }
   if (status === 404)
+    return { title: errors.notFoundTitle, fault: errors.notFound, advice: errors.notFoundAdvice, way: home }
+  if (status === 429)
+    return { title: errors.tooManyTitle, fault: errors.tooMany, advice: errors.tooManyAdvice, way: again }
+  if (status === 503)
     return {
-      title: 'Page not found',
-      fault: 'There is nothing at this address.',
-      advice: 'The address may be mistyped, or what it showed may have been removed.',
-      way: home,
+      title: errors.unavailableTitle,
+      fault: errors.unavailable,
+      advice: errors.unavailableAdvice,
+      way: again,
     }
-  if (status >= 500) return serverWords(problem, request)
-  return { title, fault: extras.detail ?? general, advice: general, way: home }
-}
-
-function serverWords({ status }: Problem, request: FastifyRequest): ProblemWords {
-  const back = wayBack(request)
-  const again = back === undefined ? undefined : ([back, 'Try again'] as const)
-  return status === 503
-    ? {
-        title: 'Not available at the moment',
-        fault: 'The service cannot answer right now.',
-        advice: 'Try again in a minute.',
-        way: again,
-      }
-    : {
-        title: 'Something went wrong',
-        fault: 'The service could not answer because of an error of its own.',
-        advice: 'Try again. If it happens again, tell the operator the number below.',
-        way: again,
-      }
+  if (status >= 500)
+    return { title: errors.internalTitle, fault: errors.internal, advice: errors.internalAdvice, way: again }
+  return {
+    title: errors.invalidTitle,
+    fault: errors.invalid,
+    advice: errors.invalidAdvice,
+    way: home,
+    detail: detail ?? problem.message,
+  }
 }

@@ -1,4 +1,6 @@
 // Common parts of the pages. The Content-Security-Policy forbids inline scripts and styles.
+import { fill } from './language/languages.ts'
+import type { PageView } from './page-view.ts'
 
 /** What the pages of one installation have in common. */
 export interface Site {
@@ -11,6 +13,8 @@ export interface Site {
   logo: string
   /** Whether `/assets/brand.css` has colours. */
   colored: boolean
+  /** Addresses below each page. Not escaped. */
+  links: { terms?: string | undefined; privacy?: string | undefined; support?: string | undefined }
 }
 
 const entities: Record<string, string> = {
@@ -32,6 +36,8 @@ export interface HtmlDocument {
   body: string
   /** `basePath` of the application. */
   basePath: string
+  /** The language tag. Default: `en`. */
+  language?: string
   /** The address of the icon. Default: that of the service. */
   icon?: string
   /** Elements of the head besides the title. */
@@ -40,9 +46,9 @@ export interface HtmlDocument {
 
 export function htmlDocument(page: HtmlDocument): string {
   const { title, body, basePath, head } = page
-  const { icon = `${basePath}/assets/icon.svg` } = page
+  const { icon = `${basePath}/assets/icon.svg`, language = 'en' } = page
   return `<!doctype html>
-<html lang="en">
+<html lang="${language}">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
@@ -57,15 +63,57 @@ ${body}
  * A page for one purpose, with the brand of the installation above its title. It is not indexed and loads no script.
  * @param title escaped, as is `body`
  */
-export function narrowPage(site: Site, title: string, body: string): string {
+export function narrowPage(
+  view: Pick<PageView, 'site' | 'language' | 'words'>,
+  title: string,
+  body: string,
+): string {
+  const { site, language } = view
   const { basePath, name, logo } = site
   return htmlDocument({
     basePath,
+    language,
     icon: logo,
     title: `${title} · ${name}`,
     head: `<meta name="robots" content="noindex">\n<link rel="stylesheet" href="${basePath}/assets/pages.css">\n${brandLink(site)}`,
-    body: `<main>\n<p class="brand"><img src="${logo}" alt="">${name}</p>\n<h1>${title}</h1>\n${body}\n</main>`,
+    body: `<main>\n<p class="brand"><img src="${logo}" alt="">${name}</p>\n<h1>${title}</h1>\n${body}\n</main>${footer(view)}`,
   })
+}
+
+function footer({ site: { links }, words }: Pick<PageView, 'site' | 'words'>): string {
+  const { terms, privacy, support } = words.footer
+  const shown = [
+    [links.terms, terms],
+    [links.privacy, privacy],
+    [links.support, support],
+  ].flatMap(([href, label]) => (href === undefined ? [] : [`<a href="${escapeHtml(href)}">${label}</a>`]))
+  return shown.length === 0 ? '' : `\n<footer>${shown.join(' ')}</footer>`
+}
+
+/**
+ * The reference ID of a failed request, in two groups that are copied as one, and the contact of the operator.
+ * @param referenceId of the request that failed; default: this one
+ */
+export function supportLine(
+  { site: { links }, words, ...view }: PageView,
+  referenceId = view.referenceId,
+): string {
+  const [first, second] = [referenceId.slice(0, 4), referenceId.slice(4)]
+  const id = `<code class="reference"><span>${first}</span><span>${second}</span></code>`
+  const contact =
+    links.support === undefined
+      ? ''
+      : ` · <a href="${escapeHtml(links.support)}">${words.common.contactSupport}</a>`
+  return `<span class="soft">${fill(words.common.referenceId, { id })}${contact}</span>`
+}
+
+/** An emphasized value in a text. */
+export function strong(text: string): string {
+  return `<strong>${escapeHtml(text)}</strong>`
+}
+
+export function code(text: string): string {
+  return `<code>${escapeHtml(text)}</code>`
 }
 
 /** The link to the colours of the brand, if it has any. It must follow the style of the page. */
@@ -73,12 +121,10 @@ export const brandLink = ({ basePath, colored }: Site): string =>
   colored ? `<link rel="stylesheet" href="${basePath}/assets/brand.css">` : ''
 
 /** A page for an answer with a Refresh header, with a link for browsers that ignore it. */
-export function refreshPage(site: Site, label: string, url: string): string {
-  return narrowPage(
-    site,
-    'One moment',
-    `<p><a class="button wide" href="${escapeHtml(url)}">Continue to ${escapeHtml(label)}</a></p>`,
-  )
+export function refreshPage(view: PageView, label: string, url: string): string {
+  const { oneMoment, continueTo } = view.words.common
+  const link = fill(continueTo, { name: escapeHtml(label) })
+  return narrowPage(view, oneMoment, `<p><a class="button wide" href="${escapeHtml(url)}">${link}</a></p>`)
 }
 
 /** The first link of a page, which skips the navigation for keyboard users. */

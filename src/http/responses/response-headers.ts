@@ -7,6 +7,7 @@ const described = {
   Link: ['The neighbouring pages, as `rel="next"`, `prev`, `first`, `last` (RFC 8288).'],
   'Cache-Control': ['Who may store the answer, and for how long.'],
   Vary: ['The request headers that the answer depends on.'],
+  'Content-Language': ['The language of the page.'],
   'Content-Encoding': ['The compression, if `Accept-Encoding` allows one.', '^(br|gzip)$'],
   'Content-Disposition': ['The file name for browsers that save the answer.', '^attachment; filename="'],
   Location: ['The address of the redirect.'],
@@ -66,6 +67,8 @@ type References = Record<string, { $ref: string }>
 
 /** Headers of rate limits. */
 export const ofLimits = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const
+/** Headers of a page in the language of its reader; see `pageView`. Any problem may be such a page. */
+export const ofPages = ['Content-Language', 'Vary'] as const
 /** Suffix of components whose header is optional. */
 const optional = '-sometimes'
 
@@ -83,7 +86,7 @@ export function headersOfDeclared(status: string, sender: Sender): References {
   const common = commonOf(sender)
   const challenge = status === '401' ? (['WWW-Authenticate'] as const) : []
   if (Number(status) >= 400)
-    return references(common.always, [...challenge, ...always, ...sometimes, ...common.sometimes])
+    return references(common.always, [...challenge, ...always, ...sometimes, ...ofPages, ...common.sometimes])
   const led = status === '303' ? (['Location'] as const) : []
   return references([...led, ...always, ...common.always], [...sometimes, ...common.sometimes])
 }
@@ -93,7 +96,7 @@ export function headersOfProblem(status: '401' | '429' | '503' | 'default', send
   const { always = [], sometimes = [] } = sender.sends
   const common = commonOf(sender)
   const shown = sender.ownOrigins && status !== '401' && status !== '503' ? ofShownLimits : []
-  const perhaps = [...always, ...sometimes, ...common.sometimes, ...shown]
+  const perhaps = [...always, ...sometimes, ...ofPages, ...common.sometimes, ...shown]
   // They include answers to requests that reached no route.
   if (status === 'default')
     return references(['Cache-Control'], [...ofProblems, ...common.always, ...perhaps])
@@ -101,7 +104,7 @@ export function headersOfProblem(status: '401' | '429' | '503' | 'default', send
   return references([certain, ...common.always], perhaps)
 }
 
-const ofProblems = ['Retry-After', 'WWW-Authenticate', 'Allow'] as const
+const ofProblems = ['Retry-After', 'WWW-Authenticate', 'Allow', ...ofPages] as const
 
 function commonOf({ limited, crossOrigin }: Sender): Required<Sends> {
   return {

@@ -1,11 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
-import type { HostCookie } from '../../accounts/sessions/host-cookie.ts'
+import type { HostCookie } from '../../http/responses/host-cookie.ts'
 import { actsOnGet } from '../../http/access/background.ts'
 import type { App } from '../../http/app.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
-import { escapeHtml, narrowPage, type Site } from '../../http/pages/html.ts'
+import { escapeHtml, narrowPage } from '../../http/pages/html.ts'
+import { fill } from '../../http/pages/language/languages.ts'
+import { pageView, sendPage } from '../../http/pages/page-view.ts'
+import { ofPages } from '../../http/responses/response-headers.ts'
 import type { AppLink } from '../../http/pages/error-page.ts'
 import { rawQuery, readOAuthParameters } from '../../http/requests/query-string.ts'
 import type { Database } from '../../storage/database.ts'
@@ -42,7 +45,7 @@ export function callbackRoute(routes: App, parts: CallbackRouteParts): void {
       config: {
         access: 'public',
         rateLimit: { ...limitPerIp, per: perState },
-        sends: { sometimes: ['Set-Cookie'] },
+        sends: { sometimes: ['Set-Cookie', ...ofPages] },
       },
       schema: {
         tags: ['sign-in'],
@@ -81,7 +84,7 @@ export function callbackRoute(routes: App, parts: CallbackRouteParts): void {
       }
       const { signedIn, again } = outcome
       if (!again) parts.count(providerClient.provider.name, 'ok')
-      if (signedIn.kind === 'finished') return sendFinished(reply, routes.site, signedIn.app)
+      if (signedIn.kind === 'finished') return sendFinished(reply, signedIn.app)
       if (signedIn.kind === 'session' && signedIn.token !== undefined) {
         sessionCookie.set(reply, signedIn.token, signedIn.maxAge)
         parts.lastProvider.set(reply, providerClient.provider.name, remembered)
@@ -92,13 +95,10 @@ export function callbackRoute(routes: App, parts: CallbackRouteParts): void {
 }
 
 /** The app has exchanged its code, so there is nothing left to send there. */
-function sendFinished(reply: FastifyReply, site: Site, app: AppLink | undefined): FastifyReply {
-  const link =
-    app &&
-    `<p><a class="button wide primary" href="${escapeHtml(app.href)}">Back to ${escapeHtml(app.name)}</a></p>`
-  const body = `<p>This sign-in is finished. You can close this page.</p>\n${link ?? ''}`
-  return reply
-    .type('text/html; charset=utf-8')
-    .serializer((text: string) => text)
-    .send(narrowPage(site, 'You are signed in', body))
+function sendFinished(reply: FastifyReply, app: AppLink | undefined): FastifyReply {
+  const view = pageView(reply)
+  const { common, signIn } = view.words
+  const back = app && fill(common.backTo, { name: escapeHtml(app.name) })
+  const link = app && `<p><a class="button wide primary" href="${escapeHtml(app.href)}">${back}</a></p>`
+  return sendPage(reply, narrowPage(view, signIn.doneTitle, `<p>${signIn.done}</p>\n${link ?? ''}`))
 }

@@ -1,4 +1,5 @@
 import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
+import { referenceOf } from '../../http/pages/page-view.ts'
 import { readOAuthParameters } from '../../http/requests/query-string.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { FlowsTable } from '../../storage/tables.ts'
@@ -158,11 +159,10 @@ const appErrors: Partial<Record<FailureCode, string>> = {
   unavailable: 'temporarily_unavailable',
 }
 
-/** The error for the app. Messages of the provider and of hooks are for the person, so the app gets only the support id. */
+/** The error for the app. Messages of the provider and of hooks are for the person, so the app gets only the reference ID. */
 function appError({ code }: SignInFailure, { browser }: Callback) {
-  const supportId = browser.origin.supportId ?? 'none'
   return {
     error: appErrors[code] ?? 'server_error',
-    error_description: `The sign-in failed. Support id: ${supportId}`,
+    error_description: `The sign-in failed. Reference ID: ${referenceOf(browser.origin.supportId ?? 'none')}`,
   }
 }

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { auditOrigin, type Audit } from '../../accounts/audit/audit.ts'
+import { referenceOf } from '../../http/pages/page-view.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { describeCause, type SignInFailure } from './failures.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
@@ -49,7 +50,7 @@ export async function recordFailure(
 }
 
 /**
- * The path of /login with the code, the support id and a hook's message.
+ * The path of /login with the code, the reference ID and a hook's message.
  * @param returnTo where the next attempt leads; left out for the dashboard
  */
 export function failurePath(
@@ -62,10 +63,11 @@ export function failurePath(
   }: { providerClient: ProviderClient; failure: SignInFailure; returnTo: string | undefined },
 ): string {
   const { code, details } = failure
-  const signed = details.message ? refusals.sign(request.id, details.message) : {}
+  const referenceId = referenceOf(request.id)
+  const signed = details.message ? refusals.sign(referenceId, details.message) : {}
   const query = new URLSearchParams({
     error: code,
-    id: request.id,
+    id: referenceId,
     provider: providerClient.provider.name,
     ...signed,
     ...(returnTo !== undefined && returnTo !== defaultTarget(baseUrl()) && { return_to: returnTo }),

@@ -1,33 +1,13 @@
-/** The failure codes of /login?error=… and the messages that the page shows for them. */
-export const failures = {
-  'sign-in-expired':
-    'This sign-in was begun in another browser, took longer than ten minutes, or was finished already. Please try again.',
-  'access-denied': 'The sign-in was cancelled at the provider.',
-  'provider-refused':
-    'The identity provider refused the sign-in. Please try again; if it goes on, tell the operator the number below.',
-  'provider-unavailable':
-    'The identity provider does not answer at the moment. Please try again in a minute.',
-  'provider-answer-invalid':
-    'The identity provider gave an answer that could not be trusted. Please try again; if it goes on, tell the operator the number below.',
-  'account-not-admitted':
-    'This account is not one of those that may sign in here. Please choose an account of your organization, whose e-mail address is verified.',
-  'account-blocked': 'This account is blocked. Ask the operator.',
-  refused: 'You may not sign in here.',
-  'hook-failed':
-    'The sign-in could not be finished. Please try again; if it goes on, tell the operator the number below.',
-  'identity-taken': 'This identity belongs to another account here, so nothing was linked.',
-  'reauthentication-needed':
-    'Please sign in again: identities can be linked and unlinked only shortly after a sign-in. Then do it once more.',
-  'reauthentication-unproven':
-    'The identity provider did not show that you signed in there again just now. Sign out there and try again; if it goes on, tell the operator the number below.',
-  'issuer-changed':
-    'This account belongs to another server of the identity provider than the one that is configured now. Tell the operator the number below.',
-  'session-changed':
-    'You were signed out, or signed in as somebody else, while the identity was being linked. Please sign in and link it again.',
-  unavailable: 'The service cannot sign anybody in at the moment. Please try again in a minute.',
-} as const
+import { en } from '../../http/pages/language/en.ts'
 
+const { unknown: _unknown, ...failures } = en.failures
+
+/** The failure codes of /login?error=…. The page shows a message for each. */
 export type FailureCode = keyof typeof failures
+
+export function isFailureCode(text: string): text is FailureCode {
+  return Object.hasOwn(failures, text)
+}
 
 export interface FailureDetails {
   /** The user of the identity. */

@@ -3,6 +3,8 @@ import type { RecentSignIn } from '../../accounts/sessions/recent-sign-in.ts'
 import { sessionOf } from '../../accounts/routes.ts'
 import type { App } from '../../http/app.ts'
 import { refreshPage } from '../../http/pages/html.ts'
+import { pageView } from '../../http/pages/page-view.ts'
+import { ofPages } from '../../http/responses/response-headers.ts'
 import { findProvider, limitPerIp, ProviderParams } from './provider-param.ts'
 import { safeReturnTo } from './return-to.ts'
 import { ReturnTo, startFlow, type StartParts } from './start-flow.ts'
@@ -19,7 +21,7 @@ export function linkRoute(routes: App, parts: LinkRouteParts): void {
       config: {
         access: 'session',
         rateLimit: { ...limitPerIp, perAccount: 30 },
-        sends: { sometimes: ['Set-Cookie', 'Refresh'] },
+        sends: { sometimes: ['Set-Cookie', 'Refresh', ...ofPages] },
       },
       schema: {
         tags: ['sign-in'],
@@ -56,7 +58,7 @@ export function linkRoute(routes: App, parts: LinkRouteParts): void {
       reply.header('refresh', `0;url=${url.href}`).type('text/html; charset=utf-8')
       return reply
         .serializer((html: string) => html)
-        .send(refreshPage(routes.site, providerClient.provider.label, url.href))
+        .send(refreshPage(pageView(reply), providerClient.provider.label, url.href))
     },
   )
 }

@@ -5,7 +5,7 @@ const macLength = 18
 
 /**
  * Signs the message of a hook that refused a sign-in, since it travels to /login in the query string. The signature covers
- * the support id too. Without it, anybody could make a link to /login that shows a text of their choice.
+ * the reference ID too. Without it, anybody could make a link to /login that shows a text of their choice.
  */
 export class RefusalMessages {
   readonly #keyring: Keyring
@@ -15,12 +15,12 @@ export class RefusalMessages {
   }
 
   /** The query parameters of a message. */
-  sign(supportId: string, message: string): Record<string, string> {
-    const mac = this.#keyring.sign(`${supportId}\n${message}`, purpose).subarray(0, macLength)
+  sign(referenceId: string, message: string): Record<string, string> {
+    const mac = this.#keyring.sign(`${referenceId}\n${message}`, purpose).subarray(0, macLength)
     return { message, proof: mac.toString('base64url') }
   }
 
-  /** The message, when this service signed it for this support id. */
+  /** The message, when this service signed it for this reference ID. */
   verify(query: Readonly<Record<string, string | undefined>>): string | undefined {
     const { id, message, proof } = query
     if (id === undefined || message === undefined || proof === undefined) return undefined

@@ -6,6 +6,8 @@ import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { Problem } from '../../errors.ts'
 import { actsOnGet } from '../../http/access/background.ts'
 import type { App } from '../../http/app.ts'
+import { pageView, rememberLocales } from '../../http/pages/page-view.ts'
+import { ofPages } from '../../http/responses/response-headers.ts'
 import { oauthParameters, rawQuery } from '../../http/requests/query-string.ts'
 import type { Client } from '../clients/client.ts'
 import { ClientDocumentFault } from '../clients/client-documents.ts'
@@ -53,7 +55,7 @@ export async function authorizeRoutes(app: App, parts: AuthorizeRouteParts): Pro
       config: {
         access: 'public',
         rateLimit: { max: 300 },
-        sends: { sometimes: ['Set-Cookie'] },
+        sends: { sometimes: ['Set-Cookie', ...ofPages] },
         // To none: a page that may only read with the session cookie could turn the code of an app into tokens.
         ownOrigins: true,
       },
@@ -75,7 +77,13 @@ export async function authorizeRoutes(app: App, parts: AuthorizeRouteParts): Pro
         browser,
       })
       const address = await addressOf(parts, request, client, parameters)
-      const authorization = await decide(parts, request, { client, parameters, stored, browser, address })
+      const authorization = await decide(parts, request, reply, {
+        client,
+        parameters,
+        stored,
+        browser,
+        address,
+      })
       if ('page' in authorization) return reply.type('text/html; charset=utf-8').send(authorization.page)
       if ('redirect' in authorization) return reply.redirect(authorization.redirect, 303)
       return respond(parts, request, reply, { client, address, answer: authorization.answer })
@@ -153,6 +161,7 @@ async function addressOf(
 async function decide(
   parts: AuthorizeRouteParts,
   request: FastifyRequest,
+  reply: FastifyReply,
   {
     client,
     parameters,
@@ -163,7 +172,8 @@ async function decide(
 ): Promise<Authorization> {
   try {
     const wanted = parseRequest(client, address, parameters)
-    return await parts.decision.decide(request, { client, wanted, parameters, stored, browser })
+    rememberLocales(reply, wanted.locales)
+    return await parts.decision.decide(reply, { client, wanted, parameters, stored, browser })
   } catch (error) {
     return { answer: await errorAnswer(parts, request, client, error) }
   }
@@ -209,13 +219,14 @@ async function respond(
   const isTrusted =
     answer.code !== undefined || (await consents.trusts(client, (await decision.sessionOf(request))?.userId))
   if (isTrusted && responseMode === 'query') return reply.redirect(withQuery(redirectUri, parameters), 303)
+  const view = pageView(reply)
   return reply
     .header('content-security-policy', formPostPolicy)
     .type('text/html; charset=utf-8')
     .send(
       isTrusted
-        ? formPostPage(reply.server.site, redirectUri, parameters)
-        : askToContinuePage(reply.server.site, client.name, address, parameters),
+        ? formPostPage(view, redirectUri, parameters)
+        : askToContinuePage(view, client.name, address, parameters),
     )
 }
 

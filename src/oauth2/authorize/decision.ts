@@ -1,7 +1,7 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { auditOrigin, type Audit, type AuditOrigin } from '../../accounts/audit/audit.ts'
 import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
-import type { HostCookie } from '../../accounts/sessions/host-cookie.ts'
+import type { HostCookie } from '../../http/responses/host-cookie.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import type { Sessions } from '../../accounts/sessions/sessions.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
@@ -52,7 +52,8 @@ export class Decision {
   }
 
   /** @throws AuthorizationError for the app */
-  async decide(request: FastifyRequest, asked: Wanted): Promise<Authorization> {
+  async decide(reply: FastifyReply, asked: Wanted): Promise<Authorization> {
+    const { request } = reply
     const { clock } = this.#parts
     const { wanted, stored } = asked
     const found = await this.sessionOf(request)
@@ -72,7 +73,7 @@ export class Decision {
       )
     if (needs && found && !session) needs.selectAccount = true
     if (needs || !session) return this.#signIn(request, asked, needs)
-    if (!(await this.#mayGoOn(session, asked))) return this.#askConsent(request, session, asked)
+    if (!(await this.#mayGoOn(session, asked))) return this.#askConsent(reply, session, asked)
     return { answer: { code: await this.issueCode(request, session, asked) } }
   }
 
@@ -177,12 +178,12 @@ export class Decision {
     return provesIdentity(client, wanted.redirectUri) && this.#parts.consent.covers(userId, client.id, wanted)
   }
 
-  async #askConsent(request: FastifyRequest, session: Session, asked: Wanted): Promise<Authorization> {
+  async #askConsent(reply: FastifyReply, session: Session, asked: Wanted): Promise<Authorization> {
     if (asked.wanted.prompt.has('none'))
       throw new AuthorizationError('consent_required', 'the person has not allowed this app yet')
     const requestUri = await this.#park(asked)
     return {
-      page: await this.#parts.consent.page(request, {
+      page: await this.#parts.consent.page(reply, {
         client: asked.client,
         wanted: asked.wanted,
         session,

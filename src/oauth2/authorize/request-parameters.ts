@@ -35,6 +35,8 @@ export interface AuthorizationRequest {
   idTokenHint: string | undefined
   /** The identity provider that the app picks; a parameter of this service. */
   provider: string | undefined
+  /** `ui_locales`. */
+  locales: string | undefined
 }
 
 /** Where the answer to a request goes. It is known before the rest of the request is checked. */
@@ -51,7 +53,7 @@ const longestIdToken = 8192
 
 /** The parameters that are read. Others are ignored, and not stored. */
 const known: ReadonlySet<string> = new Set(
-  'response_type redirect_uri response_mode state nonce scope resource prompt max_age acr_values login_hint id_token_hint code_challenge code_challenge_method provider'.split(
+  'response_type redirect_uri response_mode state nonce scope resource prompt max_age acr_values login_hint id_token_hint code_challenge code_challenge_method provider ui_locales'.split(
     ' ',
   ),
 )
@@ -126,6 +128,7 @@ export function parseRequest(
     loginHint: hintOf(value('login_hint')),
     idTokenHint: idTokenHintOf(value('id_token_hint')),
     provider: value('provider'),
+    locales: value('ui_locales'),
   }
 }
 

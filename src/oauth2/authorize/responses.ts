@@ -1,6 +1,8 @@
-import { escapeHtml, narrowPage, type Site } from '../../http/pages/html.ts'
+import { code, escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
+import { fill } from '../../http/pages/language/languages.ts'
+import type { PageView } from '../../http/pages/page-view.ts'
 import { withQuery } from '../../http/requests/with-query.ts'
-import { code, hiddenFields, hostOf } from '../consent/consent-page.ts'
+import { hiddenFields, hostOf } from '../consent/consent-page.ts'
 import type { ReturnAddress } from './request-parameters.ts'
 
 /** The parameters of an answer at the redirect URI. */
@@ -33,36 +35,38 @@ export function answerParameters(
  * scripts there is a button.
  */
 export function formPostPage(
-  site: Site,
+  view: PageView,
   redirectUri: string,
   parameters: readonly [string, string][],
 ): string {
+  const { common } = view.words
   return narrowPage(
-    site,
-    'One moment',
-    `${answerForm(redirectUri, parameters, '<button class="wide primary">Continue</button>')}
-<script src="${site.basePath}/assets/form-post.js"></script>`,
+    view,
+    common.oneMoment,
+    `${answerForm(redirectUri, parameters, `<button class="wide primary">${common.continue}</button>`)}
+<script src="${view.site.basePath}/assets/form-post.js"></script>`,
   )
 }
 
 /** The page for an error that the app gets only if the person wants to go there; see Consents.trusts. */
 export function askToContinuePage(
-  site: Site,
+  view: PageView,
   appName: string,
   { redirectUri, responseMode }: ReturnAddress,
   parameters: readonly [string, string][],
 ): string {
   const host = hostOf(redirectUri)
-  const label = `Continue to ${escapeHtml(host)}`
+  const { common, apps } = view.words
+  const label = fill(common.continueTo, { name: escapeHtml(host) })
   const onward =
     responseMode === 'query'
       ? `<a class="button wide" href="${escapeHtml(withQuery(redirectUri, parameters))}">${label}</a>`
       : answerForm(redirectUri, parameters, `<button class="wide">${label}</button>`)
   return narrowPage(
-    site,
-    'You were not signed in',
-    `<p>The app <strong>${escapeHtml(appName)}</strong> asked for a sign-in, which did not take place.</p>
-<p>Nobody has checked this app. It registered itself here, and you have not allowed it anything. Continue only if you know ${code(host)}. Otherwise close this page.</p>
+    view,
+    apps.uncheckedTitle,
+    `<p>${fill(apps.unchecked, { app: strong(appName) })}</p>
+<p>${fill(apps.uncheckedAdvice, { host: code(host) })}</p>
 <p>${onward}</p>`,
   )
 }

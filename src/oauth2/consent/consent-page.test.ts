@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Keyring } from '../../crypto/keyring.ts'
+import { en } from '../../http/pages/language/en.ts'
 import { ConsentForms } from './consent-forms.ts'
 import { consentPage } from './consent-page.ts'
 
@@ -14,12 +15,18 @@ const request = {
 
 test('the page names the app, its host and each scope, and escapes what the app chose', () => {
   const page = consentPage({
-    site: {
-      basePath: '/gate',
-      name: 'Postern',
-      plainName: 'Postern',
-      logo: '/gate/assets/icon.svg',
-      colored: false,
+    view: {
+      site: {
+        basePath: '/gate',
+        name: 'Postern',
+        plainName: 'Postern',
+        logo: '/gate/assets/icon.svg',
+        colored: false,
+        links: {},
+      },
+      language: 'en',
+      words: en,
+      referenceId: '0a1b2c3d',
     },
     client: { selfRegistered: false, id: 'forum', name: 'Forum <b>of Ada</b>' },
     redirectUri: 'https://forum.example.com:8443/callback?x=1',
@@ -30,9 +37,9 @@ test('the page names the app, its host and each scope, and escapes what the app 
   })
   assert.match(page, /Forum &lt;b&gt;of Ada&lt;\/b&gt;/)
   assert.match(page, /<code>forum\.example\.com:8443<\/code>/)
-  assert.match(page, /<li>Recognize you by an id\.<\/li>/)
-  assert.match(page, /<li>See your e-mail address\.<\/li>/)
-  assert.match(page, /<li>Use <code>orders:&lt;i&gt;read&lt;\/i&gt;<\/code>\.<\/li>/)
+  assert.match(page, /<li>Recognize you by an ID<\/li>/)
+  assert.match(page, /<li>See your email address<\/li>/)
+  assert.match(page, /<li>Use <code>orders:&lt;i&gt;read&lt;\/i&gt;<\/code><\/li>/)
   assert.match(page, /signed in as <strong>Ada &amp; Co<\/strong>/)
   assert.match(page, /action="\/gate\/oauth2\/consent"/)
   assert.match(page, /value="&quot;&gt;&lt;script&gt;"/)

@@ -1,9 +1,12 @@
-import { escapeHtml, narrowPage, type Site } from '../../http/pages/html.ts'
+import { code, escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
+import type { Words } from '../../http/pages/language/en.ts'
+import { fill } from '../../http/pages/language/languages.ts'
+import type { PageView } from '../../http/pages/page-view.ts'
 import { documentHost, type Client } from '../clients/client.ts'
-import { describeScope } from './scope-descriptions.ts'
+import { describeScope, isUserScope } from './scope-descriptions.ts'
 
 export interface ConsentPage {
-  site: Site
+  view: PageView
   client: Pick<Client, 'id' | 'name' | 'selfRegistered'>
   /** Where the app gets its answer. */
   redirectUri: string
@@ -19,40 +22,50 @@ export interface ConsentPage {
 
 /** Asks whether an app may have what it asks for. It has no script: the form is posted to /oauth2/consent. */
 export function consentPage(page: ConsentPage): string {
-  const { site, client, redirectUri, scope, resource, signedInAs, fields } = page
-  const name = escapeHtml(client.name)
+  const { view, client, redirectUri, signedInAs, fields } = page
+  const { consent, common } = view.words
   const host = documentHost(client)
   // The document only claims the name; the host is proven.
-  const identity = host === undefined ? '' : ` It identifies itself as ${code(host)}.`
+  const identity = host === undefined ? '' : `${fill(consent.identity, { host: code(host) })} `
+  const destination = fill(consent.destination, { host: code(hostOf(redirectUri)) })
   return narrowPage(
-    site,
-    `Allow ${name}?`,
-    `<p>You are signed in as <strong>${escapeHtml(signedInAs)}</strong>.</p>
-<div class="card"><p><strong>${name}</strong> asks to:</p>
-${rightsList({ scope, resource })}
+    view,
+    fill(consent.title, { app: escapeHtml(client.name) }),
+    `<p>${fill(common.signedInAs, { name: strong(signedInAs) })}</p>
+<div class="card"><p>${fill(consent.wants, { app: strong(client.name) })}</p>
+${rightsList(view.words, page)}
 </div>
-<p class="soft">The answer goes to ${code(hostOf(redirectUri))}.${identity} Allow this only if you know this app. You can remove it later in your account.</p>
-<form method="post" action="${site.basePath}/oauth2/consent" class="choice">
+<p class="soft">${destination} ${identity}${consent.caution}</p>
+<form method="post" action="${view.site.basePath}/oauth2/consent" class="choice">
 ${hiddenFields(fields)}
-<button class="wide primary" name="decision" value="allow">Allow</button>
-<button class="wide" name="decision" value="deny">Do not allow</button>
+<button class="wide primary" name="decision" value="allow">${common.allow}</button>
+<button class="wide" name="decision" value="deny">${common.deny}</button>
 </form>`,
   )
 }
 
 /** What an app asks for: the scopes as a list in plain words, and the APIs. */
-export function rightsList({ scope, resource }: Pick<ConsentPage, 'scope' | 'resource'>): string {
-  const apis = resource === null ? '' : `\n<p>It uses ${resource.split(' ').map(code).join(', ')}.</p>`
-  return `${scopeList(scope)}${apis}`
+export function rightsList(
+  words: Words,
+  { scope, resource }: { scope: string; resource: string | null },
+): string {
+  const apis =
+    resource === null
+      ? ''
+      : `\n<p>${fill(words.consent.apis, { apis: resource.split(' ').map(code).join(', ') })}</p>`
+  return `${scopeList(words, scope)}${apis}`
 }
 
 /** A scope of the product's own APIs is shown by its name. */
-function scopeList(scope: string): string {
+function scopeList({ consent, scopes: ofUser }: Words, scope: string): string {
   const scopes = scope.split(' ').filter((one) => one !== '')
-  if (scopes.length === 0) return '<ul><li>Sign you in.</li></ul>'
+  if (scopes.length === 0) return `<ul><li>${ofUser.openid}</li></ul>`
   const items = scopes.map((one) => {
-    const words = describeScope(one)
-    return `<li>${words === undefined ? `Use ${code(one)}.` : escapeHtml(words)}</li>`
+    if (isUserScope(one)) return `<li>${ofUser[one]}</li>`
+    const description = describeScope(one)
+    return description === undefined
+      ? `<li>${fill(consent.useScope, { scope: code(one) })}</li>`
+      : `<li lang="en">${escapeHtml(description)}</li>`
   })
   return `<ul>${items.join('\n')}</ul>`
 }
@@ -61,10 +74,6 @@ export function hiddenFields(fields: Readonly<Record<string, string>>): string {
   return Object.entries(fields)
     .map(([name, value]) => `<input type="hidden" name="${escapeHtml(name)}" value="${escapeHtml(value)}">`)
     .join('\n')
-}
-
-export function code(text: string): string {
-  return `<code>${escapeHtml(text)}</code>`
 }
 
 /** The host of a redirect URI; with the scheme of a native app, whose host is any text. */

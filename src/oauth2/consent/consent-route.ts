@@ -2,7 +2,7 @@ import { withQuery } from '../../http/requests/with-query.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import type { BrowserBinding } from '../../accounts/sessions/browser-binding.ts'
-import type { HostCookie } from '../../accounts/sessions/host-cookie.ts'
+import type { HostCookie } from '../../http/responses/host-cookie.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { withForms } from '../../http/requests/forms.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
@@ -10,6 +10,8 @@ import type { Sessions } from '../../accounts/sessions/sessions.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { refreshPage } from '../../http/pages/html.ts'
+import { pageView } from '../../http/pages/page-view.ts'
+import { ofPages } from '../../http/responses/response-headers.ts'
 import { AuthorizationError } from '../authorize/authorization-error.ts'
 import type { AuthorizationRequests, Parameters } from '../authorize/authorization-requests.ts'
 import type { Decision, Wanted } from '../authorize/decision.ts'
@@ -55,7 +57,7 @@ export async function consentRoute(app: App, parts: ConsentRouteParts): Promise<
     routes.post(
       '/oauth2/consent',
       {
-        config: { access: 'session', rateLimit: { max: 300 }, sends: { sometimes: ['Refresh'] } },
+        config: { access: 'session', rateLimit: { max: 300 }, sends: { sometimes: ['Refresh', ...ofPages] } },
         schema: {
           tags: ['sign-in'],
           summary: 'Allow or deny what an app asks for; the form of the page of consent',
@@ -142,17 +144,17 @@ function send(
   { client, wanted }: Wanted,
   { answer, isTrusted, issuer }: { answer: Answer; isTrusted: boolean; issuer: string },
 ): FastifyReply {
-  const { site } = reply.server
+  const view = pageView(reply)
   const parameters = answerParameters(wanted, answer, issuer)
   void reply.type('text/html; charset=utf-8')
   if (!isTrusted)
     return reply
       .header('content-security-policy', formPostPolicy)
-      .send(askToContinuePage(site, client.name, wanted, parameters))
+      .send(askToContinuePage(view, client.name, wanted, parameters))
   if (wanted.responseMode === 'form_post')
     return reply
       .header('content-security-policy', formPostPolicy)
-      .send(formPostPage(site, wanted.redirectUri, parameters))
+      .send(formPostPage(view, wanted.redirectUri, parameters))
   const url = withQuery(wanted.redirectUri, parameters)
-  return reply.header('refresh', `0;url=${url}`).send(refreshPage(site, client.name, url))
+  return reply.header('refresh', `0;url=${url}`).send(refreshPage(view, client.name, url))
 }

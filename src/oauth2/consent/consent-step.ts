@@ -1,6 +1,7 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import type { Users } from '../../accounts/users/users.ts'
+import { pageView } from '../../http/pages/page-view.ts'
 import type { Queryable } from '../../storage/database.ts'
 import type { AuthorizationRequest } from '../authorize/request-parameters.ts'
 import type { Client } from '../clients/client.ts'
@@ -29,15 +30,12 @@ export class ConsentStep {
     return this.#parts.consents.covers(userId, clientId, wanted)
   }
 
-  async page(
-    request: FastifyRequest,
-    { client, wanted, session, requestUri }: ConsentQuestion,
-  ): Promise<string> {
+  async page(reply: FastifyReply, { client, wanted, session, requestUri }: ConsentQuestion): Promise<string> {
     const { forms, users, reader } = this.#parts
     const user = await users.find(reader, session.userId)
     const { redirectUri, scope, resource } = wanted
     return consentPage({
-      site: request.server.site,
+      view: pageView(reply),
       client,
       redirectUri,
       scope,

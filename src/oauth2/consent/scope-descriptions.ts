@@ -1,16 +1,15 @@
 import { isScope, scopes } from '../../http/access/scopes.ts'
+import { en, type Words } from '../../http/pages/language/en.ts'
 
-/** What the scopes about the user let an app do, for people. */
-const ofUser: Readonly<Record<string, string>> = {
-  openid: 'Recognize you by an id.',
-  profile: 'See your name and your picture.',
-  email: 'See your e-mail address.',
-  groups: 'See the groups that you belong to.',
-  offline_access: 'Stay signed in after you sign out here.',
+/** The scopes about the user. */
+const ofUser: Words['scopes'] = en.scopes
+
+export function isUserScope(scope: string): scope is keyof Words['scopes'] {
+  return Object.hasOwn(ofUser, scope)
 }
 
-/** What a scope lets an app do, for people; `undefined` for a scope of the product's own APIs. */
+/** What a scope lets an app do, in English; `undefined` for a scope of the product's own APIs. */
 export function describeScope(scope: string): string | undefined {
-  if (Object.hasOwn(ofUser, scope)) return ofUser[scope]
+  if (isUserScope(scope)) return ofUser[scope]
   return isScope(scope) ? scopes[scope] : undefined
 }

@@ -1,26 +1,30 @@
-import { deviceName } from '../../accounts/sessions/device-name.ts'
-import { escapeHtml, narrowPage, type Site } from '../../http/pages/html.ts'
+import { describeDevice } from '../../accounts/sessions/device-name.ts'
+import { code, escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
+import type { Words } from '../../http/pages/language/en.ts'
+import { fill } from '../../http/pages/language/languages.ts'
+import type { PageView } from '../../http/pages/page-view.ts'
 import type { Client } from '../clients/client.ts'
 import { hiddenFields, rightsList } from '../consent/consent-page.ts'
 import type { PendingDevice } from './device-codes.ts'
 import { displayUserCode } from './user-codes.ts'
 
-/** Asks for the code. @param fault why the last one was not accepted */
-export function codePage(site: Site, fault?: string): string {
-  const message = fault === undefined ? '' : `<p class="message" role="alert">${escapeHtml(fault)}</p>\n`
+/** Asks for the code. @param isUnknown whether the last one was not accepted */
+export function codePage(view: PageView, isUnknown = false): string {
+  const { device, common } = view.words
+  const message = isUnknown ? `<p class="message" role="alert">${device.unknownCode}</p>\n` : ''
   return narrowPage(
-    site,
-    'Sign in a device',
-    `${message}<p>Type the code that your device shows.</p>
-<form action="${site.basePath}/device" class="choice">
-<label>Code <input type="text" name="user_code" required autofocus maxlength="20" placeholder="WDJB-MJHT" autocomplete="off" autocapitalize="characters" spellcheck="false"></label>
-<button class="wide primary">Continue</button>
+    view,
+    device.title,
+    `${message}<p>${device.enterCode}</p>
+<form action="${view.site.basePath}/device" class="choice">
+<label>${device.code} <input type="text" name="user_code" required autofocus maxlength="20" placeholder="WDJB-MJHT" autocomplete="off" autocapitalize="characters" spellcheck="false"></label>
+<button class="wide primary">${common.continue}</button>
 </form>`,
   )
 }
 
 export interface DevicePage {
-  site: Site
+  view: PageView
   client: Pick<Client, 'name'>
   device: PendingDevice
   userCode: string
@@ -35,35 +39,44 @@ export interface DevicePage {
  * Asks whether a device may sign in. Somebody may have sent the link or the code in order to sign in as the person, so the page
  * says who asks and from where, and the person has to compare the code first (RFC 8628, sections 3.3.1 and 5.4).
  */
-export function devicePage(view: DevicePage): string {
-  const { site, client, device, userCode, signedInAs, address, notCompared = false } = view
-  const name = escapeHtml(client.name)
-  const shown = `<code>${displayUserCode(userCode)}</code>`
-  const elsewhere = device.address === address ? '' : ', which is not the address of this browser'
+export function devicePage(page: DevicePage): string {
+  const { view, client, device, userCode, signedInAs, address, notCompared = false } = page
+  const { words, site } = view
+  const { common } = words
+  const texts = words.device
+  const shown = code(displayUserCode(userCode))
+  const from = escapeHtml(device.address ?? texts.unknownAddress)
   return narrowPage(
-    site,
-    'Sign in a device?',
-    `<p>You are signed in as <strong>${escapeHtml(signedInAs)}</strong>.</p>
-<div class="card"><p><strong>${name}</strong> on a device asks to:</p>
-${rightsList(device)}
-<dl><dt>Code</dt><dd>${shown}</dd>
-<dt>Device</dt><dd>${escapeHtml(deviceName(device.user_agent))}</dd>
-<dt>Address</dt><dd>${escapeHtml(device.address ?? 'unknown')}${elsewhere}</dd></dl>
+    view,
+    texts.confirmTitle,
+    `<p>${fill(common.signedInAs, { name: strong(signedInAs) })}</p>
+<div class="card"><p>${fill(texts.wants, { app: strong(client.name) })}</p>
+${rightsList(words, device)}
+<dl><dt>${texts.code}</dt><dd>${shown}</dd>
+<dt>${texts.device}</dt><dd>${escapeHtml(deviceText(texts, device.user_agent))}</dd>
+<dt>${texts.address}</dt><dd>${device.address === address ? from : fill(texts.otherAddress, { address: from })}</dd></dl>
 </div>
-<p class="soft">The device stays signed in after you sign out here. You can end this later in your account.</p>
-<p class="message"><strong>Did somebody send you this link or this code?</strong> Then do not allow it: their device would be signed in as you. Nobody who helps you needs it.</p>
+<p class="soft">${texts.stays}</p>
+<p class="message"><strong>${texts.cautionTitle}</strong> ${texts.caution}</p>
 <form method="post" action="${site.basePath}/device" class="choice">
 ${hiddenFields({ user_code: userCode })}
-${notCompared ? '<p class="message" role="alert">Compare the code first, and tick the box.</p>' : ''}
-<label class="tick"><input type="checkbox" name="compared" value="yes"> <span>I started this myself, and my device shows ${shown}.</span></label>
-<button class="wide primary" name="decision" value="allow">Allow</button>
-<button class="wide" name="decision" value="deny">Do not allow</button>
+${notCompared ? `<p class="message" role="alert">${texts.notCompared}</p>` : ''}
+<label class="tick"><input type="checkbox" name="compared" value="yes"> <span>${fill(texts.started, { code: shown })}</span></label>
+<button class="wide primary" name="decision" value="allow">${common.allow}</button>
+<button class="wide" name="decision" value="deny">${common.deny}</button>
 </form>`,
   )
 }
 
-export function decidedPage(site: Site, allowed: boolean): string {
+function deviceText(texts: Words['device'], userAgent: string | null): string {
+  const { browser, system } = describeDevice(userAgent)
+  if (browser !== undefined && system !== undefined) return fill(texts.browserOn, { browser, system })
+  return browser ?? (system === undefined ? texts.unknownDevice : fill(texts.someBrowserOn, { system }))
+}
+
+export function decidedPage(view: PageView, allowed: boolean): string {
+  const { doneTitle, done, deniedTitle, denied } = view.words.device
   return allowed
-    ? narrowPage(site, 'Your device is signed in', '<p>Go back to your device. You can close this page.</p>')
-    : narrowPage(site, 'Not allowed', '<p>The device is not signed in. You can close this page.</p>')
+    ? narrowPage(view, doneTitle, `<p>${done}</p>`)
+    : narrowPage(view, deniedTitle, `<p>${denied}</p>`)
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { auditOrigin, type Audit } from '../../accounts/audit/audit.ts'
-import type { HostCookie } from '../../accounts/sessions/host-cookie.ts'
+import type { HostCookie } from '../../http/responses/host-cookie.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { withForms } from '../../http/requests/forms.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
@@ -10,6 +10,8 @@ import type { Users } from '../../accounts/users/users.ts'
 import { Problem } from '../../errors.ts'
 import { isForeignWrite } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
+import { pageView, rememberLocales, sendPage } from '../../http/pages/page-view.ts'
+import { ofPages } from '../../http/responses/response-headers.ts'
 import { rawQuery, readOAuthParameters } from '../../http/requests/query-string.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
 import { closedObject, optionalText } from '../../http/schemas/schemas.ts'
@@ -65,23 +67,27 @@ function showRoute(routes: App, parts: DeviceRoutesParts): void {
   routes.get(
     '/device',
     {
-      config: { access: 'public', rateLimit },
+      config: { access: 'public', rateLimit, sends: { sometimes: ['Set-Cookie', ...ofPages] } },
       schema: {
         tags,
         summary: 'Where a person types the code of a device; without a session a redirect to /login',
         produces: ['text/html'],
-        querystring: Type.Object({ user_code: optionalText('The code, from a link or a QR code') }),
+        querystring: Type.Object({
+          user_code: optionalText('The code, from a link or a QR code'),
+          ui_locales: optionalText('The languages for the pages, in order of preference'),
+        }),
         response: { 200: page, 303: Type.Null(), 400: page },
       },
     },
     async (request, reply) => {
-      const { user_code: typed } = readOAuthParameters(rawQuery(request.url)).values
+      const { user_code: typed, ui_locales: locales } = readOAuthParameters(rawQuery(request.url)).values
+      rememberLocales(reply, locales)
       const session = await sessionOf(parts, request)
       if (!session) return reply.redirect(loginPath(routes.basePath, typed), 303)
-      if (typed === undefined) return html(reply, codePage(routes.site))
+      if (typed === undefined) return sendPage(reply, codePage(pageView(reply)))
       const found = await look(parts, request, reply, { session, typed })
-      if (!found) return html(reply.code(400), codePage(routes.site, unknownCode))
-      return html(reply, await ask(parts, request, { session, found }))
+      if (!found) return sendPage(reply.code(400), codePage(pageView(reply), true))
+      return sendPage(reply, await ask(parts, reply, { session, found }))
     },
   )
 }
@@ -90,7 +96,7 @@ function decideRoute(routes: App, parts: DeviceRoutesParts): void {
   routes.post(
     '/device',
     {
-      config: { access: 'session', rateLimit },
+      config: { access: 'session', rateLimit, sends: { sometimes: ofPages } },
       schema: {
         tags,
         summary: 'Allow or deny the sign-in of a device; the form of the page',
@@ -109,17 +115,15 @@ function decideRoute(routes: App, parts: DeviceRoutesParts): void {
       const session = await sessionOf(parts, request)
       if (!session) throw new Problem('not-signed-in')
       const found = await look(parts, request, reply, { session, typed })
-      if (!found) return html(reply.code(400), codePage(routes.site, unknownCode))
+      if (!found) return sendPage(reply.code(400), codePage(pageView(reply), true))
       if (decision === 'allow' && compared === undefined)
-        return html(reply.code(400), await ask(parts, request, { session, found, notCompared: true }))
+        return sendPage(reply.code(400), await ask(parts, reply, { session, found, notCompared: true }))
       if (!(await decide(parts, request, { session, found, allowed: decision === 'allow' })))
-        return html(reply.code(400), codePage(routes.site, unknownCode))
-      return html(reply, decidedPage(routes.site, decision === 'allow'))
+        return sendPage(reply.code(400), codePage(pageView(reply), true))
+      return sendPage(reply, decidedPage(pageView(reply), decision === 'allow'))
     },
   )
 }
-
-const unknownCode = 'This code is wrong, was used or has expired. Look at your device again.'
 
 /** Counts the try, and audits a wrong one: codes are short, so guesses are bounded. */
 async function look(
@@ -141,15 +145,15 @@ async function look(
 
 async function ask(
   { users, database }: DeviceRoutesParts,
-  request: FastifyRequest,
+  reply: FastifyReply,
   { session, found, notCompared = false }: { session: Session; found: Found; notCompared?: boolean },
 ): Promise<string> {
   const user = await users.find(database.reader, session.userId)
   return devicePage({
     ...found,
-    site: request.server.site,
+    view: pageView(reply),
     signedInAs: user?.name ?? user?.email ?? session.userId,
-    address: clientIp(request),
+    address: clientIp(reply.request),
     notCompared,
   })
 }
@@ -192,11 +196,4 @@ function loginPath(basePath: string, typed?: string): string {
       ? ''
       : `?${new URLSearchParams({ user_code: typed }).toString()}`
   return `${basePath}/login?${new URLSearchParams({ return_to: `${basePath}/device${query}` }).toString()}`
-}
-
-function html(reply: FastifyReply, page: string): FastifyReply {
-  return reply
-    .type('text/html; charset=utf-8')
-    .serializer((text: string) => text)
-    .send(page)
 }

@@ -10,6 +10,7 @@ export const endSessionParameters = [
   'client_id',
   'post_logout_redirect_uri',
   'state',
+  'ui_locales',
 ] as const
 
 /** Characters of `state` at most. */

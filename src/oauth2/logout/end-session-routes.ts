@@ -1,8 +1,7 @@
-import type { Site } from '../../http/pages/html.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
-import type { HostCookie } from '../../accounts/sessions/host-cookie.ts'
+import type { HostCookie } from '../../http/responses/host-cookie.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { queryOf, withForms } from '../../http/requests/forms.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
@@ -12,6 +11,8 @@ import { Problem } from '../../errors.ts'
 import { isForeignWrite } from '../../http/access/access.ts'
 import { actsOnGet } from '../../http/access/background.ts'
 import type { App } from '../../http/app.ts'
+import { pageView, rememberLocales, sendPage, type PageView } from '../../http/pages/page-view.ts'
+import { ofPages } from '../../http/responses/response-headers.ts'
 import { rawQuery, readOAuthParameters } from '../../http/requests/query-string.ts'
 import { closedObject, optionalText } from '../../http/schemas/schemas.ts'
 import type { Database } from '../../storage/database.ts'
@@ -51,7 +52,7 @@ const Parameters = Type.Object({
   post_logout_redirect_uri: optionalText('A registered address of the app, for afterwards'),
   state: optionalText('Comes back at that address'),
   logout_hint: optionalText('Ignored: the session of this browser ends'),
-  ui_locales: optionalText('Ignored'),
+  ui_locales: optionalText('The languages for the pages, in order of preference'),
 })
 /** The form of our own page; see confirmPage. */
 const ConfirmForm = closedObject({
@@ -77,7 +78,7 @@ function startRoute(routes: App, parts: EndSessionRoutesParts): void {
     path,
     {
       ...actsOnGet,
-      config: { access: 'public', rateLimit, sends: { sometimes: ['Set-Cookie'] } },
+      config: { access: 'public', rateLimit, sends: { sometimes: ['Set-Cookie', ...ofPages] } },
       schema: {
         tags,
         summary: 'Sign out of this browser for an app; asks first, unless the app shows its own id_token',
@@ -91,12 +92,16 @@ function startRoute(routes: App, parts: EndSessionRoutesParts): void {
       const [twice] = repeated
       if (twice !== undefined)
         return refuse(parts, request, reply, new RefusedSignOut('invalid-request', `${twice} came twice.`))
+      rememberLocales(reply, values.ui_locales)
       const wanted = await read(parts, values)
       if (wanted instanceof RefusedSignOut) return refuse(parts, request, reply, wanted)
       const token = sessionCookie.read(request)
       const session = token === undefined ? undefined : await sessions.find(token)
       if (session && !(await signOut.mayEnd(session, wanted)))
-        return html(reply, await askFirst(parts, session, { wanted, query: values, site: routes.site }))
+        return sendPage(
+          reply,
+          await askFirst(parts, session, { wanted, query: values, view: pageView(reply) }),
+        )
       const next = session
         ? await signOut.end(session, wanted, auditOrigin(request))
         : await signOut.next(wanted, undefined)
@@ -137,12 +142,12 @@ function confirmRoute(routes: App, parts: EndSessionRoutesParts): void {
   /** After a form, browsers apply `form-action` to redirects too, so the page redirects. */
   const refresh = (reply: FastifyReply, next: Next | undefined): FastifyReply => {
     if (next && !next.asks) void reply.header('refresh', `0;url=${next.url}`)
-    return html(reply, signedOutPage(routes.site, next?.url))
+    return sendPage(reply, signedOutPage(pageView(reply), next?.url))
   }
   routes.post(
     `${path}/confirm`,
     {
-      config: { access: 'session', rateLimit, sends: { sometimes: ['Set-Cookie', 'Refresh'] } },
+      config: { access: 'session', rateLimit, sends: { sometimes: ['Set-Cookie', 'Refresh', ...ofPages] } },
       schema: {
         tags,
         summary: 'The form of the page that asks before a sign-out',
@@ -175,7 +180,7 @@ function returnRoute(routes: App, { onward }: EndSessionRoutesParts): void {
   routes.get(
     returnPath,
     {
-      config: { access: 'public', rateLimit },
+      config: { access: 'public', rateLimit, sends: { sometimes: ofPages } },
       schema: {
         tags,
         summary: 'After the sign-out at the identity provider: redirects to the app',
@@ -191,7 +196,7 @@ function returnRoute(routes: App, { onward }: EndSessionRoutesParts): void {
 function goOn(reply: FastifyReply, next: Next | undefined): FastifyReply {
   return next && !next.asks
     ? reply.redirect(next.url, 303)
-    : html(reply, signedOutPage(reply.server.site, next?.url))
+    : sendPage(reply, signedOutPage(pageView(reply), next?.url))
 }
 
 async function read(
@@ -214,13 +219,13 @@ async function refuse(
 ): Promise<FastifyReply> {
   const target = clientId === undefined ? undefined : `app:${clientId}`
   await noteRefusal(request, { action: 'sign_out.refused', code, target }, request.principal)
-  return html(reply.code(400), refusedPage(request.server.site, message, request.id))
+  return sendPage(reply.code(400), refusedPage(pageView(reply), message))
 }
 
 async function askFirst(
   { users, database }: EndSessionRoutesParts,
   session: Session,
-  { wanted, query, site }: { wanted: EndSessionRequest; query: EndSessionQuery; site: Site },
+  { wanted, query, view }: { wanted: EndSessionRequest; query: EndSessionQuery; view: PageView },
 ): Promise<string> {
   const { client, redirect } = wanted
   const user = await users.find(database.reader, session.userId)
@@ -231,12 +236,5 @@ async function askFirst(
     ...(redirect !== undefined && state !== undefined && { state }),
   }
   const signedInAs = user?.name ?? user?.email ?? session.userId
-  return confirmPage(site, { appName: client?.name, signedInAs, fields })
-}
-
-function html(reply: FastifyReply, page: string): FastifyReply {
-  return reply
-    .type('text/html; charset=utf-8')
-    .serializer((text: string) => text)
-    .send(page)
+  return confirmPage(view, { appName: client?.name, signedInAs, fields })
 }

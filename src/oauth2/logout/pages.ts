@@ -1,9 +1,11 @@
-import { escapeHtml, narrowPage, type Site } from '../../http/pages/html.ts'
+import { escapeHtml, narrowPage, strong, supportLine } from '../../http/pages/html.ts'
+import { fill } from '../../http/pages/language/languages.ts'
+import type { PageView } from '../../http/pages/page-view.ts'
 import { hiddenFields, hostOf } from '../consent/consent-page.ts'
 
 /** Asks before a sign-out that an app did not prove to be its own. */
 export function confirmPage(
-  site: Site,
+  view: PageView,
   {
     appName,
     signedInAs,
@@ -15,37 +17,40 @@ export function confirmPage(
     fields: Readonly<Record<string, string>>
   },
 ): string {
-  const asks = appName === undefined ? '' : ` <strong>${escapeHtml(appName)}</strong> asks for it.`
+  const { words, site } = view
+  const { signOut, common } = words
+  const requestedBy = appName === undefined ? '' : ` ${fill(signOut.requestedBy, { app: strong(appName) })}`
   return narrowPage(
-    site,
-    'Sign out?',
-    `<p>You are signed in as <strong>${escapeHtml(signedInAs)}</strong>. This signs you out here and in the apps of this browser.${asks}</p>
+    view,
+    signOut.title,
+    `<p>${fill(common.signedInAs, { name: strong(signedInAs) })} ${signOut.consequence}${requestedBy}</p>
 <form method="post" action="${site.basePath}/oauth2/end-session/confirm" class="choice">
 ${hiddenFields(fields)}
-<button class="wide primary">Sign out</button>
-<a class="button wide" href="${site.basePath}/dashboard">Stay signed in</a>
+<button class="wide primary">${signOut.confirm}</button>
+<a class="button wide" href="${site.basePath}/dashboard">${signOut.stay}</a>
 </form>`,
   )
 }
 
 /** @param onward where the browser goes on: by a click, or by a Refresh header with the same address */
-export function signedOutPage(site: Site, onward?: string): string {
+export function signedOutPage(view: PageView, onward?: string): string {
+  const { signOut, common } = view.words
   const link =
     onward === undefined
-      ? `<a class="button wide" href="${site.basePath}/login">Sign in again</a>`
-      : `<a class="button wide" href="${escapeHtml(onward)}">Continue to ${escapeHtml(hostOf(onward))}</a>`
-  return narrowPage(
-    site,
-    'You are signed out',
-    `<p>Your session in this browser has ended.</p>\n<p>${link}</p>`,
-  )
+      ? `<a class="button wide" href="${view.site.basePath}/login">${signOut.again}</a>`
+      : `<a class="button wide" href="${escapeHtml(onward)}">${fill(common.continueTo, { name: escapeHtml(hostOf(onward)) })}</a>`
+  return narrowPage(view, signOut.doneTitle, `<p>${signOut.done}</p>\n<p>${link}</p>`)
 }
 
-export function refusedPage(site: Site, reason: string, supportId: string): string {
+/** @param reason for developers, in English */
+export function refusedPage(view: PageView, reason: string): string {
+  const { signOut } = view.words
   return narrowPage(
-    site,
-    'Not signed out',
-    `<p class="message" role="alert">${escapeHtml(reason)}<br><span class="soft">Number for support: <code>${escapeHtml(supportId)}</code></span></p>
-<p>Nothing has changed. You can sign out on <a href="${site.basePath}/login">the sign-in page</a>.</p>`,
+    view,
+    signOut.rejectedTitle,
+    `<p class="message" role="alert">${signOut.rejected}<br>${supportLine(view)}</p>
+<p>${signOut.rejectedAdvice}</p>
+<p class="soft detail" lang="en">${escapeHtml(reason)}</p>
+<p><a class="button wide" href="${view.site.basePath}/login">${signOut.signInPage}</a></p>`,
   )
 }
