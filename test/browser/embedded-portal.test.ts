@@ -72,7 +72,7 @@ describe('the portal in a frame', () => {
     const frame = page.frameLocator('iframe')
     await frame.getByRole('button', { name: /of-acme/ }).waitFor()
     assert.deepEqual(await page.context().cookies(), [])
-    assert.equal(await frame.getByRole('button', { name: 'Leave' }).count(), 0)
+    assert.equal(await frame.getByRole('button', { name: 'Log out' }).count(), 0)
     await picture(page, 'portal-embedded')
     await assertAccessible(page)
     await page.close()

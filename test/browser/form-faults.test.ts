@@ -53,9 +53,9 @@ describe('errors of forms in a browser', () => {
 
   test('the address of a new subscriber', async () => {
     await open('/subscribers/new')
-    await page.getByLabel('Address').fill('ftp://example.com/hooks')
+    await page.getByLabel('URL').fill('ftp://example.com/hooks')
     await press('Add')
-    await assertWrong(page.getByLabel('Address'), /https?/)
+    await assertWrong(page.getByLabel('URL'), /https?/)
   })
 
   test('the settings of a subscriber: what the form cannot read, and what the service refuses', async () => {
@@ -71,8 +71,8 @@ describe('errors of forms in a browser', () => {
   test('the own secret of a subscriber', async () => {
     await open(`/subscribers/${id}?tab=secrets`)
     await page.getByLabel('Your own secret').fill('short')
-    await press('Replace the secret')
-    await answerDialog(page, 'Make a new secret')
+    await press('Rotate secret')
+    await answerDialog(page, 'Rotate secret')
     await assertWrong(page.getByLabel('Your own secret'), /secret (?:has|must|takes|is)/i)
   })
 
@@ -116,7 +116,7 @@ describe('errors of forms in a browser', () => {
 
   test('an error of no field of the form is a notice', async () => {
     await open('/subscribers/new')
-    await page.getByLabel('Address').fill(receiver.url)
+    await page.getByLabel('URL').fill(receiver.url)
     const problem = {
       code: 'conflict',
       title: 'Conflict',
@@ -143,8 +143,8 @@ describe('errors of forms in a browser', () => {
   test('a customer in the portal: a closed part of the form is opened', async () => {
     const portal = await openPage(browser, { width: 390, height: 844 }, complaints)
     await portal.goto(await makeLink(service, 'acme'))
-    await portal.getByRole('button', { name: 'Add an endpoint' }).click()
-    await portal.getByLabel('Address').fill('https://example.com/hooks')
+    await portal.getByRole('button', { name: 'Add endpoint' }).click()
+    await portal.getByLabel('URL').fill('https://example.com/hooks')
     await portal.getByText('More settings').click()
     await portal.getByLabel('Headers').fill('Host: example.com')
     await portal.getByText('More settings').click()

@@ -48,7 +48,7 @@ describe('the brand of a customer', () => {
       await image.evaluate((element) => (element as unknown as { naturalWidth: number }).naturalWidth),
       28,
     )
-    const button = portal.getByRole('button', { name: 'Add an endpoint' })
+    const button = portal.getByRole('button', { name: 'Add endpoint' })
     await portal.emulateMedia({ colorScheme: 'light' })
     assert.equal(
       await button.evaluate(
@@ -71,7 +71,7 @@ describe('the brand of a customer', () => {
     assert.equal(await portal.title(), 'Acme hooks')
     await portal.getByText('Loading').waitFor()
     held.resolve()
-    await portal.getByRole('button', { name: 'Add an endpoint' }).waitFor()
+    await portal.getByRole('button', { name: 'Add endpoint' }).waitFor()
     await portal.context().close()
   })
 
@@ -83,7 +83,7 @@ describe('the brand of a customer', () => {
         .observe({ type: 'layout-shift', buffered: true })
     `)
     await portal.goto(await makeLink(site.service, 'acme'))
-    await portal.getByRole('button', { name: 'Add an endpoint' }).waitFor()
+    await portal.getByRole('button', { name: 'Add endpoint' }).waitFor()
     await portal.waitForLoadState('networkidle')
     assert.deepEqual(await portal.evaluate('shifts'), [])
     await portal.context().close()

@@ -49,7 +49,7 @@ describe('the portal in a browser', () => {
     await page.getByRole('heading', { level: 1, name: 'Your endpoints' }).waitFor()
     assert.equal(page.url(), `${service.baseUrl}/portal`)
     await page.getByText('Acme Hooks').waitFor()
-    await page.getByText('None yet').waitFor()
+    await page.getByText('No endpoints yet').waitFor()
     assert.equal(await page.getByText('of-globex').count(), 0)
     await assertAccessible(page)
     await pictures('portal-empty')
@@ -61,28 +61,28 @@ describe('the portal in a browser', () => {
   })
 
   test('an endpoint is added, with event types of the catalogue; its secret is shown this once', async () => {
-    await page.getByRole('button', { name: 'Add an endpoint' }).click()
-    await page.getByLabel('Address').fill(receiver.url)
-    await page.getByLabel('All, also those to come').uncheck()
+    await page.getByRole('button', { name: 'Add endpoint' }).click()
+    await page.getByLabel('URL').fill(receiver.url)
+    await page.getByLabel('All, including future ones').uncheck()
     await page.getByText('Choose at least one.').waitFor()
     await page.getByRole('checkbox', { name: /^order\.shipped/ }).check()
     await assertAccessible(page)
     await pictures('portal-form')
     await page.getByRole('button', { name: 'Add', exact: true }).click()
-    await page.getByText('shown this once').waitFor()
+    await page.getByText('shown only once').waitFor()
     assert.match(await page.getByRole('dialog').locator('code').innerText(), /^whsec_/)
     await assertAccessible(page)
     await pictures('portal-secret')
     await page.getByRole('button', { name: 'Done' }).click()
-    await page.getByRole('button', { name: 'Send a test event' }).waitFor()
+    await page.getByRole('button', { name: 'Send test event' }).waitFor()
     await page.reload()
-    await page.getByRole('button', { name: 'Send a test event' }).waitFor()
+    await page.getByRole('button', { name: 'Send test event' }).waitFor()
     assert.doesNotMatch(await page.locator('body').innerText(), /whsec_/)
   })
 
   test('a refused address is shown at its field', async () => {
-    await page.getByRole('button', { name: 'Change', exact: true }).click()
-    await page.getByLabel('Address').fill('ftp://files.example.com')
+    await page.getByRole('button', { name: 'Edit', exact: true }).click()
+    await page.getByLabel('URL').fill('ftp://files.example.com')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('dialog').locator('[role=alert]').waitFor()
     await page.getByRole('button', { name: 'Cancel' }).click()
@@ -98,7 +98,7 @@ describe('the portal in a browser', () => {
     }
     await expectJson(service, 200, path, { method: 'PATCH', json: stored })
     await page.reload()
-    await page.getByRole('button', { name: 'Change', exact: true }).click()
+    await page.getByRole('button', { name: 'Edit', exact: true }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByText('More settings').click()
     const limit = dialog.getByLabel('Attempts per second')
@@ -128,7 +128,7 @@ describe('the portal in a browser', () => {
     await row.getByRole('button', { name: 'order.shipped' }).click()
     const drawer = page.getByRole('dialog')
     await drawer.getByText('Attempt 2').waitFor()
-    await drawer.getByRole('region', { name: 'Payload' }).getByText('42', { exact: true }).waitFor()
+    await drawer.getByRole('region', { name: 'Request body' }).getByText('42', { exact: true }).waitFor()
     await assertAccessible(page)
     await pictures('portal-delivery')
     await drawer.getByRole('button', { name: 'Send again' }).click()
@@ -139,10 +139,9 @@ describe('the portal in a browser', () => {
 
   test('many are sent again after they were counted', async () => {
     await page.getByRole('tab', { name: 'Replays' }).click()
-    await page.getByLabel('Status').selectOption('delivered')
+    await page.getByLabel('Deliveries').selectOption('delivered')
     await page.getByRole('button', { name: 'Count' }).click()
-    await page.getByText('1 delivery matches.').waitFor()
-    await page.getByRole('button', { name: 'Send them again' }).click()
+    await page.getByRole('button', { name: 'Replay 1' }).click()
     await page.getByText('1 of 1').waitFor()
     await assertAccessible(page)
     await pictures('portal-replays')
@@ -167,7 +166,7 @@ describe('the portal in a browser', () => {
 
   test('the code that verifies has the address of the endpoint', async () => {
     await page.getByRole('tab', { name: 'Verification code' }).click()
-    await page.getByLabel('Language').selectOption('python')
+    await page.getByRole('tab', { name: 'Python' }).click()
     await page
       .getByText(/import hmac|standardwebhooks/)
       .first()
@@ -178,20 +177,15 @@ describe('the portal in a browser', () => {
 
   test('a new secret is made after a question', async () => {
     await page.getByRole('tab', { name: 'Secrets' }).click()
-    await page.getByRole('button', { name: 'New secret' }).click()
-    await answerDialog(page, 'Make a new secret')
-    await page.getByText('shown this once').waitFor()
-    await page.getByRole('button', { name: 'Done' }).click()
-    await page
-      .getByRole('main')
-      .getByText(/^Secret /)
-      .nth(1)
-      .waitFor()
+    await page.getByRole('button', { name: 'Rotate secret' }).click()
+    await answerDialog(page, 'Rotate secret')
+    await page.getByText('shown only once').waitFor()
+    await page.getByRole('table', { name: 'Keys' }).getByRole('row').nth(2).waitFor()
     await assertAccessible(page)
   })
 
   test('an endpoint is changed and paused, and "back" leads to the list', async () => {
-    await page.getByRole('button', { name: 'Change', exact: true }).click()
+    await page.getByRole('button', { name: 'Edit', exact: true }).click()
     await page.getByLabel('Description (optional)').fill('our shop')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('heading', { level: 1, name: /our shop/ }).waitFor()
@@ -210,10 +204,10 @@ describe('the portal in a browser', () => {
   })
 
   test('a form stays when a read in the background fails', async () => {
-    await page.getByRole('button', { name: 'Add an endpoint' }).click()
-    await page.getByLabel('Address').fill('https://half-written.example')
+    await page.getByRole('button', { name: 'Add endpoint' }).click()
+    await page.getByLabel('URL').fill('https://half-written.example')
     await failReads(page, '/portal/subscribers')
-    assert.equal(await page.getByLabel('Address').inputValue(), 'https://half-written.example')
+    assert.equal(await page.getByLabel('URL').inputValue(), 'https://half-written.example')
     await page.unrouteAll()
     await page.getByRole('button', { name: 'Cancel' }).click()
   })
@@ -221,7 +215,7 @@ describe('the portal in a browser', () => {
   test('a refusal of the clipboard is said', async () => {
     await page.getByRole('button', { name: 'our shop' }).click()
     await page.getByRole('tab', { name: 'Verification code' }).click()
-    await page.getByLabel('Language').waitFor()
+    await page.getByRole('tablist', { name: 'Language' }).waitFor()
     await page.evaluate(
       `navigator.clipboard.writeText = () => Promise.reject(new Error('not here')); document.execCommand = () => false`,
     )
@@ -236,10 +230,10 @@ describe('the portal in a browser', () => {
     await page.goto(link)
     const dialog = page.getByRole('alertdialog')
     await dialog.getByText('You are signed in as acme. The link opens the portal of globex.').waitFor()
-    await dialog.getByRole('button', { name: 'Stay' }).click()
+    await dialog.getByRole('button', { name: 'Stay here' }).click()
     await page.getByRole('banner').getByText('acme', { exact: true }).waitFor()
     await page.goto(link)
-    await dialog.getByRole('button', { name: 'Open it' }).click()
+    await dialog.getByRole('button', { name: 'Open' }).click()
     await page.getByRole('banner').getByText('globex', { exact: true }).waitFor()
     await page.getByRole('button', { name: /of-globex/ }).waitFor()
   })
@@ -255,21 +249,21 @@ describe('the portal in a browser', () => {
     await page.getByRole('button', { name: /of-globex/ }).click()
     await page.getByRole('tab', { name: 'Overview' }).waitFor()
     assert.equal((await end()).status, 204)
-    await page.getByRole('button', { name: 'Leave' }).click()
+    await page.getByRole('button', { name: 'Log out' }).click()
     await page.getByText('This page opens by a link').waitFor()
     await page.goto(await makeLink(service, 'globex'))
   })
 
   test('an endpoint is removed after a question', async () => {
     await page.getByRole('button', { name: /of-globex/ }).click()
-    await page.getByRole('button', { name: 'Remove' }).click()
-    await answerDialog(page, 'Remove')
-    await page.getByText('None yet').waitFor()
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await answerDialog(page, 'Delete')
+    await page.getByText('No endpoints yet').waitFor()
     await expectJson(service, 200, '/subscribers')
   })
 
   test('who leaves needs another link', async () => {
-    await page.getByRole('button', { name: 'Leave' }).click()
+    await page.getByRole('button', { name: 'Log out' }).click()
     await page.getByText('ask for a new link').waitFor()
     assert.equal(await page.getByText('Your endpoints').count(), 0)
   })

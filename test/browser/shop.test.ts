@@ -85,12 +85,12 @@ describe('the shop of the tutorial', () => {
 
   test('the button Webhooks opens the portal, where an endpoint is added and tested', async () => {
     await page.getByRole('button', { name: 'Webhooks' }).click()
-    await page.getByRole('button', { name: 'Add an endpoint' }).click()
-    await page.getByLabel('Address').fill(receiver.url)
+    await page.getByRole('button', { name: 'Add endpoint' }).click()
+    await page.getByLabel('URL').fill(receiver.url)
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     assert.match(await page.getByRole('dialog').locator('code').innerText(), /^whsec_/)
     await page.getByRole('button', { name: 'Done' }).click()
-    await page.getByRole('button', { name: 'Send a test event' }).click()
+    await page.getByRole('button', { name: 'Send test event' }).click()
     await receiver.waitFor(1)
   })
 

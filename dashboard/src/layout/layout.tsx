@@ -69,9 +69,11 @@ function Frame() {
             </Notice>
           )}
           {isAdmin && <ReadinessNotice />}
-          <PageHeaderParts value={{ guide: <GuideLink path={path ?? ''} />, range: <RangeSelect /> }}>
-            <Suspense fallback={<Loading />}>{isAllowed ? <Outlet /> : <NotAllowedPage />}</Suspense>
-          </PageHeaderParts>
+          <div className="md:min-h-[calc(100dvh-10.5rem)]">
+            <PageHeaderParts value={{ guide: <GuideLink path={path ?? ''} />, range: <RangeSelect /> }}>
+              <Suspense fallback={<Loading />}>{isAllowed ? <Outlet /> : <NotAllowedPage />}</Suspense>
+            </PageHeaderParts>
+          </div>
           <p className="mt-6 text-xs text-soft">Times are in {timeZone}.</p>
         </main>
       </div>

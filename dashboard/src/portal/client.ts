@@ -19,7 +19,6 @@ export type Subscriber = RowOf<'GET /portal/subscribers'>
 export type SubscriberDetail = AnswerOf<'GET /portal/subscribers/{id}'>
 export type EventType = RowOf<'GET /event-types'>
 export type Delivery = RowOf<'GET /portal/subscribers/{id}/deliveries'>
-export type DeliveryDetail = AnswerOf<'GET /portal/deliveries/{id}'>
 
 /** The token of the link in the address, as its fragment. Other fragments name a part of the page. */
 export function linkInAddress(): string | undefined {

@@ -11,7 +11,12 @@ import { api, type Delivery } from './client.ts'
 import { DeliveryDrawer } from './delivery-drawer.tsx'
 import { goTo, usePlace, type Place } from './place.ts'
 
-const statuses = [{ value: '', label: 'all' }, 'pending', 'delivered', 'dead']
+const statuses = [
+  { value: '', label: 'All' },
+  { value: 'pending', label: 'Pending' },
+  { value: 'delivered', label: 'Delivered' },
+  { value: 'dead', label: 'Failed' },
+]
 
 const columnsOf = (place: Place): readonly Column<Delivery>[] => [
   { key: 'time', header: 'Time', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
@@ -34,7 +39,7 @@ const columnsOf = (place: Place): readonly Column<Delivery>[] => [
   },
   {
     key: 'answer',
-    header: 'Last answer',
+    header: 'Last response',
     cell: ({ lastStatus, lastError }) => (
       <span title={lastError ?? undefined}>{lastStatus ?? lastError ?? '—'}</span>
     ),
@@ -80,7 +85,7 @@ export function Deliveries({ endpoint }: { endpoint: string }) {
           onMore={onMore}
           loadingMore={loadingMore}
           empty={
-            <Empty title={status === undefined ? 'Nothing was sent yet' : 'No delivery has this status'}>
+            <Empty title={status === undefined ? 'No deliveries yet' : 'No deliveries have this status'}>
               {status === undefined && 'Send a test event to see what arrives.'}
             </Empty>
           }

@@ -1,21 +1,20 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { Badge, Status } from '../ui/badge.tsx'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { Status } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
-import { CodeBlock } from '../ui/code.tsx'
 import { CopyValue } from '../ui/copy.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { writeHeaders } from '../ui/header-lines.ts'
 import { JsonView } from '../ui/json.tsx'
 import { Loading, ProblemNotice } from '../ui/notices.tsx'
 import { Fact, Facts } from '../ui/page.tsx'
-import { formatDuration } from '../ui/format.ts'
 import { Time } from '../ui/time.tsx'
 import { toast } from '../ui/toast.tsx'
-import { api, type DeliveryDetail } from './client.ts'
+import { Attempt, AttemptLine } from '../webhooks/attempt.tsx'
+import { useRefresh } from '../webhooks/calls.ts'
+import { api } from './client.ts'
 
 /** A delivery: what was sent, and each attempt with its answer. */
 export function DeliveryDrawer({ id, onClose }: { id: string; onClose: () => void }) {
-  const queries = useQueryClient()
+  const refresh = useRefresh()
   const { data, error } = useQuery({
     queryKey: ['delivery', id],
     queryFn: ({ signal }) => api.get('/portal/deliveries/{id}', { params: { id }, signal }),
@@ -23,8 +22,8 @@ export function DeliveryDrawer({ id, onClose }: { id: string; onClose: () => voi
   const replay = useMutation({
     mutationFn: () => api.post('/portal/deliveries/{id}/replay', { params: { id } }),
     onSuccess: async () => {
-      toast('It is sent again')
-      await queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' })
+      toast('Queued to be sent again')
+      await refresh()
     },
   })
   return (
@@ -41,8 +40,8 @@ export function DeliveryDrawer({ id, onClose }: { id: string; onClose: () => voi
             </Button>
           </div>
           <Facts>
-            <Fact name="Event id">
-              <CopyValue value={data.eventId} label="Copy the event id" />
+            <Fact name="Event ID">
+              <CopyValue value={data.eventId} label="Copy the event ID" />
             </Fact>
             <Fact name="Created">
               <Time value={data.createdAt} />
@@ -53,46 +52,26 @@ export function DeliveryDrawer({ id, onClose }: { id: string; onClose: () => voi
               </Fact>
             )}
           </Facts>
-          <h3 className="mt-5 mb-2 font-semibold">Payload</h3>
-          <JsonView text={data.payload} />
+          {data.attempts.length === 0 && (
+            <>
+              <h3 className="mt-5 mb-2 font-semibold">Payload</h3>
+              <JsonView text={data.payload} />
+            </>
+          )}
           <h3 className="mt-5 mb-2 font-semibold">Attempts</h3>
           {data.attempts.length === 0 && <p className="text-soft">None yet.</p>}
-          {data.attempts.toReversed().map((attempt) => (
-            <AttemptCard key={attempt.number} {...attempt} />
+          {data.attempts.toReversed().map((made, at) => (
+            <details key={made.number} open={at === 0} className="mb-3 rounded-md border border-line p-3">
+              <summary className="cursor-pointer">
+                <AttemptLine made={made} />
+              </summary>
+              <div className="mt-2">
+                <Attempt delivery={data} made={made} />
+              </div>
+            </details>
           ))}
         </>
       )}
     </Dialog>
-  )
-}
-
-function AttemptCard(attempt: DeliveryDetail['attempts'][number]) {
-  const { number, at, status, durationMs, error, advice, requestHeaders, responseHeaders, responseBody } =
-    attempt
-  const good = status !== null && status >= 200 && status < 300
-  return (
-    <article className="mb-3 rounded-md border border-line p-3">
-      <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
-        <h4 className="font-medium">Attempt {number}</h4>
-        <Badge tone={good ? 'ok' : 'danger'}>{status ?? 'no answer'}</Badge>
-        <span className="text-sm text-soft">
-          <Time value={at} />, {formatDuration(durationMs)}
-        </span>
-      </div>
-      {error !== null && <p className="mt-1 break-words">{error}</p>}
-      {advice !== null && <p className="mt-1 text-sm text-soft">{advice}</p>}
-      <Part title="Request headers" text={writeHeaders(requestHeaders)} />
-      {responseHeaders && <Part title="Response headers" text={writeHeaders(responseHeaders)} />}
-      {responseBody && <Part title="Response body" text={responseBody} />}
-    </article>
-  )
-}
-
-function Part({ title, text }: { title: string; text: string }) {
-  return (
-    <details className="mt-2">
-      <summary className="min-h-6 cursor-pointer text-sm text-soft">{title}</summary>
-      <CodeBlock code={text} label={title} />
-    </details>
   )
 }

@@ -13,9 +13,9 @@ import { Deliveries } from './deliveries.tsx'
 import { EndpointForm } from './endpoint-form.tsx'
 import { Overview } from './overview.tsx'
 import { goTo, usePlace } from './place.ts'
-import { Replays } from './replays.tsx'
-import { Secrets } from './secrets.tsx'
-import { Verification } from './verification.tsx'
+import { Replays } from '../webhooks/replays.tsx'
+import { Secrets } from '../webhooks/secrets.tsx'
+import { VerificationCode } from '../webhooks/verification-code.tsx'
 
 /** One endpoint: how it is, its deliveries, settings, secrets, and the code that verifies them. */
 export function EndpointPage({ id }: { id: string }) {
@@ -49,9 +49,13 @@ export function EndpointPage({ id }: { id: string }) {
         tabs={[
           { value: 'deliveries', label: 'Deliveries', content: <Deliveries endpoint={id} /> },
           { value: 'overview', label: 'Overview', content: <Overview endpoint={data} /> },
-          { value: 'replays', label: 'Replays', content: <Replays endpoint={id} /> },
-          { value: 'secrets', label: 'Secrets', content: <Secrets endpoint={data} /> },
-          { value: 'verification', label: 'Verification code', content: <Verification endpoint={id} /> },
+          { value: 'replays', label: 'Replays', content: <Replays id={id} /> },
+          { value: 'secrets', label: 'Secrets', content: <Secrets subscriber={data} /> },
+          {
+            value: 'verification',
+            label: 'Verification code',
+            content: <VerificationCode subscriber={data} />,
+          },
         ]}
       />
     </>
@@ -82,15 +86,15 @@ function Head({ endpoint }: { endpoint: SubscriberDetail }) {
     mutationFn: () => api.delete('/portal/subscribers/{id}', { params: { id } }),
     onSuccess: async () => {
       goTo({})
-      toast('Removed')
+      toast('Deleted')
       await queries.invalidateQueries({ queryKey: ['endpoints'] })
     },
   })
   const askAndRemove = async (): Promise<void> => {
     const sure = await confirm({
-      title: 'Remove this endpoint?',
-      consequence: `Nothing more is sent to ${url}, and its log of deliveries is deleted. This cannot be undone.`,
-      action: 'Remove',
+      title: 'Delete this endpoint?',
+      consequence: `Nothing more is sent to ${url}, and its delivery log is deleted. This cannot be undone.`,
+      action: 'Delete',
     })
     if (sure) remove.mutate()
   }
@@ -106,9 +110,9 @@ function Head({ endpoint }: { endpoint: SubscriberDetail }) {
         </div>
         <div className="flex flex-wrap gap-2">
           <Button busy={test.isPending} onClick={() => test.mutate()}>
-            Send a test event
+            Send test event
           </Button>
-          <Button onClick={() => setChanging(true)}>Change</Button>
+          <Button onClick={() => setChanging(true)}>Edit</Button>
           <Button
             busy={turn.isPending}
             onClick={() => turn.mutate(status === 'active' ? 'paused' : 'active')}
@@ -116,7 +120,7 @@ function Head({ endpoint }: { endpoint: SubscriberDetail }) {
             {status === 'active' ? 'Pause' : 'Resume'}
           </Button>
           <Button kind="danger" busy={remove.isPending} onClick={() => void askAndRemove()}>
-            Remove
+            Delete
           </Button>
         </div>
       </div>
@@ -124,11 +128,11 @@ function Head({ endpoint }: { endpoint: SubscriberDetail }) {
       {disabledReason !== null && <Notice tone="warn">Nothing is sent: {disabledReason}</Notice>}
       {failingSince !== null && (
         <Notice tone="warn">
-          Deliveries fail since <Time value={failingSince} />.
+          Failing since <Time value={failingSince} />.
           {disablesAt !== null && (
             <>
               {' '}
-              Without a success, the endpoint is disabled after <Time value={disablesAt} />.
+              Will be disabled on <Time value={disablesAt} /> unless a delivery succeeds.
             </>
           )}
         </Notice>

@@ -11,9 +11,9 @@ import { DataTable } from '../ui/table.tsx'
 import { formatPercent } from '../ui/format.ts'
 import { api, type EventType, type Subscriber } from './client.ts'
 import { EndpointForm } from './endpoint-form.tsx'
-import { useEventTypes } from './event-types.ts'
+import { useEventTypes } from '../webhooks/calls.ts'
 import { goTo } from './place.ts'
-import { NewSecret } from './secrets.tsx'
+import { NewSecret } from './new-secret.tsx'
 
 const columns: readonly Column<Subscriber>[] = [
   {
@@ -49,7 +49,7 @@ const columns: readonly Column<Subscriber>[] = [
 /** All endpoints of the owner, and the catalogue of events. */
 export function EndpointsPage() {
   const [adding, setAdding] = useState(false)
-  const [secret, setSecret] = useState<{ id: string; secret?: string }>()
+  const [secret, setSecret] = useState<{ id: string; secret?: string; publicKey?: string }>()
   const { data, rows, error, loading, onMore, loadingMore } = usePages({
     key: ['endpoints'],
     read: (cursor, signal) => api.get('/portal/subscribers', { query: { limit: 50, cursor }, signal }),
@@ -58,7 +58,7 @@ export function EndpointsPage() {
   if (error && !data) return <ProblemNotice error={error} />
   const add = (
     <Button kind="primary" icon={<Plus size={16} aria-hidden />} onClick={() => setAdding(true)}>
-      Add an endpoint
+      Add endpoint
     </Button>
   )
   return (
@@ -66,7 +66,7 @@ export function EndpointsPage() {
       <div className="mb-5 flex flex-wrap items-start gap-3">
         <div className="min-w-0 flex-1 basis-64">
           <h1 className="text-xl font-semibold">Your endpoints</h1>
-          <p className="mt-0.5 text-soft">The addresses that your events are sent to.</p>
+          <p className="mt-0.5 text-soft">The URLs that receive your events.</p>
         </div>
         {add}
       </div>
@@ -81,8 +81,8 @@ export function EndpointsPage() {
           onMore={onMore}
           loadingMore={loadingMore}
           empty={
-            <Empty title="None yet">
-              Add the https address of a server of yours. Each event is sent to it as a signed POST.
+            <Empty title="No endpoints yet">
+              Add the HTTPS URL of your server. It receives each event as a signed POST request.
             </Empty>
           }
         />
@@ -99,7 +99,7 @@ export function EndpointsPage() {
       )}
       {secret && (
         <NewSecret
-          secret={secret.secret}
+          {...secret}
           onClose={() => {
             setSecret(undefined)
             goTo({ endpoint: secret.id })
@@ -111,11 +111,12 @@ export function EndpointsPage() {
 }
 
 function Catalogue() {
-  const { data = [] } = useEventTypes()
-  if (data.length === 0) return null
+  const { data } = useEventTypes()
+  const types = data?.data.filter(({ builtIn }) => !builtIn) ?? []
+  if (types.length === 0) return null
   return (
     <Section title="Event types" description="What can be sent.">
-      {data.map((one) => (
+      {types.map((one) => (
         <EventTypeEntry key={one.type} {...one} />
       ))}
     </Section>

@@ -3,9 +3,10 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { applyTheme } from '../layout/theme.ts'
 import '../style.css'
+import { Calls, callsOf } from '../webhooks/calls.ts'
 import { ConfirmProvider } from '../ui/confirm.tsx'
 import { Toasts } from '../ui/toast.tsx'
-import { linkInAddress, takeLink } from './client.ts'
+import { api, linkInAddress, takeLink } from './client.ts'
 import { tellHeight } from './embedding.ts'
 import { Portal } from './portal.tsx'
 import { queries } from './queries.ts'
@@ -18,7 +19,9 @@ createRoot(document.getElementById('root')!).render(
   <StrictMode>
     <QueryClientProvider client={queries}>
       <ConfirmProvider>
-        <Portal link={link} />
+        <Calls value={callsOf(api, '/portal')}>
+          <Portal link={link} />
+        </Calls>
       </ConfirmProvider>
       <Toasts />
     </QueryClientProvider>

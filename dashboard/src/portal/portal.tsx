@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { BrandMark, useBrand } from './brand.tsx'
 import { Button } from '../ui/button.tsx'
 import { useConfirm } from '../ui/confirm.tsx'
+import { timeZone } from '../ui/format.ts'
 import { Loading, ProblemNotice } from '../ui/notices.tsx'
 import { embedded, enter, leave, type Session } from './client.ts'
 import { EndpointPage } from './endpoint-page.tsx'
@@ -26,9 +27,9 @@ export function Portal({ link }: { link: string | undefined }) {
       (entering ??= enter(link, (detail) =>
         confirm({
           title: 'Open another portal?',
-          consequence: `${detail} Opening it signs you out of the portal that you have open.`,
-          action: 'Open it',
-          keep: 'Stay',
+          consequence: `${detail} Opening it logs you out of the portal that you have open.`,
+          action: 'Open',
+          keep: 'Stay here',
           kind: 'primary',
         }),
       ).then((found) => found ?? null)),
@@ -43,10 +44,13 @@ export function Portal({ link }: { link: string | undefined }) {
     <>
       <Header owner={owner} brand={brand} onLeave={embedded ? undefined : () => void out()} />
       <main id="content" tabIndex={-1} className="mx-auto max-w-5xl px-4 py-5">
-        {session.isPending && <Loading />}
-        {session.error && <ProblemNotice error={session.error} />}
-        {!session.isPending && !session.error && owner === undefined && <WithoutLink />}
-        {owner !== undefined && <Pages />}
+        <div className={embedded ? '' : 'min-h-[calc(100dvh-9rem)]'}>
+          {session.isPending && <Loading />}
+          {session.error && <ProblemNotice error={session.error} />}
+          {!session.isPending && !session.error && owner === undefined && <WithoutLink />}
+          {owner !== undefined && <Pages />}
+        </div>
+        <p className="mt-6 text-xs text-soft">Times are in {timeZone}.</p>
       </main>
     </>
   )
@@ -74,7 +78,7 @@ function Header({
         {owner !== undefined && <span className="truncate text-sm text-soft">{owner}</span>}
         {owner !== undefined && onLeave && (
           <Button small onClick={onLeave}>
-            Leave
+            Log out
           </Button>
         )}
       </div>

@@ -35,6 +35,9 @@ function List({ calls, take }: ToasterProps) {
     <Toast.Root
       key={toast.id}
       toast={toast}
+      // It takes no focus, so it is no dialog.
+      role="group"
+      aria-modal={undefined}
       className="rounded-md border border-line bg-raised px-3 py-2 shadow-lg data-[limited]:hidden"
     >
       <Toast.Content className="flex items-center gap-3">
@@ -43,6 +46,7 @@ function List({ calls, take }: ToasterProps) {
           <Toast.Description className="text-sm text-soft" />
         </div>
         <Toast.Close
+          aria-hidden={undefined}
           render={
             <IconButton label="Close">
               <X size={16} aria-hidden />

@@ -21,7 +21,7 @@ import {
 } from '../../ui/index.ts'
 import { DeliveryTable, linkLook } from '../deliveries/delivery-table.tsx'
 import { usePages } from '../../api/use-pages.ts'
-import type { SubscriberRow } from '../subscribers/types.ts'
+import type { SubscriberRow } from '../../webhooks/types.ts'
 import { States, type Owner } from './list-page.tsx'
 import { PortalAccess } from './portal-access.tsx'
 import { PortalBrand } from './portal-brand.tsx'

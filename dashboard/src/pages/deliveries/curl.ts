@@ -1,7 +1,4 @@
-import type { AnswerOf } from '../../api/answers.ts'
-
-export type DeliveryDetail = AnswerOf<'GET /deliveries/{id}'>
-export type Attempt = DeliveryDetail['attempts'][number]
+import type { DeliveryDetail, Made } from '../../webhooks/attempt.tsx'
 
 const computed = new Set([
   'webhook-timestamp',
@@ -14,17 +11,17 @@ const computed = new Set([
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 /**
- * A command that sends the request of an attempt again. It signs anew with the subscriber's secret, which the shell reads from
- * WEBHOOK_SECRET: receivers refuse old signatures.
+ * A command that sends the request of an attempt again. It signs again with the endpoint's secret, which the shell reads from
+ * WEBHOOK_SECRET: receivers reject old signatures.
  */
 export function curlOf(
   { payload, eventId, subscriberUrl }: DeliveryDetail,
-  attempt: Attempt | undefined,
+  attempt: Made | undefined,
 ): string {
   const shown = Object.entries(attempt?.requestHeaders ?? { 'content-type': 'application/json' })
   const headers = shown.filter(([name]) => !computed.has(name) && name !== 'webhook-id')
   return [
-    `# WEBHOOK_SECRET is the secret of the subscriber: whsec_…`,
+    `# WEBHOOK_SECRET is the endpoint's secret: whsec_…`,
     `id=${quoted(eventId)}; now=$(date +%s); body=${quoted(payload)}`,
     `key=$(printf %s "\${WEBHOOK_SECRET#whsec_}" | openssl base64 -d -A | od -An -v -tx1 | tr -d ' \\n')`,
     `signature=$(printf '%s.%s.%s' "$id" "$now" "$body" | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary | openssl base64 -A)`,

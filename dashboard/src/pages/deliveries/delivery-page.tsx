@@ -5,7 +5,6 @@ import { useState } from 'react'
 import { api, isProblem } from '../../api/client.ts'
 import { NotFoundPage } from '../../layout/faults.tsx'
 import {
-  Badge,
   Button,
   CopyButton,
   CopyValue,
@@ -17,11 +16,10 @@ import {
   ReadState,
   Section,
   Time,
-  formatDuration,
   toast,
 } from '../../ui/index.ts'
-import { Attempt, isSuccess } from './attempt.tsx'
-import { curlOf, type DeliveryDetail } from './curl.ts'
+import { Attempt, AttemptLine, isSuccess, type DeliveryDetail } from '../../webhooks/attempt.tsx'
+import { curlOf } from './curl.ts'
 import { DeliveryStatus, linkLook } from './delivery-table.tsx'
 import { CustomerFact } from '../customers/customer-fact.tsx'
 
@@ -168,11 +166,7 @@ function Attempts({ delivery, awaited }: { delivery: DeliveryDetail; awaited: nu
                     })
                   }
                 >
-                  <span className="font-medium">Attempt {made.number}</span>
-                  <Badge tone={isSuccess(made) ? 'ok' : 'danger'}>{made.status ?? 'no response'}</Badge>
-                  <span className="text-sm text-soft">
-                    <Time value={made.at} /> · {formatDuration(made.durationMs)}
-                  </span>
+                  <AttemptLine made={made} />
                 </button>
               </h3>
               {isShown && (

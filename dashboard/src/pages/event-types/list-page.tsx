@@ -12,7 +12,7 @@ import {
   type Column,
 } from '../../ui/index.ts'
 import { linkLook } from '../deliveries/delivery-table.tsx'
-import { useEventTypes } from '../subscribers/event-type-field.tsx'
+import { useEventTypes } from '../../webhooks/calls.ts'
 
 export type EventType = RowOf<'GET /event-types'>
 

@@ -1,7 +1,7 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { addressOf } from '../../api/client.ts'
 import { Badge, CodeBlock, Page, ReadState, Section } from '../../ui/index.ts'
-import { useEventTypes } from '../subscribers/event-type-field.tsx'
+import { useEventTypes } from '../../webhooks/calls.ts'
 import { EmitForm } from './emit-form.tsx'
 
 const route = getRouteApi('/event-types/$type')

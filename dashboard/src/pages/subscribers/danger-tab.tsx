@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { api } from '../../api/client.ts'
 import { Button, ProblemNotice, Section, toast, useConfirm } from '../../ui/index.ts'
-import type { Subscriber } from './types.ts'
+import type { Subscriber } from '../../webhooks/types.ts'
 
 const route = getRouteApi('/subscribers/$id')
 

@@ -18,7 +18,7 @@ import {
 } from '../../ui/index.ts'
 import { linkLook } from '../deliveries/delivery-table.tsx'
 import { usePages } from '../../api/use-pages.ts'
-import { meaningOf, type SubscriberRow } from './types.ts'
+import { meaningOf, type SubscriberRow } from '../../webhooks/types.ts'
 
 const route = getRouteApi('/subscribers')
 

@@ -4,8 +4,8 @@ import { useState, type FormEvent } from 'react'
 import type { AnswerOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import { Button, ButtonLink, CheckField, Form, Notice, Page, Section, TextField } from '../../ui/index.ts'
-import { EventTypeField, readTypes } from './event-type-field.tsx'
-import { ShownOnce } from './shown-once.tsx'
+import { EventTypesField } from '../../webhooks/event-types-field.tsx'
+import { ShownOnce } from '../../webhooks/shown-once.tsx'
 
 const route = getRouteApi('/subscribers/new')
 
@@ -16,14 +16,14 @@ export function NewPage() {
   const [url, setUrl] = useState('')
   const [owner, setOwner] = useState(presetOwner ?? '')
   const [description, setDescription] = useState('')
-  const [types, setTypes] = useState('*')
+  const [types, setTypes] = useState<string[]>(['*'])
   const [sendTest, setSendTest] = useState(true)
   const add = useMutation({
     mutationFn: () =>
       api.post('/subscribers', {
         body: {
           url: url.trim(),
-          eventTypes: readTypes(types),
+          eventTypes: types,
           ...(owner.trim() !== '' && { owner: owner.trim() }),
           ...(description.trim() !== '' && { description: description.trim() }),
           sendTest,
@@ -41,7 +41,7 @@ export function NewPage() {
       <Section>
         <Form problem={add.error} onSubmit={submit} className="grid max-w-2xl gap-4">
           <TextField
-            label="Address"
+            label="URL"
             name="url"
             type="url"
             required
@@ -50,7 +50,7 @@ export function NewPage() {
             value={url}
             onChange={({ target }) => setUrl(target.value)}
           />
-          <EventTypeField value={types} onChange={setTypes} />
+          <EventTypesField chosen={types} onChange={setTypes} />
           <TextField
             label="Customer (optional)"
             name="owner"

@@ -13,7 +13,7 @@ import {
 } from '../../ui/index.ts'
 import { HealthChart } from './health-chart.tsx'
 import { describeTypes } from './list-page.tsx'
-import { meaningOf, type Subscriber } from './types.ts'
+import { meaningOf, type Subscriber } from '../../webhooks/types.ts'
 import { CustomerFact } from '../customers/customer-fact.tsx'
 
 /** How the subscriber does, and what it is. */

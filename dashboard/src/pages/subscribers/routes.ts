@@ -18,7 +18,7 @@ const newRoute = createRoute({
 const subscriberRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/subscribers/$id',
-  validateSearch: texts('tab', 'status', 'type', 'language'),
+  validateSearch: texts('tab', 'status', 'type'),
   component: page(() => import('./subscriber-page.tsx'), 'SubscriberPage'),
 })
 

@@ -13,16 +13,17 @@ import {
   toast,
   type Faults,
 } from '../../ui/index.ts'
-import { EventTypeField } from './event-type-field.tsx'
-import { changeOf, conditionsHint, formOf, headersHint, type SettingsForm } from './settings-form.ts'
-import { ShownOnce } from './shown-once.tsx'
-import type { Subscriber, SubscriberChange } from './types.ts'
-
-const signings = [
-  { value: 'v1', label: 'v1: a shared secret, HMAC-SHA256' },
-  { value: 'v1a', label: 'v1a: a key pair, ed25519' },
-  { value: 'both', label: 'both' },
-]
+import { EventTypesField } from '../../webhooks/event-types-field.tsx'
+import {
+  changeOf,
+  conditionsHint,
+  formOf,
+  headersHint,
+  signings,
+  type SettingsForm,
+} from '../../webhooks/settings-form.ts'
+import { ShownOnce } from '../../webhooks/shown-once.tsx'
+import type { Subscriber, SubscriberChange } from '../../webhooks/types.ts'
 
 /** All settings of a subscriber. Only those that were changed are sent. */
 export function SettingsTab({ subscriber }: { subscriber: Subscriber }) {
@@ -78,14 +79,14 @@ function WhatItGets({ form, set, subscriber: { owner } }: Part & { subscriber: S
     <Section title="What it gets">
       <div className="grid max-w-3xl gap-4">
         <TextField
-          label="Address"
+          label="URL"
           type="url"
           required
           hint="Stored headers are removed if scheme, host or port change."
           {...text('url')}
         />
         <TextField label="Description" {...text('description')} />
-        <EventTypeField value={form.eventTypes} onChange={(eventTypes) => set({ eventTypes })} />
+        <EventTypesField chosen={form.eventTypes} onChange={(eventTypes) => set({ eventTypes })} />
         <TextArea label="Conditions on the data" rows={3} hint={conditionsHint} {...text('conditions')} />
         <TextField
           label="Customer"

@@ -14,14 +14,14 @@ import {
   useConfirm,
 } from '../../ui/index.ts'
 import { linkLook } from '../deliveries/delivery-table.tsx'
-import { CodeTab } from './code-tab.tsx'
+import { VerificationCode } from '../../webhooks/verification-code.tsx'
 import { DangerTab } from './danger-tab.tsx'
 import { DeliveriesTab } from './deliveries-tab.tsx'
 import { OverviewTab } from './overview-tab.tsx'
-import { ReplaysTab } from './replays-tab.tsx'
-import { SecretsTab } from './secrets-tab.tsx'
+import { Replays } from '../../webhooks/replays.tsx'
+import { Secrets } from '../../webhooks/secrets.tsx'
 import { SettingsTab } from './settings-tab.tsx'
-import type { Subscriber } from './types.ts'
+import type { Subscriber } from '../../webhooks/types.ts'
 
 const route = getRouteApi('/subscribers/$id')
 
@@ -64,9 +64,13 @@ export function SubscriberPage() {
           { value: 'overview', label: 'Overview', content: <OverviewTab subscriber={subscriber} /> },
           { value: 'deliveries', label: 'Deliveries', content: <DeliveriesTab id={id} /> },
           { value: 'settings', label: 'Settings', content: <SettingsTab key={id} subscriber={subscriber} /> },
-          { value: 'secrets', label: 'Secrets', content: <SecretsTab subscriber={subscriber} /> },
-          { value: 'replays', label: 'Replays', content: <ReplaysTab id={id} /> },
-          { value: 'code', label: 'Verification code', content: <CodeTab subscriber={subscriber} /> },
+          { value: 'secrets', label: 'Secrets', content: <Secrets subscriber={subscriber} /> },
+          { value: 'replays', label: 'Replays', content: <Replays id={id} /> },
+          {
+            value: 'code',
+            label: 'Verification code',
+            content: <VerificationCode subscriber={subscriber} />,
+          },
           { value: 'danger', label: 'Disable or delete', content: <DangerTab subscriber={subscriber} /> },
         ]}
       />

@@ -1,8 +1,27 @@
-import { Badge, CodeBlock, Facts, Fact, JsonView, Time, formatBytes, formatDuration } from '../../ui/index.ts'
-import type { Attempt as Made, DeliveryDetail } from './curl.ts'
+import { Badge } from '../ui/badge.tsx'
+import { CodeBlock } from '../ui/code.tsx'
+import { formatBytes, formatDuration } from '../ui/format.ts'
+import { JsonView } from '../ui/json.tsx'
+import { Facts, Fact } from '../ui/page.tsx'
+import { Time } from '../ui/time.tsx'
+import type { AnswerOf } from '../api/answers.ts'
+
+export type DeliveryDetail = AnswerOf<'GET /deliveries/{id}'>
+export type Made = DeliveryDetail['attempts'][number]
 
 export const isSuccess = ({ status }: Pick<Made, 'status'>): boolean =>
   status !== null && status >= 200 && status < 300
+
+/** An attempt in one line. */
+export const AttemptLine = ({ made }: { made: Made }) => (
+  <span className="inline-flex flex-wrap items-center gap-x-3 gap-y-0.5">
+    <span className="font-medium">Attempt {made.number}</span>
+    <Badge tone={isSuccess(made) ? 'ok' : 'danger'}>{made.status ?? 'no response'}</Badge>
+    <span className="text-sm text-soft">
+      <Time value={made.at} /> · {formatDuration(made.durationMs)}
+    </span>
+  </span>
+)
 
 /** One attempt: what happened, how long each part took, and request and response side by side. */
 export function Attempt({ delivery, made }: { delivery: DeliveryDetail; made: Made }) {
@@ -71,7 +90,7 @@ function Request({ delivery, made }: { delivery: DeliveryDetail; made: Made }) {
           <CodeBlock label="Request headers" maxHeight="max-h-56" code={linesOf(headers, made.signature)} />
           <p className="mt-1 mb-3 text-sm text-soft">
             {made.signature === null
-              ? 'The signature is not recorded, because a receiver accepts it for five minutes. After that it is computed again here.'
+              ? 'The signature is not recorded, because receivers accept it for five minutes. After that, it is computed again here.'
               : 'The signature was computed again from the secrets that are still stored.'}
           </p>
           <JsonView text={delivery.payload} label="Request body" />
@@ -100,7 +119,7 @@ function Response({ made }: { made: Made }) {
     <section aria-label="Response" className="min-w-0">
       <h4 className="mb-2 font-semibold">Response</h4>
       {made.status === null ? (
-        <p className="text-soft">No response came.</p>
+        <p className="text-soft">There was no response.</p>
       ) : (
         <>
           <Facts>

@@ -1,19 +1,15 @@
-import { progressEvery, refreshEvery } from '../../api/refresh.ts'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import type { RowOf } from '../../api/answers.ts'
-import { api } from '../../api/client.ts'
-import {
-  DataTable,
-  Empty,
-  ProblemNotice,
-  Progress,
-  Section,
-  Status,
-  Time,
-  formatNumber,
-  useConfirm,
-  type Column,
-} from '../../ui/index.ts'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import type { RowOf } from '../api/answers.ts'
+import { progressEvery, refreshEvery } from '../api/refresh.ts'
+import { Status } from '../ui/badge.tsx'
+import type { Column } from '../ui/column.tsx'
+import { useConfirm } from '../ui/confirm.tsx'
+import { formatNumber } from '../ui/format.ts'
+import { Empty, ProblemNotice, Progress } from '../ui/notices.tsx'
+import { Section } from '../ui/page.tsx'
+import { DataTable } from '../ui/table.tsx'
+import { Time } from '../ui/time.tsx'
+import { useCalls, useRefresh } from './calls.ts'
 
 type Job = RowOf<'GET /subscribers/{id}/jobs'>
 
@@ -22,12 +18,13 @@ const columns: readonly Column<Job>[] = [
   {
     key: 'count',
     header: 'Queued',
+    phone: 'primary',
     cell: ({ done, total }) => `${formatNumber(done)} of ${formatNumber(total)}`,
   },
   {
     key: 'rate',
     header: 'Rate',
-    cell: ({ rate }) => (rate === null ? 'no limit' : `${formatNumber(rate)} a second at most`),
+    cell: ({ rate }) => (rate === null ? 'no limit' : `${formatNumber(rate)} per second`),
   },
   { key: 'begun', header: 'Started', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
   {
@@ -38,15 +35,16 @@ const columns: readonly Column<Job>[] = [
   },
 ]
 
-/** The newest replays of a subscriber; one that runs has progress and a stop. */
+/** The newest replays of an endpoint. One in progress can be stopped. */
 export function ReplayJobs({ id }: { id: string }) {
+  const calls = useCalls()
   const { data, error } = useQuery({
     queryKey: ['jobs', 'of', id],
-    queryFn: ({ signal }) => api.get('/subscribers/{id}/jobs', { params: { id }, signal }),
+    queryFn: ({ signal }) => calls.jobs(id, signal),
     refetchInterval: ({ state }) =>
-      state.data?.data.some(({ status }) => status === 'running') ? progressEvery : refreshEvery,
+      state.data?.some(({ status }) => status === 'running') ? progressEvery : refreshEvery,
   })
-  const jobs = data?.data ?? []
+  const jobs = data ?? []
   return (
     <>
       {error && <ProblemNotice error={error} />}
@@ -63,7 +61,7 @@ export function ReplayJobs({ id }: { id: string }) {
           rowKey={(job) => job.id}
           loading={data === undefined && !error}
           error={error}
-          empty={<Empty title="No replay yet">Count deliveries above, then send them again.</Empty>}
+          empty={<Empty title="No replays yet">Count deliveries above, then replay them.</Empty>}
         />
       </Section>
     </>
@@ -71,24 +69,21 @@ export function ReplayJobs({ id }: { id: string }) {
 }
 
 function Running({ job: { id, done, total, rate } }: { job: Job }) {
-  const client = useQueryClient()
   const confirm = useConfirm()
-  const stop = useMutation({
-    mutationFn: () => api.delete('/jobs/{id}', { params: { id } }),
-    onSuccess: () => client.invalidateQueries({ queryKey: ['jobs'] }),
-  })
+  const { stopJob } = useCalls()
+  const stop = useMutation({ mutationFn: () => stopJob(id), onSuccess: useRefresh() })
   const ask = async (): Promise<void> => {
     const question = {
       title: 'Stop the replay?',
-      consequence: `${formatNumber(total - done)} of ${formatNumber(total)} deliveries are then not sent again. Those that are queued already are sent.`,
+      consequence: `${formatNumber(total - done)} of ${formatNumber(total)} deliveries will not be sent again. Those already queued will.`,
       action: 'Stop the replay',
-      keep: 'Go on',
+      keep: 'Continue',
     }
     if (await confirm(question)) stop.mutate()
   }
-  const label = rate === null ? 'Queued' : `Queued, ${formatNumber(rate)} a second at most`
+  const label = rate === null ? 'Queued' : `Queued, ${formatNumber(rate)} per second`
   return (
-    <Section title="A replay runs">
+    <Section title="Replay in progress">
       <Progress label={label} value={done} total={total} onStop={() => void ask()} />
       {stop.error && <ProblemNotice error={stop.error} />}
     </Section>

@@ -1,18 +1,16 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
-import { addressOf, api } from '../../api/client.ts'
-import {
-  Button,
-  CopyValue,
-  DataTable,
-  Form,
-  Section,
-  SelectField,
-  TextField,
-  Time,
-  useConfirm,
-  type Column,
-} from '../../ui/index.ts'
+import { addressOf } from '../api/client.ts'
+import { Button } from '../ui/button.tsx'
+import type { Column } from '../ui/column.tsx'
+import { useConfirm } from '../ui/confirm.tsx'
+import { CopyValue } from '../ui/copy.tsx'
+import { SelectField, TextField } from '../ui/fields.tsx'
+import { Form } from '../ui/form.tsx'
+import { Section } from '../ui/page.tsx'
+import { DataTable } from '../ui/table.tsx'
+import { Time } from '../ui/time.tsx'
+import { useCalls, useRefresh } from './calls.ts'
 import { ShownOnce } from './shown-once.tsx'
 import type { Subscriber } from './types.ts'
 
@@ -24,12 +22,12 @@ const columns: readonly Column<Key>[] = [
     header: 'Kind',
     cell: ({ scheme }) => (scheme === 'v1' ? 'v1: secret, HMAC-SHA256' : 'v1a: key pair, ed25519'),
   },
-  { key: 'created', header: 'Made', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { key: 'created', header: 'Created', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
   {
     key: 'end',
-    header: 'Signs until',
+    header: 'Valid until',
     width: '12rem',
-    cell: ({ expiresAt }) => (expiresAt === null ? 'it is replaced' : <Time value={expiresAt} />),
+    cell: ({ expiresAt }) => (expiresAt === null ? 'rotated' : <Time value={expiresAt} />),
   },
   {
     key: 'public',
@@ -45,28 +43,25 @@ const overlaps = [
   { value: String(hour), label: '1 hour' },
   { value: String(7 * 24 * hour), label: '7 days' },
   { value: String(30 * 24 * hour), label: '30 days' },
-  { value: '0', label: 'none: the old secret ends at once' },
+  { value: '0', label: 'None: revoke the old secret now' },
 ]
 
-/** The keys that sign now, and their replacement. */
-export function SecretsTab({ subscriber }: { subscriber: Subscriber }) {
+/** The keys that sign now, and their rotation. */
+export function Secrets({ subscriber }: { subscriber: Subscriber }) {
   const { id, keys, signing } = subscriber
   return (
     <>
       <Section
-        title="Keys that sign now"
-        description="Each request has one signature for each of them. A receiver accepts it when one matches the secret that it has."
+        title="Signing keys"
+        description="Each request carries one signature per key. Your server accepts a request if one signature matches its secret."
         flush
       >
         <DataTable label="Keys" columns={columns} rows={keys} rowKey={(key) => key.id} empty={null} />
       </Section>
       <Rotate subscriber={subscriber} />
       {signing !== 'v1' && (
-        <Section title="Published keys" description="Receivers can read the public keys here.">
-          <CopyValue
-            value={addressOf(`/.well-known/webhook-keys/${id}`)}
-            label="Copy the address of the keys"
-          />
+        <Section title="Published keys" description="Anyone can read the public keys here.">
+          <CopyValue value={addressOf(`/.well-known/webhook-keys/${id}`)} label="Copy the URL of the keys" />
         </Section>
       )}
     </>
@@ -74,19 +69,20 @@ export function SecretsTab({ subscriber }: { subscriber: Subscriber }) {
 }
 
 function Rotate({ subscriber: { id, url } }: { subscriber: Subscriber }) {
-  const client = useQueryClient()
+  const calls = useCalls()
+  const refresh = useRefresh()
   const confirm = useConfirm()
   const [overlap, setOverlap] = useState(overlaps[0]!.value)
   const [own, setOwn] = useState('')
   const rotate = useMutation({
     mutationFn: () =>
-      api.post('/subscribers/{id}/rotate-secret', {
-        params: { id },
-        body: { overlapSeconds: Number(overlap), ...(own.trim() !== '' && { secret: own.trim() }) },
+      calls.rotate(id, {
+        overlapSeconds: Number(overlap),
+        ...(own.trim() !== '' && { secret: own.trim() }),
       }),
     onSuccess: async () => {
       setOwn('')
-      await client.invalidateQueries({ queryKey: ['subscribers'] })
+      await refresh()
     },
   })
   const ask = async (event: FormEvent): Promise<void> => {
@@ -94,19 +90,19 @@ function Rotate({ subscriber: { id, url } }: { subscriber: Subscriber }) {
     const period = overlaps.find(({ value }) => value === overlap)!.label
     const isHard = overlap === '0'
     const question = {
-      title: `Make a new secret for ${url}?`,
+      title: `Rotate the secret of ${url}?`,
       consequence: isHard
-        ? 'The old secret signs nothing from now on. Until the receiver has the new one, it refuses all requests.'
-        : `The new secret is shown once, and the receiver needs it. For ${period} both the old and the new one sign each request, so nothing is refused meanwhile.`,
-      action: 'Make a new secret',
+        ? 'The old secret is revoked now. Your server rejects all requests until it has the new one.'
+        : `The new secret is shown once. Both secrets sign each request for ${period}, so that you can change your server without rejecting any.`,
+      action: 'Rotate secret',
       kind: isHard ? 'danger' : 'primary',
     } as const
     if (await confirm(question)) rotate.mutate()
   }
   return (
     <Section
-      title="Replace the secret"
-      description="During the overlap both secrets sign, so you can change the receiver at any time within it."
+      title="Rotate the secret"
+      description="Both secrets sign during the overlap. Change your server at any time within it."
     >
       {rotate.data && <ShownOnce {...rotate.data} />}
       <Form
@@ -132,7 +128,7 @@ function Rotate({ subscriber: { id, url } }: { subscriber: Subscriber }) {
         />
         <div className="sm:col-span-2">
           <Button type="submit" busy={rotate.isPending}>
-            Replace the secret
+            Rotate secret
           </Button>
         </div>
       </Form>

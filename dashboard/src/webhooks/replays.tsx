@@ -1,41 +1,37 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { BodyOf } from '../../api/answers.ts'
-import { api } from '../../api/client.ts'
-import {
-  Button,
-  Form,
-  Notice,
-  Section,
-  SelectField,
-  TextField,
-  bindFields,
-  formatNumber,
-} from '../../ui/index.ts'
+import type { BodyOf } from '../api/answers.ts'
+import { bindFields } from '../ui/bind-fields.ts'
+import { Button } from '../ui/button.tsx'
+import { SelectField, TextField } from '../ui/fields.tsx'
+import { Form } from '../ui/form.tsx'
+import { formatNumber } from '../ui/format.ts'
+import { Section } from '../ui/page.tsx'
+import { useCalls, useRefresh } from './calls.ts'
 import { ReplayJobs } from './replay-jobs.tsx'
 
 type Filter = NonNullable<BodyOf<'POST /subscribers/{id}/replay'>>
 
 const which = [
-  { value: 'dead', label: 'Dead: given up' },
-  { value: 'pending', label: 'Pending: waiting for a retry, send now' },
-  { value: 'delivered', label: 'Delivered, once more' },
+  { value: 'dead', label: 'Failed' },
+  { value: 'pending', label: 'Waiting for a retry: send now' },
+  { value: 'delivered', label: 'Delivered: send again' },
 ]
 
-/** Sending many deliveries again: which, how many, how fast; and what became of it. */
-export function ReplaysTab({ id }: { id: string }) {
-  const client = useQueryClient()
+/** Sends many deliveries again: counted first, then with progress and a stop. */
+export function Replays({ id }: { id: string }) {
+  const { replay } = useCalls()
+  const refresh = useRefresh()
   const [fields, setFields] = useState({ status: 'dead', eventType: '', since: '', until: '', rate: '' })
   const filter = filterOf(fields)
   const count = useMutation({
-    mutationFn: () =>
-      api.post('/subscribers/{id}/replay', { params: { id }, body: { ...filter, dryRun: true } }),
+    mutationFn: () => replay(id, { ...filter, dryRun: true }),
   })
   const start = useMutation({
-    mutationFn: () => api.post('/subscribers/{id}/replay', { params: { id }, body: filter }),
+    mutationFn: () => replay(id, filter),
     onSuccess: async () => {
       count.reset()
-      await client.invalidateQueries({ queryKey: ['jobs'] })
+      await refresh()
     },
   })
   const set = (change: Partial<typeof fields>): void => {
@@ -48,8 +44,8 @@ export function ReplaysTab({ id }: { id: string }) {
   return (
     <>
       <Section
-        title="Send many again"
-        description="With the same event ids, so a receiver that remembers them handles none twice."
+        title="Replay deliveries"
+        description="Each keeps its event ID, so that your server can recognize duplicates."
       >
         <Form
           problem={error}
@@ -59,33 +55,32 @@ export function ReplaysTab({ id }: { id: string }) {
             count.mutate()
           }}
         >
-          <SelectField label="Which" options={which} {...text('status')} />
+          <SelectField label="Deliveries" options={which} {...text('status')} />
           <TextField label="Event type (optional)" {...text('eventType')} />
-          <TextField label="Created since (optional)" type="datetime-local" {...text('since')} />
+          <TextField label="Created from (optional)" type="datetime-local" {...text('since')} />
           <TextField label="Created before (optional)" type="datetime-local" {...text('until')} />
           <TextField
-            label="Per second, at most (optional)"
+            label="Maximum per second (optional)"
             type="number"
             min="0.01"
             max="10000"
             step="any"
-            hint="Default: as fast as the receiver accepts them."
+            hint="Default: as fast as the endpoint accepts them."
             {...text('rate')}
           />
           <div className="flex flex-wrap items-center gap-3 sm:col-span-2">
             <Button type="submit" busy={count.isPending}>
-              Count them
+              Count
             </Button>
             {total !== undefined && total > 0 && (
               <Button kind="primary" busy={start.isPending} onClick={() => start.mutate()}>
-                Send {formatNumber(total)} again
+                Replay {formatNumber(total)}
               </Button>
             )}
-            {total === 0 && <span role="status">No delivery matches.</span>}
+            {total === 0 && <span role="status">No deliveries match.</span>}
           </div>
         </Form>
       </Section>
-      <Notice>A replay queues deliveries. Whether they arrived, each delivery shows itself.</Notice>
       <ReplayJobs id={id} />
     </>
   )

@@ -1,13 +1,12 @@
-import { readHeaders, writeHeaders } from '../../ui/header-lines.ts'
-import { linesOf } from '../../ui/lines.ts'
-import { readTypes } from './event-type-field.tsx'
+import { readHeaders, writeHeaders } from '../ui/header-lines.ts'
+import { linesOf } from '../ui/lines.ts'
 import type { Condition, Subscriber, SubscriberChange } from './types.ts'
 
 /** The settings as texts, as the form's fields hold them. */
 export interface SettingsForm {
   url: string
   description: string
-  eventTypes: string
+  eventTypes: readonly string[]
   conditions: string
   operational: boolean
   timeout: string
@@ -21,9 +20,31 @@ export interface SettingsForm {
 }
 
 export const conditionsHint =
-  'One for each line, all must hold: a path, an operator (eq, ne, lt, lte, gt, gte, in, prefix, exists) and a JSON value: /total gte 100'
-export const headersHint =
-  'One for each line, for example X-Team: billing. [redacted] keeps the stored value.'
+  'One per line. All must match. Each is a path, an operator (eq, ne, lt, lte, gt, gte, in, prefix, exists) and a JSON value, as in /total gte 100.'
+export const headersHint = 'One per line, as in X-Team: billing. [redacted] keeps the stored value.'
+
+export const signings = [
+  { value: 'v1', label: 'Secret, HMAC-SHA256 (v1)' },
+  { value: 'v1a', label: 'Key pair, ed25519 (v1a)' },
+  { value: 'both', label: 'Both' },
+]
+
+/** A new endpoint, before anything is entered. */
+export const newForm: SettingsForm = {
+  url: '',
+  description: '',
+  eventTypes: ['*'],
+  conditions: '',
+  operational: false,
+  timeout: '',
+  concurrency: '',
+  rateLimit: '',
+  retrySchedule: '',
+  headers: '',
+  ordered: false,
+  signing: 'v1',
+  httpSignature: false,
+}
 
 const numberText = (value: number | null): string => (value === null ? '' : String(value))
 
@@ -34,7 +55,7 @@ export function formOf(subscriber: Omit<Subscriber, 'keys' | 'publicKeys'>): Set
   return {
     url,
     description: description ?? '',
-    eventTypes: eventTypes.join(', '),
+    eventTypes,
     conditions: conditions.map(writeCondition).join('\n'),
     operational,
     timeout: numberText(timeout),
@@ -56,7 +77,7 @@ export function changeOf(
   const readers: { [Name in keyof SettingsForm]: () => SubscriberChange } = {
     url: () => ({ url: after.url.trim() }),
     description: () => ({ description: after.description.trim() || null }),
-    eventTypes: () => ({ eventTypes: readTypes(after.eventTypes) }),
+    eventTypes: () => ({ eventTypes: [...after.eventTypes] }),
     conditions: () => ({
       conditions: linesOf(after.conditions).map(readCondition) as SubscriberChange['conditions'],
     }),

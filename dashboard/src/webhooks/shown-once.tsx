@@ -1,14 +1,16 @@
-import { Facts, Fact, CopyValue, Notice } from '../../ui/index.ts'
+import { CopyValue } from '../ui/copy.tsx'
+import { Notice } from '../ui/notices.tsx'
+import { Facts, Fact } from '../ui/page.tsx'
 
-/** New keys. This is the only time that they are shown. */
+/** New keys. They are shown only once. */
 export function ShownOnce({ secret, publicKey }: { secret?: string; publicKey?: string }) {
   if (secret === undefined && publicKey === undefined) return null
   return (
     <Notice tone="warn">
       <p className="mb-2 font-medium">
         {secret === undefined
-          ? 'Give the public key to the receiver.'
-          : 'Copy the secret now. It is shown only this once; the receiver verifies signatures with it.'}
+          ? 'Verify deliveries with this public key.'
+          : 'Copy the secret now. It is shown only once. Your server verifies signatures with it.'}
       </p>
       <Facts>
         {secret !== undefined && (

@@ -1,4 +1,4 @@
-import type { AnswerOf, BodyOf, RowOf } from '../../api/answers.ts'
+import type { AnswerOf, BodyOf, RowOf } from '../api/answers.ts'
 
 export type SubscriberRow = RowOf<'GET /subscribers'>
 export type Subscriber = AnswerOf<'GET /subscribers/{id}'>

@@ -1,0 +1,24 @@
+import { Button } from '../ui/button.tsx'
+import { Dialog, DialogActions } from '../ui/dialog.tsx'
+import { ShownOnce } from '../webhooks/shown-once.tsx'
+
+/** The keys of a new endpoint. */
+export function NewSecret({
+  onClose,
+  ...keys
+}: {
+  secret?: string
+  publicKey?: string
+  onClose: () => void
+}) {
+  return (
+    <Dialog open onClose={onClose} title="Your endpoint’s secret">
+      <ShownOnce {...keys} />
+      <DialogActions>
+        <Button kind="primary" onClick={onClose}>
+          Done
+        </Button>
+      </DialogActions>
+    </Dialog>
+  )
+}
