@@ -57,7 +57,7 @@ const columns: Column<Omit<Entry, 'byMe'> & { byMe?: boolean }>[] = [
       <>
         {action}{' '}
         {code !== null && (
-          <span title={supportId === null ? undefined : `Support id ${supportId}`}>
+          <span title={supportId === null ? undefined : `Reference ID ${supportId.slice(0, 8)}`}>
             <Badge tone="danger">{code}</Badge>
           </span>
         )}

@@ -47,7 +47,7 @@ export const en = {
       'The provider rejected the sign-in. Please try again. If it happens again, contact support.',
     'provider-unavailable': 'The provider is not responding. Please try again in a minute.',
     'provider-answer-invalid':
-      'The response of the provider could not be verified. Please try again. If it happens again, contact support.',
+      'The provider returned a response that could not be verified. Please try again. If it happens again, contact support.',
     'account-not-admitted':
       'This account cannot sign in here. Use an account of your organization with a verified email address.',
     'account-blocked': 'Your account is blocked. Contact support.',
@@ -133,7 +133,7 @@ export const en = {
     stays: 'The device stays signed in after you sign out here. You can end this later in your account.',
     cautionTitle: 'Did someone send you this link or code?',
     caution:
-      'Then choose Deny. Otherwise, that person would be signed in as you. Nobody needs this to help you.',
+      'If so, choose Deny. Otherwise, that person would be signed in as you. Nobody needs this to help you.',
     started: 'I started this myself, and my device shows {code}.',
     notCompared: 'Compare the codes first, then check the box.',
     doneTitle: 'Your device is signed in',

@@ -20,7 +20,7 @@ export const es: Words = {
     toContinueTo: 'Para continuar a {app}',
     providers: 'Formas de iniciar sesión',
     continueWith: 'Continuar con {provider}',
-    lastUsed: 'Último uso',
+    lastUsed: 'Usado la última vez',
     noProvider: 'El inicio de sesión aún no está configurado.',
     againTitle: 'Volver a iniciar sesión',
     again: 'Vuelva a iniciar sesión para confirmar su identidad.',
@@ -42,22 +42,23 @@ export const es: Words = {
       'Este inicio de sesión duró más de diez minutos, ya se completó o se inició en otro navegador. Vuelva a intentarlo.',
     'access-denied': 'Se canceló el inicio de sesión en el proveedor.',
     'provider-refused':
-      'El proveedor rechazó el inicio de sesión. Vuelva a intentarlo. Si el problema continúa, contacte con asistencia.',
+      'El proveedor rechazó el inicio de sesión. Vuelva a intentarlo. Si el problema continúa, contacte con el equipo de asistencia.',
     'provider-unavailable': 'El proveedor no responde. Vuelva a intentarlo dentro de un minuto.',
     'provider-answer-invalid':
-      'No se pudo verificar la respuesta del proveedor. Vuelva a intentarlo. Si el problema continúa, contacte con asistencia.',
+      'No se pudo verificar la respuesta del proveedor. Vuelva a intentarlo. Si el problema continúa, contacte con el equipo de asistencia.',
     'account-not-admitted':
       'No se puede iniciar sesión aquí con esta cuenta. Use una cuenta de su organización con una dirección de correo electrónico verificada.',
-    'account-blocked': 'Su cuenta está bloqueada. Contacte con asistencia.',
+    'account-blocked': 'Su cuenta está bloqueada. Contacte con el equipo de asistencia.',
     refused: 'No puede iniciar sesión aquí.',
     'hook-failed':
-      'No se pudo completar el inicio de sesión. Vuelva a intentarlo. Si el problema continúa, contacte con asistencia.',
+      'No se pudo completar el inicio de sesión. Vuelva a intentarlo. Si el problema continúa, contacte con el equipo de asistencia.',
     'identity-taken': 'Esta identidad pertenece a otra cuenta, por lo que no se vinculó.',
     'reauthentication-needed':
       'Vuelva a iniciar sesión. Las identidades solo se pueden vincular y desvincular poco después de iniciar sesión. Después, repita la operación.',
     'reauthentication-unproven':
-      'El proveedor no confirmó que acaba de iniciar sesión en él. Cierre sesión allí y vuelva a intentarlo. Si el problema continúa, contacte con asistencia.',
-    'issuer-changed': 'Esta cuenta pertenece a otro servidor del proveedor. Contacte con asistencia.',
+      'El proveedor no confirmó que acaba de iniciar sesión en él. Cierre sesión allí y vuelva a intentarlo. Si el problema continúa, contacte con el equipo de asistencia.',
+    'issuer-changed':
+      'Esta cuenta pertenece a otro servidor del proveedor. Contacte con el equipo de asistencia.',
     'session-changed':
       'Se cerró la sesión o se cambió de cuenta mientras se vinculaba la identidad. Inicie sesión y vincúlela de nuevo.',
     unavailable:
@@ -79,14 +80,15 @@ export const es: Words = {
     tooManyAdvice: 'Espere un minuto y vuelva a intentarlo.',
     invalidTitle: 'No se pudo completar la solicitud',
     invalid: 'La solicitud no era válida.',
-    invalidAdvice: 'Vuelva atrás e inténtelo de nuevo. Si el problema continúa, contacte con asistencia.',
+    invalidAdvice:
+      'Vuelva atrás e inténtelo de nuevo. Si el problema continúa, contacte con el equipo de asistencia.',
     unavailableTitle: 'No disponible temporalmente',
     unavailable: 'El servicio no puede responder en este momento.',
     unavailableAdvice: 'Vuelva a intentarlo dentro de un minuto.',
     internalTitle: 'Se produjo un problema',
     internal: 'Se produjo un error interno.',
     internalAdvice:
-      'Vuelva a intentarlo. Si el problema continúa, contacte con asistencia e indique el número de referencia.',
+      'Vuelva a intentarlo. Si el problema continúa, contacte con el equipo de asistencia e indique el número de referencia.',
   },
   apps: {
     invalid: 'La aplicación que le ha traído aquí envió una solicitud no válida.',

@@ -20,7 +20,7 @@ export const fr: Words = {
     toContinueTo: 'Pour accéder à {app}',
     providers: 'Méthodes de connexion',
     continueWith: 'Continuer avec {provider}',
-    lastUsed: 'Dernière utilisée',
+    lastUsed: 'Dernière utilisation',
     noProvider: 'La connexion n’est pas encore configurée.',
     againTitle: 'Se reconnecter',
     again: 'Reconnectez-vous pour confirmer votre identité.',
@@ -115,7 +115,7 @@ export const fr: Words = {
     profile: 'Voir votre nom et votre photo',
     email: 'Voir votre adresse e-mail',
     groups: 'Voir les groupes dont vous faites partie',
-    offline_access: 'Rester connectée après votre déconnexion d’ici',
+    offline_access: 'Conserver l’accès après votre déconnexion',
   },
   device: {
     title: 'Connecter un appareil',

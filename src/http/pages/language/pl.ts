@@ -65,7 +65,7 @@ export const pl: Words = {
   },
   errors: {
     signInTitle: 'Zaloguj się, aby kontynuować',
-    signIn: 'Nie jesteś zalogowany lub sesja wygasła.',
+    signIn: 'Nie zalogowano lub sesja wygasła.',
     signInAdvice: 'Po zalogowaniu wrócisz na tę stronę.',
     forbiddenTitle: 'Brak dostępu',
     forbidden: 'Twoje konto nie ma uprawnień do otwarcia tej strony.',

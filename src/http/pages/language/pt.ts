@@ -4,7 +4,7 @@ import type { Words } from './en.ts'
 export const pt: Words = {
   common: {
     continue: 'Continuar',
-    continueTo: 'Continuar para {name}',
+    continueTo: 'Ir para {name}',
     backTo: 'Voltar para {name}',
     tryAgain: 'Tentar novamente',
     signedInAs: 'Você fez login como {name}.',
@@ -21,7 +21,7 @@ export const pt: Words = {
     toContinueTo: 'Para continuar em {app}',
     providers: 'Formas de fazer login',
     continueWith: 'Continuar com {provider}',
-    lastUsed: 'Último usado',
+    lastUsed: 'Usado por último',
     noProvider: 'O login ainda não foi configurado.',
     againTitle: 'Fazer login novamente',
     again: 'Faça login novamente para confirmar sua identidade.',
