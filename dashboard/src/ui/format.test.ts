@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { formatBytes, formatDuration, formatPercent } from './format.ts'
+import { formatAgo, formatBytes, formatDuration, formatPercent, formatTime, localTime } from './format.ts'
 
 const all = <Value>(format: (value: Value) => string, expected: readonly [Value, string][]): void =>
   assert.deepEqual(
@@ -51,5 +51,28 @@ describe('figures in words', () => {
       [5_400_000, '2 h'],
       [172_800_000, '2 d'],
     ])
+  })
+})
+
+describe('times in words', () => {
+  const now = new Date('2026-03-10T12:00:00')
+  // Some versions of the formats have a narrow space before AM.
+  const plain = (text: string): string => text.replaceAll('\u202f', ' ')
+
+  test('have a date unless they are of today', () => {
+    const format = (time: string): string => plain(formatTime(time, now))
+    assert.equal(format('2026-03-10T04:10:05'), '4:10:05 AM')
+    assert.equal(format('2026-03-09T23:59:00'), 'Mar 9, 11:59 PM')
+    assert.equal(format('2025-12-31T08:00:00'), 'Dec 31, 2025, 8:00 AM')
+  })
+
+  test('are written as a distance in the largest unit', () => {
+    const at = (seconds: number): string => formatAgo(now.getTime() + seconds * 1_000, now.getTime())
+    assert.deepEqual([-100, 7_200, -86_400, 0].map(at), ['2 minutes ago', 'in 2 hours', 'yesterday', 'now'])
+  })
+
+  test('are written for inputs in local time, and not at all if they are none', () => {
+    assert.equal(localTime(new Date('2026-01-31T08:30:00').toISOString()), '2026-01-31T08:30:00')
+    assert.equal(localTime('soon'), '')
   })
 })

@@ -1,6 +1,7 @@
 import { memo, type ReactNode } from 'react'
 import { classes } from './classes.ts'
-import { phonePlaces, type Column } from './column.tsx'
+import type { Column } from './column.tsx'
+import { phonePlaces } from './phone-places.ts'
 import type { DataTableProps } from './table.tsx'
 
 function PlainRow<Row>(
