@@ -79,11 +79,11 @@ function* readme(): Generator<string> {
   if (further === undefined || /^## /m.test(further)) yield 'README.md: its last section is not "Further"'
   const pictures = above.match(/^!\[/gm)?.length ?? 0
   const lines = above.split('\n').length + pictures * LINES_OF_A_PICTURE
-  if (lines > TWO_SCREENS)
-    yield `README.md has ${lines} lines before "Further": two screens are ${TWO_SCREENS}`
+  if (lines > THREE_SCREENS)
+    yield `README.md has ${lines} lines before "Further": three screens are ${THREE_SCREENS}`
 }
 
-const TWO_SCREENS = 100
+const THREE_SCREENS = 150
 const LINES_OF_A_PICTURE = 22
 
 function* architecture(): Generator<string> {

@@ -15,7 +15,6 @@ const documentation = [
   'test/house/migrating.test.ts',
   'test/house/migration-programs.test.ts',
   'test/house/provider-*.test.ts',
-  'test/house/recording.test.ts',
   'test/house/secrets-page.test.ts',
   'test/house/sender-pages.test.ts',
   'test/house/shown-files.test.ts',
