@@ -59,6 +59,32 @@ describe('the guide', () => {
     await page.waitForURL('**/docs/guide/')
   })
 
+  test('copies code, of a block with output the commands alone', async () => {
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    await open('tutorial/project.html')
+    const block = page.locator('pre', { hasText: '$ npm run dev' })
+    await block.hover()
+    await block.getByRole('button', { name: 'Copy the code' }).click()
+    await block.getByText('Copied').waitFor()
+    assert.equal(await page.evaluate('navigator.clipboard.readText()'), 'npm run dev')
+  })
+
+  test('code and tables fit their column, on a telephone too', async () => {
+    for (const width of [1440, 390]) {
+      await page.setViewportSize({ width, height: 900 })
+      for (const path of [pages.guide, pages.reference, 'reference/providers.html', 'security/data.html']) {
+        await open(path)
+        const wide = await page.evaluate<
+          string[]
+        >(`[...document.querySelectorAll('article pre, article table')]
+          .filter((one) => one.scrollWidth > one.clientWidth + 1 || one.getBoundingClientRect().right > innerWidth)
+          .map((one) => one.textContent.slice(0, 60))`)
+        assert.deepEqual(wide, [], `${path} at ${width}`)
+      }
+    }
+    await page.setViewportSize({ width: 1440, height: 900 })
+  })
+
   test('is dark where the system is', async () => {
     const ground = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor')
     await page.emulateMedia({ colorScheme: 'light' })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { engines } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
@@ -46,7 +47,9 @@ describe('the guide', () => {
 
   test('prints no comments and no marks of Markdown, and draws every diagram', async () => {
     for (const page of pages) {
-      const html = (await read(page)).replaceAll(/<pre[^]*?<\/pre>|<code>[^]*?<\/code>/g, '')
+      const answer = await read(page)
+      assert.doesNotMatch(answer, /<!--/, page)
+      const html = answer.replaceAll(/<pre[^]*?<\/pre>|<code>[^]*?<\/code>/g, '')
       assert.doesNotMatch(html, /&lt;!--|<!--/, page)
       assert.doesNotMatch(html, /\*\*\w|\]\(\w|^#+ /m, page)
       const drawn = html.match(/<figure class="diagram"/g)?.length ?? 0
@@ -104,6 +107,32 @@ describe('the guide', () => {
     const moved = await service.fetch('/docs/guide/guides/sign-in', { redirect: 'manual' })
     assert.equal(moved.status, 301)
     assert.equal(moved.headers.get('location'), '/docs/guide/guides/sign-in.html')
+  })
+
+  test('offers its search and its start where it has no page, and a problem to programs', async () => {
+    const missing = await service.fetch('/docs/guide/guides/nothing', { headers: { accept: 'text/html' } })
+    assert.equal(missing.status, 404)
+    const html = await missing.text()
+    assert.match(html, /<h1>Page not found<\/h1>/)
+    assert.match(html, /<form class="search" action="\/docs\/guide\/search">/)
+    assert.match(html, /href="\/docs\/guide\/">Start of the guide/)
+    const problem = await service.fetch('/docs/guide/guides/nothing')
+    assert.equal(problem.status, 404)
+    assert.match(problem.headers.get('content-type')!, /problem\+json/)
+  })
+
+  test('is small: a page with its style and script', async () => {
+    let most = 0
+    for (const path of [
+      '/docs/guide/guides/senders/stripe.html',
+      '/assets/docs.css',
+      '/assets/guide.css',
+      '/assets/docs.js',
+    ]) {
+      const answer = await service.fetch(path, { headers: { 'accept-encoding': 'identity' } })
+      most += gzipSync(await answer.arrayBuffer()).length
+    }
+    assert.ok(most < 12_000, `${most} bytes`)
   })
 
   test('is revalidated and compressed', async () => {

@@ -109,11 +109,18 @@ export function renderMarkdown(text: string, page: string, folder: string): Rend
         `<img src="${escapeHtml(href)}" alt="${escapeHtml(alt)}" loading="lazy">`,
       code: ({ text: code, lang = '' }: Tokens.Code) => codeBlock(code, lang.split(' ')[0]!, folder),
       table(token: Tokens.Table): string {
-        const cell = (name: 'th' | 'td') => (one: Tokens.TableCell) =>
-          `<${name}>${this.parser.parseInline(one.tokens)}</${name}>`
-        const rows = token.rows.map((row) => `<tr>${row.map(cell('td')).join('')}</tr>`)
-        // A region of its own scrolls sideways, so that the page does not.
-        return `<div class="scroll" tabindex="0"><table><thead><tr>${token.header.map(cell('th')).join('')}</tr></thead><tbody>${rows.join('\n')}</tbody></table></div>\n`
+        const inner = (one: Tokens.TableCell): string => this.parser.parseInline(one.tokens)
+        const names = token.header.map(({ tokens }) => escapeHtml(plainText(tokens)))
+        // On a telephone each row of a wide table is a list of names and values: see guide.css.
+        const isWide = names.length > 3
+        const role = (name: string): string => (isWide ? ` role="${name}"` : '')
+        const label = (at: number): string => (isWide && at > 0 ? ` data-label="${names[at] ?? ''}"` : '')
+        const head = token.header.map((one) => `<th${role('columnheader')}>${inner(one)}</th>`)
+        const rows = token.rows.map((row) => {
+          const cells = row.map((one, at) => `<td${role('cell')}${label(at)}>${inner(one)}</td>`)
+          return `<tr${role('row')}>${cells.join('')}</tr>`
+        })
+        return `<table${isWide ? ' class="wide"' : ''}${role('table')}><thead${role('rowgroup')}><tr${role('row')}>${head.join('')}</tr></thead><tbody${role('rowgroup')}>${rows.join('\n')}</tbody></table>\n`
       },
       html: ({ text: source }) => (source.trimStart().startsWith('<!--') ? '' : escapeHtml(source)),
     },
@@ -142,6 +149,8 @@ function codeBlock(code: string, language: string, folder: string): string {
   const lang = languages[language]
   // Classes carry the colors: the content security policy forbids styles in attributes.
   const html =
-    lang === undefined ? escapeHtml(code) : highlight(code, { lang }).replaceAll(/ style="[^"]*"/g, '')
-  return `<pre tabindex="0"><code>${html}</code></pre>\n`
+    lang === undefined
+      ? escapeHtml(code).replaceAll(/^.*$/gm, '<span class="sh__line">$&</span>')
+      : highlight(code, { lang }).replaceAll(/ style="[^"]*"/g, '')
+  return `<pre><code>${html}</code></pre>\n`
 }

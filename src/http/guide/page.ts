@@ -1,4 +1,5 @@
-import { escapeHtml, htmlDocument, skipLink } from '../pages/html.ts'
+import { docsPage } from '../pages/docs-page.ts'
+import { escapeHtml } from '../pages/html.ts'
 import type { Contents, Entry } from './contents.ts'
 import type { RenderedPage } from './markdown.ts'
 import type { SearchResult } from './search.ts'
@@ -17,13 +18,27 @@ const hrefOf = (basePath: string, page: string): string =>
 /** A page of the guide, with its navigation, its sections and its neighbors. */
 export function guidePage(frame: Frame, { title, html, headings }: RenderedPage): string {
   const sections = headings.filter(({ level }) => level === 2 || level === 3)
+  const links = sections.map(
+    ({ level, id, text }) => `<li class="level-${level}"><a href="#${id}">${escapeHtml(text)}</a>`,
+  )
   const outline =
     sections.length < 2
       ? ''
-      : `<nav class="outline" aria-label="On this page"><p>On this page</p><ul>
-${sections.map(({ level, id, text }) => `<li class="level-${level}"><a href="#${id}">${escapeHtml(text)}</a>`).join('\n')}
-</ul></nav>`
+      : `<nav class="outline" aria-label="On this page"><p>On this page</p><ul>\n${links.join('\n')}\n</ul></nav>`
   return document(frame, title, `<article>${html}${neighbors(frame)}</article>${outline}`)
+}
+
+/** The answer to an address that has no page. */
+export function missingPage(frame: Frame): string {
+  const { basePath } = frame
+  return document(
+    frame,
+    'Page not found',
+    `<article><h1>Page not found</h1>
+<p>The guide has no page at this address. It may have been renamed.
+<form class="search" action="${basePath}/docs/guide/search"><input type="search" name="q" aria-label="Words" maxlength="100" required><button>Search the guide</button></form>
+<p><a href="${basePath}/docs/guide/">Start of the guide</a> · <a href="${basePath}/docs/guide/contents.html">Table of contents</a></article>`,
+  )
 }
 
 /** The answer to a search. */
@@ -44,21 +59,15 @@ export function resultsPage(frame: Frame & { query: string }, results: readonly 
   )
 }
 
-function document(frame: Frame, title: string, body: string): string {
-  const { basePath, query = '' } = frame
-  return htmlDocument({
+function document(frame: Frame, title: string, main: string): string {
+  const { basePath, query } = frame
+  return docsPage({
     basePath,
-    title: `${escapeHtml(title)} · Postern guide`,
-    head: `<link rel="stylesheet" href="${basePath}/assets/guide.css">`,
-    body: `<body>
-${skipLink}
-<header><a class="brand" href="${basePath}/docs/guide/"><img src="${basePath}/assets/icon.svg" alt="" width="24" height="24">Postern guide</a>
-<form role="search" action="${basePath}/docs/guide/search"><input type="search" name="q" value="${escapeHtml(query)}" aria-label="Search the guide" placeholder="Search" maxlength="100" required><button>Search</button></form>
-<nav class="jump" aria-label="Elsewhere"><a href="${basePath}/dashboard">Dashboard</a> <a href="${basePath}/docs">API reference</a></nav></header>
-<div class="columns">
-${navigation(frame)}
-<main id="content" tabindex="-1">${body}</main>
-</div>`,
+    title: `${escapeHtml(title)} · Guide`,
+    part: 'guide',
+    side: navigation(frame),
+    main,
+    ...(query === undefined ? {} : { query }),
   })
 }
 

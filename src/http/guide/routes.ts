@@ -7,7 +7,7 @@ import { entityTag, matches } from '../caching/entity-tag.ts'
 import { StaticFolder } from '../pages/static-folder.ts'
 import { Contents, guideFolder, isForContributors } from './contents.ts'
 import { renderMarkdown } from './markdown.ts'
-import { guidePage, llmsText, resultsPage } from './page.ts'
+import { guidePage, llmsText, missingPage, resultsPage } from './page.ts'
 import { GuideSearch, type SearchResult } from './search.ts'
 
 /**
@@ -33,8 +33,10 @@ export function serveGuide(app: App, access: Access): void {
     if (name === 'llms.txt') return guide.send(request, reply, name, 'text/plain; charset=utf-8')
     if (guide.has(name)) return guide.send(request, reply, name, 'text/html; charset=utf-8')
     if (guide.has(`${name}.html`)) return reply.redirect(`${home}${name}.html`, 301)
-    if (isForContributors(name)) return reply.callNotFound()
-    return guide.files.send(request, reply, name === 'contents.md' ? 'README.md' : name)
+    const file = name === 'contents.md' ? 'README.md' : name
+    if (guide.files.has(file) && !isForContributors(name)) return guide.files.send(request, reply, file)
+    if (!acceptsPage(request)) return reply.callNotFound()
+    return reply.code(404).type('text/html; charset=utf-8').send(guide.missing())
   })
 }
 
@@ -62,6 +64,11 @@ class Guide {
     const { basePath } = this
     const { contents } = this.load()
     return resultsPage({ basePath, contents, query: query.slice(0, 100) }, this.find(query))
+  }
+
+  missing(): string {
+    const { basePath } = this
+    return missingPage({ basePath, contents: this.load().contents })
   }
 
   async send(
@@ -104,6 +111,8 @@ class Guide {
     return this.loaded
   }
 }
+
+const acceptsPage = ({ headers }: FastifyRequest): boolean => headers.accept?.includes('text/html') === true
 
 /** The Markdown file, without `.md`, that a page comes from. */
 function sourceOf(name: string): string {
