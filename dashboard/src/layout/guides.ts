@@ -1,13 +1,13 @@
 /** The page of the guide about each page of the dashboard, by its route. A route without an entry takes that of the route above it. */
 export const guides: Readonly<Record<string, string>> = {
   '/': 'guides/dashboard.html',
-  '/events': 'guides/receiving.html',
-  '/failures': 'guides/receiving.html',
+  '/events': 'guides/receiving/events.html',
+  '/failures': 'guides/receiving/again.html',
   '/sources': 'guides/senders.html',
-  '/handlers': 'guides/handlers.html',
+  '/handlers': 'guides/receiving/handling.html',
   '/deliveries': 'guides/emitting/retries.html',
   '/subscribers': 'guides/emitting.html',
-  '/event-types': 'guides/customers.html',
+  '/event-types': 'guides/customers/catalogue.html',
   '/customers': 'guides/customers.html',
   '/alerts': 'guides/operating/alerts.html',
   '/users': 'guides/accounts.html',
@@ -16,10 +16,10 @@ export const guides: Readonly<Record<string, string>> = {
   '/data': 'guides/lists.html',
   '/system': 'guides/operating.html',
   '/system/keys': 'guides/operating/access.html',
-  '/system/queues': 'guides/operating/sizing.html',
+  '/system/queues': 'guides/operating/monitoring.html',
   '/system/settings': 'reference/settings.html',
   '/system/doctor': 'reference/commands.html',
-  '/system/audit': 'security/logs.html',
+  '/system/audit': 'guides/accounts/audit-log.html',
 }
 
 /** The address below /docs/guide. */
