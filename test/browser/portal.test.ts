@@ -121,7 +121,7 @@ describe('the portal in a browser', () => {
 
   test('a dead delivery is seen with payload and attempts, and sent again', async () => {
     await emit(service, { type: 'order.shipped', data: { order: 42 }, audience: 'acme' })
-    const row = page.getByRole('table', { name: 'Deliveries' }).locator('tbody tr', { hasText: 'dead' })
+    const row = page.getByRole('table', { name: 'Deliveries' }).locator('tbody tr', { hasText: 'failed' })
     await row.waitFor()
     await assertAccessible(page)
     await pictures('portal-endpoint')

@@ -1,3 +1,4 @@
+import { Field as Base } from '@base-ui/react/field'
 import { useId, type ComponentProps, type ReactNode } from 'react'
 import { classes } from './classes.ts'
 import { useFault } from './form.tsx'
@@ -27,43 +28,45 @@ function Fault({ id, children }: { id: string; children: string }) {
 }
 
 /** A label, an input, its hint and its error. */
-export function Field({
+function Frame({
   label,
   name,
   hint,
   error: own,
   hideLabel = false,
   children,
-}: FieldParts & {
-  children: (ids: {
-    id: string
-    'aria-describedby': string | undefined
-    'aria-invalid': true | undefined
-  }) => ReactNode
-}) {
-  const id = useId()
+}: FieldParts & { children: ReactNode }) {
   const fault = useFault(name)
   const error = own ?? fault
-  const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ') || undefined
   return (
-    <div className="min-w-0">
-      <label htmlFor={id} className={hideLabel ? 'sr-only' : 'mb-1 block text-sm font-medium'}>
-        {label}
-      </label>
-      {children({
-        id,
-        'aria-describedby': described,
-        'aria-invalid': error === undefined ? undefined : true,
-      })}
-      {hint && (
-        <p id={`${id}-hint`} className="mt-1 text-sm text-soft">
-          {hint}
-        </p>
+    <Base.Root data-field name={name} invalid={error !== undefined} className="min-w-0">
+      <Base.Label className={hideLabel ? 'sr-only' : 'mb-1 block text-sm font-medium'}>{label}</Base.Label>
+      {children}
+      {hint && <Base.Description className="mt-1 text-sm text-soft">{hint}</Base.Description>}
+      {error !== undefined && (
+        <Base.Error match data-fault role="alert" className="mt-1 text-sm break-words text-danger">
+          {error}
+        </Base.Error>
       )}
-      {error !== undefined && <Fault id={`${id}-error`}>{error}</Fault>}
-    </div>
+    </Base.Root>
   )
 }
+
+type ControlProps = Pick<ComponentProps<'input'>, 'id' | 'aria-describedby' | 'aria-invalid'>
+
+/** A label, an input of any kind, its hint and its error. */
+export const Field = ({
+  children,
+  ...parts
+}: FieldParts & { children: (control: ControlProps) => ReactNode }) => (
+  <Frame {...parts}>
+    <Base.Control
+      render={({ id, 'aria-describedby': describedBy, 'aria-invalid': invalid }) => (
+        <>{children({ id, 'aria-describedby': describedBy, 'aria-invalid': invalid })}</>
+      )}
+    />
+  </Frame>
+)
 
 /** Several inputs with one label, such as boxes of which several can be ticked. */
 export function FieldGroup({
@@ -77,7 +80,7 @@ export function FieldGroup({
   const fault = useFault(name)
   const error = own ?? fault
   return (
-    <fieldset {...rest} aria-describedby={error === undefined ? undefined : id}>
+    <fieldset {...rest} data-field aria-describedby={error === undefined ? undefined : id}>
       <legend className="mb-1 text-sm font-medium">{label}</legend>
       {children}
       {error !== undefined && <Fault id={id}>{error}</Fault>}
@@ -95,11 +98,9 @@ export function TextField({
   ...rest
 }: FieldParts & ComponentProps<'input'>) {
   return (
-    <Field {...{ label, name, hint, error, hideLabel }}>
-      {(ids) => (
-        <input type="text" name={name} {...rest} {...ids} className={classes(box, 'h-9', className)} />
-      )}
-    </Field>
+    <Frame {...{ label, name, hint, error, hideLabel }}>
+      <Base.Control type="text" {...rest} className={classes(box, 'h-9', className)} />
+    </Frame>
   )
 }
 
@@ -129,18 +130,12 @@ export function TextArea({
   ...rest
 }: FieldParts & ComponentProps<'textarea'>) {
   return (
-    <Field {...{ label, name, hint, error, hideLabel }}>
-      {(ids) => (
-        <textarea
-          rows={6}
-          spellCheck={false}
-          name={name}
-          {...rest}
-          {...ids}
-          className={classes(box, 'font-mono text-sm', className)}
-        />
-      )}
-    </Field>
+    <Frame {...{ label, name, hint, error, hideLabel }}>
+      <Base.Control
+        render={<textarea rows={6} spellCheck={false} {...rest} />}
+        className={classes(box, 'font-mono text-sm', className)}
+      />
+    </Frame>
   )
 }
 
@@ -156,20 +151,23 @@ export function SelectField({
 }: FieldParts &
   ComponentProps<'select'> & { options: readonly (string | { value: string; label: string })[] }) {
   return (
-    <Field {...{ label, name, hint, error, hideLabel }}>
-      {(ids) => (
-        <select name={name} {...rest} {...ids} className={classes(box, 'h-9', className)}>
-          {options.map((option) => {
-            const { value, label } = typeof option === 'string' ? { value: option, label: option } : option
-            return (
-              <option key={value} value={value}>
-                {label}
-              </option>
-            )
-          })}
-        </select>
-      )}
-    </Field>
+    <Frame {...{ label, name, hint, error, hideLabel }}>
+      <Base.Control
+        render={
+          <select {...rest}>
+            {options.map((option) => {
+              const { value, label } = typeof option === 'string' ? { value: option, label: option } : option
+              return (
+                <option key={value} value={value}>
+                  {label}
+                </option>
+              )
+            })}
+          </select>
+        }
+        className={classes(box, 'h-9', className)}
+      />
+    </Frame>
   )
 }
 
@@ -182,7 +180,7 @@ export function CheckField({
   const fault = useFault(rest.name)
   const described = [hint && `${id}-hint`, fault && `${id}-error`].filter(Boolean).join(' ') || undefined
   return (
-    <div className="flex min-h-6 items-start gap-2">
+    <div data-field className="flex min-h-6 items-start gap-2">
       <input
         type="checkbox"
         id={id}

@@ -54,15 +54,14 @@ function faultsOfProblem(problem: unknown): Faults {
   return name === undefined ? none : { [name]: problem.message }
 }
 
-/** The first error in the form comes into view, and the input that it describes gets the focus. Without an error returns false. */
+/** The first error in the form comes into view, and its input gets the focus. Without an error returns false. */
 function showFirstFault(form: HTMLFormElement): boolean {
   const fault = form.querySelector('[data-fault]')
-  const described = fault && form.querySelector<HTMLElement>(`[aria-describedby~="${fault.id}"]`)
-  if (!fault || !described) return false
+  const field = fault?.closest('[data-field]')?.querySelector<HTMLElement>('input, select, textarea, button')
+  if (!fault || !field) return false
   for (let part = fault.closest('details'); part; part = part.parentElement?.closest('details') ?? null)
     part.open = true
-  const field = described.matches('fieldset') ? described.querySelector('input') : described
-  field?.focus()
+  field.focus()
   fault.scrollIntoView({ block: 'nearest' })
   return true
 }
