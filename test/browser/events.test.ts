@@ -148,10 +148,10 @@ describe('the pages of events', () => {
     await post('evt_untaken', 'untaken.type')
     await open(`/events/${await statusOf('evt_untaken', 'unhandled')}`)
     await page.locator('h1').getByText('no handler').waitFor()
-    await page.getByText('no handler takes this type').first().waitFor()
+    await page.getByText('no handler for this type').first().waitFor()
     const advice = page
       .locator('section')
-      .filter({ has: page.getByRole('heading', { name: 'No handler takes this type' }) })
+      .filter({ has: page.getByRole('heading', { name: 'No handler for this type' }) })
     await advice.getByText('order.*', { exact: true }).waitFor()
     await advice.getByText('"untaken.type": async').waitFor()
     await assertAccessible(page)
@@ -171,14 +171,14 @@ describe('the pages of events', () => {
     await open('/events')
     await page.getByLabel('Status').selectOption('unhandled')
     await page.waitForURL('**status=unhandled*')
-    await page.getByRole('textbox', { name: 'Type' }).fill('invoice.*')
+    await page.getByLabel('Type', { exact: true }).fill('invoice.*')
     await page.keyboard.press('Enter')
     await page.waitForURL('**type=invoice.*')
     await page.getByRole('row').filter({ hasText: 'plain-1' }).waitFor()
     assert.equal(await page.getByRole('row').filter({ hasText: 'evt_untaken' }).count(), 0)
     await page.goBack()
     await page.getByRole('row').filter({ hasText: 'evt_untaken' }).waitFor()
-    await page.getByRole('button', { name: 'Peek at evt_untaken' }).click()
+    await page.getByRole('button', { name: 'Preview evt_untaken' }).click()
     await page.waitForURL('**peek=*')
     await page.getByRole('dialog').getByText('evt_untaken').first().waitFor()
     await picture(page, 'event-peek', false)
@@ -190,8 +190,8 @@ describe('the pages of events', () => {
   test('bodies are searched by text and by field, with what was found', async () => {
     await open('/events')
     await page.getByRole('button', { name: 'More filters' }).click()
-    await page.getByLabel('Field of the body').fill('data.customer')
-    await page.getByLabel('Value of the field').fill('cus_77')
+    await page.getByLabel('Body field').fill('data.customer')
+    await page.getByLabel('Field value').fill('cus_77')
     await page.keyboard.press('Enter')
     await page.getByRole('row').filter({ hasText: 'data.customer: cus_77' }).waitFor()
     await page.getByText(/1 found in [\d,]+ events/).waitFor()
@@ -205,7 +205,7 @@ describe('the pages of events', () => {
     await page.route(isSearch, () => released.promise)
     await open('/events')
     await page.getByRole('button', { name: 'More filters' }).click()
-    await page.getByLabel('Field of the body').fill('data.customer')
+    await page.getByLabel('Body field').fill('data.customer')
     const search = (value: string) => {
       const sent = page.waitForRequest((request) => {
         const url = new URL(request.url())
@@ -214,7 +214,7 @@ describe('the pages of events', () => {
       return Promise.all([
         sent,
         page
-          .getByLabel('Value of the field')
+          .getByLabel('Field value')
           .fill(value)
           .then(() => page.keyboard.press('Enter')),
       ])

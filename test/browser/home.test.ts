@@ -82,7 +82,7 @@ describe('the home page', () => {
   test('the steps can be hidden, and stay so', async () => {
     await page.getByRole('button', { name: 'Hide', exact: true }).click()
     await page.reload()
-    await page.getByRole('button', { name: /^Show the first steps/ }).click()
+    await page.getByRole('button', { name: /^Show first steps/ }).click()
     await step('Create an API key').waitFor()
     await page.getByRole('button', { name: 'Hide', exact: true }).click()
   })
@@ -90,9 +90,9 @@ describe('the home page', () => {
   test('what fails is named, and leads to where it can be mended', async () => {
     await fillHistory(service)
     await postWebhook(service, { id: 'broken', type: 'order.broken' })
-    const matter = page.getByRole('link', { name: /The handler order\.\* fails/ })
+    const matter = page.getByRole('link', { name: /Handler order\.\* is failing/ })
     await matter.waitFor()
-    await page.getByRole('link', { name: /^Failing now 1 / }).waitFor()
+    await page.getByRole('link', { name: /^Open problems 1 / }).waitFor()
     await matter.click()
     await page.waitForURL('**/dashboard/failures?*handler=order.*')
     await page.goBack()

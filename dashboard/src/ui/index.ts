@@ -2,14 +2,7 @@
 export { Button, ButtonLink, LinkButton } from './button.tsx'
 export { Badge, Status, statusWord } from './badge.tsx'
 export { Time, Ago } from './time.tsx'
-export {
-  formatTime,
-  formatDuration,
-  formatNumber,
-  formatShort,
-  formatPercent,
-  formatBytes,
-} from './format.ts'
+export { formatTime, formatDuration, formatNumber, formatPercent, formatBytes } from './format.ts'
 export { durationInWords, elapsedInWords, scheduleInWords } from './duration-words.ts'
 export { WithCode } from './inline-code.tsx'
 export { CopyButton, CopyValue } from './copy.tsx'

@@ -19,25 +19,25 @@ export const eventColumns = (onPeek: (id: number) => void): Column<EventRow>[] =
     key: 'source',
     header: 'From',
     width: '10rem',
-    cell: ({ source }) => source ?? <span className="text-soft">emitted</span>,
+    cell: ({ source }) => source ?? <span className="text-soft">sent</span>,
   },
   {
     key: 'id',
-    header: 'Id',
+    header: 'ID',
     cell: ({ eventId }) => <span className="font-mono text-sm">{eventId}</span>,
   },
   {
     key: 'peek',
-    header: <span className="sr-only">Peek</span>,
-    width: '5rem',
+    header: <span className="sr-only">Preview</span>,
+    width: '6rem',
     cell: ({ id, eventId }) => (
       <button
         type="button"
         className="min-h-6 rounded px-1.5 text-sm text-soft hover:bg-sunken hover:text-ink"
-        aria-label={`Peek at ${eventId}`}
+        aria-label={`Preview ${eventId}`}
         onClick={() => onPeek(id)}
       >
-        Peek
+        Preview
       </button>
     ),
   },

@@ -9,7 +9,7 @@ type Delivery = EventDetail['deliveries'][number]
 const columns: Column<Delivery>[] = [
   {
     key: 'subscriber',
-    header: 'Subscriber',
+    header: 'Endpoint',
     cell: (delivery) => (
       <Link
         to="/subscribers/$id"
@@ -31,12 +31,12 @@ const columns: Column<Delivery>[] = [
   },
   {
     key: 'last',
-    header: 'Last answer',
+    header: 'Last response',
     cell: ({ lastStatus, lastError }) => lastError ?? lastStatus ?? '',
   },
   {
     key: 'delivery',
-    header: 'Delivery',
+    header: 'Created',
     width: '11rem',
     cell: ({ id, createdAt }) => (
       <Link to="/deliveries/$id" params={{ id: String(id) }} className={linkLook}>

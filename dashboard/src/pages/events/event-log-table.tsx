@@ -81,15 +81,13 @@ function NewEvents({ count, onShow }: { count: number; onShow: () => void }) {
 
 function NoEvents({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered)
-    return (
-      <Empty title="No event matches">Choose a longer time range in the header, or remove filters.</Empty>
-    )
+    return <Empty title="No event matches">Choose a longer time range, or remove a filter.</Empty>
   return (
     <Empty
       title="No events in this time range"
       command={`curl -X POST ${addressOf('/events')} \\\n  -H "Authorization: Bearer $POSTERN_KEY" -H "Content-Type: application/json" \\\n  -d '{"type":"hello.world","data":{"from":"curl"}}'`}
     >
-      Events appear here as webhooks come in and as your product emits. Emit one:
+      Received webhooks and sent events appear here. Send one:
     </Empty>
   )
 }

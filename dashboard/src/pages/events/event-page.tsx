@@ -38,9 +38,9 @@ export function EventPage() {
   if (data) return <Event loaded={data} />
   if (!error) return <Loading />
   if (isProblem(error, 404))
-    return <Absent title="Event not found" text={`There is no event with the number ${id}.`} />
+    return <Absent title="Event not found" text={`There is no event number ${id}.`} />
   if (isProblem(error, 410))
-    return <Absent title="Event no longer kept" text={error instanceof Error ? error.message : ''} />
+    return <Absent title="Event no longer stored" text={error instanceof Error ? error.message : ''} />
   return (
     <Page title="Event">
       <ProblemNotice error={error} retry={() => void refetch()} />
@@ -52,7 +52,7 @@ function Absent({ title, text }: { title: string; text: string }) {
   return (
     <Page title={title}>
       <Empty title={text} action={<ButtonLink to="/events">All events</ButtonLink>}>
-        Search for its id with ⌘K, or look through the list.
+        Search for its ID, or look through the list.
       </Empty>
     </Page>
   )
@@ -67,9 +67,10 @@ function Event({ loaded }: { loaded: LoadedEvent }) {
       title={event.type}
       beside={<Status value={event.status} />}
       description={<Summary event={event} />}
+      up={<Link to="/events">Events</Link>}
+      primary={canRun(event) && <RunNowButton run={run} />}
       actions={
         <>
-          {canRun(event) && <RunNowButton run={run} />}
           <CopyButton text={() => asCurl(loaded)}>Copy as curl</CopyButton>
           {event.direction === 'received' && (
             <CopyButton text={() => asTest(loaded)}>Copy as test</CopyButton>
@@ -115,13 +116,13 @@ function Unhandled({ event: { type } }: { event: EventDetail }) {
   })
   const patterns = data?.data.flatMap(({ pattern, source }) => (source === null ? [pattern] : [])) ?? []
   return (
-    <Section title="No handler takes this type">
+    <Section title="No handler for this type">
       <div className="space-y-3">
         <p>
-          The event is stored, and no code ran.{' '}
+          The event is stored, but no code ran.{' '}
           {patterns.length > 0 && (
             <>
-              Your handlers take{' '}
+              Your handlers match{' '}
               {patterns.map((pattern, index) => (
                 <Fragment key={pattern}>
                   {index > 0 && ', '}
@@ -131,9 +132,9 @@ function Unhandled({ event: { type } }: { event: EventDetail }) {
               .
             </>
           )}
-          {data && patterns.length === 0 && 'The configuration declares no handler.'} To handle later events
-          of this type, add a handler to <code className="font-mono text-sm">receiving.handlers</code> and
-          restart the service:
+          {data && patterns.length === 0 && 'There is no handler yet.'} To handle later events of this type,
+          add a handler to <code className="font-mono text-sm">receiving.handlers</code> and restart the
+          service:
         </p>
         <CodeBlock code={handlerFor(type)} label="Handler" />
       </div>
@@ -147,7 +148,7 @@ const handlerFor = (type: string): string =>
 function Summary({ event }: { event: EventDetail }) {
   return (
     <>
-      {event.direction === 'received' ? `Received from ${event.source}` : 'Emitted'}{' '}
+      {event.direction === 'received' ? `Received from ${event.source}` : 'Sent'}{' '}
       <Time value={event.createdAt} />
       {event.causedBy !== null && (
         <>
@@ -166,15 +167,15 @@ function Details({ event }: { event: EventDetail }) {
   const { processing, verification } = event
   return (
     <Facts>
-      <Fact name="Id">
-        <CopyValue value={event.eventId} label="Copy id" />
+      <Fact name="ID">
+        <CopyValue value={event.eventId} label="Copy ID" />
       </Fact>
-      <Fact name="Number in the log">
+      <Fact name="Log number">
         <CopyValue value={String(event.id)} label="Copy number" />
       </Fact>
       {verification && (
         <Fact name="Verified">
-          by {verification.scheme}
+          with {verification.scheme}
           {verification.secret !== null && `, secret ${verification.secret}`}
           {verification.signedAt !== null && (
             <>
@@ -184,12 +185,12 @@ function Details({ event }: { event: EventDetail }) {
         </Fact>
       )}
       {event.audience !== null && (
-        <Fact name="Audience">{event.audience === '*' ? 'everybody' : event.audience}</Fact>
+        <Fact name="Customer">{event.audience === '*' ? 'all' : event.audience}</Fact>
       )}
       {processing && (
         <Fact name="Attempts">
           {processing.attempts}
-          {processing.running && ', one is running now'}
+          {processing.running && ', one in progress'}
           {processing.nextAttemptAt !== null && (
             <>
               , next <Time value={processing.nextAttemptAt} />
@@ -204,7 +205,7 @@ function Details({ event }: { event: EventDetail }) {
           </Link>
           {processing.blockedBy !== null && (
             <>
-              , waits for{' '}
+              , waiting for{' '}
               <Link to="/events/$id" params={{ id: String(processing.blockedBy) }} className="underline">
                 event {processing.blockedBy}
               </Link>

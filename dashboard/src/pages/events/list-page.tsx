@@ -25,8 +25,8 @@ export function ListPage() {
   )
   const parts = { filter, chosen, peek, onPeek }
   return (
-    <Page range title="Events" description="Webhooks that came in, and events that were emitted.">
-      <Filters chosen={chosen} />
+    <Page range title="Events" description="Received webhooks and sent events.">
+      <Filters />
       {isBodySearch(chosen) ? <SearchResults {...parts} /> : <EventLogTable key={filter.key} {...parts} />}
       {peek !== undefined && <Peek id={peek} onClose={() => onPeek(undefined)} />}
     </Page>

@@ -3,7 +3,7 @@ import { Errors } from './errors.tsx'
 import { RunNowButton, useRunNow } from './run-now.tsx'
 import { canRun, useEvent } from './use-event.ts'
 
-/** The most important of an event, while the list stays. */
+/** A preview of an event beside the list. */
 export function Peek({ id, onClose }: { id: string; onClose: () => void }) {
   const { data, error } = useEvent(id)
   const run = useRunNow(id)
@@ -21,13 +21,13 @@ export function Peek({ id, onClose }: { id: string; onClose: () => void }) {
         <div className="flex flex-col gap-4">
           <div className="flex flex-wrap items-center gap-3">
             <Status value={data.event.status} />
-            <span className="text-soft">{data.event.source ?? 'emitted'}</span>
+            <span className="text-soft">{data.event.source ?? 'sent'}</span>
             <Time value={data.event.createdAt} />
           </div>
           <div className="flex flex-wrap gap-2">
             {canRun(data.event) && <RunNowButton run={run} />}
             <ButtonLink to="/events/$id" params={{ id }}>
-              Open its page
+              Open event
             </ButtonLink>
           </div>
           {run.error && <ProblemNotice error={run.error} />}

@@ -22,7 +22,7 @@ export function RunMatching({ filter, chosen }: { filter: Record<string, string>
       const yes = await confirm({
         title: `Run ${formatNumber(counted.total)} events now?`,
         consequence:
-          'Their handlers run again in small steps. You can stop this; events that were run stay run.',
+          'Their handlers run again in small steps. You can stop this. Events that already ran stay as they are.',
         action: 'Run all',
         kind: 'primary',
       })
@@ -54,7 +54,9 @@ function JobProgress({ id, onEnd }: { id: string; onEnd: () => void }) {
     queryFn: async ({ signal }) => {
       const job = await api.get('/jobs/{id}', { params: { id }, signal })
       if (job.status !== 'running') {
-        toast(`${formatNumber(job.done)} events were run${job.status === 'cancelled' ? '; stopped' : ''}`)
+        toast(
+          `${formatNumber(job.done)} events queued to run${job.status === 'cancelled' ? '; stopped' : ''}`,
+        )
         onEnd()
       }
       return job

@@ -34,7 +34,7 @@ export function RunSelected({
       rows.length === 1 ||
       (await confirm({
         title: `Run ${formatNumber(rows.length)} events now?`,
-        consequence: 'Their handlers run again. Failed events get all of their attempts again.',
+        consequence: 'Their handlers run again. Failed events get all attempts of the retry schedule again.',
         action: 'Run now',
         kind: 'primary',
       }))
@@ -47,7 +47,9 @@ export function RunSelected({
         try {
           await api.post('/events/{id}/reprocess', { params: { id: String(row.id) }, body: {} })
         } catch (error) {
-          state.refused.push(`${row.eventId}: ${error instanceof PosternError ? error.message : 'no answer'}`)
+          state.refused.push(
+            `${row.eventId}: ${error instanceof PosternError ? error.message : 'no response'}`,
+          )
         }
         state.done += 1
         setRun({ ...state })
@@ -58,7 +60,7 @@ export function RunSelected({
     setRun(state.refused.length > 0 ? { ...state, running: false } : undefined)
     const ran = state.done - state.refused.length
     toast(
-      `${formatNumber(ran)} event${ran === 1 ? ' was' : 's were'} run${abort.signal.aborted ? '; stopped' : ''}`,
+      `${formatNumber(ran)} event${ran === 1 ? '' : 's'} queued to run${abort.signal.aborted ? '; stopped' : ''}`,
     )
     void client.invalidateQueries({ queryKey: ['failures'] })
     onDone()
@@ -79,8 +81,8 @@ export function RunSelected({
             {rows.length < total && (
               <span className="text-sm text-soft">
                 {rows.length === 0
-                  ? 'Only received events that failed or are retried can be run.'
-                  : `${formatNumber(rows.length)} of them failed or are retried, and can be run.`}
+                  ? 'You can run only received events that failed or will be retried.'
+                  : `${formatNumber(rows.length)} of them can be run: they failed or will be retried.`}
               </span>
             )}
           </div>

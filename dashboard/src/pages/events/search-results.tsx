@@ -50,18 +50,20 @@ export function SearchResults({ filter, peek, onPeek }: TableParts) {
           rowKey={(row) => String(row.id)}
           loading={running && search.found.length === 0}
           empty={
-            <Empty title="Nothing was found">Choose a longer time range in the header, or other words.</Empty>
+            <Empty title="No matching events">
+              Choose a longer time range, or search for something else.
+            </Empty>
           }
           isCurrent={(row) => String(row.id) === peek}
         />
       </Section>
-      {search.state === 'limit' && <Button onClick={search.goOn}>Search on</Button>}
+      {search.state === 'limit' && <Button onClick={search.goOn}>Continue search</Button>}
     </>
   )
 }
 
 const ends: Readonly<Record<string, string>> = {
   stopped: 'The search was stopped.',
-  limit: 'There may be more.',
-  unavailable: 'The database stopped answering.',
+  limit: 'There may be more matches.',
+  unavailable: 'The database became unavailable.',
 }

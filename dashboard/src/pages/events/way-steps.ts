@@ -51,7 +51,7 @@ export function lanesOf(event: EventDetail): Lane[] {
 function receivedLanes(event: EventDetail): Lane[] {
   const { verification, createdAt, direction, source, processing } = event
   if (direction === 'emitted')
-    return [{ key: 'emitted', label: 'Emitted', steps: [point(createdAt, 'emitted and stored')] }]
+    return [{ key: 'emitted', label: 'Emitted', steps: [point(createdAt, 'sent and stored')] }]
   const sent = verification?.signedAt
   const secret = verification?.secret
   const verified = verification
@@ -88,7 +88,7 @@ function handlerSteps({
   if (processedAt !== null)
     steps.push(
       attempts === 0
-        ? point(processedAt, 'no handler takes this type', 'plain')
+        ? point(processedAt, 'no handler for this type', 'plain')
         : point(processedAt, `attempt ${attempts} succeeded`),
     )
   if (nextAttemptAt !== null) steps.push({ ...point(nextAttemptAt, 'next attempt', 'info'), planned: true })
@@ -106,7 +106,7 @@ function deliveryLane(delivery: EventDetail['deliveries'][number]): Lane {
   const { id, subscriberId, attemptLog, nextAttemptAt } = delivery
   const steps: Step[] = attemptLog.map(({ number, at, durationMs, status, error, failure }) => {
     const ok = failure === null && error === null
-    const result = ok ? `answered ${status}` : (error ?? `answered ${status}`)
+    const result = ok ? `HTTP ${status}` : (error ?? `HTTP ${status}`)
     return {
       from: time(at),
       to: time(at) + durationMs,

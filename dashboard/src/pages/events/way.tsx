@@ -38,7 +38,7 @@ export function Way({ event }: { event: EventDetail }) {
           ))}
         </div>
       </div>
-      <p className="mt-1 text-xs text-soft">The axis is logarithmic between neighbouring times.</p>
+      <p className="mt-1 text-xs text-soft">Not to scale.</p>
     </div>
   )
 }

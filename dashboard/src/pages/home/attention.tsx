@@ -2,12 +2,15 @@ import { Link } from '@tanstack/react-router'
 import { ChevronRight, CircleAlert, CircleCheck, TriangleAlert } from 'lucide-react'
 import { Loading, ProblemNotice } from '../../ui/notices.tsx'
 import { Section } from '../../ui/page.tsx'
-import { Ago } from '../../ui/time.tsx'
+import { elapsedInWords } from '../../ui/duration-words.ts'
+import { formatExact } from '../../ui/format.ts'
 import type { Matter, useAttention } from './data.ts'
+import { usePausedRows } from './paused.tsx'
 
-/** What is wrong, each with the way to where it can be mended. The rows keep their places by what they are about. */
+/** Problems and paused work, each with a link to where it can be solved. */
 export function Attention({ query: { data, error, refetch } }: { query: ReturnType<typeof useAttention> }) {
   const matters = data?.data
+  const paused = usePausedRows()
   return (
     <Section title="Needs attention" flush>
       {error && (
@@ -16,16 +19,17 @@ export function Attention({ query: { data, error, refetch } }: { query: ReturnTy
         </div>
       )}
       {!matters && !error && <Loading />}
-      {matters?.length === 0 && (
+      {matters?.length === 0 && paused.length === 0 && (
         <p className="flex items-center gap-2 px-4 pb-4 text-soft">
           <CircleCheck size={18} aria-hidden className="text-ok" /> Nothing needs attention.
         </p>
       )}
-      {matters && matters.length > 0 && (
+      {matters && matters.length + paused.length > 0 && (
         <ul className="border-t border-line">
           {matters.map((matter) => (
             <MatterRow key={`${matter.kind} ${matter.about.id}`} matter={matter} />
           ))}
+          {paused}
         </ul>
       )}
     </Section>
@@ -50,7 +54,10 @@ function MatterRow({ matter }: { matter: Matter }) {
           {text}
           {since !== null && (
             <span className="block text-sm text-soft">
-              since <Ago value={since} />
+              for{' '}
+              <time dateTime={since} title={formatExact(new Date(since))}>
+                {elapsedInWords(since)}
+              </time>
             </span>
           )}
         </span>
@@ -75,6 +82,6 @@ function placeOf({ about: { topic, id } }: Matter): { to: string; search?: Recor
     case 'worker':
     case 'database':
     case 'spool':
-      return { to: '/system' }
+      return { to: '/system/queues' }
   }
 }

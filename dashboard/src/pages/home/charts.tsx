@@ -2,24 +2,22 @@ import { ranges, type Range } from '../../layout/time-range.ts'
 import Chart from '../../ui/chart.tsx'
 import { Section } from '../../ui/page.tsx'
 import { formatDuration, formatShort, timeZone } from '../../ui/format.ts'
-import { seriesOf, timesOf, type History } from './data.ts'
+import { seriesOf, timesOf, withoutLastStep, type History } from './data.ts'
 
 const kinds = [
-  { name: 'webhooks', title: 'Webhooks in', failed: 'refused', took: 'Until acknowledged' },
-  { name: 'handlers', title: 'Handlers', failed: 'failed', took: 'Duration of a run' },
-  { name: 'deliveries', title: 'Deliveries out', failed: 'failed', took: 'Duration of an attempt' },
+  { name: 'webhooks', title: 'Webhooks in', failed: 'rejected', took: 'Time to acknowledge' },
+  { name: 'handlers', title: 'Handlers', failed: 'failed', took: 'Run duration' },
+  { name: 'deliveries', title: 'Deliveries out', failed: 'failed', took: 'Attempt duration' },
 ] as const
 
 /** Rates, failures and durations of the time range, and how old the oldest due work was. */
-export default function Charts({ history, range }: { history: History; range: Range }) {
+export default function Charts({ history: whole, range }: { history: History; range: Range }) {
+  const history = withoutLastStep(whole)
   const times = timesOf(history)
   const oldest = seriesOf(history, 'oldestDue')
   const signIns = seriesOf(history, 'signIns')
   const per = history.step
-  // The last step has not ended; of its first seconds no rate can be told.
-  const lastSeconds = Math.max(30, (Date.parse(history.until) - (times.at(-1) ?? 0)) / 1000)
-  const rate = (values: readonly number[]): number[] =>
-    values.map((count, index) => count / (index === values.length - 1 ? Math.min(per, lastSeconds) : per))
+  const rate = (values: readonly number[]): number[] => values.map((count) => count / per)
   const formatRate = (value: number): string =>
     `${value === 0 ? '0' : value < 10 ? Number(value.toPrecision(2)) : formatShort(Math.round(value))}/s`
   return (
@@ -63,7 +61,7 @@ export default function Charts({ history, range }: { history: History; range: Ra
           ]}
         />
         <Chart
-          title="Age of the oldest due work"
+          title="Longest wait of due work"
           times={times}
           format={formatDuration}
           lines={[{ label: 'age', color: 'warn', values: oldest.p99.map((age) => age ?? 0), filled: true }]}

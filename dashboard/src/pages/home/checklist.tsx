@@ -22,7 +22,7 @@ export function Checklist({ data }: { data: ReturnType<typeof useChecklist>['dat
     return (
       <p className="mb-5">
         <Button small onClick={() => change(false)}>
-          Show the first steps ({done} of {data.steps.length} done)
+          Show first steps ({done} of {data.steps.length} done)
         </Button>
       </p>
     )
@@ -31,7 +31,7 @@ export function Checklist({ data }: { data: ReturnType<typeof useChecklist>['dat
       title="First steps"
       description={
         <span role="status">
-          {done} of {data.steps.length} done. Each is ticked off as it happens.
+          {done} of {data.steps.length} done
         </span>
       }
       actions={

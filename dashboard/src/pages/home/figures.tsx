@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { Sparkline } from '../../ui/sparkline.tsx'
-import { formatNumber, formatShort } from '../../ui/format.ts'
+import { formatNumber } from '../../ui/format.ts'
 import { seriesOf, type History, type Matter, type Series } from './data.ts'
 
 interface Figure {
@@ -30,7 +30,7 @@ export function Figures({
       label: 'Webhooks in',
       to: '/events',
       value: known ? webhooks.total.ok : undefined,
-      note: noteOf(webhooks.total.failed, 'refused'),
+      note: noteOf(webhooks.total.failed, 'rejected'),
       values: webhooks.ok,
     },
     {
@@ -48,7 +48,7 @@ export function Figures({
       values: signIns.ok,
     },
     {
-      label: 'Failing now',
+      label: 'Open problems',
       to: '/failures',
       value: failing,
       note: noteOf(handlers.total.failed, 'failed runs'),
@@ -74,14 +74,12 @@ function FigureCard({ label, to, value, note, values, danger = false }: Figure) 
       className="block min-w-0 rounded-lg border border-line bg-card px-4 pt-3 pb-2 hover:border-strong"
     >
       <span className="block text-sm text-soft">{label}</span>
-      <span
-        className={`block text-2xl font-semibold tabular-nums ${danger ? 'text-danger' : ''}`}
-        title={value === undefined ? undefined : formatNumber(value)}
-      >
-        {value === undefined ? '…' : formatShort(value)}
+      <span className={`block text-2xl font-semibold tabular-nums ${danger ? 'text-danger' : ''}`}>
+        {value === undefined ? '…' : formatNumber(value)}
       </span>
       <span className="block truncate text-sm text-soft">{note}</span>
-      <Sparkline values={values} danger={danger} />
+      {/* The last step has not ended: it would be a drop. */}
+      <Sparkline values={values.slice(0, -1)} danger={danger} />
     </Link>
   )
 }

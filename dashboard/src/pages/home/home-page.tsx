@@ -28,8 +28,8 @@ function Overview() {
       range
       description={
         boot.demo
-          ? 'This service runs in demo mode: it accepts calls of this machine only, and its identity provider is built in.'
-          : `${ranges[range]} of everything that goes in and out.`
+          ? 'Demo mode: the service accepts requests from this machine only, and has a built-in identity provider.'
+          : `Traffic and problems, ${ranges[range].toLowerCase()}.`
       }
     >
       {history.error && <ProblemNotice error={history.error} retry={() => void history.refetch()} />}

@@ -1,13 +1,15 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Plus } from 'lucide-react'
+import { useState } from 'react'
 import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   Button,
-  CodeBlock,
   CopyValue,
   Empty,
   Fact,
   Facts,
+  formatNumber,
   Loading,
   Page,
   ProblemNotice,
@@ -15,16 +17,16 @@ import {
   Status,
   Ago,
   Time,
+  WithCode,
 } from '../../ui/index.ts'
+import { AddProviderDialog } from './add-provider.tsx'
 import { ProviderSignIns } from './sign-ins.tsx'
 
 type Provider = RowOf<'GET /providers'>
 
-const settings = `GITHUB_CLIENT_ID=…
-GITHUB_CLIENT_SECRET=…`
-
 /** The identity providers that people sign in with. They are configured by settings, so this page changes nothing. */
 export function ProvidersPage() {
+  const [adding, setAdding] = useState(false)
   const providers = useQuery({
     queryKey: ['providers'],
     queryFn: ({ signal }) => api.get('/providers', { signal }),
@@ -33,7 +35,12 @@ export function ProvidersPage() {
   return (
     <Page
       title="Providers"
-      description="Who people sign in with. Providers are set by environment variables or by the configuration module."
+      description="Identity providers that users sign in with."
+      primary={
+        <Button kind="primary" icon={<Plus size={17} aria-hidden />} onClick={() => setAdding(true)}>
+          Add provider
+        </Button>
+      }
     >
       {providers.error && <ProblemNotice error={providers.error} retry={() => void providers.refetch()} />}
       {providers.isPending && <Loading />}
@@ -41,16 +48,9 @@ export function ProvidersPage() {
         <ProviderCard key={provider.name} provider={provider} />
       ))}
       {list?.length === 0 && (
-        <Empty title="No providers">Set a client id and a secret, and start the service again.</Empty>
+        <Empty title="No providers" action={<Button onClick={() => setAdding(true)}>Add provider</Button>} />
       )}
-      {list && list.every(({ builtIn }) => builtIn) && (
-        <Section
-          title="Add a provider"
-          description="With GitHub, for instance; then start the service again."
-        >
-          <CodeBlock code={settings} label="Settings" />
-        </Section>
-      )}
+      <AddProviderDialog open={adding} onClose={() => setAdding(false)} />
     </Page>
   )
 }
@@ -89,15 +89,15 @@ function ProviderCard({ provider }: { provider: Provider }) {
           <ProviderSignIns signIns={provider.signIns} />
         </Fact>
         <Fact name="Users">
-          {users.toLocaleString()}
-          {users >= 10_000 && ' or more'} began with this provider
+          {formatNumber(users)}
+          {users >= 10_000 && ' or more'} signed up with this provider
         </Fact>
         <Fact name="Name">
           <code>{name}</code>
         </Fact>
         {issuer !== null && <Fact name="Issuer">{issuer}</Fact>}
-        <Fact name="Client id">
-          <CopyValue value={clientId} label={`Copy the client id at ${label}`} />
+        <Fact name="Client ID">
+          <CopyValue value={clientId} label={`Copy the client ID at ${label}`} />
         </Fact>
         <Fact name="Scopes">{scope === '' ? 'none' : scope}</Fact>
         <Fact name="Rules">
@@ -109,11 +109,12 @@ function ProviderCard({ provider }: { provider: Provider }) {
 }
 
 function CheckResult({ lastCheck }: { lastCheck: Provider['lastCheck'] }) {
-  if (lastCheck === null) return <span className="text-soft">not checked yet</span>
+  if (lastCheck === null) return <span className="text-soft">Not checked yet</span>
   const { state, text, at } = lastCheck
   return (
     <>
-      <Status value={state === 'fault' ? 'failing' : state}>{state}</Status> {text}
+      <Status value={state === 'fault' ? 'failing' : state}>{state === 'fault' ? 'error' : state}</Status>{' '}
+      <WithCode text={text} />
       <span className="block text-sm text-soft">
         checked <Ago value={at} /> (<Time value={at} />)
       </span>
@@ -125,15 +126,15 @@ function Rules({ rules }: { rules: Provider['rules'] }) {
   const { allowedEmailDomains, allowedGroups, adminGroups } = rules
   const texts = [
     allowedEmailDomains.length > 0 &&
-      `Only e-mail addresses of ${allowedEmailDomains.join(', ')} may sign in.`,
-    allowedGroups.length > 0 && `Only members of ${allowedGroups.join(', ')} may sign in.`,
+      `Only e-mail addresses at ${allowedEmailDomains.join(', ')} can sign in.`,
+    allowedGroups.length > 0 && `Only members of ${allowedGroups.join(', ')} can sign in.`,
     adminGroups.length > 0 && `Members of ${adminGroups.join(', ')} are admins.`,
-    rules.exclusiveRoles && 'The groups alone decide who is an admin.',
-    rules.updateProfile && 'Each sign-in updates the name and the e-mail address.',
-    rules.endSession && 'A sign-out goes on to the provider.',
-    rules.keepsTokens && "The provider's tokens are kept for handlers.",
+    rules.exclusiveRoles && 'Only these groups grant the admin role.',
+    rules.updateProfile && 'Each sign-in updates the name and e-mail address.',
+    rules.endSession && 'Signing out also signs out at the provider.',
+    rules.keepsTokens && "Stores the provider's tokens for handlers.",
   ].filter((text) => text !== false)
-  if (texts.length === 0) return 'Everybody with an account there may sign in.'
+  if (texts.length === 0) return 'Anyone with an account at this provider can sign in.'
   return (
     <ul>
       {texts.map((text) => (

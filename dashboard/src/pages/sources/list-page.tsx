@@ -1,13 +1,16 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { Plus } from 'lucide-react'
+import { lazy, Suspense, useState } from 'react'
 import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import {
   Ago,
+  Button,
   CopyValue,
   DataTable,
   Empty,
-  formatShort,
+  formatNumber,
   Page,
   ProblemNotice,
   Section,
@@ -15,6 +18,8 @@ import {
 } from '../../ui/index.ts'
 
 type Source = RowOf<'GET /sources'>
+
+const AddSourceDialog = lazy(() => import('./add-source.tsx'))
 
 const columns: Column<Source>[] = [
   {
@@ -53,28 +58,29 @@ const columns: Column<Source>[] = [
     header: 'Accepted',
     align: 'right',
     width: '6.5rem',
-    cell: ({ day }) => formatShort(day.accepted),
+    cell: ({ day }) => formatNumber(day.accepted),
   },
   {
     key: 'duplicates',
-    header: 'Repeated',
+    header: 'Duplicates',
     align: 'right',
     width: '6.5rem',
-    cell: ({ day }) => formatShort(day.duplicates),
+    cell: ({ day }) => formatNumber(day.duplicates),
   },
   {
     key: 'refused',
-    header: 'Refused',
+    header: 'Rejected',
     align: 'right',
     width: '6rem',
     cell: ({ day }) => (
-      <span className={day.refused > 0 ? 'font-medium text-danger' : ''}>{formatShort(day.refused)}</span>
+      <span className={day.refused > 0 ? 'font-medium text-danger' : ''}>{formatNumber(day.refused)}</span>
     ),
   },
 ]
 
 /** All sources, with what arrived in the last 24 hours. */
 export function ListPage() {
+  const [adding, setAdding] = useState(false)
   const sources = useQuery({
     queryKey: ['sources'],
     queryFn: ({ signal }) => api.get('/sources', { signal }),
@@ -82,7 +88,12 @@ export function ListPage() {
   return (
     <Page
       title="Sources"
-      description="Who sends webhooks in, and what arrived from each in the last 24 hours."
+      description="Senders of webhooks, with what arrived in the last 24 hours."
+      primary={
+        <Button kind="primary" icon={<Plus size={17} aria-hidden />} onClick={() => setAdding(true)}>
+          Add source
+        </Button>
+      }
     >
       {sources.error && <ProblemNotice error={sources.error} retry={() => void sources.refetch()} />}
       <Section flush>
@@ -94,12 +105,17 @@ export function ListPage() {
           loading={sources.isPending}
           error={sources.error}
           empty={
-            <Empty title="There is no source">
-              Declare sources in receiving.sources of the configuration module.
+            <Empty title="No sources" action={<Button onClick={() => setAdding(true)}>Add source</Button>}>
+              A source verifies and stores the webhooks of one sender.
             </Empty>
           }
         />
       </Section>
+      {adding && (
+        <Suspense>
+          <AddSourceDialog onClose={() => setAdding(false)} />
+        </Suspense>
+      )}
     </Page>
   )
 }
