@@ -91,8 +91,10 @@ async function startDemo(data: string): Promise<ChildProcess> {
 async function takePictures(browser: Browser, { width, colorScheme }: View, target: string): Promise<void> {
   const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme })
   const view = { width, colorScheme }
+  await page.setViewportSize({ width, height: 400 })
   await page.goto(`${baseUrl}/login`)
-  await keep(page, 'login', view, target, 320)
+  await keep(page, 'login', view, target, 400)
+  await page.setViewportSize({ width, height: 900 })
   await signIn(page, { baseUrl }, 'Ada Lovelace')
   for (const { name, path, detail } of pages) {
     await open(page, path)

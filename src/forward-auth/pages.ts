@@ -1,5 +1,11 @@
 import { escapeHtml, strong } from '../http/pages/html.ts'
-import { fill, languageOf, matchAccepted, type Language } from '../http/pages/language/languages.ts'
+import {
+  fill,
+  languageOf,
+  matchAccepted,
+  sentences,
+  type Language,
+} from '../http/pages/language/languages.ts'
 
 /** A page without style or script: it is shown on hosts that do not serve the files of this service. @param body HTML */
 export function plainPage(title: string, body: string, language = 'en'): string {
@@ -36,7 +42,7 @@ export function forbiddenPage({ tag, words }: Language, person: string, accountU
   const { guarded, common } = words
   return plainPage(
     guarded.forbiddenTitle,
-    `<p>${fill(common.signedInAs, { name: strong(person) })} ${guarded.forbidden}</p>
+    `<p>${sentences(tag, fill(common.signedInAs, { name: strong(person) }), guarded.forbidden)}</p>
 <p><a href="${escapeHtml(accountUrl)}">${guarded.account}</a></p>`,
     tag,
   )

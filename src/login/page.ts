@@ -1,5 +1,5 @@
 import { escapeHtml, narrowPage, strong, supportLine } from '../http/pages/html.ts'
-import { fill } from '../http/pages/language/languages.ts'
+import { fill, sentences } from '../http/pages/language/languages.ts'
 import type { PageView } from '../http/pages/page-view.ts'
 import { isFailureCode, type FailureCode } from './flow/failures.ts'
 
@@ -116,8 +116,8 @@ function signedIn(name: string, page: LoginPage): string {
   const { common, signIn } = view.words
   const who = fill(common.signedInAs, { name: strong(name) })
   const purpose = purposeOf(page)
-  if (purpose === 'choose') return `<p>${who} ${signIn.choose}</p>`
-  if (purpose === 'again') return `<p>${who} ${signIn.again}</p>`
+  if (purpose === 'choose') return `<p>${sentences(view.language, who, signIn.choose)}</p>`
+  if (purpose === 'again') return `<p>${sentences(view.language, who, signIn.again)}</p>`
   const { basePath } = view.site
   const onward =
     appName === undefined ? common.continue : fill(common.continueTo, { name: escapeHtml(appName) })

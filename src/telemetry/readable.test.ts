@@ -28,3 +28,19 @@ test('all lines of an error are indented, including those of its message', () =>
   assert.doesNotMatch(text, commands)
   for (const line of lines) assert.match(line, /^(Error: | {4})/)
 })
+
+test('a line about a failed request has its reference ID, and others do not', () => {
+  const reqId = 'cb3a5644-20b5-4ee7-952b-aafa46aa9f43'
+  assert.match(
+    logged((log) => log.info({ reqId, status: 404 }, 'request')),
+    / reqId=cb3a5644\n$/,
+  )
+  assert.match(
+    logged((log) => log.warn({ reqId }, 'sign-in failed')),
+    / reqId=cb3a5644\n$/,
+  )
+  assert.doesNotMatch(
+    logged((log) => log.info({ reqId, status: 200 }, 'request')),
+    /reqId/,
+  )
+})

@@ -36,13 +36,20 @@ export function readableLines(out: Output): Writable {
 }
 
 function readable(line: string): string {
-  const { level, time, msg, err, ...rest } = JSON.parse(line) as {
+  const { level, time, msg, err, reqId, ...rest } = JSON.parse(line) as {
     level: number
     time: string
     msg: string
     err?: { message?: string; stack?: string }
+    reqId?: string
+    status?: number
   }
-  const entries = Object.entries(rest).filter(([name]) => name !== 'reqId')
+  // The reference ID of an error page is the beginning of the request id.
+  const failed = level >= 40 || (rest.status ?? 0) >= 400
+  const entries: [string, unknown][] = Object.entries({
+    ...rest,
+    ...(failed && reqId && { reqId: reqId.slice(0, 8) }),
+  })
   const [groups, details] = [
     entries.filter(([, value]) => isGroup(value)),
     entries.filter(([, value]) => !isGroup(value)),

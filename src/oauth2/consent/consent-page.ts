@@ -1,6 +1,6 @@
 import { code, escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
 import type { Words } from '../../http/pages/language/en.ts'
-import { fill } from '../../http/pages/language/languages.ts'
+import { fill, sentences } from '../../http/pages/language/languages.ts'
 import type { PageView } from '../../http/pages/page-view.ts'
 import { documentHost, type Client } from '../clients/client.ts'
 import { describeScope, isUserScope } from './scope-descriptions.ts'
@@ -26,7 +26,7 @@ export function consentPage(page: ConsentPage): string {
   const { consent, common } = view.words
   const host = documentHost(client)
   // The document only claims the name; the host is proven.
-  const identity = host === undefined ? '' : `${fill(consent.identity, { host: code(host) })} `
+  const identity = host === undefined ? '' : fill(consent.identity, { host: code(host) })
   const destination = fill(consent.destination, { host: code(hostOf(redirectUri)) })
   return narrowPage(
     view,
@@ -35,7 +35,7 @@ export function consentPage(page: ConsentPage): string {
 <div class="card"><p>${fill(consent.wants, { app: strong(client.name) })}</p>
 ${rightsList(view.words, page)}
 </div>
-<p class="soft">${destination} ${identity}${consent.caution}</p>
+<p class="soft">${sentences(view.language, destination, identity, consent.caution)}</p>
 <form method="post" action="${view.site.basePath}/oauth2/consent" class="choice">
 ${hiddenFields(fields)}
 <button class="wide primary" name="decision" value="allow">${common.allow}</button>

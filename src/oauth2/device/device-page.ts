@@ -1,7 +1,7 @@
 import { describeDevice } from '../../accounts/sessions/device-name.ts'
 import { code, escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
 import type { Words } from '../../http/pages/language/en.ts'
-import { fill } from '../../http/pages/language/languages.ts'
+import { fill, sentences } from '../../http/pages/language/languages.ts'
 import type { PageView } from '../../http/pages/page-view.ts'
 import type { Client } from '../clients/client.ts'
 import { hiddenFields, rightsList } from '../consent/consent-page.ts'
@@ -57,7 +57,7 @@ ${rightsList(words, device)}
 <dt>${texts.address}</dt><dd>${device.address === address ? from : fill(texts.otherAddress, { address: from })}</dd></dl>
 </div>
 <p class="soft">${texts.stays}</p>
-<p class="message"><strong>${texts.cautionTitle}</strong> ${texts.caution}</p>
+<p class="message">${sentences(view.language, `<strong>${texts.cautionTitle}</strong>`, texts.caution)}</p>
 <form method="post" action="${site.basePath}/device" class="choice">
 ${hiddenFields({ user_code: userCode })}
 ${notCompared ? `<p class="message" role="alert">${texts.notCompared}</p>` : ''}

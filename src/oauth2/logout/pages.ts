@@ -1,5 +1,5 @@
 import { escapeHtml, narrowPage, strong, supportLine } from '../../http/pages/html.ts'
-import { fill } from '../../http/pages/language/languages.ts'
+import { fill, sentences } from '../../http/pages/language/languages.ts'
 import type { PageView } from '../../http/pages/page-view.ts'
 import { hiddenFields, hostOf } from '../consent/consent-page.ts'
 
@@ -19,11 +19,12 @@ export function confirmPage(
 ): string {
   const { words, site } = view
   const { signOut, common } = words
-  const requestedBy = appName === undefined ? '' : ` ${fill(signOut.requestedBy, { app: strong(appName) })}`
+  const requestedBy = appName === undefined ? '' : fill(signOut.requestedBy, { app: strong(appName) })
+  const who = fill(common.signedInAs, { name: strong(signedInAs) })
   return narrowPage(
     view,
     signOut.title,
-    `<p>${fill(common.signedInAs, { name: strong(signedInAs) })} ${signOut.consequence}${requestedBy}</p>
+    `<p>${sentences(view.language, who, signOut.consequence, requestedBy)}</p>
 <form method="post" action="${site.basePath}/oauth2/end-session/confirm" class="choice">
 ${hiddenFields(fields)}
 <button class="wide primary">${signOut.confirm}</button>

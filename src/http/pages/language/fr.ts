@@ -11,10 +11,10 @@ export const fr: Words = {
     allow: 'Autoriser',
     deny: 'Refuser',
     oneMoment: 'Un instant',
-    referenceId: 'Numéro de référence : {id}',
+    referenceId: 'Numéro de référence : {id}',
     contactSupport: 'Contacter l’assistance',
   },
-  footer: { terms: 'Conditions d’utilisation', privacy: 'Confidentialité', support: 'Assistance' },
+  footer: { terms: 'Conditions', privacy: 'Confidentialité', support: 'Assistance' },
   signIn: {
     title: 'Se connecter',
     toContinueTo: 'Pour accéder à {app}',
@@ -33,7 +33,7 @@ export const fr: Words = {
     thisAccount: 'ce compte',
     thatProvider: 'ce fournisseur',
     twoAccounts:
-      'Vous avez deux comptes : {account}, et un autre auquel vous vous connectez avec {provider}.',
+      'Vous avez deux comptes : {account}, et un autre auquel vous vous connectez avec {provider}.',
     useOther: 'Pour utiliser l’autre compte, déconnectez-vous, puis continuez avec {provider}.',
     moveProvider:
       'Pour rattacher {provider} à {account}, connectez-vous à l’autre compte, associez-y une autre identité, puis dissociez {provider}. Revenez ensuite ici pour l’associer.',
@@ -98,12 +98,12 @@ export const fr: Words = {
     uncheckedTitle: 'Vous n’avez pas été connecté',
     unchecked: '{app} a demandé une connexion qui n’a pas eu lieu.',
     uncheckedAdvice:
-      'Cette application n’a pas été vérifiée : elle s’est enregistrée elle-même et vous ne lui avez accordé aucun accès. Continuez uniquement si vous faites confiance à {host}. Sinon, fermez cette page.',
+      'Cette application n’a pas été vérifiée : elle s’est enregistrée elle-même et vous ne lui avez accordé aucun accès. Continuez uniquement si vous faites confiance à {host}. Sinon, fermez cette page.',
   },
   consent: {
-    title: 'Autoriser l’accès de {app} ?',
-    wants: '{app} souhaite :',
-    apis: 'API : {apis}',
+    title: 'Autoriser l’accès de {app} ?',
+    wants: '{app} souhaite :',
+    apis: 'API : {apis}',
     destination: 'Vous serez redirigé vers {host}.',
     identity: 'L’application s’identifie comme {host}.',
     caution:
@@ -123,8 +123,8 @@ export const fr: Words = {
     code: 'Code',
     unknownCode:
       'Ce code est incorrect, a déjà été utilisé ou a expiré. Vérifiez le code sur votre appareil.',
-    confirmTitle: 'Connecter cet appareil ?',
-    wants: '{app} sur un appareil souhaite :',
+    confirmTitle: 'Connecter cet appareil ?',
+    wants: '{app} sur un appareil souhaite :',
     device: 'Appareil',
     unknownDevice: 'Appareil inconnu',
     browserOn: '{browser} sur {system}',
@@ -134,9 +134,9 @@ export const fr: Words = {
     otherAddress: '{address} (différente de celle de ce navigateur)',
     stays:
       'L’appareil reste connecté même si vous vous déconnectez ici. Vous pourrez y mettre fin plus tard dans votre compte.',
-    cautionTitle: 'Quelqu’un vous a envoyé ce lien ou ce code ?',
+    cautionTitle: 'Quelqu’un vous a envoyé ce lien ou ce code ?',
     caution:
-      'Dans ce cas, choisissez « Refuser ». Sinon, cette personne serait connectée à votre compte. Personne n’en a besoin pour vous aider.',
+      'Dans ce cas, choisissez « Refuser ». Sinon, cette personne serait connectée à votre compte. Personne n’en a besoin pour vous aider.',
     started: 'J’ai lancé cette connexion moi-même et mon appareil affiche {code}.',
     notCompared: 'Comparez d’abord les codes, puis cochez la case.',
     doneTitle: 'Votre appareil est connecté',
@@ -145,7 +145,7 @@ export const fr: Words = {
     denied: 'L’appareil n’est pas connecté. Vous pouvez fermer cette page.',
   },
   signOut: {
-    title: 'Se déconnecter ?',
+    title: 'Se déconnecter ?',
     consequence: 'Vous serez déconnecté ici et des applications que vous utilisez dans ce navigateur.',
     requestedBy: 'Demande de {app}.',
     confirm: 'Se déconnecter',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { en } from './en.ts'
-import { fill, languageOf, languageTags, matchAccepted, matchLocales } from './languages.ts'
+import { fill, languageOf, languageTags, matchAccepted, matchLocales, sentences } from './languages.ts'
 
 const codes = ['en', 'de', 'fr', 'es', 'pt', 'it', 'nl', 'pl', 'ja', 'zh']
 
@@ -81,4 +81,10 @@ test('Accept-Language: the supported language with the greatest weight', () => {
 test('a value is put into a text as it is, also one with the form of a placeholder', () => {
   assert.equal(fill('a {x} b {y}', { x: '{y} $& <b>', y: '1' }), 'a {y} $& <b> b 1')
   assert.equal(fill('{constructor}', {}), '{constructor}')
+})
+
+test('sentences have a space between them, except in Japanese and Chinese', () => {
+  assert.equal(sentences('de', 'A.', '', 'B.'), 'A. B.')
+  assert.equal(sentences('ja', 'A。', 'B。'), 'A。B。')
+  assert.equal(sentences('zh-Hans', 'A。', 'B。'), 'A。B。')
 })

@@ -63,6 +63,11 @@ function isCode(text: string): text is LanguageCode {
   return Object.hasOwn(languages, text)
 }
 
+/** Joins sentences: Japanese and Chinese have no space between them. Empty ones are left out. */
+export function sentences(languageTag: string, ...parts: string[]): string {
+  return parts.filter((part) => part !== '').join(/^(?:ja|zh)/.test(languageTag) ? '' : ' ')
+}
+
 /** Puts values into the placeholders of a text. @param values HTML */
 export function fill(text: string, values: Readonly<Record<string, string>>): string {
   return text.replaceAll(/\{(\w+)\}/g, (placeholder, name: string) =>
