@@ -42,7 +42,7 @@ function List({ calls, take }: ToasterProps) {
     >
       <Toast.Content className="flex items-center gap-3">
         <div className="min-w-0 flex-1 break-words">
-          <Toast.Title className="font-medium" />
+          <Toast.Title render={<p />} className="font-medium" />
           <Toast.Description className="text-sm text-soft" />
         </div>
         <Toast.Close
