@@ -29,7 +29,7 @@ export const eventColumns = (onPeek: (id: number) => void): Column<EventRow>[] =
   {
     key: 'peek',
     header: <span className="sr-only">Preview</span>,
-    width: '6rem',
+    width: '7.5rem',
     cell: ({ id, eventId }) => (
       <button
         type="button"

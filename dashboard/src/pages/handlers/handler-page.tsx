@@ -111,15 +111,14 @@ function LastHour({ handler }: { handler: Handler }) {
           {recent.durationMs === null ? '–' : `${formatDuration(recent.durationMs)} on average`}
         </Fact>
         <Fact name="Waiting">
-          {waitingText(waiting)} <span className="text-soft">events that have not run yet</span>
+          {waitingText(waiting)} <span className="text-soft">(events that have not run yet)</span>
         </Fact>
         <Fact name="Lag">
           {lagSeconds === 0 ? 'none' : formatDuration(lagSeconds * 1000)}{' '}
-          <span className="text-soft">wait of the oldest due event</span>
+          <span className="text-soft">(how long the oldest due event has waited)</span>
         </Fact>
         <Fact name="Failed events">
-          {formatNumber(failed)}, <span className="text-soft">and</span> {formatNumber(retrying)}{' '}
-          <span className="text-soft">to be retried</span>
+          {formatNumber(failed)}, and {formatNumber(retrying)} to be retried
         </Fact>
         <Fact name="Last success">
           <Time value={lastHandledAt} />
@@ -155,7 +154,7 @@ function SetUp({ handler }: { handler: Handler }) {
         <Fact name="Order">{ordered ? 'one event at a time for each order key' : 'none'}</Fact>
         <Fact name="Retry schedule">
           {schedule?.value ? scheduleInWords(schedule.value) : '…'}{' '}
-          <Link to="/system/settings" search={{ q: 'HANDLER_RETRY_SCHEDULE' }}>
+          <Link to="/system/settings" search={{ q: 'HANDLER_RETRY_SCHEDULE' }} className="underline">
             {schedule?.origin === 'default' ? 'Default' : 'Setting'}
           </Link>
         </Fact>

@@ -80,12 +80,16 @@ function Queues() {
       <ReadState {...query} />
       <Facts>
         <Fact name="Received events">
-          <Link to="/system/queues">{countText(receiving.waiting)} waiting</Link>,{' '}
-          {countText(receiving.failed)} failed
+          <Link to="/system/queues" className="underline">
+            {countText(receiving.waiting)} waiting
+          </Link>
+          , {countText(receiving.failed)} failed
         </Fact>
         <Fact name="Deliveries">
-          <Link to="/system/queues">{countText(emitting.waiting)} waiting</Link>, {countText(emitting.dead)}{' '}
-          failed
+          <Link to="/system/queues" className="underline">
+            {countText(emitting.waiting)} waiting
+          </Link>
+          , {countText(emitting.dead)} failed
         </Fact>
         <Fact name="Database size">
           <Link to="/system/retention">{formatBytes(database.bytes)}</Link>

@@ -42,7 +42,7 @@ export function RetentionPage() {
 type RetentionRow = Queues['retention'][number]
 
 const SettingLink = ({ name }: { name: string }) => (
-  <Link to="/system/settings" search={{ q: name }}>
+  <Link to="/system/settings" search={{ q: name }} className="underline">
     <code className="text-sm">{name}</code>
   </Link>
 )

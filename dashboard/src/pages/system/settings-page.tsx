@@ -32,12 +32,12 @@ const filters: readonly Filter[] = [
 const isDefault = ({ origin }: Setting): boolean => origin === 'default' || origin.startsWith('demo mode')
 const originOf = (setting: Setting): string =>
   setting.isSet ? (isDefault(setting) ? 'default' : 'changed') : 'unset'
-const idOf = (title: string): string => title.toLowerCase().replaceAll(/[^a-z]+/g, '-')
 
 /** The settings in force in the process that answered, by subject. */
 export function SettingsPage() {
   const { q = '', origin = '' } = route.useSearch()
   const { data, error, refetch } = useSettings()
+  const isFiltered = q !== '' || origin !== ''
   const words = q.trim().toLowerCase().split(/\s+/)
   const shown = (data?.data ?? [])
     .filter((setting) => origin === '' || originOf(setting) === origin)
@@ -63,25 +63,19 @@ export function SettingsPage() {
             {shown.length} settings
           </p>
           {sections.length === 0 && <Empty title="No setting matches" />}
-          {sections.length > 1 && (
-            <nav aria-label="Sections" className="mb-4 flex flex-wrap gap-x-4 gap-y-1">
-              {sections.map(({ title, settings }) => (
-                <a key={title} href={`#${idOf(title)}`} className="min-h-6 text-accent hover:underline">
-                  {title} <span className="text-soft">({settings.length})</span>
-                </a>
-              ))}
-            </nav>
-          )}
           {sections.map(({ title, settings }) => (
-            <div key={title} id={idOf(title)} className="scroll-mt-16">
-              <Section title={title} flush>
+            <Section key={title} flush>
+              <details open={isFiltered || title === groupTitles[0]}>
+                <summary className="min-h-9 cursor-pointer px-4 py-3 font-semibold">
+                  {title} <span className="font-normal text-soft">({settings.length})</span>
+                </summary>
                 <ul aria-label={title} className="divide-y divide-line border-t border-line">
                   {settings.map((setting) => (
                     <SettingRow key={setting.name} setting={setting} />
                   ))}
                 </ul>
-              </Section>
-            </div>
+              </details>
+            </Section>
           ))}
         </>
       )}
