@@ -8,7 +8,8 @@ export const guideFolder = [join(codeFolder, 'guide'), join(dirname(codeFolder),
 )
 
 /** Pages for those who change Postern, not for those who use it. The package leaves them out. */
-export const isForContributors = (name: string): boolean => /^(?:adr\/|dependencies\.md$)/.test(name)
+export const isForContributors = (name: string): boolean =>
+  /^(?:adr\/|contributing\/|dependencies\.md$)/.test(name)
 
 export interface Entry {
   title: string
