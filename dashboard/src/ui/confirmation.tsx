@@ -14,7 +14,7 @@ export default function Confirmation({
   return (
     <AlertDialog.Root open onOpenChange={() => answer(false)}>
       <AlertDialog.Portal>
-        <AlertDialog.Backdrop forceRender className="fixed inset-0 z-50 bg-black/40" />
+        <AlertDialog.Backdrop forceRender className="fixed inset-0 z-50 bg-[rgb(0_0_0/0.4)]" />
         {/* A hasty Enter changes nothing. */}
         <AlertDialog.Popup
           initialFocus={cancel}

@@ -38,7 +38,7 @@ export function Dialog({
       onOpenChange={(_open, details) => (isAboveDialogs(details.event) ? details.cancel() : onClose())}
     >
       <Base.Portal>
-        <Base.Backdrop className="fixed inset-0 z-40 bg-black/40" />
+        <Base.Backdrop className="fixed inset-0 z-40 bg-[rgb(0_0_0/0.4)]" />
         <Base.Popup
           initialFocus={() => body.current?.querySelector<HTMLElement>('input, select, textarea') ?? true}
           className={classes(
