@@ -23,7 +23,7 @@ export function DryRunPanel({ eventId }: { eventId: number | string }) {
   return (
     <Section
       title="Dry run"
-      description="Runs the handlers now and rolls back what they write. Handlers see dryRun: true. What they do outside of their transaction, such as calls to other systems, is not undone."
+      description="Runs the handlers now and rolls back their transaction. Handlers see dryRun: true. Effects outside the transaction, such as requests to other systems, are not undone."
       actions={
         <Button
           icon={<FlaskConical size={16} aria-hidden />}
@@ -34,7 +34,7 @@ export function DryRunPanel({ eventId }: { eventId: number | string }) {
         </Button>
       }
     >
-      {run.isPending && <Loading label="The handlers run" />}
+      {run.isPending && <Loading label="Running handlers" />}
       {run.error && <ProblemNotice error={run.error} />}
       {run.data && !run.isPending && <Result done={run.data} />}
     </Section>
@@ -48,15 +48,15 @@ function Result({ done }: { done: DryRun }) {
       <p>
         <Status value={outcome} />{' '}
         {handlers.length === 0
-          ? 'No handler matches the event.'
+          ? 'No handler matches this event.'
           : `${handlers.join(', ')} took ${formatDuration(durationMs)}.`}
       </p>
-      {forwardTo !== null && <Notice>The event would be posted to {forwardTo}. Nothing was sent.</Notice>}
+      {forwardTo !== null && <Notice>The event would be sent to {forwardTo}. Nothing was sent.</Notice>}
       {error !== null && <ErrorText text={error} />}
       {outcome !== 'forwarded' && <WrittenTables tables={tables} />}
       {emittedTotal > 0 && (
         <div>
-          <h3 className="mb-1 font-medium">Events that it would emit: {emittedTotal}</h3>
+          <h3 className="mb-1 font-medium">Events it would send: {emittedTotal}</h3>
           {Array.from(emitted.entries(), ([place, event]) => (
             <div key={place} className="mb-2">
               <CodeBlock

@@ -7,7 +7,7 @@ const words = { insert: 'inserted', update: 'updated', delete: 'deleted' } as co
 
 /** The rows that a dry run wrote, with the values before and after. */
 export function WrittenTables({ tables }: { tables: readonly Table[] }) {
-  if (tables.length === 0) return <p>No row was written.</p>
+  if (tables.length === 0) return <p>No rows written.</p>
   return tables.map(({ table, inserted, updated, deleted, rows, note }) => (
     <div key={table}>
       <h3 className="mb-1 font-medium">

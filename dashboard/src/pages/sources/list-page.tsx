@@ -39,17 +39,20 @@ const columns: Column<Source>[] = [
   {
     key: 'sender',
     header: 'Sender',
+    phone: 'secondary',
     width: '12rem',
     cell: ({ label }) => <span className="whitespace-normal">{label}</span>,
   },
   {
     key: 'url',
     header: 'URL',
+    phone: 'hidden',
     cell: ({ name, url }) => <CopyValue value={url} label={`Copy the URL of ${name}`} />,
   },
   {
     key: 'last',
     header: 'Last event',
+    phone: 'secondary',
     width: '10.5rem',
     cell: ({ lastEventAt }) => <Ago value={lastEventAt} />,
   },

@@ -51,6 +51,7 @@ const retentionColumns: readonly Column<RetentionRow>[] = [
   {
     key: 'what',
     header: 'Data',
+    width: '18rem',
     cell: ({ what }) => <span className="first-letter:uppercase">{whatText[what] ?? what}</span>,
   },
   {
