@@ -4,16 +4,16 @@
  */
 export const problems = {
   'bad-request': [400, 'Malformed request', 'Correct the request as the detail says.'],
-  'invalid-parameter': [400, 'Invalid parameter', 'Correct the parameter that the answer names.'],
+  'invalid-parameter': [400, 'Invalid parameter', 'Correct the parameter that the response names.'],
   'invalid-body': [
     400,
     'Invalid body',
-    'Send a body of the documented form; the detail names the first field that is not.',
+    'Send a body in the documented format. The detail names the first invalid field.',
   ],
   'invalid-cursor': [
     400,
     'Invalid cursor',
-    'Pass back a cursor exactly as it was given, with the same filters and sort; leave it out to start again.',
+    'Send a cursor exactly as you received it, with the same filters and sort. Omit it to start over.',
   ],
   'malformed-event': [
     400,
@@ -25,7 +25,7 @@ export const problems = {
     'Credentials are missing or no longer valid',
     'Sign in at /login, or send `Authorization: Bearer <API key or access token>`.',
   ],
-  forbidden: [403, 'Not allowed', 'Use credentials with the right that the detail names.'],
+  forbidden: [403, 'Not allowed', 'Use credentials with the permission that the detail names.'],
   'insufficient-scope': [
     403,
     'The API key lacks a scope',
@@ -33,27 +33,27 @@ export const problems = {
   ],
   'foreign-origin': [
     403,
-    'Cross-site request refused',
+    'Cross-site request rejected',
     'Call from the same origin, or authenticate with an Authorization header instead of the cookie.',
   ],
   'reauthentication-needed': [
     403,
     'A recent sign-in is needed',
-    'Sign in again at /auth/{provider}?reauthenticate=true, then repeat the call.',
+    'Sign in again at /auth/{provider}?reauthenticate=true, then repeat the request.',
   ],
   'second-factor-needed': [
     403,
     'A sign-in with a second factor is needed',
-    'Sign in again at /auth/{provider}?second_factor=true, then repeat the call.',
+    'Sign in again at /auth/{provider}?second_factor=true, then repeat the request.',
   ],
-  'not-found': [404, 'Not found', 'Check the address and the id.'],
+  'not-found': [404, 'Not found', 'Check the URL and the ID.'],
   'unknown-provider': [
     404,
     'Unknown identity provider',
     'Use a provider that is configured; GET /login shows them.',
   ],
   'method-not-allowed': [405, 'Method not allowed', 'Use a method that the Allow header names.'],
-  'not-acceptable': [406, 'No such form of the answer', 'Send the Accept header that the detail names.'],
+  'not-acceptable': [406, 'Response format not available', 'Send the Accept header that the detail names.'],
   'request-timeout': [
     408,
     'The request took too long to arrive',
@@ -62,19 +62,19 @@ export const problems = {
   conflict: [409, 'Conflict', 'See the detail.'],
   'id-conflict': [
     409,
-    'The id is taken by another content',
-    'Use a new id for new content; the same id is for repeating the same call.',
+    'An event with this ID and different content already exists',
+    'Use a new ID for new content. To repeat a request, send the same content.',
   ],
   'other-portal-session': [
     409,
-    'The portal is open for another owner',
-    'Ask the person; to end that session, repeat the call with `replace: true`. The link stays valid meanwhile.',
+    'The portal is open for another customer',
+    'Ask the user. To end that session, repeat the request with `replace: true`. The link stays valid meanwhile.',
   ],
   'last-identity': [409, 'The last identity cannot be unlinked', 'Link another identity first.'],
   'last-admin': [
     409,
-    'Nobody else is admin',
-    'Make another account admin first, or use the command line: postern users role, postern users block.',
+    'This is the last admin',
+    'Grant another account the admin role first, or use the command line: postern users role, postern users block.',
   ],
   'identity-taken': [
     409,
@@ -84,48 +84,48 @@ export const problems = {
   'misdirected-request': [
     421,
     'Addressed to another host',
-    'Call a service in demo mode as localhost, 127.0.0.1 or [::1]; to be reached by others it runs with NODE_ENV=production.',
+    'Call a service in demo mode as localhost, 127.0.0.1 or [::1]. To serve other hosts, run it with NODE_ENV=production.',
   ],
   'no-longer-kept': [
     410,
-    'No longer kept',
-    'Raise PAYLOAD_RETENTION_DAYS to keep what comes from now on for longer; what is gone stays gone.',
+    'No longer stored',
+    'Raise PAYLOAD_RETENTION_DAYS to store new data longer. Deleted data cannot be restored.',
   ],
-  'body-too-large': [413, 'The body is too large', 'Send a smaller body; the limit is in the detail.'],
-  'uri-too-long': [414, 'The address is too long', 'Send fewer or shorter parameters.'],
+  'body-too-large': [413, 'The body is too large', 'Send a smaller body. The detail names the limit.'],
+  'uri-too-long': [414, 'The URL is too long', 'Send fewer or shorter parameters.'],
   'unsupported-media-type': [415, 'Unsupported media type', 'Send `Content-Type: application/json`.'],
-  unprocessable: [422, 'The request cannot be carried out', 'See the detail.'],
+  unprocessable: [422, 'The request cannot be processed', 'See the detail.'],
   'prefetch-rejected': [
     425,
     'Prefetch rejected',
     'Open the link directly. It has side effects, so it cannot be prefetched.',
   ],
   'headers-too-large': [431, 'The headers are too large', 'Send fewer or shorter headers.'],
-  'too-many-requests': [429, 'Too many requests', 'Wait for the time that Retry-After tells.'],
-  internal: [500, 'Internal error', 'Repeat the call later; the request id finds the cause in the log.'],
+  'too-many-requests': [429, 'Too many requests', 'Wait for the time in Retry-After.'],
+  internal: [500, 'Internal error', 'Repeat the request later. The log has the cause under the request ID.'],
   'body-consumed': [
     500,
     'The body was read before it reached Postern',
     'Mount Postern before parsers such as `express.json()`, or exclude its paths from them; in an API route of Next.js set `export const config = { api: { bodyParser: false } }`.',
   ],
-  'provider-unavailable': [503, 'The identity provider does not answer', 'Try again in a minute.'],
+  'provider-unavailable': [503, 'The identity provider is unavailable', 'Try again in a minute.'],
   'client-document-unavailable': [
     503,
     'App metadata document unavailable',
     'Try again in a minute. The document at the client_id must be public, and its server must respond within five seconds.',
   ],
-  overloaded: [503, 'Too busy', 'Repeat the call after the time that Retry-After tells.'],
+  overloaded: [503, 'Too busy', 'Repeat the request after the time in Retry-After.'],
   'storage-unavailable': [
     503,
-    'The database does not answer',
-    'Repeat the call after the time that Retry-After tells.',
+    'The database is unavailable',
+    'Repeat the request after the time in Retry-After.',
   ],
   'database-newer': [
     503,
     'The database belongs to a newer version',
-    'Repeat the call: a process of the newer version answers it. The log of the process that answered so says which change it does not know.',
+    'Repeat the request: a process of the newer version will handle it. The log names the change that this process does not know.',
   ],
-  stopping: [503, 'The service is stopping', 'Repeat the call; another process will answer.'],
+  stopping: [503, 'The service is stopping', 'Repeat the request: another process will handle it.'],
 } as const satisfies Record<string, readonly [status: number, title: string, advice: string]>
 
 export type ProblemCode = keyof typeof problems

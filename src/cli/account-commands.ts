@@ -50,7 +50,7 @@ export function keyCommands(program: Command): void {
     .option('--now', 'withdraw the older keys immediately, for example if one has leaked')
     .addHelpText(
       'after',
-      '\nThe service refuses tokens of a withdrawn key at once. Other verifiers take them until they fetch\n/.well-known/jwks.json again: within five minutes if they follow its Cache-Control.',
+      '\nThe service rejects tokens of a withdrawn key at once. Other verifiers accept them until they fetch\n/.well-known/jwks.json again: within five minutes if they follow its Cache-Control.',
     )
     .action(async (options: { now?: boolean }) =>
       (await import('./signing-keys.ts')).rotateSigningKey(options),

@@ -32,6 +32,6 @@ export function clientCommands(program: Command): void {
     )
   clients
     .command('delete <id>')
-    .description('delete an app; its tokens are refused immediately')
+    .description('delete an app; its tokens are rejected immediately')
     .action(async (id: string) => (await import('./clients.ts')).deleteClient(id))
 }

@@ -64,7 +64,7 @@ export interface ReportUncaughtParts {
 export function reportUncaught({ service, log, errors, exit }: ReportUncaughtParts): void {
   let isStopping = false
   errors.on('unhandledRejection', (error) =>
-    log.error({ err: error, ...named(currentCall()) }, 'a promise failed that nobody awaited'),
+    log.error({ err: error, ...named(currentCall()) }, 'a promise failed that no code awaited'),
   )
   errors.on('uncaughtException', (error) => {
     const call = currentCall()

@@ -19,7 +19,7 @@ export async function resealCommand(): Promise<void> {
     throw new CommandFailure('POSTERN_SECRET is missing, and no service has been started here in demo mode')
   await interruptible(({ signal }) =>
     withDatabase(configuration, async (database) => {
-      const progress = showProgress(0, 'values sealed anew')
+      const progress = showProgress(0, 'values resealed')
       const outcome = await reseal({
         database,
         keyring: new Keyring(masterSecrets),

@@ -115,8 +115,8 @@ async function sendSample(
 /** The answer holds no reason, because a sender who has no secret must learn none. */
 function adviceOnSignature(secretFrom: string): string {
   return (
-    `The service refused the signature. The secret used here is ${secretFrom}; most likely the service has another one for this\n` +
-    'source. Give that one with --secret. The reason is on the dashboard under Sources, tab Refused.\n'
+    `The service rejected the signature. The secret used here is ${secretFrom}; most likely the service has another one for this\n` +
+    'source. Pass that one with --secret. The reason is on the dashboard under Sources.\n'
   )
 }
 

@@ -34,7 +34,7 @@ export function serviceClient(options: ClientOptions): ServiceClient {
     const text = await textToShow(response, 500)
     if (status === 401 || status === 403)
       throw new CommandFailure(
-        `${service} refused the API key (${status} ${text}): give --key with the scope that --help names`,
+        `${service} rejected the API key (${status} ${text}): give --key with the scope that --help names`,
       )
     const failure = `${service} answered ${path.split('?')[0]} with ${status} ${text}`
     throw status === 429 || status >= 500 ? new Unavailable(failure) : new CommandFailure(failure)

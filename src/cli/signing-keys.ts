@@ -9,8 +9,8 @@ export async function rotateSigningKey({ now = false }: { now?: boolean }): Prom
     print(
       { kid, activeAt: isoTime(activeAt) },
       now
-        ? `${kid} signs from now on. What older keys signed is refused; apps get new access tokens by their refresh tokens.\n`
-        : `${kid} is published and signs from ${isoTime(activeAt)}. What older keys signed stays good until it has expired.\n`,
+        ? `${kid} signs from now on. Tokens that older keys signed are rejected; apps get new access tokens with their refresh tokens.\n`
+        : `${kid} is published and signs from ${isoTime(activeAt)}. Tokens that older keys signed stay valid until they expire.\n`,
     )
   })
 }

@@ -120,7 +120,7 @@ export const companions: Readonly<Record<string, Companion>> = {
   PKCE: {
     field: 'pkce',
     read: flag,
-    description: '`off` for a provider that refuses PKCE. Presets set this themselves.',
+    description: '`off` for a provider that rejects PKCE. Presets set this themselves.',
   },
   PROVES_AUTHENTICATION: {
     field: 'provesAuthentication',
@@ -136,7 +136,7 @@ export const companions: Readonly<Record<string, Companion>> = {
   ADMIN_GROUPS: {
     field: 'adminGroups',
     read: list,
-    description: 'The groups whose members are admins, comma-separated. Each sign-in evaluates them anew.',
+    description: 'The groups whose members are admins, comma-separated. Evaluated at each sign-in.',
   },
   ALLOWED_GROUPS: {
     field: 'allowedGroups',

@@ -33,7 +33,7 @@ export const settings = {
     read: (text) => read.oneOf('development', 'test', 'production')(text) === 'production',
     default: 'development',
     description:
-      '`production` disables demo mode: no demo provider, no open lists, no generated secrets. `development` and `test` enable it; other values are refused.',
+      '`production` disables demo mode: no demo provider, no open lists, no generated secrets. `development` and `test` enable it; other values are rejected.',
   }),
   host: setting({
     env: 'HOST',
@@ -103,7 +103,7 @@ export const settings = {
     requiredInProduction: true,
     secret: true,
     description:
-      'The master key, 32 bytes or more (`openssl rand -base64 32`): it encrypts secrets at rest and signs cursors. Comma-separated to rotate, newest first; see `postern keys reseal`. Production refuses a key that is not random: fewer than 8 different characters, one piece repeated four times or more, or a placeholder.',
+      'The master key, 32 bytes or more (`openssl rand -base64 32`): it encrypts secrets at rest and signs cursors. Comma-separated to rotate, newest first; see `postern keys reseal`. Production rejects a key that is not random: fewer than 8 different characters, one piece repeated four times or more, or a placeholder.',
   }),
   webhookSecrets: setting({
     env: 'WEBHOOK_SECRET',
@@ -111,14 +111,14 @@ export const settings = {
     requiredInProduction: true,
     secret: true,
     description:
-      'Secret of the source `provider` (`POST /webhooks/provider`, header `x-signature`). Comma-separated to rotate, newest first. Production refuses secrets shorter than 6 bytes; the start and `postern doctor` warn of secrets that are shorter than 16 or not random.',
+      'Secret of the source `provider` (`POST /webhooks/provider`, header `x-signature`). Comma-separated to rotate, newest first. Production rejects secrets shorter than 6 bytes; the start and `postern doctor` warn of secrets that are shorter than 16 or not random.',
   }),
   adminApiKey: setting({
     env: 'ADMIN_API_KEY',
     read: readSecret.secret(16),
     secret: true,
     description:
-      'An API key with admin rights, for the first steps; 16 bytes or more, 20 to avoid a warning. Production refuses a key that is not random: fewer than 5 different characters (8 if it has 32 or more), one piece repeated four times or more, or a placeholder.',
+      'An API key with admin rights, for the first steps; 16 bytes or more, 20 to avoid a warning. Production rejects a key that is not random: fewer than 5 different characters (8 if it has 32 or more), one piece repeated four times or more, or a placeholder.',
   }),
   adminIdentities: setting({
     env: 'ADMIN_IDENTITIES',
@@ -221,7 +221,7 @@ export const settings = {
     read: read.flag,
     default: 'on',
     description:
-      '`off` disables the limits per address and per credential, but not those that sources declare. The limits of sign-ins and tokens apply to all processes on one PostgreSQL together; the general ones (3,000 calls a minute of an address or a user, 30,000 of a key) apply to each process, so two processes allow twice as many.',
+      '`off` disables the limits per address and per credential, but not those that sources declare. The limits of sign-ins and tokens apply to all processes on one PostgreSQL together. The general ones apply to each process: 3,000 requests a minute from an address or user, 30,000 from a key. Two processes allow twice as many.',
   }),
   trustedProxies: setting({
     env: 'TRUSTED_PROXIES',
@@ -235,7 +235,7 @@ export const settings = {
     read: read.oneOf('public', 'private'),
     default: 'public',
     description:
-      'Who can read the API reference (`/docs`, `/openapi.json`): `public`: everybody; `private`: administrators and keys with the scope `operate`. It contains no data and no secrets.',
+      'Who can read the API reference (`/docs`, `/openapi.json`): `public`: everyone; `private`: administrators and keys with the scope `operate`. It contains no data and no secrets.',
   }),
   corsOrigins: setting({
     env: 'CORS_ORIGINS',
@@ -249,7 +249,7 @@ export const settings = {
     read: read.flag,
     default: 'false',
     description:
-      '`true` lets pages of `CORS_ORIGINS` read with the session cookie of a signed-in user. Writing with the cookie stays refused.',
+      '`true` lets pages of `CORS_ORIGINS` read with the session cookie of a signed-in user. Writes with the cookie are still rejected.',
   }),
   brandName: setting({
     env: 'BRAND_NAME',
@@ -359,7 +359,7 @@ export const settings = {
     read: read.oneOf('when-supported', 'required'),
     default: 'when-supported',
     description:
-      'What proves a recent sign-in. `when-supported`: the time at which the provider authenticated the person, or the time of the sign-in if the provider does not report it (such as GitHub). `required`: only a time that the provider proves; users of other providers cannot link or unlink identities.',
+      'Proof of a recent sign-in. `when-supported`: the time at which the provider authenticated the person, or the time of the sign-in if the provider does not report it (such as GitHub). `required`: only a time that the provider proves; users of other providers cannot link or unlink identities.',
   }),
   adminMfa: setting({
     env: 'ADMIN_MFA',
@@ -432,7 +432,7 @@ export const settings = {
     env: 'REJECTED_RETENTION_DAYS',
     read: read.days,
     default: '7',
-    description: 'Days that the last refused webhooks of each source are stored; 0 or `off`: for ever.',
+    description: 'Days that the last rejected webhooks of each source are stored; 0 or `off`: forever.',
   }),
   logLevel: setting({
     env: 'LOG_LEVEL',

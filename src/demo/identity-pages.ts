@@ -38,7 +38,7 @@ export function overPage(basePath: string): string {
 export function refusalPage(basePath: string, error: string, description: string | undefined): string {
   return page(
     basePath,
-    'The request was refused',
+    'The request was rejected',
     `<p class="message"><code>${escapeHtml(error)}</code> ${escapeHtml(description ?? '')}</p>`,
   )
 }

@@ -18,7 +18,7 @@ const subscribersOfCustomer = [
     id: '00000000-0000-7000-8000-000000000d32',
     path: '/demo/acme/down',
     status: 503,
-    description: 'Sample: answers 503',
+    description: 'Sample: returns 503',
   },
 ] as const
 

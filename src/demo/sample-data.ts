@@ -68,10 +68,7 @@ const articles: readonly (readonly [string, string])[] = [
     'What we learned from the outage',
     'The shop was away for 42 minutes on Tuesday. This is why, and what we changed.',
   ],
-  [
-    'Webhooks for shop partners',
-    'Partners can now be told of orders and stock by webhook, signed and retried.',
-  ],
+  ['Webhooks for shop partners', 'Partners can now receive orders and stock by webhook, signed and retried.'],
   ['Autumn reading', 'Five books for evenings that come early.'],
   ['Gift wrapping', 'Recycled paper, linen string, two euros. Say so at the checkout.'],
   ['Holiday deadlines', 'Order by the 18th and it will be under the tree, islands included.'],

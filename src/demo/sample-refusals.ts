@@ -56,7 +56,7 @@ export function sampleRefusals(keyring: Keyring, now: number): SampleRefusal[] {
       ...(signedBy && { [signatureHeader]: createHmac('sha256', secret).update(rawBody).digest('hex') }),
     }
     const result = scheme.verify({ rawBody, headers, now: at })
-    if (!('rejected' in result)) throw new Error('the sample source accepts a request that it should refuse')
+    if (!('rejected' in result)) throw new Error('the sample source accepts a request that it should reject')
     const reason = reasonOf(result)
     const row = {
       source: sampleSource,

@@ -49,7 +49,7 @@ export function createSampleSubscriber(parts: SampleSubscriberParts): SampleSubs
             const rawBody = body instanceof Buffer ? body : Buffer.alloc(0)
             const event = scheme.verify({ rawBody, headers, now: clock.now() })
             if (!('type' in event)) {
-              log.warn('the sample subscriber refused a webhook with an invalid signature')
+              log.warn('the sample endpoint rejected a webhook with an invalid signature')
               return reply.code(401).send()
             }
             const text = rawBody.toString()

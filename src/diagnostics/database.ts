@@ -81,7 +81,7 @@ async function* checkContents(database: Database): AsyncGenerator<Finding> {
     const pending = await pendingMigrations(database)
     yield pending.length === 0
       ? ok('migrations', 'up to date')
-      : warning('migrations', `${pending.join(', ')} to be applied`, '`postern migrate`, or just start')
+      : warning('migrations', `${pending.join(', ')} to be applied`, '`postern migrate`, or start')
     if (pending.length === 0) yield await checkKeys(database)
     if (database.engine === 'sqlite') yield checkSpace(database.file)
     yield database.engine === 'postgres'

@@ -27,7 +27,7 @@ export async function* checkSizes(
 
 function describeSize({ total, free, log, spool }: DatabaseSize): string {
   if (free === undefined) return bytes(total)
-  return `${bytes(total)}, of which ${bytes(free)} are free pages; log ${bytes(log ?? 0)}, spool ${bytes(spool ?? 0)}`
+  return `${bytes(total)}, including ${bytes(free)} are free pages; log ${bytes(log ?? 0)}, spool ${bytes(spool ?? 0)}`
 }
 
 /** The largest tables; see TableSize. */

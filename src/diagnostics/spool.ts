@@ -97,7 +97,7 @@ function describe(
     return warning(
       about,
       `set aside there: ${setAside}`,
-      'the database refused acknowledged webhooks, or another program wrote entries: each has its reason beside it',
+      'the database rejected acknowledged webhooks, or another program wrote entries: each has its reason beside it',
     )
   if (events === 0) return ok(about, 'empty')
   const age = oldest === undefined ? 0 : systemClock.now() - oldest

@@ -32,7 +32,7 @@ const Delivery = Type.Object({
 const Emitted = Type.Object({
   id: Type.Integer(),
   eventId: Type.String(),
-  type: nullable(Type.String(), 'Null when it is not kept any longer'),
+  type: nullable(Type.String(), 'Null when it is no longer stored'),
   status: NullableText,
   createdAt: time,
 })
@@ -58,7 +58,7 @@ export const EventDetail = Type.Object({
   contentType: Type.String(),
   audience: nullable(
     Type.String(),
-    'Of an emitted event: the owner whose subscribers get it, `*` for everybody’s; null for those without an owner.',
+    'Of an emitted event: the owner whose subscribers get it, `*` for all; null for those without an owner.',
   ),
   headers: nullable(
     Type.Record(Type.String(), Type.String()),
@@ -74,8 +74,7 @@ export const EventDetail = Type.Object({
   ),
   causedBy: nullable(Type.Integer(), 'The number of the received event whose handler emitted this one.'),
   emitted: Type.Array(Emitted, {
-    description:
-      "What a received event's handlers emitted, in the transaction of their work: the first hundred.",
+    description: "The first hundred events that a received event's handlers emitted, in their transactions.",
   }),
   processing: nullable(Processing, 'Of a received event.'),
   deliveries: Type.Array(Delivery, { description: 'Of an emitted event: the first hundred.' }),

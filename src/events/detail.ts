@@ -94,7 +94,7 @@ async function describeAbsence(reader: Queryable, id: number): Promise<Problem> 
 
 function gone(what: string): Problem {
   return new Problem('no-longer-kept', {
-    detail: `${what} Its body and history were removed; its id is kept, so that a repetition is known as one.`,
+    detail: `${what} Its body and history were removed. Its ID is stored to recognize duplicates.`,
   })
 }
 

@@ -26,7 +26,7 @@ const Page = Type.Object({
   data: Type.Array(EventItem),
   nextCursor: nullable(
     Type.Integer(),
-    'Pass it back as `cursor` for the next page. Null when there is none now; later events are above the last id. With filters a page may hold fewer events than `limit`, or none, and still have a next one.',
+    'Pass it back as `cursor` for the next page. Null when there is no next page now; later events are above the last id. With filters a page may hold fewer events than `limit`, or none, and still have a next one.',
   ),
 })
 

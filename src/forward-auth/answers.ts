@@ -86,7 +86,7 @@ export function forbidden(
 export function tooManyUnknown(): Problem {
   return new Problem('not-signed-in', {
     detail: 'The address has sent too many invalid cookies.',
-    advice: 'Wait for the time that Retry-After tells.',
+    advice: 'Wait for the time in Retry-After.',
     retryAfter: waiting / 1000,
   })
 }

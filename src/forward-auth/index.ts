@@ -45,7 +45,7 @@ export function createForwardAuth(parts: ForwardAuthParts): ServiceModule {
   const codes = new HostCodes({ ...accounts, database, clock, record: accounts.audit.record })
   const counter = metrics.counter(
     'postern_forward_auth_total',
-    'Requests that proxies asked about, by host and outcome: allowed, signed-out, forbidden, refused',
+    'Requests that proxies asked about, by host and outcome: `allowed`, `signed-out`, `forbidden`, `refused`',
     ['host', 'outcome'],
   )
   // The labels of the most frequent outcome are looked up once for each host.

@@ -37,7 +37,7 @@ test('every mistake is named', () => {
     [{ 'app.example.com:443': { allow: 'everyone' } }, /write a host in lowercase/],
     [{ 'app.example.com': {} }, /allow is missing/],
     [{ 'app.example.com': { allow: 'anybody' } }, /must be 'everyone', 'signed-in'/],
-    [{ 'app.example.com': { allow: [] } }, /nobody could use it/],
+    [{ 'app.example.com': { allow: [] } }, /no user could use it/],
     [{ 'app.example.com': { allow: {} } }, /has no condition/],
     [{ 'app.example.com': { allow: { roles: ['owner'] } } }, /"owner" is no role/],
     [{ 'app.example.com': { allow: { role: ['admin'] } } }, /role is unknown/],

@@ -65,7 +65,7 @@ const conditionFields = ['roles', 'emailDomains', 'identities', 'providers', 'gr
 function faultsOfAllowed(name: string, allowed: unknown): string[] {
   if (allowed === 'everyone' || allowed === 'signed-in') return []
   const conditions: unknown[] = Array.isArray(allowed) ? allowed : [allowed]
-  if (conditions.length === 0) return [`${name} is empty: nobody could use it`]
+  if (conditions.length === 0) return [`${name} is empty: no user could use it`]
   return conditions.flatMap((condition) =>
     isRecord(condition)
       ? faultsOfCondition(name, condition)

@@ -62,7 +62,7 @@ const ListView = closedObject({
   summary: Type.String(),
   key: Type.String({ description: 'The primary key' }),
   fields: Type.Array(FieldView),
-  filters: Type.Array(FilterView, { description: 'The operator `search` marks a search of words' }),
+  filters: Type.Array(FilterView, { description: 'An operator `search` marks full-text search' }),
   sorts: Type.Array(Type.String(), { description: 'Fields for the parameter `sort`' }),
   order: Type.Array(Type.String(), { description: 'The default order, descending with a leading -' }),
   expansions: Type.Array(ExpansionView),

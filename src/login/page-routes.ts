@@ -32,7 +32,7 @@ const LoginQuery = Type.Object({
   error: optionalText('The failure code of the last sign-in'),
   id: optionalText('The reference ID of this failure'),
   provider: optionalText('The provider of the failed sign-in'),
-  message: optionalText('The message of a hook that refused the sign-in'),
+  message: optionalText('The message of a hook that rejected the sign-in'),
   proof: optionalText('The signature of the message'),
   return_to: Type.Optional(Type.String()),
   reauthenticate: optionalText('As at GET /auth/{provider}, like the next three'),

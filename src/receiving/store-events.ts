@@ -40,7 +40,7 @@ export function storeEvents({ database, clock, log, metrics, spool }: ReceivingP
     spool &&
     metrics.counter(
       'postern_spool_webhooks_total',
-      'Webhooks that came while the database was away: stored in the spool, or refused since it did not take them',
+      'Webhooks that arrived while the database was unavailable: stored in the spool, or rejected because it did not accept them',
       ['outcome'],
     )
   const fallback =

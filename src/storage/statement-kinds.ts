@@ -99,8 +99,8 @@ const rejectedWords: Readonly<Record<Engine, ReadonlyMap<string, string>>> = {
   postgres: new Map([
     ['reset', settings],
     ['discard', 'temporary tables and settings end with the handler by themselves'],
-    ['listen', 'notifications of this connection reach nobody: listen on a connection of your own'],
-    ['unlisten', 'notifications of this connection reach nobody: listen on a connection of your own'],
+    ['listen', 'no client receives notifications of this connection: listen on your own connection'],
+    ['unlisten', 'no client receives notifications of this connection: listen on your own connection'],
     ['prepare', prepared],
     ['execute', prepared],
     ['deallocate', prepared],

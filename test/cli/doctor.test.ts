@@ -80,7 +80,10 @@ describe('postern doctor', () => {
       /^! spool .*: 1 webhooks waiting, the oldest for 60\d s/m,
     )
     spool.setAside(spool.oldest(1)[0]!.seq, 'refused')
-    assert.match((await doctor({ SPOOL_URL })).stdout, /^! spool .*set aside there: 1: the database refused/m)
+    assert.match(
+      (await doctor({ SPOOL_URL })).stdout,
+      /^! spool .*set aside there: 1: the database rejected/m,
+    )
     spool.close()
 
     const { code, stdout } = await doctor({ SPOOL_URL: 'nats://me:swordfish@127.0.0.1:9' })
@@ -247,7 +250,7 @@ onEachEngine('postern doctor with a database', (engine) => {
     )
     for (const line of [
       engine.name === 'sqlite'
-        ? /^✔ size: \d+\.\d MB, of which \d+\.\d MB are free pages; log \d+\.\d MB, spool \d+\.\d MB$/m
+        ? /^✔ size: \d+\.\d MB, including \d+\.\d MB are free pages; log \d+\.\d MB, spool \d+\.\d MB$/m
         : /^✔ size: \d+\.?\d* MB$/m,
       /^✔ received events: none waiting$/m,
       /^✔ deliveries: none waiting$/m,

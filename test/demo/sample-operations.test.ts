@@ -66,7 +66,7 @@ onEachEngine('samples of operations', (engine) => {
       jobs.map(({ kind, subscriberName }) => [kind, subscriberName]),
       [
         ['reprocess', null],
-        ['replay', 'Sample: answers 503'],
+        ['replay', 'Sample: returns 503'],
         ['replay', 'Sample: accepts all'],
         ['reprocess', null],
       ],

@@ -154,7 +154,7 @@ onEachEngine('event types', (engine) => {
   test('an invalid declaration stops the start with a message that names it', async () => {
     const wrong: [NonNullable<PosternConfig['emitting']>, RegExp][] = [
       [{ eventTypes: { 'a b': {} } }, /"a b"/],
-      [{ eventTypes: { 'postern.test': {} } }, /by the service itself/],
+      [{ eventTypes: { 'postern.test': {} } }, /an event of the service itself/],
       [{ eventTypes: { a: { schema: { type: 'string' }, samples: [7] } } }, /sample 1 of a/],
       [{ eventTypes: { a: { schema: { pattern: '(' } } } }, /schema of a/],
       [{ undeclaredTypes: 'never' as 'refuse' }, /undeclaredTypes/],

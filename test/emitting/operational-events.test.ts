@@ -98,8 +98,8 @@ onEachEngine('operational events', (engine) => {
     assert.deepEqual(
       reasons.map(({ data }) => [data.subscriber.id, data.reason]),
       [
-        [leaving.id, 'The subscriber answered 410 Gone.'],
-        [failing.id, 'Disabled by a call of the API.'],
+        [leaving.id, 'The endpoint returned HTTP 410 Gone.'],
+        [failing.id, 'Disabled by an API request.'],
       ],
     )
     await Promise.all([service.close(), admins.close(), receiver.close(), gone.close()])

@@ -117,7 +117,7 @@ onEachEngine('subscribers', (engine) => {
       },
       changed,
     )
-    assert.equal((await change({ status: 'disabled' }))['disabledReason'], 'Disabled by a call of the API.')
+    assert.equal((await change({ status: 'disabled' }))['disabledReason'], 'Disabled by an API request.')
     assert.equal((await change({ status: 'active' }))['disabledReason'], null)
     assert.equal((await service.admin(`/subscribers/${made.id}`, { method: 'DELETE' })).status, 204)
     for (const method of ['GET', 'DELETE'])

@@ -271,7 +271,7 @@ onEachEngine('what needs attention', (engine) => {
       disabled(`0-${at}`, at % 2 === 0 ? disabledByAdmin : disabledByOwner, now + 1_000 + at),
     )
     const byItself = Array.from({ length: 25 }, (_, at) =>
-      disabled(`1-${at}`, 'The subscriber answered 410 Gone.', now + at),
+      disabled(`1-${at}`, 'The endpoint returned HTTP 410 Gone.', now + at),
     )
     await database.transaction((tx) =>
       tx
@@ -288,7 +288,7 @@ onEachEngine('what needs attention', (engine) => {
     )
     assert.equal(
       found[0]?.text,
-      'Endpoint 127.0.0.1:9 (The shop) was disabled: The subscriber answered 410 Gone. It receives nothing until you enable it.',
+      'Endpoint 127.0.0.1:9 (The shop) was disabled: The endpoint returned HTTP 410 Gone. It receives nothing until you enable it.',
     )
   })
 

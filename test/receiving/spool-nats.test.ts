@@ -121,9 +121,9 @@ describe('a spool in NATS JetStream', { skip }, () => {
         env: { SPOOL_URL: `nats://${before}${nats.servers[0]}${after}` },
       })
     try {
-      await assert.rejects(start(), /SPOOL_URL cannot be used: NATS refuses the credentials/)
+      await assert.rejects(start(), /SPOOL_URL cannot be used: NATS rejects the credentials/)
       await assert.rejects(begin('postern:swordfish@'), (error: Error) => {
-        assert.match(error.message, /NATS refuses the credentials/)
+        assert.match(error.message, /NATS rejects the credentials/)
         assert.doesNotMatch(error.message, /swordfish/)
         return true
       })

@@ -176,7 +176,7 @@ onEachEngine('a handler that ends its process', ({ name, ...engine }) => {
       await made.logged('its attempt has failed', `"handler":"${type}"`, `"message":"${kind}"`, '"event":')
     }
     await made.post('rejected', 'throws.rejected')
-    await made.logged('a promise failed that nobody awaited', '"handler":"throws.rejected"')
+    await made.logged('a promise failed that no code awaited', '"handler":"throws.rejected"')
     await made.post('late', 'throws.late')
     for (const id of ['rejected', 'late', 'sl3'])
       await eventually(async () => (await made.show(id)).status === 'processed', `${id} is processed`)

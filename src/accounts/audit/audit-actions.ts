@@ -7,15 +7,15 @@ export const auditActions = {
   'device.approved':
     'A user allowed a device to sign in (device grant); the detail has the address of the device.',
   'device.denied': 'A user did not allow a device to sign in.',
-  'device.refused': 'A code of a device was refused: it is wrong, was used or has expired.',
+  'device.refused': 'A device code was rejected: it is wrong, used or expired.',
   'app.logout_failed':
     'An app did not accept the notice that a sign-in ended (back-channel logout); the code says why.',
-  'sign_out.refused': 'A request of an app to sign its user out was refused; the code says why.',
+  'sign_out.refused': "An app's sign-out request was rejected; the code says why.",
   'user.blocked': 'An account was blocked.',
   'user.unblocked': 'An account was unblocked.',
   'user.role_changed': 'The role of an account changed.',
   'user.deleted': 'An account was deleted with its identities, sessions, consents and tokens.',
-  'user.exported': 'The data of an account was written out by a command.',
+  'user.exported': 'The command line exported the data of an account.',
   'user.profile_changed':
     'A sign-in changed the e-mail address or name of an account; the detail names the fields without their values.',
   'sign_in.failed': 'A sign-in failed; the code says why.',
@@ -28,10 +28,10 @@ export const auditActions = {
     'The identities of a provider were bound to another issuer, because the provider moved.',
   'session.revoked': 'A session was revoked by another session, an admin or the service.',
   'app.authorized': 'An app got a code for a person who was signed in.',
-  'app.refused': "An app's authorization request was refused; the code says why.",
+  'app.refused': "An app's authorization request was rejected; the code says why.",
   'tokens.revoked': "An app's tokens were revoked, by a person or because a used token was used again.",
   'tokens.refused':
-    "An app's code or refresh token was refused: it is unknown, used, expired or of another app.",
+    "An app's code or refresh token was rejected: it is unknown, used, expired or belongs to another app.",
   'tokens.reused':
     'A refresh token was used again within the grace period, from another address, and accepted.',
   'call.refused': 'A page of another site tried to write with the cookie of a session.',
@@ -40,11 +40,11 @@ export const auditActions = {
   'forward_auth.forbidden':
     'A signed-in user asked for a path of an application that the rules do not let them use.',
   'forward_auth.refused':
-    'A sign-in at the host of an application, a cookie of another host, or a call that no trusted proxy made was refused; the code says why.',
+    "A sign-in at an application's host, a cookie of another host, or a request from an untrusted proxy was rejected; the code says why.",
   'key.created': 'An API key was created.',
   'key.create_failed': 'An API key could not be created; the code says why.',
   'key.revoked': 'An API key was revoked.',
-  'key.refused': 'A call came with an API key that is unknown, expired or revoked.',
+  'key.refused': 'A request had an API key that is unknown, expired or revoked.',
   'alert.created': 'A destination of alerts was added.',
   'alert.changed': 'A destination of alerts was changed; the detail names the settings without their values.',
   'alert.deleted': 'A destination of alerts was deleted.',
@@ -52,7 +52,7 @@ export const auditActions = {
   'client.created': 'An app was created.',
   'client.registered': 'An app registered itself (RFC 7591).',
   'client.changed': 'Settings of an app were changed; the detail names them without their values.',
-  'client.deleted': 'An app was deleted; its tokens are refused.',
+  'client.deleted': 'An app was deleted; its tokens are rejected.',
   'client.secret_created': 'An app got a new secret.',
   'client.secret_removed': 'A secret of an app was removed.',
   'client.refused': 'An app could not authenticate; the code says why.',
@@ -79,7 +79,7 @@ export const auditActions = {
   'owner.named': "A customer's display name was set or removed.",
   'portal.link_created': 'A link to the portal of an owner was created.',
   'portal.opened': 'A link to the portal was opened.',
-  'portal.link_refused': 'A link to the portal was refused: it is unknown, used or expired.',
+  'portal.link_refused': 'A portal link was rejected: it is unknown, used or expired.',
   'portal.left': 'An owner signed out of the portal.',
   'portal.revoked': 'All links and sessions of an owner were revoked.',
   'portal.brand_changed':
@@ -94,7 +94,7 @@ export const auditActions = {
   'import.started': 'The command line started to import a file.',
   'import.finished': 'An import of the command line ended; the detail has the numbers of rows.',
   'list.counts_changed': 'The command line created, rebuilt or dropped the maintained counts of a list.',
-  'signing_key.withdrawn': 'A signing key was withdrawn: access tokens that it signed are refused.',
+  'signing_key.withdrawn': 'A signing key was withdrawn: access tokens that it signed are rejected.',
 } as const
 
 export type AuditAction = keyof typeof auditActions

@@ -97,7 +97,7 @@ function createRoute(app: App, { keys, database, recentSignIn, clock }: KeyRoute
         tags,
         summary: 'Create an API key; the answer is the only one that contains it',
         description:
-          'An administrator in a browser needs a recent sign-in (`RECENT_SIGN_IN`). Access tokens of apps are refused.',
+          'An administrator in a browser needs a recent sign-in (`RECENT_SIGN_IN`). Access tokens of apps are rejected.',
         body: Body,
         response: { 201: NewKey },
       },
@@ -125,7 +125,7 @@ function revokeRoute(app: App, { keys }: KeyRoutesParts): void {
       config: { access },
       schema: {
         tags,
-        summary: 'Revoke an API key: it is refused from now on',
+        summary: 'Revoke an API key: it is rejected from now on',
         params: IdParams,
         response: noContent,
       },

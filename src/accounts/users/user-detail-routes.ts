@@ -42,7 +42,7 @@ const User = Type.Object({
   role: Type.Enum(['user', 'admin']),
   adminBy: nullable(
     Type.Enum(['role', 'ADMIN_IDENTITIES', 'groups']),
-    'What makes the user an admin; only `role` can be changed by a call. Null for a user.',
+    'The source of the admin role; requests can change only `role`. Null for a user.',
   ),
   blockedAt: nullable(DateTime),
   createdAt: DateTime,

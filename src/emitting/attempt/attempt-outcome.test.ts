@@ -28,7 +28,7 @@ test('a 2xx response is a success; any other response is retried until the sched
 })
 
 test('410 and `webhook-delivery: disable` end the delivery and disable the subscriber', () => {
-  assert.deepEqual(judged(answered(410)), { kind: 'dead', disable: 'The subscriber answered 410 Gone.' })
+  assert.deepEqual(judged(answered(410)), { kind: 'dead', disable: 'The endpoint returned HTTP 410 Gone.' })
   const disable = 'The subscriber answered with webhook-delivery: disable.'
   assert.deepEqual(judged(answered(500, { directive: 'disable' })), { kind: 'dead', disable })
   assert.deepEqual(judged(answered(200, { directive: 'disable' })), { kind: 'delivered', disable })

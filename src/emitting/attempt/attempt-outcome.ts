@@ -40,5 +40,5 @@ export function evaluateAttempt(
 
 function disableReason({ status, directive }: AttemptResult): { disable: string } | undefined {
   if (directive === 'disable') return { disable: 'The subscriber answered with webhook-delivery: disable.' }
-  return status === 410 ? { disable: 'The subscriber answered 410 Gone.' } : undefined
+  return status === 410 ? { disable: 'The endpoint returned HTTP 410 Gone.' } : undefined
 }

@@ -138,7 +138,7 @@ export function createAttempt({ agents, clock }: { agents: Agents; clock: Clock 
 
 /** The result of an attempt that cannot be made because the payload was removed. */
 export function withoutPayload(at: number): AttemptResult {
-  return notMade(at, 'payload-gone', 'the payload is no longer kept')
+  return notMade(at, 'payload-gone', 'the payload is no longer stored')
 }
 
 /** The result of an attempt that must not be made because the event is for another owner. */

@@ -36,7 +36,7 @@ const hints: Record<FailureKind, string> = {
   unauthorized:
     'Check the signing secret that the receiver verifies with, its clock, and headers or firewalls that require credentials.',
   'no-such-path': 'Check the path of the address, and that it accepts POST.',
-  gone: 'The receiver refuses all further events. If that is wrong, enable the subscriber again.',
+  gone: 'The endpoint rejects all further events. If that is wrong, enable it again.',
   aborted:
     'The receiver asked to stop the attempts of this event. Replay the delivery if it wants the event now.',
   'too-large': 'Raise the limit for bodies at the receiver and at proxies before it, or emit smaller events.',

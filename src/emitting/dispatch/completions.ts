@@ -119,7 +119,10 @@ export class Completions {
         await this.#plain.add(record)
         return
       } catch (error) {
-        log.error({ err: error, deliveryId: completion.delivery.id }, 'the record of an attempt was refused')
+        log.error(
+          { err: error, deliveryId: completion.delivery.id },
+          'the database rejected the record of an attempt',
+        )
         if (record !== completion)
           await sleep(clock, refusedPause, this.#abandoned.signal).catch(() => undefined)
         record = withoutDetails(completion)

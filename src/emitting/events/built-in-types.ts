@@ -57,7 +57,7 @@ export const builtInTypes = {
     description:
       'A subscriber was disabled: by a call, by its owner, by its response (410 Gone or `webhook-delivery: disable`), or because all attempts failed for a week (EMIT_DISABLE_AFTER_DAYS).',
     schema: exactly({ subscriber: subscriberSchema, reason: text }),
-    samples: [{ subscriber, reason: 'The subscriber answered 410 Gone.' }],
+    samples: [{ subscriber, reason: 'The endpoint returned HTTP 410 Gone.' }],
   },
   'subscriber.disabling': {
     description: 'A subscriber will be disabled, unless a delivery succeeds before.',

@@ -47,7 +47,7 @@ export class EventCatalogue {
       if (!validType.test(type))
         throw new Error(`emitting.eventTypes: ${JSON.stringify(type)} is not a valid event type`)
       if (Object.hasOwn(builtIn, type))
-        throw new Error(`emitting.eventTypes: ${type} is emitted by the service itself`)
+        throw new Error(`emitting.eventTypes: ${type} is an event of the service itself`)
       if (schema === undefined) continue
       const check = compile(type, schema)
       this.#checks.set(type, check)

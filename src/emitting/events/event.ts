@@ -53,7 +53,7 @@ export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
   if (event.id !== undefined && !id.test(event.id))
     throw invalid('id', 'must be 1 to 256 visible ASCII characters without a full stop')
   if (event.audience !== undefined && event.audience !== everybody && !owner.test(event.audience))
-    throw invalid('audience', 'must be 1 to 256 visible ASCII characters, or `*` for everybody')
+    throw invalid('audience', 'must be 1 to 256 visible ASCII characters, or `*` for all')
   const { data, canonical } = writeJson(event.data)
   const eventId = event.id ?? `msg_${newId(now).replaceAll('-', '')}`
   const head = JSON.stringify({ id: eventId, type: event.type, timestamp: isoTime(now) })

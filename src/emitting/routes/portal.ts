@@ -154,7 +154,7 @@ function openSessionRoute(app: App, parts: PortalRouteParts): void {
         tags,
         summary: 'Open a link: uses it up, and sets the cookie of the portal or returns a token',
         description:
-          'The session of the current cookie ends. If it belongs to another owner, the call is refused with `other-portal-session` and the link stays valid, unless `replace` is true. With `embedded`, cookies are neither read nor set.',
+          'The session of the current cookie ends. If it belongs to another owner, the request is rejected with `other-portal-session` and the link stays valid, unless `replace` is true. With `embedded`, cookies are neither read nor set.',
         body: closedObject({
           token: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }),
           replace: Type.Optional(

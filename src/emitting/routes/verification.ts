@@ -8,7 +8,7 @@ import { closedObject, IdParams } from '../../http/schemas/schemas.ts'
 const View = closedObject({
   url: Type.String(),
   signing: Type.Union([Type.Literal('v1'), Type.Literal('v1a'), Type.Literal('both')], {
-    description: 'What signs the deliveries. The code verifies `v1`',
+    description: 'The signature of the deliveries. The code verifies `v1`',
   }),
   languages: Type.Array(
     closedObject({

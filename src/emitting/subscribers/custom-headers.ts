@@ -51,7 +51,7 @@ export function readCustomHeaders(
     const effective = text === redactedValue ? stored : text
     if (effective === undefined)
       throw invalid(
-        `The value of the header ${header} must be sent: ${redactedValue} selects the stored value, and there is none for this address.`,
+        `The value of the header ${header} must be sent: ${redactedValue} selects the stored value, and no value is stored for this address.`,
       )
     if (!value.test(effective) || effective.length > longestValue)
       throw invalid(

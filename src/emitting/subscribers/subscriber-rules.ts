@@ -7,7 +7,7 @@ import type { Reach } from '../events/audience.ts'
 import { lockOwner } from './owner-lock.ts'
 
 /** The `disabled_reason` of a subscriber that an admin disabled. Its owner cannot enable it. */
-export const disabledByAdmin = 'Disabled by a call of the API.'
+export const disabledByAdmin = 'Disabled by an API request.'
 /** The same for one that its owner disabled. */
 export const disabledByOwner = 'Disabled by its owner.'
 /** Subscribers that an owner can register in the portal. */

@@ -40,7 +40,7 @@ export const AttemptView = closedObject({
   signature: nullable(
     Type.String({
       description:
-        'What `webhook-signature` was, computed again from the keys of that time that are left. Null for five minutes, while a receiver would accept it; without such a key; and for payloads of more than 64 KiB',
+        'The value of `webhook-signature`, computed again from the keys of that time that still exist. Null for five minutes, while a receiver would accept it; without such a key; and for payloads of more than 64 KiB',
     }),
   ),
   responseHeaders: nullable(Headers),

@@ -124,7 +124,7 @@ export class LiveHub {
       if (begun === this.#begun) await this.#publish(news, changes.topics)
     } catch (error) {
       // The next look finds what this one did not.
-      this.#parts.logger.warn({ err: error }, 'live pages could not be told what changed')
+      this.#parts.logger.warn({ err: error }, 'live pages could not be notified of changes')
     }
     if (begun && begun === this.#begun) this.#scheduleLook()
   }

@@ -11,13 +11,13 @@ export const scopes = {
   'users:read':
     'Read users, where they are signed in, their identities, apps and audit log, and the identity providers.',
   'users:write':
-    'Block, unblock and delete users, take the admin role away, end sessions, check identity providers. Making somebody an administrator, or unblocking one, needs `admin`.',
+    'Block, unblock and delete users, remove the admin role, end sessions, check identity providers. Granting the admin role, or unblocking an administrator, needs `admin`.',
   'clients:read': 'Read the apps that sign in here, without their secrets.',
   'clients:write':
     'Create, edit and delete apps that read only the profiles of their users, and rotate their secrets. First-party apps, machine clients, audiences and other scopes need `admin`.',
   'lists:read': 'Read the declared lists. A list of the rows of its caller has none for a key.',
   'lists:write': 'Create, change and delete products and posts.',
-  'webhooks:read': 'Read the webhooks that were refused, and the jobs that process events again.',
+  'webhooks:read': 'Read rejected webhooks, and the jobs that process events again.',
   'webhooks:write':
     'Run the handlers of received events again, pause handlers, take care of failures. A dry run, which shows data, needs `events:read` as well.',
   operate: 'Read metrics, queues and versions, and the API reference where it is private.',

@@ -12,7 +12,7 @@ const cachedFor = 3_000
 const Item = Type.Object({
   kind: Type.String({ description: 'A stable name, such as `handler-failing`' }),
   severity: Type.Union([Type.Literal('error'), Type.Literal('warning')], {
-    description: '`error`: something fails now. `warning`: it will, unless somebody acts',
+    description: '`error`: something fails now. `warning`: it will, unless you act',
   }),
   text: Type.String({ description: 'What is wrong, in a sentence' }),
   since: nullable(DateTime),
@@ -37,7 +37,7 @@ export function attentionRoute(app: App, clock: Clock, find: readonly FindAttent
         tags: ['operations'],
         summary: 'What needs attention, the urgent first',
         description:
-          'Failing handlers and subscribers, refused webhooks on the rise, secrets and API keys that end soon, work that stalls, volumes that fill and the spool. At most 20 of each kind. Renewed every three seconds.',
+          'Failing handlers and subscribers, more rejected webhooks, secrets and API keys that end soon, work that stalls, volumes that fill and the spool. At most 20 of each kind. Renewed every three seconds.',
         response: { 200: Type.Object({ data: Type.Array(Item) }) },
       },
     },

@@ -35,7 +35,7 @@ const cachedFor = 2_000
 const Milliseconds = nullable(Type.Number())
 const counts = {
   ok: 'Webhooks that were acknowledged, runs of handlers that succeeded, deliveries that arrived, sign-ins',
-  failed: 'Webhooks that were refused, failed runs, failed attempts of deliveries, failed sign-ins',
+  failed: 'Rejected webhooks, failed runs, failed attempts of deliveries, failed sign-ins',
   duplicates: 'Webhooks among `ok` that had arrived before',
 }
 const durations = {
@@ -101,7 +101,7 @@ export function historyRoute(app: App, parts: HistoryRouteParts): void {
       schema: {
         tags: ['operations'],
         summary: 'What happened over time: counts, failures and durations',
-        description: `Of all processes, by steps that the service chooses: at most ${mostPoints + 1} of them. Minutes are kept for two days, ten minutes for eight, hours for ${hourRetention / (24 * hour)} days. What another process counted is included within about a minute.`,
+        description: `Of all processes, by steps that the service chooses: at most ${mostPoints + 1} of them. Minutes are stored for two days, ten minutes for eight, hours for ${hourRetention / (24 * hour)} days. What another process counted is included within about a minute.`,
         querystring: Type.Object({
           series: optionalText(`Comma-separated: ${allNames.join(', ')}; default: all`),
           source: optionalText('Count only the webhooks of this source; without durations'),

@@ -107,7 +107,7 @@ function readinessRoute(app: App, parts: ReadinessParts): void {
         tags,
         summary: 'Whether it can serve: the database answers, workers keep up, and the process does not stop',
         description:
-          'With `for=webhooks`: whether received webhooks are acknowledged, which a spool (`SPOOL_URL`) makes possible while the database is away.',
+          'With `for=webhooks`: whether received webhooks are acknowledged, which a spool (`SPOOL_URL`) makes possible while the database is unavailable.',
         querystring: Type.Object({ for: optionalText('`webhooks`; another value counts as none') }),
         response: { 200: Readiness, 503: Readiness },
       },

@@ -13,7 +13,7 @@ export const SpoolReport = Type.Object(
   },
   {
     description:
-      'Where webhooks are kept while the database is away, with `SPOOL_URL`; on SQLite also if the spool beside the file cannot be read',
+      'Where webhooks are stored while the database is unavailable, with `SPOOL_URL`; on SQLite also if the spool beside the file cannot be read',
   },
 )
 

@@ -27,7 +27,7 @@ const info = {
   title: 'Postern',
   version,
   description:
-    'Sign-in, webhooks in, webhooks out, lists. Besides the headers that are described here, answers have headers that tell browsers what is allowed: Content-Security-Policy, X-Content-Type-Options, Referrer-Policy and others.',
+    'Sign-in, webhooks in, webhooks out, lists. Besides the headers described here, responses have headers that restrict browsers: Content-Security-Policy, X-Content-Type-Options, Referrer-Policy and others.',
   license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
 }
 
@@ -43,7 +43,7 @@ const tags = [
   { name: 'sign-in', description: 'Identity providers, sessions, tokens, accounts' },
   { name: 'apps', description: 'Applications of the product, which sign in with this service' },
   { name: 'operations', description: 'Health, metrics, this document' },
-  { name: 'alerts', description: 'Who is told of what needs a person' },
+  { name: 'alerts', description: 'Destinations of alerts' },
   { name: 'pages', description: 'For people, in a browser' },
   { name: 'events that are sent', description: 'The requests that subscribers get' },
 ]

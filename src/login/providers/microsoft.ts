@@ -28,7 +28,7 @@ export const microsoft: Preset = {
   settings: {
     TENANT: {
       description:
-        'Who may sign in: `common` (everybody), `organizations` (work and school), `consumers` (personal), or the id or domain of one tenant.',
+        'Who may sign in: `common` (everyone), `organizations` (work and school), `consumers` (personal), or the id or domain of one tenant.',
       default: 'common',
       form: 'word',
     },

@@ -109,7 +109,7 @@ function changeRoutes(routes: App, clients: ClientManagement): void {
       config: write,
       schema: {
         tags,
-        summary: 'Delete an app; its tokens are refused from then on',
+        summary: 'Delete an app; its tokens are rejected from then on',
         params: IdParams,
         response: noContent,
       },
@@ -155,7 +155,7 @@ function secretRoutes(routes: App, clients: ClientManagement): void {
       config: write,
       schema: {
         tags,
-        summary: 'Remove a secret; it is refused from then on',
+        summary: 'Remove a secret; it is rejected from then on',
         params: secretParams,
         response: noContent,
       },

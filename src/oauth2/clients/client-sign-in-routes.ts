@@ -47,7 +47,7 @@ export function clientSignInRoutes(routes: App, signIns: ClientSignIns): void {
       config: { access: { scope: 'clients:write' } },
       schema: {
         tags,
-        summary: 'End one sign-in in an app: its refresh tokens and access tokens are refused',
+        summary: 'End one sign-in in an app: its refresh tokens and access tokens are rejected',
         params: Type.Object({ id: Type.String(), signInId: Type.String() }),
         response: noContent,
       },

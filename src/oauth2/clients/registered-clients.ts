@@ -46,7 +46,7 @@ export async function rejectTooMany(
   throw new Problem('too-many-requests', {
     detail: `${unused} apps that this address registered are waiting for their first sign-in. Unused apps are deleted after a day.`,
     advice:
-      'Sign in with an app that is registered already, or register again after the time that Retry-After tells.',
+      'Sign in with an app that is registered already, or register again after the time in Retry-After.',
     retryAfter: Math.max(60, (waiting[0]!.created_at + unusedRetention - now) / 1000),
   })
 }

@@ -122,7 +122,7 @@ export class BackchannelLogouts implements Worker {
       const { status } = await this.#fetch(url, { method: 'POST', body, signal: this.#stopping.signal })
       return status
     } catch (error) {
-      this.#parts.log.warn({ err: error, app: client.id }, 'could not tell an app that a sign-in ended')
+      this.#parts.log.warn({ err: error, app: client.id }, 'could not notify an app that a sign-in ended')
       return undefined
     }
   }

@@ -71,7 +71,7 @@ class Reader {
       value = value * 128 + (byte & 0x7f)
       if (byte < 0x80) return value
     }
-    throw new Error('a number of the changeset is too long')
+    throw new Error('a number in the changeset is too long')
   }
 
   textToNul(): string {

@@ -94,7 +94,7 @@ export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts
 const nothing: Writes = { tables: [], notes: [] }
 const unreadable: Writes = {
   tables: [],
-  notes: ['What was written could not be read, because the transaction had ended.'],
+  notes: ['The writes could not be read, because the transaction had ended.'],
 }
 
 /** A commit would check those that are deferred: https://www.postgresql.org/docs/current/sql-set-constraints.html */

@@ -105,7 +105,7 @@ function declareWebhook(app: App, source: string, scheme: Scheme, endpoint: Webh
       tags: ['receiving'],
       summary: `Receive a webhook of the source ${source} (${scheme.name})`,
       description:
-        'The signature is checked over the raw body. A missing or wrong one is answered with 401 and the text `invalid signature`.',
+        'The signature is checked over the raw body. A missing or wrong one returns 401 and the text `invalid signature`.',
       response: { 200: Received, 401: Unauthorized },
     },
     answer: (call) => endpoint.receive(call),

@@ -119,7 +119,7 @@ function reprocessRoute(app: App, { reprocessing, dryRuns }: FailedRouteParts): 
         tags,
         summary: 'Run the handlers of a received event now',
         description:
-          'A failed event gets all of its attempts again; one that waits for its next attempt runs in addition to those of its retry schedule. A running handler is not started a second time. A processed event is refused with 409.',
+          'A failed event gets all of its attempts again; one that waits for its next attempt runs in addition to those of its retry schedule. A running handler is not started a second time. For a processed event the response is 409.',
         params: IdParams,
         body: closedObject({
           dryRun: Type.Optional(

@@ -25,12 +25,7 @@ export function stateRoutes(app: App, parts: FailureRouteParts): void {
         setState(parts, request.params.id, { state, until: null, action }, auditOrigin(request)),
     )
   }
-  declare(
-    'acknowledge',
-    'Acknowledge a group of failures: somebody takes care of it',
-    'acknowledged',
-    'failure.acknowledged',
-  )
+  declare('acknowledge', 'Acknowledge a group of failures', 'acknowledged', 'failure.acknowledged')
   declare('reopen', 'End the acknowledgement or snooze of a group of failures', 'open', 'failure.reopened')
   snoozeRoute(app, parts)
 }

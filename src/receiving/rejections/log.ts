@@ -113,7 +113,7 @@ export class RejectedLog {
     } catch (error) {
       // The samples are lost. The counts are written with the next ones.
       for (const count of counts) this.#refused.add(count)
-      log.debug({ err: error }, 'samples of refused webhooks could not be stored')
+      log.debug({ err: error }, 'samples of rejected webhooks could not be stored')
     }
   }
 }

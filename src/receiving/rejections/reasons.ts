@@ -21,7 +21,7 @@ export const reasons: Readonly<Record<Reason, Explanation>> = {
   'signature-missing': {
     meaning: 'The signature header, or another signed header, is missing.',
     advice:
-      'If you know the sender, configure its secret and check that the source uses the right preset. Otherwise somebody is probing the URL, and you can ignore it.',
+      'If you know the sender, configure its secret and check that the source uses the right preset. Otherwise someone is probing the URL, and you can ignore it.',
   },
   'signature-wrong': {
     meaning: 'The signature does not match the body with any of the source’s secrets.',

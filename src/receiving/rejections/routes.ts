@@ -36,7 +36,7 @@ const Item = Type.Object({
 })
 
 const Counts = Type.Object({
-  since: nullable(DateTime, 'The first day that is counted; null if no webhook was refused'),
+  since: nullable(DateTime, 'The first day that is counted; null if no webhook was rejected'),
   total: Type.Integer(),
   data: Type.Array(
     Type.Object({
@@ -70,7 +70,7 @@ function listRoute(app: App, { database, cursors }: RejectedRouteParts): void {
       config,
       schema: {
         tags,
-        summary: 'The latest webhooks that were refused, and why, newest first',
+        summary: 'The latest rejected webhooks with their reasons, newest first',
         description: `The latest ${longestLog} of each source and reason, within two seconds after they arrived; in a flood, some are left out. The metric postern_webhooks_total counts all.`,
         querystring: Type.Object({
           source: optionalText('Only this source'),
@@ -108,7 +108,7 @@ function detailRoute(app: App, { database }: RejectedRouteParts): void {
     '/rejected-webhooks/:id',
     {
       config,
-      schema: { tags, summary: 'One refused webhook', params: IdParams, response: { 200: Item } },
+      schema: { tags, summary: 'One rejected webhook', params: IdParams, response: { 200: Item } },
     },
     async ({ params }) => {
       const row = await database.readerAside
@@ -129,7 +129,7 @@ function countsRoute(app: App, { database }: RejectedRouteParts): void {
       config,
       schema: {
         tags,
-        summary: 'How many webhooks were refused, by source and reason',
+        summary: 'Counts of rejected webhooks by source and reason',
         description:
           'Counts of all processes over REJECTED_RETENTION_DAYS days, within two seconds. Counts that a killed process had not written are missing.',
         response: { 200: Counts },

@@ -94,7 +94,7 @@ function sampleRoute(app: App, parts: SourceRouteParts): void {
         tags,
         summary: 'Send a signed sample to a source',
         description:
-          'The sample is signed with the secret of the source, verified and stored as any webhook, and its handlers run. Refused with 422 for senders that sign with a key pair.',
+          'The sample is signed with the secret of the source, verified and stored as any webhook, and its handlers run. Rejected with 422 for senders that sign with a key pair.',
         params: Name,
         body: closedObject({
           type: Type.Optional(

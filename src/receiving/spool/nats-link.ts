@@ -44,7 +44,7 @@ export async function connectToNats({
     })
   } catch (error) {
     if (error instanceof AuthorizationError)
-      throw new NatsMisconfigured('NATS refuses the credentials', error)
+      throw new NatsMisconfigured('NATS rejects the credentials', error)
     const distrust = distrustOf(error)
     if (distrust !== undefined) throw new NatsMisconfigured(`TLS to NATS: ${distrust}`, error)
     throw error

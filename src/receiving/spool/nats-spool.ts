@@ -172,7 +172,7 @@ export class NatsSpool implements Spool {
       message.ack()
     } catch (error) {
       // The stream may be full. The messages of this service make room.
-      this.#log.warn({ err: error, sequence: message.seq }, 'a refused message could not be set aside')
+      this.#log.warn({ err: error, sequence: message.seq }, 'a rejected message could not be set aside')
       message.nak(unreadableFor)
     }
   }

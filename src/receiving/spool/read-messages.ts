@@ -39,7 +39,7 @@ export function readMessages(
   if (forged.length > 0)
     log.error(
       { count: forged.length, sequence: forged[0]!.seq },
-      'another program has written to the spool: its messages are refused and set aside there',
+      'another program has written to the spool: its messages are rejected and set aside there',
     )
   return { own, forged }
 }

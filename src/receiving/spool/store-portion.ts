@@ -55,14 +55,14 @@ async function setAside(
   await spool.setAside(event, error instanceof Error ? error.message : String(error))
   log.error(
     { err: error, source, eventId, type },
-    'the database refuses an acknowledged webhook: it is set aside in the spool',
+    'the database rejects an acknowledged webhook: it is set aside in the spool',
   )
 }
 
 /** @throws the error with which the portion failed. */
 async function releaseEvents(portion: Portion, error: unknown): Promise<never> {
   await portion.release().catch((second: unknown) => {
-    const both = new AggregateError([error, second], 'spooled webhooks could be neither moved nor given back')
+    const both = new AggregateError([error, second], 'spooled webhooks could be neither moved nor released')
     throw error instanceof DatabaseAway ? new DatabaseAway(both) : both
   })
   throw error

@@ -96,7 +96,7 @@ export class EventInserter {
     for (const refusal of refusals)
       this.#parts.onError(
         new Error(
-          `the database refused a spooled event, which is now in the spool's table set_aside: ${refusal}`,
+          `the database rejected a spooled event, which is now in the spool's table set_aside: ${refusal}`,
         ),
       )
   }

@@ -238,7 +238,7 @@ export class HandlerWorker implements Worker {
     try {
       await this.#unsettled.settle()
     } catch (error) {
-      this.#parts.log.warn({ err: error }, 'claimed events could not be given back')
+      this.#parts.log.warn({ err: error }, 'claimed events could not be released')
     }
   }
 }

@@ -33,7 +33,7 @@ const service = {
     { role }: { role?: 'user' | 'admin' | undefined } = {},
   ): Promise<Session> {
     const found = await service.getSession(request)
-    if (!found) throw errorOf('not-signed-in', 401, { detail: 'Nobody is signed in.' })
+    if (!found) throw errorOf('not-signed-in', 401, { detail: 'No user is signed in.' })
     if (role === 'admin') throw errorOf('forbidden', 403)
     return found
   },

@@ -136,7 +136,7 @@ export interface Calls {
     body: { name: string; scopes: ("events:read" | "events:write" | "subscribers:read" | "subscribers:write" | "users:read" | "users:write" | "clients:read" | "clients:write" | "lists:read" | "lists:write" | "webhooks:read" | "webhooks:write" | "operate" | "admin")[]; expiresAt?: string | null | undefined }
     answer: { id: string; name: string; prefix: string; scopes: (string)[]; createdAt: string; createdBy: string | null; createdByName: string | null; expiresAt: string | null; lastUsedAt: string | null; revokedAt: string | null; key: string }
   }
-  /** Revoke an API key: it is refused from now on */
+  /** Revoke an API key: it is rejected from now on */
   'DELETE /keys/{id}': {
     params: { id: string }
     answer: undefined
@@ -197,7 +197,7 @@ export interface Calls {
     body: { name?: string | undefined; redirectUris?: (string)[] | undefined; postLogoutRedirectUris?: (string)[] | undefined; backchannelLogoutUri?: string | null | undefined; jwks?: { keys: (Record<string, unknown>)[] } | null | undefined; scopes?: (string)[] | null | undefined; audience?: string | (string)[] | null | undefined; audiences?: (string)[] | null | undefined; firstParty?: boolean | null | undefined; clientCredentials?: boolean | null | undefined; deviceGrant?: boolean | null | undefined; admin?: boolean | null | undefined; managesSessions?: boolean | null | undefined; accessTokenLifetime?: number | null | undefined; refreshTokenLifetime?: number | null | undefined; idTokenAlgorithm?: "ES256" | "RS256" | "EdDSA" | null | undefined; reauthenticationProof?: "required" | "when-supported" | null | undefined }
     answer: { id: string; name: string; declared: boolean; registered: boolean; confidential: boolean; redirectUris: (string)[]; postLogoutRedirectUris: (string)[]; backchannelLogoutUri: string | null; jwks: { keys: (Record<string, unknown>)[] } | null; scopes: (string)[]; audience: (string)[] | null; audiences: (string)[]; firstParty: boolean; clientCredentials: boolean; deviceGrant: boolean; admin: boolean; managesSessions: boolean; accessTokenLifetime: number | null; refreshTokenLifetime: number | null; idTokenAlgorithm: "ES256" | "RS256" | "EdDSA"; reauthenticationProof: "required" | "when-supported"; createdAt: string | null; updatedAt: string | null }
   }
-  /** Delete an app; its tokens are refused from then on */
+  /** Delete an app; its tokens are rejected from then on */
   'DELETE /clients/{id}': {
     params: { id: string }
     answer: undefined
@@ -208,7 +208,7 @@ export interface Calls {
     body?: { overlapSeconds?: number | undefined }
     answer: { id: string; begins: string; createdAt: string; expiresAt: string | null; secret: string }
   }
-  /** Remove a secret; it is refused from then on */
+  /** Remove a secret; it is rejected from then on */
   'DELETE /clients/{id}/secrets/{secretId}': {
     params: { id: string; secretId: string }
     answer: undefined
@@ -219,7 +219,7 @@ export interface Calls {
     query?: { limit?: number | string | undefined; cursor?: string | undefined }
     answer: { data: ({ id: string; userId: string; email: string | null; name: string | null; provider: string; device: string; address: string | null; scopes: (string)[]; createdAt: string; lastSeenAt: string; expiresAt: string })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
-  /** End one sign-in in an app: its refresh tokens and access tokens are refused */
+  /** End one sign-in in an app: its refresh tokens and access tokens are rejected */
   'DELETE /clients/{id}/sign-ins/{signInId}': {
     params: { id: string; signInId: string }
     answer: undefined
@@ -327,17 +327,17 @@ export interface Calls {
     body?: { type?: string | undefined; data?: Record<string, unknown> | undefined }
     answer: { id: number | null; eventId: string; type: string }
   }
-  /** The latest webhooks that were refused, and why, newest first */
+  /** The latest rejected webhooks with their reasons, newest first */
   'GET /rejected-webhooks': {
     query?: { source?: string | undefined; reason?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
     answer: { data: ({ id: number; source: string; at: string; reason: string; meaning: string; advice: string; detail: string; address: string | null; headers: Record<string, string>; size: number | null; body?: string; bodyBase64?: string })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
-  /** One refused webhook */
+  /** One rejected webhook */
   'GET /rejected-webhooks/{id}': {
     params: { id: string }
     answer: { id: number; source: string; at: string; reason: string; meaning: string; advice: string; detail: string; address: string | null; headers: Record<string, string>; size: number | null; body?: string; bodyBase64?: string }
   }
-  /** How many webhooks were refused, by source and reason */
+  /** Counts of rejected webhooks by source and reason */
   'GET /rejected-webhooks/counts': {
     answer: { since: string | null; total: number; data: ({ source: string; reason: string; meaning: string; advice: string; count: number; lastAt: string })[] }
   }
@@ -357,7 +357,7 @@ export interface Calls {
     params: { id: string }
     answer: { id: string; handler: string; name: string; message: string; frame: string | null; state: "open" | "acknowledged" | "snoozed" | "resolved"; snoozedUntil: string | null; stateBy: string | null; stateAt: string | null; firstAt: string; lastAt: string; count: number; failed: number; retrying: number; hours: ({ at: string; count: number })[]; error: string | null; errorAt: string | null; errorEvent: number | null; events: ({ id: number; eventId: string; type: string; source: string; status: "failed" | "retrying"; createdAt: string; attempts: number; failedAt: string | null; nextAttemptAt: string | null; error: string | null })[] }
   }
-  /** Acknowledge a group of failures: somebody takes care of it */
+  /** Acknowledge a group of failures */
   'POST /failures/{id}/acknowledge': {
     params: { id: string }
     body?: Record<string, unknown>

@@ -54,7 +54,7 @@ export function createSessions({ url, fetch, timeout = 2_000 }: SessionOptions):
     currentSession: () => ask({ credentials: 'include', headers: { accept: 'application/json' } }),
     async requireUser(request, demands = {}) {
       const session = await getSession(request)
-      if (session === null) throw errorOf('not-signed-in', 401, { detail: 'Nobody is signed in.' })
+      if (session === null) throw errorOf('not-signed-in', 401, { detail: 'No user is signed in.' })
       assertRights(session, request, demands)
       return session
     },
