@@ -1,4 +1,4 @@
-// Subscribers, deliveries, event types and customers in the dashboard, as a person works with them.
+// Endpoints, deliveries, event types and customers in the dashboard, as a person works with them.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { deliveries, emit, expectJson, startEmitting, subscribe, until } from '../emitting/harness.ts'
@@ -61,7 +61,7 @@ describe('outbound pages of the dashboard', () => {
   const tab = (name: string) => page.getByRole('tab', { name, exact: true })
   const link = (name: string) => page.getByRole('link', { name, exact: true }).first()
 
-  test('add a subscriber and see its failing attempt with request and response, in at most eight clicks', async () => {
+  test('add an endpoint and see its failing attempt with request and response, in at most four clicks', async () => {
     await open('/')
     let clicks = 0
     const click = async (target: ReturnType<typeof button>): Promise<void> => {
@@ -69,7 +69,7 @@ describe('outbound pages of the dashboard', () => {
       await target.click()
     }
     await click(link('Endpoints'))
-    await click(link('Add a subscriber'))
+    await click(link('Add endpoint'))
     await page.getByLabel('URL').waitFor()
     await assertAccessible(page)
     // The field has the focus.
@@ -78,7 +78,7 @@ describe('outbound pages of the dashboard', () => {
     await page.getByText('It is shown only once').waitFor()
     assert.match(await page.locator('code', { hasText: 'whsec_' }).innerText(), /^whsec_/)
     await assertAccessible(page)
-    await click(link('See the test delivery'))
+    await click(link('View test delivery'))
     await page.getByRole('heading', { name: 'postern.test' }).waitFor()
     const request = page.getByRole('region', { name: 'Request', exact: true })
     const response = page.getByRole('region', { name: 'Response', exact: true })
@@ -91,8 +91,34 @@ describe('outbound pages of the dashboard', () => {
     await request.getByText('A test event: if its signature verifies').waitFor()
     assert.match(await response.getByLabel('Response headers', { exact: true }).innerText(), /x-reason: busy/)
     await response.getByText('"busy"').waitFor()
-    assert.ok(clicks <= 8, `${clicks} clicks`)
+    assert.ok(clicks <= 4, `${clicks} clicks`)
     await assertAccessible(page)
+  })
+
+  test('endpoint added, event sent, failing attempt seen, resent: seven clicks', async () => {
+    await open('/')
+    let clicks = 0
+    const click = async (target: ReturnType<typeof button>): Promise<void> => {
+      clicks += 1
+      await target.click()
+    }
+    await click(link('Endpoints'))
+    await click(link('Add endpoint'))
+    await page.getByLabel('URL').fill(`${receiver.url}/seven`)
+    await click(button('Add'))
+    await click(button('Send event'))
+    // The field has the focus.
+    await page.keyboard.type('invoice.paid')
+    await click(button('Send'))
+    const row = page.getByRole('row', { name: /invoice\.paid.*seven/ })
+    await row.waitFor()
+    await click(row.getByRole('link').first())
+    await page.getByRole('region', { name: 'Response', exact: true }).getByText('503').waitFor()
+    await click(button('Resend'))
+    await page.getByRole('button', { name: /Attempt 2/ }).waitFor()
+    assert.equal(clicks, 7)
+    const { data } = (await expectJson(service, 200, '/subscribers?url=seven')) as { data: { id: string }[] }
+    await service.admin(`/subscribers/${data[0]!.id}`, { method: 'DELETE' })
   })
 
   test('deliveries are filtered in the address; one is sent again, and waits until it has arrived', async () => {
@@ -102,16 +128,16 @@ describe('outbound pages of the dashboard', () => {
     await until(async () => (await page.getByRole('row').count()) > 55, 'the next page follows')
     await page.getByLabel('Status').selectOption('dead')
     await page.waitForURL('**status=dead*')
-    await until(async () => (await page.getByRole('row').count()) === 7, 'six are dead')
+    await until(async () => (await page.getByRole('row').count()) === 8, 'seven are dead')
     await page.getByLabel('Customer').fill('acme')
     await page.keyboard.press('Enter')
     await until(async () => (await page.getByRole('row').count()) === 6, 'five of acme are dead')
     await assertAccessible(page)
     await page.getByRole('row').nth(1).getByRole('link').first().click()
-    await button('Send again').waitFor()
+    await button('Resend').waitFor()
     receiver.answer((response) => setTimeout(() => response.writeHead(204).end(), 1_500))
-    await button('Send again').click()
-    await page.getByText('Queued to be sent now').waitFor()
+    await button('Resend').click()
+    await page.getByText('Delivery queued').waitFor()
     assert.equal(await page.locator('h1').getByText('delivered').count(), 0, 'it has not arrived yet')
     await page.locator('h1').getByText('delivered').waitFor()
     assert.match(await page.locator('main ol > li').first().innerText(), /Attempt 2/)
@@ -144,20 +170,20 @@ describe('outbound pages of the dashboard', () => {
     assert.equal(await page.evaluate<string>('document.activeElement.ariaLabel'), 'Request headers')
   })
 
-  test('a subscriber is paused after a question, and what is typed in its settings stays meanwhile', async () => {
+  test('an endpoint is paused after a question, and what is typed in its settings stays meanwhile', async () => {
     await open(`/subscribers/${id}?tab=settings`)
     await page.getByLabel('Description').fill('half of a ')
     await button('Pause').click()
     await page.getByText('Its events wait and are sent then').waitFor()
     await answerDialog(page, 'Pause')
-    await page.getByText('Paused: its events wait').waitFor()
+    await page.getByText('Paused. Its events wait').waitFor()
     assert.equal(await page.getByLabel('Description').inputValue(), 'half of a ')
     await button('Resume').click()
     await button('Pause').waitFor()
     assert.equal(await page.getByLabel('Description').inputValue(), 'half of a ')
   })
 
-  test('a subscriber that fails says so in the list and by itself', async () => {
+  test('an endpoint that fails says so in the list and by itself', async () => {
     await subscribe(service, { url: `${receiver.url}/failing`, eventTypes: ['*'] })
     await emit(service, { type: 'order.lost', data: {} })
     await open('/subscribers')
@@ -165,10 +191,10 @@ describe('outbound pages of the dashboard', () => {
     await assertAccessible(page)
     await page.getByLabel('State').selectOption('failing')
     await page.waitForURL('**state=failing*')
-    await page.getByLabel('Text in the address').fill('/FAILING')
+    await page.getByLabel('Search by URL').fill('/FAILING')
     await until(async () => (await page.getByRole('row').count()) === 2, 'one is left')
     await page.getByRole('link', { name: `${receiver.url}/failing` }).click()
-    await page.getByText('Deliveries fail since').waitFor()
+    await page.getByText('Failing since').waitFor()
     await page.getByRole('img', { name: /0% of 1 attempts succeeded/ }).waitFor()
     await assertAccessible(page)
   })
@@ -176,7 +202,7 @@ describe('outbound pages of the dashboard', () => {
   test('all settings are edited, and only changes are sent', async () => {
     await open(`/subscribers/${id}?tab=settings`)
     await page.getByLabel('Description').fill('Orders of acme')
-    await page.getByLabel('Conditions on the data').fill('/total gte 100\n/kind in ["a", "b"]')
+    await page.getByLabel('Payload conditions').fill('/total gte 100\n/kind in ["a", "b"]')
     await page.getByLabel('Retry schedule').fill('0, 5, 300')
     await page.getByLabel('Additional headers').fill('X-Team: billing')
     await page.getByLabel('In order').check()
@@ -193,13 +219,13 @@ describe('outbound pages of the dashboard', () => {
       [stored['retrySchedule'], stored['ordered'], stored['timeout']],
       [[0, 5, 300], true, null],
     )
-    await page.getByLabel('Conditions on the data').fill('nonsense')
+    await page.getByLabel('Payload conditions').fill('nonsense')
     await button('Save').click()
     await page.getByText('must have a path, an operator and a value').waitFor()
     await button('Discard changes').click()
   })
 
-  test('a secret is replaced, shown once, and overlaps with the old one', async () => {
+  test('a secret is rotated, shown once, and overlaps with the old one', async () => {
     await open(`/subscribers/${id}?tab=secrets`)
     await page.getByRole('columnheader', { name: 'Valid until' }).waitFor()
     await button('Rotate secret').click()
@@ -229,7 +255,7 @@ describe('outbound pages of the dashboard', () => {
     await page.getByRole('row', { name: /canceled.*1 of 4/ }).waitFor()
   })
 
-  test('code that verifies signatures, for the real address, in the chosen language', async () => {
+  test('code that verifies signatures, for the real URL, in the chosen language', async () => {
     await open(`/subscribers/${id}?tab=code`)
     await page.getByLabel('Code in TypeScript', { exact: true }).getByText(receiver.url).waitFor()
     await tab('PHP').click()
@@ -237,39 +263,40 @@ describe('outbound pages of the dashboard', () => {
     await assertAccessible(page)
   })
 
-  test('a subscriber is disabled and deleted only after a question', async () => {
+  test('an endpoint is disabled and deleted only after a question', async () => {
     const { id: other } = await subscribe(service, { url: `${receiver.url}/gone`, eventTypes: ['never'] })
     await open(`/subscribers/${other}?tab=danger`)
     await button('Disable').click()
     await assertAccessible(page)
     await answerDialog(page, 'Disable')
-    await page.getByText('Disabled, nothing is sent').waitFor()
+    await page.getByText('Disabled. Nothing is sent').waitFor()
     await button('Delete').click()
     await answerDialog(page, 'Cancel')
     await expectJson(service, 200, `/subscribers/${other}`)
     await button('Delete').click()
-    await answerDialog(page, 'Delete the subscriber')
-    await page.getByText('The subscriber was deleted').waitFor()
+    await answerDialog(page, 'Delete endpoint')
+    await page.getByText('Endpoint deleted').waitFor()
     await expectJson(service, 404, `/subscribers/${other}`)
   })
 
-  test('an event is emitted from its sample, and data that does not match the schema is refused', async () => {
+  test('an event is sent from its sample, and a payload that does not match the schema is rejected', async () => {
     await open('/event-types')
     await link('order.paid').waitFor()
     await assertAccessible(page)
+    await page.getByRole('row', { name: /order\.shipped.*not declared/ }).waitFor()
     await link('order.paid').click()
-    const data = page.getByLabel('Data, as JSON')
+    await button('Send event').click()
+    const data = page.getByLabel('Payload (JSON)')
+    assert.match(await data.inputValue(), /A-1001/)
     await data.fill('{')
-    await page.getByText('This is not JSON').waitFor()
+    await page.getByText('Invalid JSON').waitFor()
     await data.fill('{"orderId": 1}')
-    await button('Emit').click()
-    await answerDialog(page, 'Emit')
+    await button('Send').click()
     await page.getByText('The data does not match the schema of order.paid').waitFor()
     await assertAccessible(page)
     await data.fill('{"orderId": "A-7"}')
-    await button('Emit').click()
-    await answerDialog(page, 'Emit')
-    await link('See its deliveries').click()
+    await button('Send').click()
+    await page.waitForURL('**/deliveries?event=*')
     await page
       .getByRole('row', { name: /order\.paid/ })
       .first()
@@ -281,7 +308,7 @@ describe('outbound pages of the dashboard', () => {
     await link('acme').waitFor()
     await assertAccessible(page)
     await link('acme').click()
-    await button('Make a link').click()
+    await button('Create link').click()
     const url = await page.locator('code', { hasText: '/portal#' }).innerText()
     assert.ok(url.startsWith(`${service.baseUrl}/portal#`))
     await page.getByText('valid until').waitFor()
@@ -291,16 +318,23 @@ describe('outbound pages of the dashboard', () => {
     await answerDialog(page, 'Revoke')
     await until(async () => (await page.getByText('valid until').count()) === 0, 'the link is gone')
     await open('/customers')
-    await page.getByLabel('A new customer').fill('initech/eu')
-    await button('Open').click()
-    await page.getByText('Nothing belongs to this customer yet').waitFor()
+    await button('Add customer').click()
+    await page.getByLabel('Customer ID').fill('initech/eu')
+    await page.getByLabel('Display name').fill('Initech Europe')
+    await assertAccessible(page)
+    await button('Add').click()
+    await page.locator('h1', { hasText: 'Initech Europe' }).waitFor()
+    await button('Edit name').click()
+    await page.getByRole('textbox', { name: 'Display name' }).fill('')
+    await button('Save').click()
+    await page.locator('h1', { hasText: 'initech/eu' }).waitFor()
   })
 
   test('a link for one customer is not on the page of another', async () => {
     const { id: other } = await subscribe(service, { url: 'http://127.0.0.1:9/', owner: 'globex' })
     await open('/customers')
     await link('acme').click()
-    await button('Make a link').click()
+    await button('Create link').click()
     await page.locator('code', { hasText: '/portal#' }).waitFor()
     await page.keyboard.press('Control+k')
     await page.getByRole('dialog').waitFor()

@@ -7,9 +7,9 @@ export type Condition = Subscriber['conditions'][number]
 
 /** What each state means, in a sentence. */
 export const meaningOf: Record<Subscriber['state'], string> = {
-  active: 'Its last attempts succeeded, or failed no more than twice for one delivery.',
-  idle: 'Nothing was sent to it in the last day.',
-  failing: 'Its deliveries fail, and none has succeeded since.',
-  paused: 'Its events wait. They are sent when you resume it.',
-  disabled: 'Nothing is sent to it, and its events are not kept for it.',
+  active: 'Its latest attempts succeeded, or no delivery failed more than twice.',
+  idle: 'Nothing was sent in the last 24 hours.',
+  failing: 'Deliveries are failing, and none has succeeded since.',
+  paused: 'Its events wait and are sent when you resume it.',
+  disabled: 'Nothing is sent, and new events are not stored for it.',
 }

@@ -1,15 +1,26 @@
 import { Link } from '@tanstack/react-router'
 import { Fact } from '../../ui/index.ts'
-import { linkLook } from '../deliveries/delivery-table.tsx'
 
-/** The owner of a subscriber; nothing for a subscriber without one. */
-export function CustomerFact({ owner }: { owner: string | null }) {
-  if (owner === null) return null
+interface Customer {
+  owner: string | null
+  ownerName: string | null
+}
+
+/** A link to a customer, by its display name where it has one. */
+export function CustomerLink({ owner, ownerName }: Customer) {
+  if (owner === null) return '–'
   return (
+    <Link to="/customers/$owner" params={{ owner }} title={owner}>
+      {ownerName ?? owner}
+    </Link>
+  )
+}
+
+/** The customer of an endpoint; nothing for an endpoint without one. */
+export function CustomerFact(customer: Customer) {
+  return customer.owner === null ? null : (
     <Fact name="Customer">
-      <Link to="/customers/$owner" params={{ owner }} className={linkLook}>
-        {owner}
-      </Link>
+      <CustomerLink {...customer} />
     </Fact>
   )
 }

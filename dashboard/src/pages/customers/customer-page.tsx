@@ -3,7 +3,9 @@ import { Link, getRouteApi } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
 import { api, isProblem } from '../../api/client.ts'
 import {
+  Button,
   ButtonLink,
+  CopyValue,
   DataTable,
   Empty,
   Fact,
@@ -19,9 +21,12 @@ import {
   formatPercent,
   type Column,
 } from '../../ui/index.ts'
-import { DeliveryTable, linkLook } from '../deliveries/delivery-table.tsx'
+import { DeliveryTable, wordFor } from '../deliveries/delivery-table.tsx'
 import { usePages } from '../../api/use-pages.ts'
 import type { SubscriberRow } from '../../webhooks/types.ts'
+import { SendEvent } from '../event-types/send-event.tsx'
+import { useState } from 'react'
+import { NameDialog } from './name-dialog.tsx'
 import { States, type Owner } from './list-page.tsx'
 import { PortalAccess } from './portal-access.tsx'
 import { PortalBrand } from './portal-brand.tsx'
@@ -32,9 +37,9 @@ const columns: readonly Column<SubscriberRow>[] = [
   { key: 'state', header: 'State', width: '7rem', cell: ({ state }) => <Status value={state} /> },
   {
     key: 'url',
-    header: 'Address',
+    header: 'Endpoint',
     cell: ({ id, url }) => (
-      <Link to="/subscribers/$id" params={{ id }} className={linkLook} title={url}>
+      <Link to="/subscribers/$id" params={{ id }} title={url}>
         {url}
       </Link>
     ),
@@ -49,32 +54,38 @@ const columns: readonly Column<SubscriberRow>[] = [
   },
 ]
 
-/** One owner: its subscribers, its deliveries and its access to the portal. */
+/** One customer: its endpoints, its deliveries and its access to the portal. */
 export function CustomerPage() {
   const { owner } = route.useParams()
   const { data, error, refetch } = useQuery({
     queryKey: ['subscribers', 'owner', owner],
     queryFn: ({ signal }) => api.get('/owners/{owner}', { params: { owner }, signal }),
   })
+  const [naming, setNaming] = useState(false)
   const isNew = isProblem(error, 404)
   return (
     <Page
-      title={owner}
+      title={data?.name ?? owner}
+      up={<Link to="/customers">Customers</Link>}
       beside={data && <States {...data} />}
       actions={
-        <ButtonLink to="/subscribers/new" search={{ owner }} icon={<Plus size={16} aria-hidden />}>
-          Add a subscriber
-        </ButtonLink>
+        <>
+          <Button onClick={() => setNaming(true)}>Edit name</Button>
+          <ButtonLink to="/subscribers/new" search={{ owner }} icon={<Plus size={16} aria-hidden />}>
+            Add endpoint
+          </ButtonLink>
+        </>
       }
+      primary={<SendEvent owner={owner} />}
     >
       {error && !isNew && <ProblemNotice error={error} retry={() => void refetch()} />}
       {!data && !error && <Loading />}
       {isNew && (
-        <Notice>
-          Nothing belongs to this customer yet. Make a link to the portal, or add its first subscriber.
-        </Notice>
+        <Notice>This customer has no endpoints yet. Create a portal link, or add its first endpoint.</Notice>
       )}
       {data && <About owner={data} />}
+      {!isNew && <Endpoints owner={owner} />}
+      {!isNew && <Deliveries owner={owner} />}
       <PortalAccess
         key={`access ${owner}`}
         owner={owner}
@@ -82,26 +93,39 @@ export function CustomerPage() {
         sessionExpiresAt={data?.sessionExpiresAt ?? null}
       />
       <PortalBrand key={`brand ${owner}`} owner={owner} />
-      {!isNew && <Subscribers owner={owner} />}
-      {!isNew && <Deliveries owner={owner} />}
+      {naming && (
+        <NameDialog
+          owner={owner}
+          name={data?.name ?? null}
+          onClose={() => setNaming(false)}
+          onSaved={() => setNaming(false)}
+        />
+      )}
     </Page>
   )
 }
 
-function About({ owner: { subscribers, delivered, failed, successRate, lastDelivery } }: { owner: Owner }) {
+function About({
+  owner: { owner, subscribers, delivered, failed, successRate, lastDelivery },
+}: {
+  owner: Owner
+}) {
   return (
-    <Section title="Last day">
+    <Section>
       <Facts>
-        <Fact name="Subscribers">{formatNumber(subscribers)}</Fact>
-        <Fact name="Success">
+        <Fact name="ID">
+          <CopyValue value={owner} label="Copy the ID" />
+        </Fact>
+        <Fact name="Endpoints">{formatNumber(subscribers)}</Fact>
+        <Fact name="Success (24 h)">
           {successRate === null
             ? 'no attempts'
             : `${formatPercent(successRate)} of ${formatNumber(delivered + failed)} attempts`}
         </Fact>
         <Fact name="Last delivery">
           {lastDelivery ? (
-            <Link to="/deliveries/$id" params={{ id: String(lastDelivery.id) }} className={linkLook}>
-              <Time value={lastDelivery.createdAt} />, {lastDelivery.status}
+            <Link to="/deliveries/$id" params={{ id: String(lastDelivery.id) }}>
+              <Time value={lastDelivery.createdAt} />, {wordFor(lastDelivery)}
             </Link>
           ) : (
             'none'
@@ -112,16 +136,16 @@ function About({ owner: { subscribers, delivered, failed, successRate, lastDeliv
   )
 }
 
-function Subscribers({ owner }: { owner: string }) {
+function Endpoints({ owner }: { owner: string }) {
   const pages = usePages({
     key: ['subscribers', 'of', owner],
     read: (cursor, signal) => api.get('/subscribers', { query: { owner, limit: 50, cursor }, signal }),
     idOf: ({ id }) => id,
   })
   return (
-    <Section title="Subscribers" flush>
+    <Section title="Endpoints" flush>
       <DataTable
-        label="Subscribers"
+        label="Endpoints"
         columns={columns}
         rows={pages.rows}
         rowKey={({ id }) => id}
@@ -129,7 +153,7 @@ function Subscribers({ owner }: { owner: string }) {
         error={pages.error}
         onMore={pages.onMore}
         loadingMore={pages.loadingMore}
-        empty={<Empty title="No subscribers">Add one above, or let the customer do it in the portal.</Empty>}
+        empty={<Empty title="No endpoints">Add one above, or let the customer add one in the portal.</Empty>}
       />
     </Section>
   )
@@ -143,7 +167,7 @@ function Deliveries({ owner }: { owner: string }) {
   })
   return (
     <Section title="Deliveries" flush>
-      <DeliveryTable of="customer" pages={pages} empty={<Empty title="Nothing was sent yet" />} />
+      <DeliveryTable of="customer" pages={pages} empty={<Empty title="No deliveries yet" />} />
     </Section>
   )
 }

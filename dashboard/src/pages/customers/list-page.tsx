@@ -1,28 +1,31 @@
 import { Link, getRouteApi } from '@tanstack/react-router'
+import { Plus } from 'lucide-react'
+import { useState } from 'react'
 import type { RowOf } from '../../api/answers.ts'
 import { addressOf, api } from '../../api/client.ts'
 import {
   Ago,
+  Button,
   DataTable,
   Empty,
-  OpenByName,
+  FilterBar,
   Page,
   ProblemNotice,
-  SearchField,
   Section,
   Status,
   formatPercent,
   type Column,
 } from '../../ui/index.ts'
-import { linkLook } from '../deliveries/delivery-table.tsx'
 import { usePages } from '../../api/use-pages.ts'
+
+import { NameDialog } from './name-dialog.tsx'
 
 export type Owner = RowOf<'GET /owners'>
 
 const route = getRouteApi('/customers')
 const stateOrder = ['failing', 'disabled', 'paused', 'idle', 'active'] as const
 
-/** How many subscribers an owner has in each state, the worst first. */
+/** How many endpoints a customer has in each state, the worst first. */
 export function States({ states }: Pick<Owner, 'states'>) {
   return (
     <span className="inline-flex flex-wrap gap-1">
@@ -40,17 +43,29 @@ export function States({ states }: Pick<Owner, 'states'>) {
 export const accessOf = ({ linkExpiresAt, sessionExpiresAt }: Owner): string =>
   sessionExpiresAt === null ? (linkExpiresAt === null ? 'none' : 'link') : 'session'
 
+const filters = [{ name: 'q', label: 'Search customers', placeholder: 'Name or ID' }]
+
 const columns: readonly Column<Owner>[] = [
   {
     key: 'owner',
     header: 'Customer',
-    cell: ({ owner }) => (
-      <Link to="/customers/$owner" params={{ owner }} className={linkLook}>
-        {owner}
+    cell: ({ owner, name }) => (
+      <Link to="/customers/$owner" params={{ owner }} title={owner}>
+        {name ?? owner}
       </Link>
     ),
   },
-  { key: 'states', header: 'Subscribers', cell: (row) => <States {...row} /> },
+  {
+    key: 'id',
+    header: 'ID',
+    phone: 'hidden',
+    cell: ({ owner }) => (
+      <span title={owner} className="font-mono text-sm text-soft">
+        {owner}
+      </span>
+    ),
+  },
+  { key: 'states', header: 'Endpoints', cell: (row) => <States {...row} /> },
   {
     key: 'success',
     header: 'Success (24 h)',
@@ -68,10 +83,11 @@ const columns: readonly Column<Owner>[] = [
   { key: 'portal', header: 'Portal access', width: '8rem', cell: (row) => accessOf(row) },
 ]
 
-/** The owners of subscribers. */
+/** The customers of the product. */
 export function ListPage() {
   const { q } = route.useSearch()
   const navigate = route.useNavigate()
+  const [adding, setAdding] = useState(false)
   const pages = usePages({
     key: ['subscribers', 'owners', q],
     read: (cursor, signal) => api.get('/owners', { query: { q, limit: 50, cursor }, signal }),
@@ -80,21 +96,14 @@ export function ListPage() {
   return (
     <Page
       title="Customers"
-      description="The owners that subscribers name. Each manages its own subscribers in the portal."
+      description="Your customers. Each manages its endpoints in the portal."
+      primary={
+        <Button kind="primary" icon={<Plus size={16} aria-hidden />} onClick={() => setAdding(true)}>
+          Add customer
+        </Button>
+      }
     >
-      <div className="mb-4 grid items-end gap-3 sm:grid-cols-2">
-        <SearchField
-          label="Text in the name"
-          value={q}
-          onSearch={(text) => void navigate({ search: (before) => ({ ...before, q: text }), replace: true })}
-        />
-        {/* A customer without subscribers is in no list, but can get a link. */}
-        <OpenByName
-          label="A new customer"
-          placeholder="acme"
-          onOpen={(owner) => void navigate({ to: '/customers/$owner', params: { owner } })}
-        />
-      </div>
+      <FilterBar label="Filter customers" filters={filters} />
       {pages.error && <ProblemNotice error={pages.error} retry={pages.retry} />}
       <Section flush>
         <DataTable
@@ -112,17 +121,23 @@ export function ListPage() {
                 title="No customers yet"
                 command={`curl -X POST ${addressOf('/portal-links')} \\
   -H "authorization: Bearer $KEY" -H 'content-type: application/json' \\
-  -d '{"owner": "acme"}'`}
+  -d '{"owner": "acme", "name": "Acme Corporation"}'`}
               >
-                A customer appears with its first subscriber. Give it a link to the portal, where it adds its
-                own: open it by its name above, or with this call.
+                Add a customer here, or create a portal link for it with this request. In the portal, the
+                customer adds its own endpoints.
               </Empty>
             ) : (
-              <Empty title="No customer matches">Change the text above.</Empty>
+              <Empty title="No customers match">Search for a part of the name or ID.</Empty>
             )
           }
         />
       </Section>
+      {adding && (
+        <NameDialog
+          onClose={() => setAdding(false)}
+          onSaved={(owner) => void navigate({ to: '/customers/$owner', params: { owner } })}
+        />
+      )}
     </Page>
   )
 }

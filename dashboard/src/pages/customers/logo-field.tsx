@@ -19,7 +19,7 @@ export function LogoField({
     const wrong = !types.includes(file.type)
       ? 'Choose an SVG, PNG, WebP or JPEG.'
       : file.size > largest
-        ? `The file has ${Math.ceil(file.size / 1_000)} kB; at most ${largest / 1_000} kB are taken.`
+        ? `The file is ${Math.ceil(file.size / 1_000)} kB. The limit is ${largest / 1_000} kB.`
         : undefined
     setFault(wrong)
     if (wrong === undefined) onChange(await dataUri(file))
@@ -28,7 +28,7 @@ export function LogoField({
     <Field
       label="Logo"
       name="logo"
-      hint={`SVG, PNG, WebP or JPEG, at most ${largest / 1_000} kB; shown 28 pixels high.`}
+      hint={`SVG, PNG, WebP or JPEG, up to ${largest / 1_000} kB. Shown 28 pixels high.`}
       error={fault}
     >
       {(ids) => (
@@ -46,7 +46,7 @@ export function LogoField({
                 className="h-12 max-w-40 rounded border border-line bg-black p-2"
               />
               <Button small onClick={() => onChange(null)}>
-                Remove the logo
+                Remove logo
               </Button>
             </div>
           )}

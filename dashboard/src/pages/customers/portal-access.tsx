@@ -50,26 +50,26 @@ export function PortalAccess({ owner, linkExpiresAt, sessionExpiresAt }: Access)
     mutationFn: () => api.delete('/portal-links', { query: { owner } }),
     onSuccess: async () => {
       make.reset()
-      toast('Portal access was revoked')
+      toast('Portal access revoked')
       await refresh()
     },
   })
   const ask = async (): Promise<void> => {
-    const consequence = `All links of ${owner} stop working, and everybody who is in its portal is signed out. Its subscribers go on.`
+    const consequence = `All portal links of ${owner} stop working, and everyone in its portal is signed out. Its endpoints keep working.`
     if (await confirm({ title: 'Revoke portal access?', consequence, action: 'Revoke' })) revoke.mutate()
   }
   const error = make.error ?? revoke.error
   return (
     <Section
-      title="Portal"
-      description="A link opens the portal for this customer, once. Send it over a channel that only the customer reads."
+      title="Portal access"
+      description="A link opens this customer's portal once. Send it over a channel that only the customer reads."
     >
       {make.data && (
         <Notice tone="warn">
-          <p className="mb-1 font-medium">Copy the link now. It is shown only this once.</p>
+          <p className="mb-1 font-medium">Copy the link now. It won't be shown again.</p>
           <CopyValue value={make.data.url} label="Copy the link" />
           <p className="mt-1 text-sm">
-            It can be opened until <Time value={make.data.expiresAt} />.
+            It expires at <Time value={make.data.expiresAt} />.
           </p>
         </Notice>
       )}
@@ -95,13 +95,13 @@ export function PortalAccess({ owner, linkExpiresAt, sessionExpiresAt }: Access)
       </Facts>
       <div className="mt-4 grid max-w-xl gap-4 sm:grid-cols-2">
         <SelectField
-          label="The link is valid for"
+          label="Link expires after"
           options={lasting}
           value={expiresIn}
           onChange={({ target }) => setExpiresIn(target.value)}
         />
         <SelectField
-          label="Its session lasts"
+          label="Session lasts"
           options={sessions}
           value={sessionSeconds}
           onChange={({ target }) => setSessionSeconds(target.value)}
@@ -114,7 +114,7 @@ export function PortalAccess({ owner, linkExpiresAt, sessionExpiresAt }: Access)
       )}
       <div className="mt-4 flex flex-wrap gap-2">
         <Button kind="primary" busy={make.isPending} onClick={() => make.mutate()}>
-          Make a link
+          Create link
         </Button>
         <Button
           kind="danger"

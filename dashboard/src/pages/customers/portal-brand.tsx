@@ -7,17 +7,14 @@ import { LogoField } from './logo-field.tsx'
 
 type Brand = AnswerOf<'GET /owners/{owner}/brand'>
 
-/** Name, colour and logo of one customer's portal, in place of those of the installation. */
+/** Name, color and logo of one customer's portal, in place of those of the installation. */
 export function PortalBrand({ owner }: { owner: string }) {
   const { data, error, refetch } = useQuery({
     queryKey: ['owner-brand', owner],
     queryFn: ({ signal }) => api.get('/owners/{owner}/brand', { params: { owner }, signal }),
   })
   return (
-    <Section
-      title="Brand of the portal"
-      description="Empty fields are as BRAND_NAME, BRAND_COLOR and BRAND_LOGO say for all customers."
-    >
+    <Section title="Portal branding" description="Leave a field empty to use the default branding.">
       {error && <ProblemNotice error={error} retry={() => void refetch()} />}
       {!data && !error && <Loading />}
       {data && <BrandForm key={JSON.stringify(data)} owner={owner} stored={data} />}
@@ -31,7 +28,7 @@ function BrandForm({ owner, stored }: { owner: string; stored: Brand }) {
   const save = useMutation({
     mutationFn: (body: Brand) => api.patch('/owners/{owner}/brand', { params: { owner }, body }),
     onSuccess: (saved) => {
-      toast('The brand is saved')
+      toast('Branding saved')
       queries.setQueryData(['owner-brand', owner], saved)
     },
   })
@@ -45,7 +42,7 @@ function BrandForm({ owner, stored }: { owner: string; stored: Brand }) {
       <TextField
         label="Name"
         name="name"
-        hint="In the header and the title of the window."
+        hint="Shown in the portal's header and window title."
         maxLength={60}
         value={brand.name ?? ''}
         onChange={({ target }) =>
@@ -56,11 +53,11 @@ function BrandForm({ owner, stored }: { owner: string; stored: Brand }) {
       <LogoField value={brand.logo} onChange={(logo) => setBrand({ ...brand, logo })} />
       <div className="flex flex-wrap gap-2">
         <Button type="submit" kind="primary" busy={save.isPending}>
-          Save the brand
+          Save branding
         </Button>
         {hasOwn && (
           <Button onClick={() => save.mutate({ name: null, color: null, logo: null })}>
-            Use the brand of the installation
+            Reset to default
           </Button>
         )}
       </div>
@@ -73,14 +70,14 @@ function ColorField({ value, onChange }: { value: string | null; onChange: (colo
     <div className="flex items-end gap-2">
       <input
         type="color"
-        aria-label="Pick the colour"
+        aria-label="Pick a color"
         className="h-9 w-12 shrink-0 cursor-pointer rounded-md border border-strong bg-card p-1"
         value={/^#[\da-f]{6}$/i.test(value ?? '') ? value! : '#1f6b55'}
         onChange={({ target }) => onChange(target.value)}
       />
       <div className="flex-1">
         <TextField
-          label="Colour of buttons and links"
+          label="Color of buttons and links"
           name="color"
           placeholder="#7a3cff"
           pattern="#[0-9a-fA-F]{6}"

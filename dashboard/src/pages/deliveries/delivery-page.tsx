@@ -20,10 +20,11 @@ import {
 } from '../../ui/index.ts'
 import { Attempt, AttemptLine, isSuccess, type DeliveryDetail } from '../../webhooks/attempt.tsx'
 import { curlOf } from './curl.ts'
-import { DeliveryStatus, linkLook } from './delivery-table.tsx'
+import { DeliveryStatus } from './delivery-table.tsx'
 import { CustomerFact } from '../customers/customer-fact.tsx'
 
 const route = getRouteApi('/deliveries/$id')
+const up = <Link to="/deliveries">Deliveries</Link>
 
 /** One delivery: its attempts, newest first, and what can be done. */
 export function DeliveryPage() {
@@ -43,16 +44,18 @@ export function DeliveryPage() {
   if (isProblem(query.error, 404)) return <NotFoundPage />
   if (!delivery)
     return (
-      <Page title="Delivery">
+      <Page title="Delivery" up={up}>
         <ReadState {...query} />
       </Page>
     )
   return (
     <Page
       title={delivery.eventType}
+      up={up}
       beside={<DeliveryStatus {...delivery} />}
       description={`Delivery ${delivery.id}`}
-      actions={<Actions delivery={delivery} onSent={() => follow(delivery.attemptCount + 1)} />}
+      actions={<CopyButton text={() => curlOf(delivery, delivery.attempts.at(-1))}>Copy as curl</CopyButton>}
+      primary={<Resend delivery={delivery} onSent={() => follow(delivery.attemptCount + 1)} />}
     >
       <ReadState {...query} />
       <About delivery={delivery} />
@@ -67,21 +70,20 @@ function isExpected(delivery: DeliveryDetail | undefined): boolean {
   return at !== null && Date.parse(at) < Date.now() + 30_000
 }
 
-function Actions({ delivery, onSent }: { delivery: DeliveryDetail; onSent: () => void }) {
+function Resend({ delivery, onSent }: { delivery: DeliveryDetail; onSent: () => void }) {
   const client = useQueryClient()
   const send = useMutation({
     mutationFn: () => api.post('/deliveries/{id}/replay', { params: { id: String(delivery.id) } }),
     onSuccess: async () => {
       onSent()
-      toast('Queued to be sent now', { description: 'Its next attempt appears here when it has ended.' })
+      toast('Delivery queued', { description: 'The next attempt appears here when it finishes.' })
       await client.invalidateQueries({ queryKey: ['deliveries'] })
     },
   })
   return (
     <>
-      <CopyButton text={() => curlOf(delivery, delivery.attempts.at(-1))}>Copy as curl</CopyButton>
       <Button kind="primary" busy={send.isPending} onClick={() => send.mutate()}>
-        {delivery.status === 'pending' ? 'Send now' : 'Send again'}
+        {delivery.status === 'pending' ? 'Send now' : 'Resend'}
       </Button>
       {send.error && <ProblemNotice error={send.error} />}
     </>
@@ -89,19 +91,23 @@ function Actions({ delivery, onSent }: { delivery: DeliveryDetail; onSent: () =>
 }
 
 function About({ delivery }: { delivery: DeliveryDetail }) {
-  const { event, eventId, subscriberId, subscriberUrl, owner, createdAt, finishedAt } = delivery
+  const { event, eventId, subscriberId, subscriberUrl, owner, ownerName, createdAt, finishedAt } = delivery
   return (
     <Section>
       <Facts>
-        <Fact name="Subscriber">
-          <Link to="/subscribers/$id" params={{ id: subscriberId }} className={linkLook}>
+        <Fact name="Endpoint">
+          <Link to="/subscribers/$id" params={{ id: subscriberId }}>
             {subscriberUrl}
           </Link>
         </Fact>
-        <CustomerFact owner={owner} />
-        <Fact name="Event id">
-          <CopyValue value={eventId} label="Copy the event id" />{' '}
-          <span className="text-soft">number {event}</span>
+        <CustomerFact owner={owner} ownerName={ownerName} />
+        <Fact name="Event">
+          <Link to="/events/$id" params={{ id: String(event) }}>
+            Open the event
+          </Link>
+        </Fact>
+        <Fact name="Event ID">
+          <CopyValue value={eventId} label="Copy the event ID" />
         </Fact>
         <Fact name="Created">
           <Time value={createdAt} />
@@ -114,7 +120,7 @@ function About({ delivery }: { delivery: DeliveryDetail }) {
         {delivery.nextAttemptAt !== null && (
           <Fact name="Next attempt">
             {isExpected(delivery) ? (
-              'now, or when the subscriber is free'
+              'now, or when the endpoint is free'
             ) : (
               <Time value={delivery.nextAttemptAt} />
             )}
@@ -140,7 +146,7 @@ function Attempts({ delivery, awaited }: { delivery: DeliveryDetail; awaited: nu
   if (newestFirst.length === 0)
     return (
       <Section title="Attempts">
-        <Notice>No attempt was made yet. This page shows it when it has ended.</Notice>
+        <Notice>No attempts yet. The first one appears here when it finishes.</Notice>
       </Section>
     )
   return (

@@ -2,16 +2,21 @@ import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import type { RowOf } from '../../api/answers.ts'
 import { DataTable, Status, Time, type Column } from '../../ui/index.ts'
+import { CustomerLink } from '../customers/customer-fact.tsx'
 import { SearchOn } from './search-on.tsx'
 import type { usePages } from '../../api/use-pages.ts'
 
 export type Delivery = RowOf<'GET /deliveries'>
 
-export const linkLook = 'text-accent underline underline-offset-2'
+/** For links outside of tables, facts and sentences. */
+export const linkLook = 'text-accent hover:underline'
 
 /** The words for a delivery: one that waits for a retry is not new. */
-export const wordFor = ({ status, attemptCount }: Pick<Delivery, 'status' | 'attemptCount'>): string =>
-  status === 'pending' && attemptCount > 0 ? 'retrying' : status
+export const wordFor = ({
+  status,
+  attemptCount = 0,
+}: Partial<Pick<Delivery, 'attemptCount'>> & Pick<Delivery, 'status'>): string =>
+  status === 'dead' ? 'failed' : status === 'pending' && attemptCount > 0 ? 'retrying' : status
 
 export function DeliveryStatus(delivery: Pick<Delivery, 'status' | 'attemptCount'>) {
   return <Status value={wordFor(delivery)} />
@@ -20,7 +25,7 @@ export function DeliveryStatus(delivery: Pick<Delivery, 'status' | 'attemptCount
 /** What the newest attempt brought. */
 export function lastResult({ attemptCount, lastStatus, lastError }: Delivery): string {
   if (attemptCount === 0) return 'not attempted yet'
-  return lastError ?? (lastStatus === null ? 'no response' : `answered ${lastStatus}`)
+  return lastError ?? (lastStatus === null ? 'no response' : `HTTP ${lastStatus}`)
 }
 
 /** `https://` is the same for all, and hides what tells them apart. */
@@ -30,18 +35,21 @@ const columns: readonly Column<Delivery>[] = [
   { key: 'status', header: 'Status', width: '7rem', cell: (row) => <DeliveryStatus {...row} /> },
   {
     key: 'type',
-    header: 'Event',
+    header: 'Event type',
+    width: '15rem',
+    phone: 'primary',
     cell: ({ id, eventType }) => (
-      <Link to="/deliveries/$id" params={{ id: String(id) }} className={linkLook}>
+      <Link to="/deliveries/$id" params={{ id: String(id) }} title={eventType}>
         {eventType}
       </Link>
     ),
   },
   {
     key: 'subscriber',
-    header: 'Subscriber',
+    header: 'Endpoint',
+    phone: 'secondary',
     cell: ({ subscriberId, subscriberUrl }) => (
-      <Link to="/subscribers/$id" params={{ id: subscriberId }} className={linkLook} title={subscriberUrl}>
+      <Link to="/subscribers/$id" params={{ id: subscriberId }} title={subscriberUrl}>
         {withoutScheme(subscriberUrl)}
       </Link>
     ),
@@ -49,9 +57,9 @@ const columns: readonly Column<Delivery>[] = [
   {
     key: 'owner',
     header: 'Customer',
-    width: '7rem',
-    hideOnPhone: true,
-    cell: ({ owner }) => <Owner owner={owner} />,
+    width: '9rem',
+    phone: 'hidden',
+    cell: (row) => <CustomerLink {...row} />,
   },
   {
     key: 'result',
@@ -66,22 +74,19 @@ const columns: readonly Column<Delivery>[] = [
     width: '6rem',
     cell: ({ attemptCount }) => attemptCount,
   },
-  { key: 'created', header: 'Created', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  {
+    key: 'created',
+    header: 'Created',
+    width: '11rem',
+    phone: 'secondary',
+    cell: ({ createdAt }) => <Time value={createdAt} />,
+  },
 ]
-
-function Owner({ owner }: { owner: string | null }) {
-  if (owner === null) return '–'
-  return (
-    <Link to="/customers/$owner" params={{ owner }} className={linkLook}>
-      {owner}
-    </Link>
-  )
-}
 
 /** What all rows have in common need not be in each. */
 const left = { subscriber: ['subscriber', 'owner'], customer: ['owner'] } as const
 
-/** Deliveries, newest first. `of`: all are of one subscriber, or of one customer. */
+/** Deliveries, newest first. `of`: all are of one endpoint, or of one customer. */
 export function DeliveryTable({
   pages,
   empty,

@@ -3,6 +3,7 @@ import { api } from '../../api/client.ts'
 import { useSince } from '../../layout/time-range.ts'
 import { Empty, FilterBar, Page, ProblemNotice, Section, type Filter } from '../../ui/index.ts'
 import { DeliveryTable } from './delivery-table.tsx'
+import { SendEvent } from '../event-types/send-event.tsx'
 import { usePages } from '../../api/use-pages.ts'
 
 const route = getRouteApi('/deliveries')
@@ -11,7 +12,7 @@ const statuses = [
   { value: '', label: 'Any status' },
   { value: 'pending', label: 'Pending' },
   { value: 'delivered', label: 'Delivered' },
-  { value: 'dead', label: 'Dead: given up' },
+  { value: 'dead', label: 'Failed' },
 ]
 const responses = [
   { value: '', label: 'Any response' },
@@ -29,14 +30,13 @@ const filters: readonly Filter[] = [
   { name: 'event', label: 'Event ID' },
   { name: 'owner', label: 'Customer' },
   { name: 'subscriber', label: 'Endpoint ID' },
-  { name: 'all', label: 'All time', type: 'check' },
 ]
 
-/** The deliveries of all subscribers. */
+/** The deliveries to all endpoints. */
 export function ListPage() {
   const search = route.useSearch()
   const since = useSince()
-  const { status, subscriber, owner, type, event, response, all } = search
+  const { status, subscriber, owner, type, event, response } = search
   const isFiltered = Boolean(status ?? subscriber ?? owner ?? type ?? event ?? response)
   const pages = usePages({
     key: ['deliveries', 'all', search, since],
@@ -49,7 +49,8 @@ export function ListPage() {
           eventType: type,
           eventId: event,
           response,
-          ...(all === undefined && { since }),
+          // One event's deliveries are few, and may be older than the range.
+          ...(event === undefined && { since }),
           limit: 50,
           cursor,
         },
@@ -59,9 +60,10 @@ export function ListPage() {
   })
   return (
     <Page
-      range
+      range={event === undefined}
       title="Deliveries"
-      description="Each event goes to each subscriber that wants it, as one delivery."
+      description="Each event is delivered to every endpoint that subscribes to its type."
+      primary={<SendEvent />}
     >
       <FilterBar label="Filter deliveries" filters={filters} />
       {pages.error && <ProblemNotice error={pages.error} retry={pages.retry} />}
@@ -69,10 +71,10 @@ export function ListPage() {
         <DeliveryTable
           pages={pages}
           empty={
-            <Empty title={isFiltered ? 'No delivery matches' : 'No deliveries in this time'}>
+            <Empty title={isFiltered ? 'No deliveries match' : 'No deliveries in this time range'}>
               {isFiltered
                 ? 'Remove a filter, or choose a longer time range above.'
-                : 'A delivery appears when an event is emitted that a subscriber wants.'}
+                : 'A delivery appears when you send an event that an endpoint subscribes to.'}
             </Empty>
           }
         />

@@ -4,7 +4,7 @@ import { page, rootRoute, texts } from '../../root.ts'
 const listRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/deliveries',
-  validateSearch: texts('status', 'subscriber', 'owner', 'type', 'event', 'response', 'all'),
+  validateSearch: texts('status', 'subscriber', 'owner', 'type', 'event', 'response'),
   component: page(() => import('./list-page.tsx'), 'ListPage'),
 })
 

@@ -4,14 +4,14 @@ import { Button, Empty } from '../../ui/index.ts'
 export function SearchOn({ onMore, busy }: { onMore: () => void; busy: boolean }) {
   return (
     <Empty
-      title="No match among the newest deliveries"
+      title="No matches among the newest deliveries"
       action={
         <Button busy={busy} onClick={onMore}>
-          Search older ones
+          Search older deliveries
         </Button>
       }
     >
-      Older ones were not searched yet.
+      Older deliveries were not searched yet.
     </Empty>
   )
 }

@@ -3,28 +3,33 @@ import type { RowOf } from '../../api/answers.ts'
 import {
   Badge,
   DataTable,
+  CodeBlock,
   Empty,
-  OpenByName,
+  FilterBar,
   Page,
   ProblemNotice,
-  SearchField,
   Section,
   type Column,
 } from '../../ui/index.ts'
-import { linkLook } from '../deliveries/delivery-table.tsx'
 import { useEventTypes } from '../../webhooks/calls.ts'
+import { SendEvent } from './send-event.tsx'
+import { useTypesInUse } from './types-in-use.ts'
 
-export type EventType = RowOf<'GET /event-types'>
+type EventType = Pick<RowOf<'GET /event-types'>, 'type' | 'description' | 'schema' | 'builtIn'> & {
+  isUndeclared?: boolean
+}
 
 const route = getRouteApi('/event-types')
+
+const filters = [{ name: 'q', label: 'Search event types', placeholder: 'order.paid' }]
 
 const columns: readonly Column<EventType>[] = [
   {
     key: 'type',
     header: 'Type',
-    width: '16rem',
+    width: '18rem',
     cell: ({ type }) => (
-      <Link to="/event-types/$type" params={{ type }} className={linkLook}>
+      <Link to="/event-types/$type" params={{ type }} title={type}>
         {type}
       </Link>
     ),
@@ -38,9 +43,16 @@ const columns: readonly Column<EventType>[] = [
   },
   {
     key: 'source',
-    header: 'Emitted by',
+    header: 'Sent by',
     width: '10rem',
-    cell: ({ builtIn }) => (builtIn ? <Badge>Postern</Badge> : 'your product'),
+    cell: ({ builtIn, isUndeclared }) =>
+      builtIn ? (
+        <Badge>Postern</Badge>
+      ) : isUndeclared ? (
+        <Badge tone="warn">not declared</Badge>
+      ) : (
+        'your product'
+      ),
   },
 ]
 
@@ -71,30 +83,25 @@ export default defineConfig({
 /** The catalogue of event types. */
 export function ListPage() {
   const { q = '' } = route.useSearch()
-  const navigate = route.useNavigate()
   const { data, error, refetch } = useEventTypes()
-  const all = data?.data ?? []
+  const inUse = useTypesInUse(data?.data ?? [])
+  const all: EventType[] = [
+    ...(data?.data ?? []),
+    ...inUse.map((type) => ({ type, description: null, schema: null, builtIn: false, isUndeclared: true })),
+  ]
   const wanted = q.toLowerCase()
   const rows = all.filter(({ type, description }) =>
     `${type} ${description ?? ''}`.toLowerCase().includes(wanted),
   )
-  const declared = all.some(({ builtIn }) => !builtIn)
+  const declared = all.some(({ builtIn, isUndeclared }) => !builtIn && !isUndeclared)
   return (
-    <Page title="Event types" description="What your product can send, for the developers of subscribers.">
+    <Page
+      title="Event types"
+      description="The events that your product can send. Developers of endpoints see them in the portal."
+      primary={<SendEvent />}
+    >
       {error && <ProblemNotice error={error} retry={() => void refetch()} />}
-      <div className="mb-4 grid items-end gap-3 sm:grid-cols-2">
-        <SearchField
-          label="Text in type or description"
-          value={q}
-          onSearch={(text) => void navigate({ search: (before) => ({ ...before, q: text }), replace: true })}
-        />
-        {/* Types that are not declared are in no list, but can be emitted. */}
-        <OpenByName
-          label="Another type to emit"
-          placeholder="order.paid"
-          onOpen={(type) => void navigate({ to: '/event-types/$type', params: { type } })}
-        />
-      </div>
+      <FilterBar label="Filter event types" filters={filters} />
       <Section flush>
         <DataTable
           label="Event types"
@@ -103,15 +110,17 @@ export function ListPage() {
           rowKey={({ type }) => type}
           loading={!data && !error}
           error={error}
-          empty={<Empty title="No event type matches">Change the text above.</Empty>}
+          empty={
+            <Empty title="No event types match">Search for a part of the type or its description.</Empty>
+          }
         />
       </Section>
       {data && !declared && (
-        <Section>
-          <Empty title="No types of your own are declared" command={example}>
-            Events of undeclared types can be emitted. A declaration in the configuration module adds a
-            description, a schema that is checked, and samples.
-          </Empty>
+        <Section
+          title="Declare your event types"
+          description="You can send events of any type. Declare a type in postern.config.ts to add a description, a schema that is checked, and samples."
+        >
+          <CodeBlock label="Example" code={example} maxHeight="max-h-none" />
         </Section>
       )}
     </Page>

@@ -18,7 +18,7 @@ export function DangerTab({ subscriber: { id, url, status } }: { subscriber: Sub
   const remove = useMutation({
     mutationFn: () => api.delete('/subscribers/{id}', { params: { id } }),
     onSuccess: async () => {
-      toast('The subscriber was deleted')
+      toast('Endpoint deleted')
       await navigate({ to: '/subscribers' })
       client.removeQueries({ queryKey: ['subscribers', 'one', id] })
       await client.invalidateQueries({ queryKey: ['subscribers'] })
@@ -26,22 +26,21 @@ export function DangerTab({ subscriber: { id, url, status } }: { subscriber: Sub
   })
   const askDisable = async (): Promise<void> => {
     const consequence =
-      'New events are not kept for it, and nothing is sent. Its waiting deliveries stay, and are sent when you resume it. Its owner cannot resume it.'
+      'Nothing is sent, and new events are not stored for it. Pending deliveries are sent when you resume it. The customer cannot resume it.'
     if (await confirm({ title: `Disable ${url}?`, consequence, action: 'Disable' })) disable.mutate()
   }
   const askRemove = async (): Promise<void> => {
     const consequence =
-      'It gets no more events, waiting ones included. Its secrets and its delivery log are deleted. This cannot be undone.'
-    if (await confirm({ title: `Delete ${url}?`, consequence, action: 'Delete the subscriber' }))
-      remove.mutate()
+      'It receives no more events, including pending ones. Its secrets and its delivery log are deleted. This cannot be undone.'
+    if (await confirm({ title: `Delete ${url}?`, consequence, action: 'Delete endpoint' })) remove.mutate()
   }
   return (
     <Section title="Disable or delete" className="border-danger">
       {(disable.error ?? remove.error) && <ProblemNotice error={disable.error ?? remove.error} />}
       <div className="grid gap-5 sm:grid-cols-[1fr_max-content] sm:items-center sm:[&_button]:w-full">
         <p className="max-w-prose">
-          <strong className="font-medium">Disable.</strong> Nothing is sent, and new events are not kept for
-          it. You can resume it. To keep its events, pause it instead.
+          <strong className="font-medium">Disable.</strong> Nothing is sent, and new events are not stored for
+          it. You can resume it. To store its events, pause it instead.
         </p>
         <Button
           kind="danger"
@@ -49,11 +48,11 @@ export function DangerTab({ subscriber: { id, url, status } }: { subscriber: Sub
           busy={disable.isPending}
           onClick={() => void askDisable()}
         >
-          {status === 'disabled' ? 'It is disabled' : 'Disable'}
+          {status === 'disabled' ? 'Disabled' : 'Disable'}
         </Button>
         <p className="max-w-prose">
-          <strong className="font-medium">Delete.</strong> It goes with its secrets and its delivery log. This
-          cannot be undone.
+          <strong className="font-medium">Delete.</strong> Deletes the endpoint with its secrets and its
+          delivery log. This cannot be undone.
         </p>
         <Button kind="danger" busy={remove.isPending} onClick={() => void askRemove()}>
           Delete

@@ -1,19 +1,27 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { api } from '../../api/client.ts'
-import { Empty, ProblemNotice, Section, SelectField, TextField } from '../../ui/index.ts'
+import { Empty, FilterBar, ProblemNotice, Section } from '../../ui/index.ts'
 import { DeliveryTable } from '../deliveries/delivery-table.tsx'
 import { usePages } from '../../api/use-pages.ts'
 
 const route = getRouteApi('/subscribers/$id')
 const statuses = [
   { value: '', label: 'Any status' },
-  ...['pending', 'delivered', 'dead'].map((value) => ({ value, label: value })),
+  ...[
+    ['pending', 'Pending'],
+    ['delivered', 'Delivered'],
+    ['dead', 'Failed'],
+  ].map(([value, label]) => ({ value: value!, label: label! })),
 ]
 
-/** What was sent to one subscriber, newest first. */
+const filters = [
+  { name: 'status', label: 'Status', options: statuses },
+  { name: 'type', label: 'Event type' },
+]
+
+/** What was sent to one endpoint, newest first. */
 export function DeliveriesTab({ id }: { id: string }) {
   const { status, type } = route.useSearch()
-  const navigate = route.useNavigate()
   const pages = usePages({
     key: ['deliveries', 'of', id, status, type],
     read: (cursor, signal) =>
@@ -23,34 +31,16 @@ export function DeliveriesTab({ id }: { id: string }) {
       }),
     idOf: ({ id }) => id,
   })
-  const set = (change: { status?: string | undefined; type?: string | undefined }): void =>
-    void navigate({ search: (before) => ({ ...before, ...change }), replace: true })
   return (
     <>
-      <div className="mb-4 grid max-w-xl gap-3 sm:grid-cols-2">
-        <SelectField
-          label="Status"
-          options={statuses}
-          value={status ?? ''}
-          onChange={({ target }) => set({ status: target.value || undefined })}
-        />
-        <TextField
-          label="Event type"
-          key={`type-${type ?? ''}`}
-          defaultValue={type ?? ''}
-          onBlur={({ target }) =>
-            target.value !== (type ?? '') && set({ type: target.value.trim() || undefined })
-          }
-          onKeyDown={(pressed) => pressed.key === 'Enter' && pressed.currentTarget.blur()}
-        />
-      </div>
+      <FilterBar label="Filter deliveries" filters={filters} />
       {pages.error && <ProblemNotice error={pages.error} retry={pages.retry} />}
       <Section flush>
         <DeliveryTable
           of="subscriber"
           pages={pages}
           empty={
-            <Empty title={(status ?? type) ? 'No delivery matches' : 'Nothing was sent yet'}>
+            <Empty title={(status ?? type) ? 'No deliveries match' : 'No deliveries yet'}>
               {(status ?? type) ? 'Remove a filter.' : 'Send a test event with the button above.'}
             </Empty>
           }

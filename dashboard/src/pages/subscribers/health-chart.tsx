@@ -17,27 +17,35 @@ interface Slot {
 export function HealthChart({ health }: { health: Health }) {
   const { delivered, failed, successRate, p50, p99 } = health
   if (successRate === null || p50 === null || p99 === null)
-    return <p className="text-soft">No attempt in this time.</p>
-  const words = `${formatPercent(successRate)} of ${formatNumber(delivered + failed)} attempts succeeded; half within ${formatDuration(p50)}, 99 of 100 within ${formatDuration(p99)}.`
+    return <p className="text-soft">No attempts in this time range.</p>
+  const words = `${formatPercent(successRate)} of ${formatNumber(delivered + failed)} attempts succeeded; p50 ≤ ${formatDuration(p50)}, p99 ≤ ${formatDuration(p99)}.`
   const slots = slotsOf(health)
   const most = Math.max(...slots.map((slot) => slot.delivered + slot.failed), 1)
   const width = slots.length * (barWidth + gap)
   return (
     <figure>
-      <svg
-        viewBox={`0 0 ${width} ${height}`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={words}
-        className="h-24 w-full"
-      >
-        {slots.map((slot, index) => (
-          <Bar key={slot.from} slot={slot} x={index * (barWidth + gap)} most={most} />
-        ))}
-      </svg>
-      <figcaption className="mt-1 text-sm text-soft">
-        {words} From {formatTime(slots[0]!.from)}; green succeeded, red failed.
-      </figcaption>
+      <div className="flex gap-2 text-xs text-soft tabular-nums">
+        <div aria-hidden className="flex flex-col justify-between text-right">
+          <span>{formatNumber(most)}</span>
+          <span>0</span>
+        </div>
+        <svg
+          viewBox={`0 0 ${width} ${height}`}
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={words}
+          className="h-24 w-full border-y border-line"
+        >
+          {slots.map((slot, index) => (
+            <Bar key={slot.from} slot={slot} x={index * (barWidth + gap)} most={most} />
+          ))}
+        </svg>
+      </div>
+      <div aria-hidden className="mt-1 flex justify-between pl-6 text-xs text-soft">
+        <span>{formatTime(slots[0]!.from)}</span>
+        <span>{formatTime(Date.parse(health.until))}</span>
+      </div>
+      <figcaption className="mt-2 text-sm text-soft">{words} Green: succeeded. Red: failed.</figcaption>
     </figure>
   )
 }
@@ -67,7 +75,6 @@ function Bar({ slot: { from, delivered, failed }, x, most }: { slot: Slot; x: nu
   return (
     <g>
       <title>{`${formatTime(from)}: ${formatNumber(delivered)} succeeded, ${formatNumber(failed)} failed`}</title>
-      <rect className="fill-sunken" x={x} width={barWidth} y={0} height={height} />
       <rect className="fill-ok" x={x} width={barWidth} y={height - good * shrink} height={good * shrink} />
       <rect
         className="fill-danger"

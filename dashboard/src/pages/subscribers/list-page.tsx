@@ -5,18 +5,17 @@ import {
   ButtonLink,
   DataTable,
   Empty,
+  FilterBar,
   Page,
   ProblemNotice,
   Section,
-  SelectField,
   Status,
-  TextField,
   formatDuration,
   formatNumber,
   formatPercent,
   type Column,
 } from '../../ui/index.ts'
-import { linkLook } from '../deliveries/delivery-table.tsx'
+import { CustomerLink } from '../customers/customer-fact.tsx'
 import { usePages } from '../../api/use-pages.ts'
 import { meaningOf, type SubscriberRow } from '../../webhooks/types.ts'
 
@@ -35,9 +34,10 @@ const columns: readonly Column<SubscriberRow>[] = [
   },
   {
     key: 'url',
-    header: 'Address',
+    header: 'Endpoint',
+    phone: 'primary',
     cell: ({ id, url }) => (
-      <Link to="/subscribers/$id" params={{ id }} className={linkLook} title={url}>
+      <Link to="/subscribers/$id" params={{ id }} title={url}>
         {url}
       </Link>
     ),
@@ -46,20 +46,13 @@ const columns: readonly Column<SubscriberRow>[] = [
     key: 'owner',
     header: 'Customer',
     width: '10rem',
-    cell: ({ owner }) =>
-      owner === null ? (
-        '–'
-      ) : (
-        <Link to="/customers/$owner" params={{ owner }} className={linkLook}>
-          {owner}
-        </Link>
-      ),
+    cell: (row) => <CustomerLink {...row} />,
   },
   {
     key: 'types',
     header: 'Event types',
     width: '14rem',
-    hideOnPhone: true,
+    phone: 'hidden',
     cell: ({ eventTypes }) => <span title={eventTypes.join(', ')}>{describeTypes(eventTypes)}</span>,
   },
   {
@@ -93,9 +86,14 @@ const states = [
   ...(['failing', 'disabled', 'paused', 'idle', 'active'] as const).map((value) => ({ value, label: value })),
 ]
 
+const filters = [
+  { name: 'state', label: 'State', options: states },
+  { name: 'owner', label: 'Customer ID' },
+  { name: 'url', label: 'Search by URL' },
+]
+
 export function ListPage() {
   const { state, owner, url } = route.useSearch()
-  const navigate = route.useNavigate()
   const pages = usePages({
     key: ['subscribers', 'list', { state, owner, url }],
     read: (cursor, signal) =>
@@ -103,48 +101,21 @@ export function ListPage() {
     idOf: ({ id }) => id,
   })
   const isFiltered = Boolean(state ?? owner ?? url)
-  const set = (change: {
-    state?: string | undefined
-    owner?: string | undefined
-    url?: string | undefined
-  }): void => void navigate({ search: (before) => ({ ...before, ...change }), replace: true })
   return (
     <Page
-      title="Subscribers"
-      description="Addresses that get your events as signed webhooks."
-      actions={
+      title="Endpoints"
+      description="URLs that receive your events as signed webhooks."
+      primary={
         <ButtonLink kind="primary" to="/subscribers/new" icon={<Plus size={16} aria-hidden />}>
-          Add a subscriber
+          Add endpoint
         </ButtonLink>
       }
     >
-      <div role="search" aria-label="Filter subscribers" className="mb-4 grid gap-3 sm:grid-cols-3">
-        <SelectField
-          label="State"
-          options={states}
-          value={state ?? ''}
-          onChange={({ target }) => set({ state: target.value || undefined })}
-        />
-        <TextField
-          label="Customer"
-          defaultValue={owner ?? ''}
-          key={`owner-${owner ?? ''}`}
-          onBlur={({ target }) =>
-            target.value !== (owner ?? '') && set({ owner: target.value.trim() || undefined })
-          }
-          onKeyDown={(pressed) => pressed.key === 'Enter' && pressed.currentTarget.blur()}
-        />
-        <TextField
-          label="Text in the address"
-          type="search"
-          defaultValue={url ?? ''}
-          onChange={({ target }) => set({ url: target.value.trim() || undefined })}
-        />
-      </div>
+      <FilterBar label="Filter endpoints" filters={filters} />
       {pages.error && <ProblemNotice error={pages.error} retry={pages.retry} />}
       <Section flush>
         <DataTable
-          label="Subscribers"
+          label="Endpoints"
           columns={columns}
           rows={pages.rows}
           rowKey={({ id }) => id}
@@ -152,28 +123,26 @@ export function ListPage() {
           error={pages.error}
           onMore={pages.onMore}
           loadingMore={pages.loadingMore}
-          empty={
-            isFiltered ? <Empty title="No subscriber matches">Remove a filter.</Empty> : <NoSubscribers />
-          }
+          empty={isFiltered ? <Empty title="No endpoints match">Remove a filter.</Empty> : <NoEndpoints />}
         />
       </Section>
     </Page>
   )
 }
 
-const NoSubscribers = () => (
+const NoEndpoints = () => (
   <Empty
-    title="No subscribers yet"
+    title="No endpoints yet"
     command={`curl -X POST ${addressOf('/subscribers')} \\
   -H "authorization: Bearer $KEY" -H 'content-type: application/json' \\
   -d '{"url": "https://example.com/hooks", "eventTypes": ["*"]}'`}
     action={
       <ButtonLink kind="primary" to="/subscribers/new">
-        Add a subscriber
+        Add endpoint
       </ButtonLink>
     }
   >
-    A subscriber is an address that receives your events. Add one here, with the call below, or let your
-    customers do it in the portal.
+    An endpoint is a URL that receives your events. Add one here or with this request, or let your customers
+    add theirs in the portal.
   </Empty>
 )

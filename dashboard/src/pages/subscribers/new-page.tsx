@@ -1,15 +1,18 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { getRouteApi } from '@tanstack/react-router'
+import { Link, getRouteApi } from '@tanstack/react-router'
 import { useState, type FormEvent } from 'react'
 import type { AnswerOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import { Button, ButtonLink, CheckField, Form, Notice, Page, Section, TextField } from '../../ui/index.ts'
+import { SendEvent } from '../event-types/send-event.tsx'
 import { EventTypesField } from '../../webhooks/event-types-field.tsx'
 import { ShownOnce } from '../../webhooks/shown-once.tsx'
 
 const route = getRouteApi('/subscribers/new')
 
-/** Adds a subscriber; then shows its secret once. */
+const up = <Link to="/subscribers">Endpoints</Link>
+
+/** Adds an endpoint; then shows its secret once. */
 export function NewPage() {
   const { owner: presetOwner } = route.useSearch()
   const client = useQueryClient()
@@ -37,7 +40,11 @@ export function NewPage() {
     add.mutate()
   }
   return (
-    <Page title="Add a subscriber" description="It gets each event that it wants as a signed POST request.">
+    <Page
+      title="Add endpoint"
+      up={up}
+      description="It receives each event of the chosen types as a signed POST request."
+    >
       <Section>
         <Form problem={add.error} onSubmit={submit} className="grid max-w-2xl gap-4">
           <TextField
@@ -54,7 +61,7 @@ export function NewPage() {
           <TextField
             label="Customer (optional)"
             name="owner"
-            hint="The owner sees and manages this subscriber in the portal, and it only gets events for this owner. It cannot be changed later."
+            hint="The ID of the customer who manages this endpoint in the portal. It only gets events for this customer. It cannot be changed later."
             value={owner}
             onChange={({ target }) => setOwner(target.value)}
           />
@@ -65,7 +72,7 @@ export function NewPage() {
             onChange={({ target }) => setDescription(target.value)}
           />
           <CheckField
-            label="Send a test event at once"
+            label="Send a test event now"
             checked={sendTest}
             onChange={({ target }) => setSendTest(target.checked)}
           />
@@ -82,22 +89,27 @@ export function NewPage() {
 }
 
 function Added({ subscriber }: { subscriber: AnswerOf<'POST /subscribers'> }) {
-  const { id, url, testDeliveryId } = subscriber
+  const { id, url, owner, testDeliveryId } = subscriber
   return (
-    <Page title="The subscriber was added" description={url}>
+    <Page
+      title="Endpoint added"
+      up={up}
+      description={url}
+      primary={<SendEvent {...(owner !== null && { owner })} />}
+    >
       <ShownOnce {...subscriber} />
-      {testDeliveryId !== undefined && <Notice>A test event is on its way to it.</Notice>}
+      {testDeliveryId !== undefined && <Notice>A test event is on its way.</Notice>}
       <div className="flex flex-wrap gap-2">
         {testDeliveryId !== undefined && (
-          <ButtonLink kind="primary" to="/deliveries/$id" params={{ id: String(testDeliveryId) }}>
-            See the test delivery
+          <ButtonLink to="/deliveries/$id" params={{ id: String(testDeliveryId) }}>
+            View test delivery
           </ButtonLink>
         )}
         <ButtonLink to="/subscribers/$id" params={{ id }} search={{ tab: 'code' }}>
-          Code that verifies signatures
+          Verification code
         </ButtonLink>
         <ButtonLink to="/subscribers/$id" params={{ id }}>
-          Open the subscriber
+          Open endpoint
         </ButtonLink>
       </div>
     </Page>

@@ -11,17 +11,30 @@ import {
   formatNumber,
   formatPercent,
 } from '../../ui/index.ts'
+import { useDefaultSchedule } from './default-schedule.ts'
 import { HealthChart } from './health-chart.tsx'
 import { describeTypes } from './list-page.tsx'
 import { meaningOf, type Subscriber } from '../../webhooks/types.ts'
 import { CustomerFact } from '../customers/customer-fact.tsx'
 
-/** How the subscriber does, and what it is. */
+/** The health and the facts of an endpoint. */
 export function OverviewTab({ subscriber }: { subscriber: Subscriber }) {
-  const { id, state, lastDay, owner, eventTypes, operational, createdAt, updatedAt } = subscriber
+  const {
+    id,
+    state,
+    lastDay,
+    owner,
+    ownerName,
+    retrySchedule,
+    eventTypes,
+    operational,
+    createdAt,
+    updatedAt,
+  } = subscriber
+  const schedule = useDefaultSchedule()
   return (
     <>
-      <Section title="Last day">
+      <Section title="Last 24 hours">
         <Facts>
           <Fact name="State">
             {state}: {meaningOf[state]}
@@ -31,25 +44,26 @@ export function OverviewTab({ subscriber }: { subscriber: Subscriber }) {
               ? 'no attempts'
               : `${formatPercent(lastDay.successRate)} of ${formatNumber(lastDay.delivered + lastDay.failed)} attempts`}
           </Fact>
-          <Fact name="Duration">
-            {lastDay.p99 === null ? '–' : `99 of 100 attempts within ${formatDuration(lastDay.p99)}`}
-          </Fact>
+          <Fact name="Duration">{lastDay.p99 === null ? '–' : `p99 ≤ ${formatDuration(lastDay.p99)}`}</Fact>
         </Facts>
       </Section>
       <Health id={id} />
       <Section title="About">
         <Facts>
-          <CustomerFact owner={owner} />
+          <CustomerFact owner={owner} ownerName={ownerName} />
           <Fact name="Event types">
             {operational ? `operational: ${describeTypes(eventTypes)}` : describeTypes(eventTypes)}
           </Fact>
-          <Fact name="Id">
+          <Fact name="Retry schedule">
+            {retrySchedule === null ? `default: ${schedule ?? '…'}` : retrySchedule.join(', ')} seconds
+          </Fact>
+          <Fact name="ID">
             <code className="font-mono text-sm">{id}</code>
           </Fact>
           <Fact name="Added">
             <Time value={createdAt} />
           </Fact>
-          <Fact name="Changed">
+          <Fact name="Updated">
             <Time value={updatedAt} />
           </Fact>
         </Facts>
@@ -67,7 +81,7 @@ function Health({ id }: { id: string }) {
       api.get('/subscribers/{id}/health', { params: { id }, query: { since: startOf(range) }, signal }),
   })
   return (
-    <Section title="Attempts by hour">
+    <Section title="Attempts">
       {error && <ProblemNotice error={error} />}
       {data && <HealthChart health={data} />}
     </Section>

@@ -13,6 +13,7 @@ import {
   toast,
   type Faults,
 } from '../../ui/index.ts'
+import { useDefaultSchedule } from './default-schedule.ts'
 import { EventTypesField } from '../../webhooks/event-types-field.tsx'
 import {
   changeOf,
@@ -25,7 +26,7 @@ import {
 import { ShownOnce } from '../../webhooks/shown-once.tsx'
 import type { Subscriber, SubscriberChange } from '../../webhooks/types.ts'
 
-/** All settings of a subscriber. Only those that were changed are sent. */
+/** All settings of an endpoint. Only those that were changed are sent. */
 export function SettingsTab({ subscriber }: { subscriber: Subscriber }) {
   const client = useQueryClient()
   const [before, setBefore] = useState(() => formOf(subscriber))
@@ -76,27 +77,27 @@ interface Part {
 function WhatItGets({ form, set, subscriber: { owner } }: Part & { subscriber: Subscriber }) {
   const { text, check } = bindFields(form, set)
   return (
-    <Section title="What it gets">
+    <Section title="Events">
       <div className="grid max-w-3xl gap-4">
         <TextField
           label="URL"
           type="url"
           required
-          hint="Stored headers are removed if scheme, host or port change."
+          hint="Stored headers are removed if the scheme, host or port changes."
           {...text('url')}
         />
         <TextField label="Description" {...text('description')} />
         <EventTypesField chosen={form.eventTypes} onChange={(eventTypes) => set({ eventTypes })} />
-        <TextArea label="Conditions on the data" rows={3} hint={conditionsHint} {...text('conditions')} />
+        <TextArea label="Payload conditions" rows={3} hint={conditionsHint} {...text('conditions')} />
         <TextField
           label="Customer"
-          hint="Fixed: its deliveries and secrets belong to the owner."
+          hint="Cannot be changed: deliveries and secrets belong to this customer."
           readOnly
           value={owner ?? 'none'}
         />
         <CheckField
           label="Operational"
-          hint="It gets only the events about deliveries and subscribers."
+          hint="Receives only events about deliveries and endpoints."
           disabled={owner !== null}
           {...check('operational')}
         />
@@ -106,27 +107,22 @@ function WhatItGets({ form, set, subscriber: { owner } }: Part & { subscriber: S
 }
 
 function HowItIsSent({ form, set }: Part) {
+  const schedule = useDefaultSchedule()
   const { text, check } = bindFields(form, set)
   return (
-    <Section title="How it is sent" description="An empty field selects the default of the service.">
+    <Section title="Delivery" description="Leave a field empty to use the default.">
       <div className="grid max-w-3xl gap-4 sm:grid-cols-2">
         <TextField
-          label="Time-out in seconds"
+          label="Timeout in seconds"
           type="number"
           min="0.1"
           max="300"
           step="any"
           {...text('timeout')}
         />
+        <TextField label="Concurrent attempts" type="number" min="1" max="100" {...text('concurrency')} />
         <TextField
-          label="Attempts at the same time"
-          type="number"
-          min="1"
-          max="100"
-          {...text('concurrency')}
-        />
-        <TextField
-          label="Attempts per second, at most"
+          label="Attempts per second"
           type="number"
           min="0.01"
           max="10000"
@@ -135,7 +131,8 @@ function HowItIsSent({ form, set }: Part) {
         />
         <TextField
           label="Retry schedule"
-          hint="Seconds before each attempt, the first included, separated by commas: 0, 5, 300"
+          hint="Seconds before each attempt, separated by commas. The first attempt is included."
+          placeholder={schedule === undefined ? undefined : `Default: ${schedule}`}
           {...text('retrySchedule')}
         />
         <div className="sm:col-span-2">
@@ -144,7 +141,7 @@ function HowItIsSent({ form, set }: Part) {
         <div className="sm:col-span-2">
           <CheckField
             label="In order"
-            hint="One delivery at a time, in the order of emission. A failed one delays the others."
+            hint="One delivery at a time, in the order in which events were sent. A failed delivery delays the others."
             {...check('ordered')}
           />
         </div>
@@ -156,12 +153,12 @@ function HowItIsSent({ form, set }: Part) {
 function HowItIsSigned({ form, set }: Part) {
   const { text, check } = bindFields(form, set)
   return (
-    <Section title="How it is signed">
+    <Section title="Signing">
       <div className="grid max-w-3xl gap-4">
         <SelectField label="Signatures" options={signings} {...text('signing')} />
         <CheckField
           label="HTTP message signatures"
-          hint="Signs by RFC 9421 as well, with the same keys."
+          hint="Also sign with RFC 9421, using the same keys."
           {...check('httpSignature')}
         />
       </div>

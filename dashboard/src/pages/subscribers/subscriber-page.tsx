@@ -13,7 +13,6 @@ import {
   Time,
   useConfirm,
 } from '../../ui/index.ts'
-import { linkLook } from '../deliveries/delivery-table.tsx'
 import { VerificationCode } from '../../webhooks/verification-code.tsx'
 import { DangerTab } from './danger-tab.tsx'
 import { DeliveriesTab } from './deliveries-tab.tsx'
@@ -24,8 +23,9 @@ import { SettingsTab } from './settings-tab.tsx'
 import type { Subscriber } from '../../webhooks/types.ts'
 
 const route = getRouteApi('/subscribers/$id')
+const up = <Link to="/subscribers">Endpoints</Link>
 
-/** One subscriber: how it does, what it got, and all that can be set. */
+/** One endpoint: its health, deliveries and settings. */
 export function SubscriberPage() {
   const { id } = route.useParams()
   const { tab = 'overview' } = route.useSearch()
@@ -38,22 +38,24 @@ export function SubscriberPage() {
   if (isProblem(query.error, 404)) return <NotFoundPage />
   if (!subscriber)
     return (
-      <Page title="Subscriber">
+      <Page title="Endpoint" up={up}>
         <ReadState {...query} />
       </Page>
     )
   return (
     <Page
       title={subscriber.url}
+      up={up}
       beside={<Status value={subscriber.state} />}
       description={subscriber.description ?? undefined}
       range={tab === 'overview'}
       actions={<Actions subscriber={subscriber} />}
+      primary={<SendTest subscriber={subscriber} />}
     >
       <ReadState {...query} />
       <Warning subscriber={subscriber} />
       <Tabs
-        label="Subscriber"
+        label="Endpoint"
         value={tab}
         onChange={(next) =>
           void navigate({
@@ -80,16 +82,16 @@ export function SubscriberPage() {
 
 function Warning({ subscriber }: { subscriber: Subscriber }) {
   const { state, status, disabledReason, failingSince, disablesAt } = subscriber
-  if (state === 'disabled') return <Notice tone="danger">Disabled, nothing is sent: {disabledReason}</Notice>
+  if (state === 'disabled') return <Notice tone="danger">Disabled. Nothing is sent: {disabledReason}</Notice>
   if (state === 'paused')
-    return <Notice tone="warn">Paused: its events wait, and are sent when you resume it.</Notice>
+    return <Notice tone="warn">Paused. Its events wait and are sent when you resume it.</Notice>
   if (status !== 'active' || failingSince === null) return null
   return (
     <Notice tone="warn">
-      Deliveries fail since <Time value={failingSince} />.{' '}
+      Failing since <Time value={failingSince} />.{' '}
       {disablesAt !== null && (
         <>
-          If none succeeds, a failure from <Time value={disablesAt} /> on disables it.
+          Will be disabled after <Time value={disablesAt} /> unless a delivery succeeds.
         </>
       )}
     </Notice>
@@ -100,10 +102,6 @@ function Actions({ subscriber: { id, url, status } }: { subscriber: Subscriber }
   const client = useQueryClient()
   const confirm = useConfirm()
   const refresh = () => client.invalidateQueries({ queryKey: ['subscribers'] })
-  const test = useMutation({
-    mutationFn: () => api.post('/subscribers/{id}/test', { params: { id } }),
-    onSuccess: refresh,
-  })
   const become = useMutation({
     mutationFn: (next: 'active' | 'paused') =>
       api.patch('/subscribers/{id}', { params: { id }, body: { status: next } }),
@@ -112,13 +110,12 @@ function Actions({ subscriber: { id, url, status } }: { subscriber: Subscriber }
   const pause = async (): Promise<void> => {
     const question = {
       title: `Pause ${url}?`,
-      consequence: 'Nothing is sent to it until you resume it. Its events wait and are sent then.',
+      consequence: 'Nothing is sent until you resume it. Its events wait and are sent then.',
       action: 'Pause',
       kind: 'primary',
     } as const
     if (await confirm(question)) become.mutate('paused')
   }
-  const error = test.error ?? become.error
   return (
     <>
       {status === 'active' ? (
@@ -126,19 +123,36 @@ function Actions({ subscriber: { id, url, status } }: { subscriber: Subscriber }
           Pause
         </Button>
       ) : (
-        <Button kind="primary" busy={become.isPending} onClick={() => become.mutate('active')}>
+        <Button busy={become.isPending} onClick={() => become.mutate('active')}>
           Resume
         </Button>
       )}
-      <Button busy={test.isPending} disabled={status === 'disabled'} onClick={() => test.mutate()}>
-        Send a test event
+      {become.error && <ProblemNotice error={become.error} />}
+    </>
+  )
+}
+
+function SendTest({ subscriber: { id, status } }: { subscriber: Subscriber }) {
+  const client = useQueryClient()
+  const navigate = route.useNavigate()
+  const test = useMutation({
+    mutationFn: () => api.post('/subscribers/{id}/test', { params: { id } }),
+    onSuccess: async ({ deliveryId }) => {
+      await client.invalidateQueries({ queryKey: ['subscribers'] })
+      await navigate({ to: '/deliveries/$id', params: { id: String(deliveryId) } })
+    },
+  })
+  return (
+    <>
+      <Button
+        kind="primary"
+        busy={test.isPending}
+        disabled={status === 'disabled'}
+        onClick={() => test.mutate()}
+      >
+        Send test event
       </Button>
-      {test.data && (
-        <Link to="/deliveries/$id" params={{ id: String(test.data.deliveryId) }} className={linkLook}>
-          See the test delivery
-        </Link>
-      )}
-      {error && <ProblemNotice error={error} />}
+      {test.error && <ProblemNotice error={test.error} />}
     </>
   )
 }

@@ -37,7 +37,7 @@ export function QueueFacts({ queues: { receiving, emitting } }: { queues: Queues
           <Shared queue={emitting} />
           <Fact name="Delivered">{rates.delivered}</Fact>
           <Fact name="Failed">
-            <Link to="/deliveries" search={{ status: 'dead', all: '1' }}>
+            <Link to="/deliveries" search={{ status: 'dead', range: '30d' }}>
               {countText(emitting.dead)}
             </Link>
           </Fact>
