@@ -146,7 +146,7 @@ describe('the portal in a frame', () => {
     await frame.getByRole('button', { name: /of-acme/ }).waitFor()
     const inner = page.frames().find((one) => one.url().startsWith(service.baseUrl))!
     await inner.evaluate('location.reload()')
-    await frame.getByText('Your session has ended.').waitFor()
+    await frame.getByText('Your session has ended').waitFor()
     await frame.getByRole('button', { name: 'Continue' }).click()
     await frame.getByRole('button', { name: /of-acme/ }).waitFor()
     assert.equal(await page.evaluate('links'), 2)

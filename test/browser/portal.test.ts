@@ -36,8 +36,7 @@ describe('the portal in a browser', () => {
 
   test('without a link the page explains itself', async () => {
     await page.goto(`${service.baseUrl}/portal`)
-    await page.getByText('This page opens by a link').waitFor()
-    await page.getByText('ask for a new link').waitFor()
+    await page.getByText('You are not signed in').waitFor()
     await assertAccessible(page)
     await pictures('portal-without-link')
   })
@@ -56,7 +55,7 @@ describe('the portal in a browser', () => {
     const other = await browser.newContext()
     const elsewhere = await other.newPage()
     await elsewhere.goto(link)
-    await elsewhere.getByText('ask for a new link').waitFor()
+    await elsewhere.getByText('has expired or was already used').waitFor()
     await other.close()
   })
 
@@ -243,7 +242,7 @@ describe('the portal in a browser', () => {
     await page.getByRole('button', { name: /of-globex/ }).click()
     await page.getByRole('tab', { name: 'Overview' }).click()
     assert.equal((await end()).status, 204)
-    await page.getByText('This page opens by a link').waitFor()
+    await page.getByText('has expired or was already used').waitFor()
     assert.equal(await page.getByRole('tab').count(), 0)
     await page.goto(await makeLink(service, 'globex'))
     await page.getByRole('button', { name: /of-globex/ }).click()
@@ -254,7 +253,7 @@ describe('the portal in a browser', () => {
     )
     assert.equal((await end()).status, 204)
     await page.getByRole('button', { name: 'Log out' }).click()
-    await page.getByText('This page opens by a link').waitFor()
+    await page.getByText('has expired or was already used').waitFor()
     await page.unrouteAll({ behavior: 'ignoreErrors' })
     await page.goto(await makeLink(service, 'globex'))
   })
@@ -269,7 +268,7 @@ describe('the portal in a browser', () => {
 
   test('who leaves needs another link', async () => {
     await page.getByRole('button', { name: 'Log out' }).click()
-    await page.getByText('ask for a new link').waitFor()
+    await page.getByText('has expired or was already used').waitFor()
     assert.equal(await page.getByText('Your endpoints').count(), 0)
   })
 

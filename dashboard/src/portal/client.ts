@@ -14,7 +14,7 @@ export const api: Client = createClient({
   ...(embedded && { fetch: (address, init) => fetch(address, { ...init, credentials: 'omit' }) }),
 })
 
-export type Session = Pick<AnswerOf<'POST /portal/session'>, 'owner' | 'expiresAt' | 'brand'>
+export type Session = Pick<AnswerOf<'POST /portal/session'>, 'owner' | 'name' | 'expiresAt' | 'brand'>
 export type Subscriber = RowOf<'GET /portal/subscribers'>
 export type SubscriberDetail = AnswerOf<'GET /portal/subscribers/{id}'>
 export type EventType = RowOf<'GET /event-types'>

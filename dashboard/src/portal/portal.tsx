@@ -42,12 +42,18 @@ export function Portal({ link }: { link: string | undefined }) {
   const brand = useBrand(session.error ? null : session.data)
   return (
     <>
-      <Header owner={owner} brand={brand} onLeave={embedded ? undefined : () => void out()} />
+      <Header
+        owner={session.data?.name ?? owner}
+        brand={brand}
+        onLeave={embedded ? undefined : () => void out()}
+      />
       <main id="content" tabIndex={-1} className="mx-auto max-w-5xl px-4 py-5">
         <div className={embedded ? '' : 'min-h-[calc(100dvh-9rem)]'}>
           {session.isPending && <Loading />}
           {session.error && <ProblemNotice error={session.error} />}
-          {!session.isPending && !session.error && owner === undefined && <WithoutLink />}
+          {!session.isPending && !session.error && owner === undefined && (
+            <WithoutLink hadLink={link !== undefined} />
+          )}
           {owner !== undefined && <Pages />}
         </div>
         <p className="mt-6 text-xs text-soft">Times are in {timeZone}.</p>

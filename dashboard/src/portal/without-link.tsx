@@ -2,13 +2,19 @@ import { Button } from '../ui/button.tsx'
 import { Empty } from '../ui/notices.tsx'
 import { askForLink, canAskForLink } from './embedding.ts'
 
-/** A page that no link opened, or whose session is over. */
-export function WithoutLink() {
+/** A page that no link opened, or whose link or session is over. */
+export function WithoutLink({ hadLink }: { hadLink: boolean }) {
   return (
     <>
       <h1 className="text-xl font-semibold">Webhooks</h1>
       <Empty
-        title="This page opens by a link"
+        title={
+          canAskForLink
+            ? 'Your session has ended'
+            : hadLink
+              ? 'This link is no longer valid'
+              : 'You are not signed in'
+        }
         action={
           canAskForLink && (
             <Button kind="primary" onClick={askForLink}>
@@ -17,15 +23,10 @@ export function WithoutLink() {
           )
         }
       >
-        <p>
-          Here you manage where your events are sent. The link comes from the application that sends them: it
-          works once, and for a short time.
-        </p>
-        <p className="mt-2">
-          {canAskForLink
-            ? 'Your session has ended.'
-            : 'Go back to that application and open the webhooks again: ask for a new link.'}
-        </p>
+        {!canAskForLink &&
+          (hadLink
+            ? 'This link has expired or was already used. Open the webhooks page of the application again.'
+            : 'Open this page from the webhooks page of your application.')}
       </Empty>
     </>
   )

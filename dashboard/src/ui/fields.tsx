@@ -104,22 +104,6 @@ export function TextField({
   )
 }
 
-/** A text to search for, which the address holds; `undefined` for none. */
-export function SearchField({
-  value,
-  onSearch,
-  ...rest
-}: FieldParts & { value: string | undefined; onSearch: (text: string | undefined) => void }) {
-  return (
-    <TextField
-      {...rest}
-      type="search"
-      value={value ?? ''}
-      onChange={({ target }) => onSearch(target.value || undefined)}
-    />
-  )
-}
-
 export function TextArea({
   label,
   hint,
