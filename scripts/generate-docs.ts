@@ -75,7 +75,7 @@ function providersPage(): string {
     'proves a new authentication',
     'its pages',
   ]
-  return `${head('Identity providers', '`src/login/providers/`')}How they are used is told in the [guide](../guides/providers.md); the settings that all of them have are among the [settings](settings.md#identity-providers). A provider proves a new authentication when it can be asked for one (\`prompt=login\`, \`max_age\`) and its id_token says when it was (\`auth_time\`); what follows is told in [Accounts](../guides/accounts.md#what-a-recent-sign-in-is).\n\n${table(columns, rows)}\n## Settings that only some have\n\nAnother instance has them under its own name: \`WORK_TENANT\` beside \`WORK_PRESET=microsoft\`. In the configuration module they are below \`settings\`.\n\n${table(['variable', 'meaning', 'default'], own)}`
+  return `${head('Identity providers', '`src/login/providers/`')}The [guide](../guides/providers.md) explains their use; settings that all of them have are among the [settings](settings.md#identity-providers). A provider proves a new authentication when it can be asked for one (\`prompt=login\`, \`max_age\`) and its id_token says when it was (\`auth_time\`); see [Accounts](../guides/accounts.md#what-a-recent-sign-in-is).\n\n${table(columns, rows)}\n## Settings that only some have\n\nAnother instance has them under its own name: \`WORK_TENANT\` beside \`WORK_PRESET=microsoft\`. In the configuration module they are below \`settings\`.\n\n${table(['variable', 'meaning', 'default'], own)}`
 }
 
 function problemsPage(): string {
