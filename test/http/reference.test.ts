@@ -6,52 +6,91 @@ import { engines } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 
-/** Bytes of the compressed page, style and script together. */
+/** Compressed bytes of the greatest page, its styles and its scripts together. */
 const most = 60_000
 
-describe('the page of the API reference', () => {
-  let html: string
+describe('the pages of the API reference', () => {
+  let start: string
+  /** The pages of the areas, by their paths. */
+  const pages = new Map<string, string>()
   const service = started(() => startTestService(engines[0]!))
   before(async () => {
-    html = await (await service.fetch('/docs')).text()
+    start = await (await service.fetch('/docs')).text()
+    for (const [, path] of start.matchAll(/<h3><a href="(\/docs\/[^"#]+)"/g)) {
+      assert.ok(path)
+      const answer = await service.fetch(path)
+      assert.equal(answer.status, 200, path)
+      pages.set(path, await answer.text())
+    }
   })
 
-  test('describes every call of the document once', async () => {
+  test('describe every call of the document once, and the start lists it', async () => {
     const document = (await (await service.fetch('/openapi.json')).json()) as {
       paths: Record<string, Record<string, { summary: string }>>
     }
-    const shown = [...html.matchAll(/<article id="([^"]+)" data-method="(\w+)" data-path="([^"]+)"/g)]
+    const articles = [...pages.values()].flatMap((html) =>
+      html.matchAll(/<article id="([^"]+)" data-method="(\w+)" data-path="([^"]+)"/g).toArray(),
+    )
     const calls = Object.entries(document.paths).flatMap(([path, operations]) =>
       Object.keys(operations).map((method) => `${method} ${path}`),
     )
-    assert.deepEqual(shown.map(([, , method, path]) => `${method} ${path}`).toSorted(), calls.toSorted())
-    const ids = [...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
-    assert.equal(new Set(ids).size, ids.length, 'ids are unique')
+    assert.deepEqual(articles.map(([, , method, path]) => `${method} ${path}`).toSorted(), calls.toSorted())
+    for (const [, id = ''] of articles) assert.ok(start.includes(`<li id="${id}">`), id)
+    for (const [path, html] of [['/docs', start] as const, ...pages]) {
+      const ids = [...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
+      assert.equal(new Set(ids).size, ids.length, `ids of ${path} are unique`)
+    }
   })
 
-  test('all links within the page have a target', () => {
-    const ids = new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
-    const missing = [...html.matchAll(/href="#([^"]+)"/g)].filter(([, id]) => !ids.has(id))
+  test('link to targets that exist', () => {
+    const all = new Map([['/docs', start], ...pages])
+    const missing: string[] = []
+    for (const [path, html] of all)
+      for (const [, href] of html.matchAll(/href="([^"]*#[^"]+)"/g)) {
+        const { pathname, hash } = new URL(href!, `http://x${path}`)
+        if (all.get(pathname)?.includes(` id="${hash.slice(1)}"`) !== true) missing.push(`${path}: ${href}`)
+      }
     assert.deepEqual(missing, [])
   })
 
-  test('has a command for each call, with the public address', () => {
-    assert.match(html, new RegExp(`curl &quot;${service.baseUrl}/subscribers/\\$ID&quot;`))
-    assert.match(html, /-d &#39;\{&quot;type&quot;:&quot;order.paid&quot;,&quot;data&quot;:\{\}\}&#39;/)
+  test('have examples in curl and TypeScript, and of responses', () => {
+    const entities: Record<string, string> = {
+      '&quot;': '"',
+      '&#39;': "'",
+      '&#x27;': "'",
+      '&gt;': '>',
+      '&lt;': '<',
+      '&amp;': '&',
+    }
+    const text = (path: string): string =>
+      pages
+        .get(path)!
+        .replaceAll(/<[^>]+>/g, '')
+        .replaceAll(/&[a-z#0-9]+;/g, (entity) => entities[entity] ?? entity)
+    assert.ok(text('/docs/endpoints').includes(`curl "${service.baseUrl}/subscribers/$ID"`))
+    const out = text('/docs/webhooks-out')
+    assert.match(out, /curl -X POST [^]*\/events/)
+    assert.match(out, /postern\.post\(/)
+    assert.match(text('/docs/events'), /"nextCursor": /)
   })
 
-  test('is small', async () => {
-    const sizes = await Promise.all(
-      ['/docs', '/assets/reference.css', '/assets/reference.js'].map(async (path) => {
-        const response = await service.fetch(path, { headers: { 'accept-encoding': 'identity' } })
-        return gzipSync(Buffer.from(await response.arrayBuffer())).length
-      }),
-    )
-    const total = sizes.reduce((sum, size) => sum + size, 0)
+  test('an unknown area is not found', async () => {
+    assert.equal((await service.fetch('/docs/nothing')).status, 404)
+  })
+
+  test('are small', async () => {
+    const size = async (path: string): Promise<number> => {
+      const response = await service.fetch(path, { headers: { 'accept-encoding': 'identity' } })
+      return gzipSync(Buffer.from(await response.arrayBuffer())).length
+    }
+    const assets = ['docs.css', 'docs.js', 'reference.css', 'reference.js']
+    const shared = await Promise.all(assets.map((name) => size(`/assets/${name}`)))
+    const sizes = await Promise.all(['/docs', ...pages.keys()].map(size))
+    const total = Math.max(...sizes) + shared.reduce((sum, one) => sum + one, 0)
     assert.ok(total < most, `${total} bytes: ${sizes.join(', ')}`)
   })
 
-  test('is compressed for those who accept it', async () => {
+  test('are compressed for those who accept it', async () => {
     const bytes = await new Promise<Buffer>((resolve, reject) => {
       request(`${service.baseUrl}/docs`, { headers: { 'accept-encoding': 'gzip' } }, (response) => {
         assert.equal(response.headers['content-encoding'], 'gzip')
@@ -61,6 +100,6 @@ describe('the page of the API reference', () => {
         .on('error', reject)
         .end()
     })
-    assert.equal(gunzipSync(bytes).toString(), html)
+    assert.equal(gunzipSync(bytes).toString(), start)
   })
 })

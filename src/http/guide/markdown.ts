@@ -146,11 +146,13 @@ function codeBlock(code: string, language: string, folder: string): string {
     if (existsSync(drawing))
       return `<figure class="diagram" tabindex="0">${readFileSync(drawing, 'utf8')}</figure>\n`
   }
+  return `<pre><code>${highlighted(code, language)}</code></pre>\n`
+}
+
+/** Code as HTML. Classes carry the colors: the content security policy forbids styles in attributes. */
+export function highlighted(code: string, language: string): string {
   const lang = languages[language]
-  // Classes carry the colors: the content security policy forbids styles in attributes.
-  const html =
-    lang === undefined
-      ? escapeHtml(code).replaceAll(/^.*$/gm, '<span class="sh__line">$&</span>')
-      : highlight(code, { lang }).replaceAll(/ style="[^"]*"/g, '')
-  return `<pre><code>${html}</code></pre>\n`
+  return lang === undefined
+    ? escapeHtml(code).replaceAll(/^.*$/gm, '<span class="sh__line">$&</span>')
+    : highlight(code, { lang }).replaceAll(/ style="[^"]*"/g, '')
 }

@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http'
 import { escapeHtml } from '../pages/html.ts'
 import type { Answer, Call, Content, Operation, Parameter, Schema } from './document.ts'
-import { curlOf, bodyExample } from './example.ts'
+import { highlighted } from '../guide/markdown.ts'
+import { answerExample, bodyExample, curlOf, typeScriptOf } from './example.ts'
 import { limitsOf, rowsOf, typeOf, type Row } from './schema-rows.ts'
 
 /** Headers that most answers have; the page describes all headers once. */
@@ -42,12 +43,17 @@ export function callHtml(call: Call, origin: string): string {
   const name = isSent ? 'sent' : method
   // The page shows the scope itself.
   const description = operation.description?.replace(/ ?An API key needs the scope [^.]*\.$/, '') ?? ''
-  const data = isSent ? '' : ` data-method="${method}" data-path="${escapeHtml(path)}"`
+  const body = bodyExample(operation.requestBody?.content ?? {})
+  const sample =
+    body === undefined
+      ? ''
+      : ` data-type="${escapeHtml(body.type)}" data-body="${escapeHtml(indented(body.text))}"`
+  const data = isSent ? '' : ` data-method="${method}" data-path="${escapeHtml(path)}"${sample}`
   return `<article id="${id}"${data}>
-<h3><a href="#${id}">${inline(operation.summary ?? path)}</a></h3>
+<h2><a href="#${id}">${inline(operation.summary ?? path)}</a></h2>
 <p class="call"><b class="method ${name}">${name.toUpperCase()}</b> <code>${escapeHtml(path)}</code> ${accessHtml(operation)}
 ${description === '' ? '' : prose(description)}
-${parametersHtml(operation.parameters ?? [])}${bodyHtml(operation)}${answersHtml(operation)}${isSent ? '' : commandHtml(curlOf(call, origin))}</article>`
+${isSent ? '' : examplesHtml(call, origin)}${parametersHtml(operation.parameters ?? [])}${bodyHtml(operation)}${answersHtml(operation)}</article>`
 }
 
 /** Who may make a call: a role, or credentials with their scopes. */
@@ -73,7 +79,7 @@ function parametersHtml(parameters: readonly Parameter[]): string {
     const data = ` data-name="${escapeHtml(name)}" data-in="${place}"`
     return `<tr${data}><th scope="row"><code>${escapeHtml(name)}</code>${required ? mustBe : ''}<td>${place}<td>${escapeHtml(typeOf(schema))}<td>${inline(meaning)}`
   })
-  return `<h4>Parameters</h4>
+  return `<h3>Parameters</h3>
 <table class="parameters"><thead><tr><th scope="col">Name<th scope="col">In<th scope="col">Type<th scope="col">Meaning<tbody>
 ${rows.join('\n')}</table>
 `
@@ -85,14 +91,17 @@ function bodyHtml({ requestBody }: Operation): string {
   if (!requestBody?.content) return ''
   const example = bodyExample(requestBody.content)
   const isSent = Object.values(requestBody.content).some(({ examples }) => examples)
-  const shown = isSent && example ? `<pre><code>${escapeHtml(indented(example.text))}</code></pre>\n` : ''
-  return `<h4>Body${requestBody.required === false ? ', optional' : ''}</h4>
+  const shown = isSent && example ? codeHtml(indented(example.text), 'json') : ''
+  return `<h3>Body${requestBody.required === false ? ', optional' : ''}</h3>
 ${contentHtml(requestBody.content)}${shown}`
 }
 
 function indented(text: string): string {
-  return JSON.stringify(JSON.parse(text), null, 2)
+  return text === '' ? '' : JSON.stringify(JSON.parse(text), null, 2)
 }
+
+const codeHtml = (code: string, language: string): string =>
+  `<pre><code>${highlighted(code, language)}</code></pre>\n`
 
 function contentHtml(content: Content): string {
   return Object.entries(content)
@@ -117,6 +126,9 @@ ${lines.join('\n')}</table>
 `
 }
 
+/** The start of the reference, from a page of an area. */
+const reference = '../docs'
+
 function answersHtml({ responses = {} }: Operation): string {
   const answers = Object.entries(responses)
   const isProblem = ([, { content = {} }]: [string, Answer]): boolean =>
@@ -126,8 +138,9 @@ function answersHtml({ responses = {} }: Operation): string {
     .map(([status, answer]) => answerHtml(status, answer))
   const others = answers.filter(isProblem).map(([status]) => (status === 'default' ? 'others' : status))
   if (own.length + others.length === 0) return ''
-  const problems = others.length === 0 ? '' : `<p>A <a href="#problems">problem</a>: ${others.join(', ')}\n`
-  return `<h4>Answers</h4>
+  const problems =
+    others.length === 0 ? '' : `<p>A <a href="${reference}#problems">problem</a>: ${others.join(', ')}\n`
+  return `<h3>Responses</h3>
 ${own.join('')}${problems}`
 }
 
@@ -136,15 +149,18 @@ function answerHtml(status: string, { description = '', content, headers = {} }:
   const title = `<b>${escapeHtml(status)}</b> ${inline(text)}`
   const names = Object.keys(headers).filter((name) => !usual.has(name))
   const listed = names.map((name) => `<code>${escapeHtml(name)}</code>`).join(', ')
-  const sent = names.length === 0 ? '' : `<p><a href="#headers">Headers</a>: ${listed}\n`
+  const sent = names.length === 0 ? '' : `<p><a href="${reference}#headers">Headers</a>: ${listed}\n`
   if (!content && sent === '') return `<p>${title}\n`
-  return `<details><summary>${title}</summary>
+  const example = answerExample(content)
+  return `<p>${title}
+${example === undefined ? '' : codeHtml(example, 'json')}<details><summary>${content ? 'Fields' : 'Headers'} of ${escapeHtml(status)}</summary>
 ${content ? contentHtml(content) : ''}${sent}</details>
 `
 }
 
-function commandHtml(command: string): string {
-  return `<h4>With curl</h4>
-<pre class="command"><code>${escapeHtml(command)}</code></pre>
+function examplesHtml(call: Call, origin: string): string {
+  const typeScript = typeScriptOf(call)
+  return `<div class="examples"><div><h3>curl</h3>
+${codeHtml(curlOf(call, origin), 'sh')}</div>${typeScript === undefined ? '' : `<div><h3>TypeScript</h3>\n${codeHtml(typeScript, 'ts')}</div>`}</div>
 `
 }

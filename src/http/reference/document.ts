@@ -69,23 +69,36 @@ export interface Call {
   operation: Operation
 }
 
+/** The calls of one area: a page of the reference. */
 export interface CallGroup {
+  /** The last part of the page's path. */
   id: string
   name: string
   description: string
   calls: readonly Call[]
 }
 
+/** The words of pages and guides for tags whose names are those of the API. */
+const names: Readonly<Record<string, string>> = {
+  receiving: 'Webhooks in',
+  emitting: 'Webhooks out',
+  subscribers: 'Endpoints',
+  owners: 'Customers',
+  'events that are sent': 'Sent events',
+}
+
+const nameOf = (tag: string): string => names[tag] ?? `${tag.slice(0, 1).toUpperCase()}${tag.slice(1)}`
+
 /** All calls by their tags, in the order of the document. */
 export function groupsOf({ tags = [], paths = {}, webhooks = {} }: ApiDocument): CallGroup[] {
   const calls = [...callsOf(paths, false), ...callsOf(webhooks, true)]
   const byTag = Map.groupBy(calls, ({ operation }) => operation.tags?.[0] ?? 'other')
   const descriptions = new Map(tags.map(({ name, description }) => [name, description ?? '']))
-  const names = [...new Set([...descriptions.keys(), ...byTag.keys()])]
-  return names.flatMap((name) => {
-    const found = byTag.get(name)
+  return [...new Set([...descriptions.keys(), ...byTag.keys()])].flatMap((tag) => {
+    const found = byTag.get(tag)
     if (!found) return []
-    return { id: slug(name), name, description: descriptions.get(name) ?? '', calls: found }
+    const name = nameOf(tag)
+    return { id: slug(name), name, description: descriptions.get(tag) ?? '', calls: found }
   })
 }
 

@@ -1,8 +1,10 @@
 import { problems } from '../../errors.ts'
 import { scopes } from '../access/scopes.ts'
-import { escapeHtml, htmlDocument, skipLink } from '../pages/html.ts'
+import { docsPage } from '../pages/docs-page.ts'
+import { escapeHtml } from '../pages/html.ts'
+import { highlighted } from '../guide/markdown.ts'
 import { callHtml, inline, prose } from './call-html.ts'
-import { groupsOf, type ApiDocument, type CallGroup } from './document.ts'
+import { groupsOf, type ApiDocument, type Call, type CallGroup } from './document.ts'
 
 export interface ReferencePage {
   document: ApiDocument
@@ -11,52 +13,96 @@ export interface ReferencePage {
   origin: string
 }
 
-/** The API reference: every call of the document, readable without a script. */
-export function referencePage({ document, basePath, origin }: ReferencePage): string {
+/** The start of the API reference: access, problems, headers, and all calls by area. */
+export function startPage(parts: ReferencePage): string {
+  const { document, basePath, origin } = parts
   const groups = groupsOf(document)
-  return htmlDocument({
+  const areas = groups.map(
+    ({
+      id,
+      name,
+      description,
+      calls,
+    }) => `<section class="area"><h3><a href="${basePath}/docs/${id}">${escapeHtml(name)}</a></h3>
+<p>${inline(description)}
+<ul>${calls.map((call) => `<li id="${call.id}">${callLink(call, `${basePath}/docs/${id}`)} <span>${inline(call.operation.summary ?? '')}</span>`).join('\n')}</ul></section>`,
+  )
+  return referencePage(
+    parts,
+    groups,
+    undefined,
+    `<h1>API reference</h1>
+${introduction(document, origin, basePath)}
+<section id="areas"><h2>Areas</h2>
+${areas.join('\n')}</section>`,
+  )
+}
+
+/** The calls of one area; undefined if there is no such area. */
+export function areaPage(parts: ReferencePage, area: string): string | undefined {
+  const groups = groupsOf(parts.document)
+  const at = groups.findIndex(({ id }) => id === area)
+  const group = groups[at]
+  if (!group) return undefined
+  const link = (rel: 'prev' | 'next', to: CallGroup | undefined): string =>
+    to === undefined
+      ? ''
+      : `<a rel="${rel}" href="${parts.basePath}/docs/${to.id}">${rel === 'prev' ? 'Previous' : 'Next'}: ${escapeHtml(to.name)}</a>`
+  return referencePage(
+    parts,
+    groups,
+    group,
+    `<h1>${escapeHtml(group.name)}</h1>
+<p>${inline(group.description)}
+${group.calls.map((call) => callHtml(call, parts.origin)).join('\n')}
+<nav class="neighbors" aria-label="Neighboring areas">${link('prev', groups[at - 1])} ${link('next', groups[at + 1])}</nav>`,
+  )
+}
+
+function referencePage(
+  { basePath }: ReferencePage,
+  groups: readonly CallGroup[],
+  group: CallGroup | undefined,
+  main: string,
+): string {
+  return docsPage({
     basePath,
-    title: 'API reference · Postern',
-    head: `<link rel="stylesheet" href="${basePath}/assets/reference.css">
-<script type="module" src="${basePath}/assets/reference.js"></script>`,
-    body: `<body data-base="${basePath}">
-${skipLink}
-<header><a class="brand" href="${basePath}/dashboard"><img src="${basePath}/assets/icon.svg" alt="" width="24" height="24">Postern</a>
-<span class="jump"><a href="${basePath}/docs/guide/">Guide</a> <a href="${basePath}/openapi.json">OpenAPI document</a></span></header>
-<div class="columns">
-${navigation(groups)}
-<main id="content" tabindex="-1">
-<h1>API reference</h1>
-${introduction(document, origin)}
-${groups.map((group) => groupHtml(group, origin)).join('\n')}
-</main>
-</div>`,
+    title: group === undefined ? 'API reference' : `${escapeHtml(group.name)} · API reference`,
+    part: 'reference',
+    scripts: ['reference.js'],
+    side: navigation(basePath, groups, group),
+    main,
   })
 }
 
-function navigation(groups: readonly CallGroup[]): string {
-  const items = groups.map(
-    ({ name, calls }) => `<details><summary>${escapeHtml(name)}</summary><ul>
-${calls
-  .map(
-    ({ id, method, path, isSent }) =>
-      `<li><a href="#${id}"><b class="method ${isSent ? 'sent' : method}">${isSent ? '' : method.toUpperCase()}</b> ${escapeHtml(path)}</a>`,
-  )
-  .join('\n')}</ul></details>`,
-  )
-  return `<nav aria-label="Calls">
+function callLink({ id, method, path, isSent }: Call, page: string): string {
+  return `<a href="${page}#${id}"><b class="method ${isSent ? 'sent' : method}">${isSent ? '' : method.toUpperCase()}</b> ${escapeHtml(path)}</a>`
+}
+
+function navigation(basePath: string, groups: readonly CallGroup[], current: CallGroup | undefined): string {
+  const items = groups.map((group) => {
+    const page = `${basePath}/docs/${group.id}`
+    const here = group === current
+    const calls = group.calls.map((call) => `<li>${callLink(call, here ? '' : page)}`)
+    return `<details${here ? ' open' : ''}><summary>${escapeHtml(group.name)}</summary><ul>
+<li><a href="${page}"${here ? ' aria-current="page"' : ''}>All of ${escapeHtml(group.name)}</a>
+${calls.join('\n')}</ul></details>`
+  })
+  return `<nav class="calls" aria-label="Calls">
 <p class="filter" hidden><label for="filter">Filter</label><input type="search" id="filter" autocomplete="off" placeholder="deliveries, POST …"><span role="status"></span></p>
-<p class="jump"><a href="#access">Access</a> <a href="#problems">Problems</a> <a href="#headers">Headers</a></p>
+<p class="jump"><a href="${basePath}/docs#access">Access</a> <a href="${basePath}/docs#problems">Problems</a> <a href="${basePath}/docs#headers">Headers</a></p>
 ${items.join('\n')}
 </nav>`
 }
 
-function introduction({ info, components }: ApiDocument, origin: string): string {
+function introduction({ info, components }: ApiDocument, origin: string, basePath: string): string {
   const headers = Object.entries(components?.headers ?? {}).filter(([name]) => !name.endsWith('-sometimes'))
   return `<p>${inline(info.description ?? '')}
-<p>Version ${escapeHtml(info.version)}. All paths are below <code>${escapeHtml(origin)}</code>.
+<p>Version ${escapeHtml(info.version)}. All paths are below <code>${escapeHtml(origin)}</code>. The same as an <a href="${basePath}/openapi.json">OpenAPI document</a>.
+<p>The TypeScript examples use the <a href="${basePath}/docs/guide/guides/client.html">client library</a>:
+<pre><code>${highlighted(client(origin), 'ts')}</code></pre>
 <section id="access"><h2>Access</h2>
-<p>A call takes an API key or an access token (<code>Authorization: Bearer …</code>), or the cookie of a session. <a href="${origin}/dashboard">The dashboard</a> and <code>postern keys create NAME --scope SCOPE</code> make keys. Routes with a scope are for administrators, and for keys with that scope.
+<p>Send an API key or an access token as <code>Authorization: Bearer …</code>, or the cookie of a session. Create keys in <a href="${basePath}/dashboard/system/keys">the dashboard</a> or with <code>postern keys create NAME --scope SCOPE</code>. Administrators can make every request; a key can make those of its scopes.
 ${table(
   ['Scope', 'Allows'],
   Object.entries(scopes).map(([scope, meaning]) => [`<code>${scope}</code>`, inline(meaning)]),
@@ -74,19 +120,16 @@ ${table(
   ]),
 )}</details></section>
 <section id="headers"><h2>Headers</h2>
-<details><summary>Headers of answers</summary>
+<details><summary>Headers of responses</summary>
 ${table(
   ['Header', 'Meaning'],
   headers.map(([name, { description = '' }]) => [`<code>${escapeHtml(name)}</code>`, inline(description)]),
 )}</details></section>`
 }
 
-function groupHtml({ id, name, description, calls }: CallGroup, origin: string): string {
-  return `<section id="${id}" class="group"><h2>${escapeHtml(name)}</h2>
-<p>${inline(description)}
-${calls.map((call) => callHtml(call, origin)).join('\n')}
-</section>`
-}
+const client = (origin: string): string => `import { createClient } from 'postern-client/api'
+
+const postern = createClient({ url: '${origin}', token: process.env.POSTERN_KEY })`
 
 function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = ([first = '', ...others]: readonly string[]): string =>

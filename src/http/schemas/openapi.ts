@@ -35,7 +35,7 @@ const tags = [
   { name: 'receiving', description: 'Webhooks in' },
   { name: 'emitting', description: 'Webhooks out' },
   { name: 'subscribers', description: 'Receivers of emitted events' },
-  { name: 'owners', description: 'The owners of subscribers: the customers of the product' },
+  { name: 'owners', description: 'Your customers, the owners of endpoints' },
   { name: 'deliveries', description: 'Events that were sent to subscribers, and the results' },
   { name: 'portal', description: 'Pages where owners manage their own subscribers' },
   { name: 'events', description: 'The log of received and emitted events' },

@@ -1,9 +1,10 @@
-// The API reference is readable without this script, which adds: a filter, copy buttons, and reading with the reader's session.
+// The API reference is readable without this script, which adds a filter and a form for each call that sends it from this page.
 const { base } = document.body.dataset
-const wide = matchMedia('(min-width: 761px)')
-const groups = [...document.querySelectorAll('nav details')]
-const links = new Map([...document.querySelectorAll('nav li a')].map((link) => [link.hash.slice(1), link]))
+const wide = matchMedia('(min-width: 57rem)')
+const groups = [...document.querySelectorAll('.calls details')]
 const longest = 20_000
+/** In memory only: a reload forgets it. */
+let apiKey = ''
 
 function element(name, properties = {}, ...children) {
   const made = Object.assign(document.createElement(name), properties)
@@ -14,43 +15,24 @@ function element(name, properties = {}, ...children) {
 function filter() {
   const input = document.getElementById('filter')
   const status = document.querySelector('.filter [role=status]')
-  const texts = new Map(
-    [...links.keys()].map((id) => {
-      const title = document.querySelector(`#${CSS.escape(id)} h3`)
-      return [id, `${links.get(id).textContent} ${title.textContent}`.toLowerCase()]
-    }),
-  )
+  const opened = new Set(groups.filter(({ open }) => open))
   input.addEventListener('input', () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean)
     let count = 0
-    for (const [id, text] of texts) {
-      const shown = words.every((word) => text.includes(word))
-      links.get(id).parentElement.hidden = !shown
-      document.getElementById(id).hidden = !shown
-      if (shown) count += 1
-    }
     for (const group of groups) {
-      group.hidden = !group.querySelector('li:not([hidden])')
-      group.open = words.length > 0 || wide.matches
+      const area = group.querySelector('summary').textContent
+      const items = [...group.querySelectorAll('li')]
+      for (const item of items) {
+        const text = `${area} ${item.textContent}`.toLowerCase()
+        item.hidden = !words.every((word) => text.includes(word))
+        if (!item.hidden && item !== items[0]) count += 1
+      }
+      group.hidden = items.every(({ hidden }) => hidden)
+      group.open = words.length > 0 || opened.has(group)
     }
-    for (const section of document.querySelectorAll('section.group'))
-      section.hidden = !section.querySelector('article:not([hidden])')
     status.textContent = words.length === 0 ? '' : `${count} ${count === 1 ? 'call' : 'calls'}`
   })
   input.closest('p').hidden = false
-}
-
-function addCopyButtons() {
-  for (const block of document.querySelectorAll('pre.command')) {
-    const button = element('button', { type: 'button', textContent: 'Copy' })
-    button.setAttribute('aria-label', 'Copy the command')
-    button.addEventListener('click', async () => {
-      await navigator.clipboard.writeText(block.querySelector('code').textContent)
-      button.textContent = 'Copied'
-      setTimeout(() => (button.textContent = 'Copy'), 2_000)
-    })
-    block.append(button)
-  }
 }
 
 /** The address of a call with what was entered. Empty fields of the query are left out. */
@@ -66,61 +48,91 @@ function addressOf(path, fields) {
 
 async function textOf(response) {
   const text = await response.text()
-  const isJson = /json/.test(response.headers.get('content-type') ?? '')
+  const isJson = /[/+]json/.test(response.headers.get('content-type') ?? '')
   const shown = isJson && text.length < longest ? JSON.stringify(JSON.parse(text), null, 2) : text
   return shown.length > longest ? `${shown.slice(0, longest)}\n…` : shown
 }
 
-/** A form that makes the call. Only reads have one: a try must change nothing. */
-function tryForm(article) {
-  const { path } = article.dataset
+/** Sends a request with the pasted key, or else with the session's cookie, and describes the response. */
+async function send(method, address, type, body) {
+  const headers = {}
+  if (body !== undefined) headers['content-type'] = type
+  if (apiKey !== '') headers.authorization = `Bearer ${apiKey}`
+  const credentials = apiKey === '' ? 'same-origin' : 'omit'
+  const init = { method, headers, body, credentials, redirect: 'manual' }
+  const began = performance.now()
+  const response = await fetch(address, init)
+  const time = `${Math.round(performance.now() - began)} ms`
+  if (response.type === 'opaqueredirect') return `A redirect, in ${time}`
+  const lines = [...response.headers].map(([name, value]) => `${name}: ${value}`)
+  return `HTTP ${response.status} in ${time}\n${lines.join('\n')}\n\n${await textOf(response)}`
+}
+
+function fieldsOf(article) {
   const rows = [...article.querySelectorAll('tr[data-in=path], tr[data-in=query]')]
-  const fields = rows.map((row) => {
-    const { name } = row.dataset
-    const field = element('input', { name, id: `${article.id}.${name}`, required: row.dataset.in === 'path' })
-    field.dataset.in = row.dataset.in
+  return rows.map(({ dataset }) => {
+    const id = `${article.id}.${dataset.name}`
+    const field = element('input', { name: dataset.name, id, required: dataset.in === 'path' })
+    field.dataset.in = dataset.in
     return field
   })
+}
+
+function tryForm(article) {
+  const { path, type, body } = article.dataset
+  const method = article.dataset.method.toUpperCase()
+  const fields = fieldsOf(article)
+  const key = element('input', {
+    id: `${article.id}.key`,
+    type: 'password',
+    autocomplete: 'off',
+    value: apiKey,
+  })
+  key.placeholder = 'Empty: your session'
+  const text = element('textarea', { id: `${article.id}.body`, value: body ?? '', spellcheck: false })
+  text.rows = Math.min(12, text.value.split('\n').length + 1)
+  const controls = [
+    ['API key (not stored)', key],
+    ...fields.map((field) => [field.name, field]),
+    ...(type === undefined ? [] : [['Body', text]]),
+  ]
   const output = element('pre', { hidden: true })
   output.setAttribute('role', 'status')
-  const form = element(
-    'form',
-    {},
-    ...fields.flatMap((field) => [element('label', { htmlFor: field.id, textContent: field.name }), field]),
-    element('button', { textContent: 'Send' }),
-  )
-  form.addEventListener('submit', async (event) => {
-    event.preventDefault()
+  const labeled = controls.flatMap(([label, control]) => [
+    element('label', { htmlFor: control.id, textContent: label }),
+    control,
+  ])
+  const form = element('form', { className: 'try' }, ...labeled, element('button', { textContent: 'Send' }))
+  const run = async () => {
     const address = addressOf(path, fields)
+    apiKey = key.value.trim()
+    if (method !== 'GET' && !confirm(`Send ${method} ${address}? It can change data of this service.`)) return
     output.hidden = false
-    output.textContent = `GET ${address} …`
-    const began = performance.now()
-    try {
-      const response = await fetch(address, { redirect: 'manual' })
-      const time = `${Math.round(performance.now() - began)} ms`
-      const status = response.type === 'opaqueredirect' ? 'a redirect' : response.status
-      output.textContent = `GET ${address}\n${status} in ${time}\n\n${await textOf(response)}`
-    } catch (error) {
-      output.textContent = `GET ${address}\n${error.message}`
-    }
+    output.textContent = `${method} ${address} …`
+    const result = await send(method, address, type, type === undefined ? undefined : text.value).catch(
+      ({ message }) => message,
+    )
+    output.replaceChildren(element('code', { textContent: `${method} ${address}\n${result}` }))
+  }
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    void run()
   })
   return [form, output]
 }
 
 function addTries() {
-  for (const article of document.querySelectorAll('article[data-method=get]')) {
-    const button = element('button', { type: 'button', textContent: 'Try it with your session' })
+  for (const article of document.querySelectorAll('article[data-method]')) {
+    const button = element('button', { type: 'button', textContent: 'Try it' })
     button.addEventListener('click', () => {
-      const [form, output] = tryForm(article)
-      button.replaceWith(form)
-      article.append(output)
-      form.querySelector('input, button').focus()
+      const parts = tryForm(article)
+      button.replaceWith(...parts)
+      parts[0].querySelector('input').focus()
     })
-    article.append(button)
+    article.querySelector('.examples').after(button)
   }
 }
 
-if (wide.matches) for (const group of groups) group.open = true
+if (wide.matches && !groups.some(({ open }) => open)) for (const group of groups) group.open = true
 filter()
-addCopyButtons()
 addTries()
