@@ -4,13 +4,14 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { isForContributors } from '../../src/http/guide/contents.ts'
 import { engines } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 
 const docs = join(import.meta.dirname, '../../docs')
 const pages = globSync('**/*.md', { cwd: docs })
-  .filter((name) => !/^(?:adr\/|dependencies\.md$)/.test(name))
+  .filter((name) => !isForContributors(name))
   .map((name) => (name === 'README.md' ? 'contents.html' : name.replace(/md$/, 'html')))
 
 describe('the guide', () => {
