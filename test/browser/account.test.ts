@@ -46,7 +46,7 @@ describe('the account on the dashboard', () => {
     await site.open('/account?tab=identities')
     site.shift = 3_600_000
     await link().click()
-    await site.page.getByText('Please sign in again').waitFor()
+    await site.page.getByText('Sign in again. Identities').waitFor()
     await signInAgain()
   })
 
@@ -56,7 +56,7 @@ describe('the account on the dashboard', () => {
     site.shift = 3_600_000
     await unlink().click()
     await answerDialog(site.page, 'Unlink')
-    await site.page.getByText('Please sign in again').waitFor()
+    await site.page.getByText('Sign in again. Identities').waitFor()
     // A browser reports every 403 of a call: this one is expected, and there is no other.
     const [refused, ...others] = site.complaints.splice(0)
     assert.match(refused ?? '', /status of 403/)

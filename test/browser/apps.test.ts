@@ -126,7 +126,7 @@ describe('apps on the dashboard', () => {
     await site.look('app-sign-ins')
     await table.getByRole('button', { name: 'Sign out Ada Lovelace' }).click()
     await answerDialog(page(), 'Sign out')
-    await page().getByText('Nobody is signed in').waitFor()
+    await page().getByText('No sign-ins').waitFor()
   })
 
   test('deleting an app ends it, after a question that says so', async () => {

@@ -56,7 +56,7 @@ export function AppSecrets({ app }: { app: AppDetail }) {
   const onRemove = async (secret: Secret): Promise<void> => {
     const yes = await ask({
       title: `Remove the secret ${secret.begins}…?`,
-      consequence: 'Calls with this secret are refused at once. This cannot be undone.',
+      consequence: 'Requests with this secret are rejected at once. This cannot be undone.',
       action: 'Remove',
     })
     if (yes) remove.mutate(secret)

@@ -43,7 +43,7 @@ export function AppSignIns({ app }: { app: AppDetail }) {
     const yes = await ask({
       title: `Sign ${nameOf(signIn)} out of ${app.name}?`,
       consequence:
-        'The refresh tokens and access tokens of this sign-in are refused at once. Other apps stay signed in.',
+        'This sign-in’s tokens stop working at once. Other apps stay signed in.',
       action: 'Sign out',
     })
     if (yes) end.mutate(signIn)
@@ -63,7 +63,7 @@ export function AppSignIns({ app }: { app: AppDetail }) {
           onMore={signIns.onMore}
           loadingMore={signIns.loadingMore}
           empty={
-            <Empty title="Nobody is signed in to this app">
+            <Empty title="No sign-ins">
               A sign-in appears here when the app has its tokens.
             </Empty>
           }

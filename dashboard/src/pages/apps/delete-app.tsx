@@ -6,7 +6,7 @@ export function DeleteApp({ app: { id, name } }: { app: AppDetail }) {
   return (
     <DeleteButton
       name={name}
-      consequence="Nobody can sign in with it any more. All its tokens and secrets are refused at once, and the consents of its users are removed. This cannot be undone."
+      consequence="Users can no longer sign in with it. All its tokens and secrets stop working at once, and its users’ consents are removed. This cannot be undone."
       call={() => api.delete('/clients/{id}', { params: { id } })}
       list="apps"
       id={id}

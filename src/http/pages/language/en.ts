@@ -41,29 +41,29 @@ export const en = {
   },
   failures: {
     'sign-in-expired':
-      'This sign-in took longer than ten minutes, was already completed, or was started in another browser. Please try again.',
+      'This sign-in took longer than ten minutes, was already completed, or was started in another browser. Try again.',
     'access-denied': 'You canceled the sign-in at the provider.',
     'provider-refused':
-      'The provider rejected the sign-in. Please try again. If it happens again, contact support.',
-    'provider-unavailable': 'The provider is not responding. Please try again in a minute.',
+      'The provider rejected the sign-in. Try again. If it happens again, contact support.',
+    'provider-unavailable': 'The provider is not responding. Try again in a minute.',
     'provider-answer-invalid':
-      'The provider returned a response that could not be verified. Please try again. If it happens again, contact support.',
+      'The provider returned a response that could not be verified. Try again. If it happens again, contact support.',
     'account-not-admitted':
       'This account cannot sign in here. Use an account of your organization with a verified email address.',
     'account-blocked': 'Your account is blocked. Contact support.',
     refused: 'You cannot sign in here.',
     'hook-failed':
-      'The sign-in could not be completed. Please try again. If it happens again, contact support.',
+      'The sign-in could not be completed. Try again. If it happens again, contact support.',
     'identity-taken': 'This identity belongs to another account, so it was not linked.',
     'reauthentication-needed':
-      'Please sign in again. Identities can only be linked and unlinked shortly after a sign-in. Then repeat the step.',
+      'Sign in again. Identities can only be linked and unlinked shortly after a sign-in. Then repeat the step.',
     'reauthentication-unproven':
-      'The provider did not confirm that you just signed in there. Sign out there and try again. If it happens again, contact support.',
+      'The provider did not confirm that you signed in there a moment ago. Sign out there and try again. If it happens again, contact support.',
     'issuer-changed': 'This account belongs to a different server of the provider. Contact support.',
     'session-changed':
-      'You were signed out or switched accounts while the identity was being linked. Please sign in and link it again.',
-    unavailable: 'Sign-in is temporarily unavailable. Please try again in a minute.',
-    unknown: 'The sign-in failed. Please try again.',
+      'You were signed out or switched accounts while the identity was being linked. Sign in and link it again.',
+    unavailable: 'Sign-in is temporarily unavailable. Try again in a minute.',
+    unknown: 'The sign-in failed. Try again.',
   },
   errors: {
     signInTitle: 'Sign in to continue',
@@ -133,7 +133,7 @@ export const en = {
     stays: 'The device stays signed in after you sign out here. You can end this later in your account.',
     cautionTitle: 'Did someone send you this link or code?',
     caution:
-      'If so, choose Deny. Otherwise, that person would be signed in as you. Nobody needs this to help you.',
+      'If so, choose Deny. Otherwise, that person would be signed in as you. No support team needs this to help you.',
     started: 'I started this myself, and my device shows {code}.',
     notCompared: 'Compare the codes first, then check the box.',
     doneTitle: 'Your device is signed in',
