@@ -42,8 +42,7 @@ export function AppSignIns({ app }: { app: AppDetail }) {
   const onEnd = async (signIn: SignIn): Promise<void> => {
     const yes = await ask({
       title: `Sign ${nameOf(signIn)} out of ${app.name}?`,
-      consequence:
-        'This sign-in’s tokens stop working at once. Other apps stay signed in.',
+      consequence: 'This sign-in’s tokens stop working at once. Other apps stay signed in.',
       action: 'Sign out',
     })
     if (yes) end.mutate(signIn)
@@ -62,11 +61,7 @@ export function AppSignIns({ app }: { app: AppDetail }) {
           error={signIns.error}
           onMore={signIns.onMore}
           loadingMore={signIns.loadingMore}
-          empty={
-            <Empty title="No sign-ins">
-              A sign-in appears here when the app has its tokens.
-            </Empty>
-          }
+          empty={<Empty title="No sign-ins">A sign-in appears here when the app has its tokens.</Empty>}
         />
       </Section>
     </>

@@ -43,8 +43,7 @@ export const en = {
     'sign-in-expired':
       'This sign-in took longer than ten minutes, was already completed, or was started in another browser. Try again.',
     'access-denied': 'You canceled the sign-in at the provider.',
-    'provider-refused':
-      'The provider rejected the sign-in. Try again. If it happens again, contact support.',
+    'provider-refused': 'The provider rejected the sign-in. Try again. If it happens again, contact support.',
     'provider-unavailable': 'The provider is not responding. Try again in a minute.',
     'provider-answer-invalid':
       'The provider returned a response that could not be verified. Try again. If it happens again, contact support.',
@@ -52,8 +51,7 @@ export const en = {
       'This account cannot sign in here. Use an account of your organization with a verified email address.',
     'account-blocked': 'Your account is blocked. Contact support.',
     refused: 'You cannot sign in here.',
-    'hook-failed':
-      'The sign-in could not be completed. Try again. If it happens again, contact support.',
+    'hook-failed': 'The sign-in could not be completed. Try again. If it happens again, contact support.',
     'identity-taken': 'This identity belongs to another account, so it was not linked.',
     'reauthentication-needed':
       'Sign in again. Identities can only be linked and unlinked shortly after a sign-in. Then repeat the step.',
