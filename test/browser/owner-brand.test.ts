@@ -13,12 +13,12 @@ describe('the brand of a customer', () => {
   const site = new PeopleSite({ env: { BRAND_NAME: 'Parcels' } })
   before(() => site.signIn(site.page, 'Ada Lovelace'))
   const page = () => site.page
-  const section = () => page().locator('section', { hasText: 'Brand of the portal' })
+  const section = () => page().locator('section', { hasText: 'Portal branding' })
 
   test('name, colour and logo are set on the page of the customer', async () => {
     await site.open('/customers/acme')
     await section().getByLabel('Name').fill('Acme hooks')
-    await section().getByLabel('Colour of buttons and links').fill('#7a3cff')
+    await section().getByLabel('Color of buttons and links').fill('#7a3cff')
     const file = { name: 'logo.svg', mimeType: 'image/svg+xml', buffer: Buffer.from(logo) }
     await section()
       .getByLabel('Logo')
@@ -26,8 +26,8 @@ describe('the brand of a customer', () => {
     await section().getByText('Choose an SVG, PNG, WebP or JPEG.').waitFor()
     await section().getByLabel('Logo').setInputFiles(file)
     await section().getByAltText('The logo on white').waitFor()
-    await section().getByRole('button', { name: 'Save the brand' }).click()
-    await page().getByText('The brand is saved').waitFor()
+    await section().getByRole('button', { name: 'Save branding' }).click()
+    await page().getByText('Branding saved').waitFor()
     await site.look('customer-brand')
     const stored = await expectJson(site.service, 200, '/owners/acme/brand')
     assert.deepEqual(stored, {
@@ -97,7 +97,7 @@ describe('the brand of a customer', () => {
   })
 
   test('and it goes back to it', async () => {
-    await section().getByRole('button', { name: 'Use the brand of the installation' }).click()
+    await section().getByRole('button', { name: 'Reset to default' }).click()
     await page().getByAltText('The logo on white').waitFor({ state: 'detached' })
     assert.deepEqual(await expectJson(site.service, 200, '/owners/acme/brand'), {
       name: null,
