@@ -96,7 +96,7 @@ onEachEngine('forwarding of the audit log', (engine) => {
     })
     assert.match(
       stdout,
-      /^! audit export: nothing was taken since \S+: http:\/\/127\.0\.0\.1:\d+ answered 500$/m,
+      /^! audit export: the destination has accepted nothing since \S+: http:\/\/127\.0\.0\.1:\d+ answered 500$/m,
     )
     await service.close()
     await receiver.close()

@@ -89,7 +89,7 @@ describe('postern trigger', () => {
     const refused = await trigger('stripe', 'invoice.paid', '--secret', 'wrong')
     assert.match(
       refused.stderr,
-      /The service refused the signature\. The secret used here is --secret; .* --secret\./s,
+      /The service rejected the signature\. The secret used here is --secret; .* --secret\./s,
     )
     const sent = await postern(folder, ['send', `${service.baseUrl}/webhooks/provider`], {
       WEBHOOK_SECRET: 'another secret',
@@ -117,7 +117,7 @@ describe('postern trigger', () => {
     for (const [args, wanted] of [
       [['nope', 'a'], /^there is no source nope.*trigger --list/],
       [['github', 'push'], /^the secret of github is not known here: give --secret/],
-      [['games', 'ENTITLEMENT_CREATE'], /the private key with --secret|would refuse what is signed here/],
+      [['games', 'ENTITLEMENT_CREATE'], /the private key with --secret|would reject what is signed here/],
       [['stripe'], /^name a source and a type/],
     ] as const) {
       const { code, stderr } = await trigger(...args)

@@ -72,7 +72,7 @@ describe('weak settings in production', () => {
       assert.match(told, /WEBHOOK_SECRET is shorter than 16 bytes/)
       assert.match(told, /ADMIN_API_KEY is a sequence of characters/)
     }
-    assert.match(stdout, /^! BASE_URL: is http on loopback/m)
+    assert.match(stdout, /^! BASE_URL: uses http on loopback/m)
   })
 
   test('strong ones give no warning', async () => {
