@@ -254,6 +254,8 @@ describe('the pages of events', () => {
   test('⌘K finds an event, a person and a page by the keyboard alone, and keeps the recent ones', async () => {
     await open('/account')
     const find = async (text: string, found: RegExp): Promise<void> => {
+      // The search of the step before may still be closing.
+      await page.getByRole('dialog').waitFor({ state: 'hidden' })
       await page.keyboard.press('Control+k')
       await page.getByRole('combobox', { name: /Page, ID/ }).waitFor()
       await page.keyboard.type(text)

@@ -101,10 +101,11 @@ describe('errors of forms in a browser', () => {
 
   test('the data of an event', async () => {
     await open('/event-types/order.paid')
-    await page.getByLabel('Data, as JSON').fill('{}')
-    await press('Emit')
-    await answerDialog(page, 'Emit')
-    await assertWrong(page.getByLabel('Data, as JSON'), /must have/)
+    await press('Send event')
+    const payload = page.getByLabel('Payload (JSON)')
+    await payload.fill('{}')
+    await page.getByRole('dialog').getByRole('button', { name: 'Send', exact: true }).click()
+    await assertWrong(payload, /must have/)
   })
 
   test('the type of a sample', async () => {

@@ -57,12 +57,14 @@ const columns: readonly Column<SubscriberRow>[] = [
 /** One customer: its endpoints, its deliveries and its access to the portal. */
 export function CustomerPage() {
   const { owner } = route.useParams()
-  const { data, error, refetch } = useQuery({
+  const { data: read, error, refetch } = useQuery({
     queryKey: ['subscribers', 'owner', owner],
     queryFn: ({ signal }) => api.get('/owners/{owner}', { params: { owner }, signal }),
   })
   const [naming, setNaming] = useState(false)
   const isNew = isProblem(error, 404)
+  // Without endpoints and a name, a customer is unknown again.
+  const data = isNew ? undefined : read
   return (
     <Page
       title={data?.name ?? owner}
