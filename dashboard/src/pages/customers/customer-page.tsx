@@ -57,7 +57,11 @@ const columns: readonly Column<SubscriberRow>[] = [
 /** One customer: its endpoints, its deliveries and its access to the portal. */
 export function CustomerPage() {
   const { owner } = route.useParams()
-  const { data: read, error, refetch } = useQuery({
+  const {
+    data: read,
+    error,
+    refetch,
+  } = useQuery({
     queryKey: ['subscribers', 'owner', owner],
     queryFn: ({ signal }) => api.get('/owners/{owner}', { params: { owner }, signal }),
   })
