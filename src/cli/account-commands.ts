@@ -12,7 +12,7 @@ export function keyCommands(program: Command): void {
     .description('create a key and show it once')
     .option(
       '--scope <scope>',
-      'what the key permits, such as events:write or subscribers:*; several comma-separated or repeated',
+      'a permission of the key, such as events:write or subscribers:*; several comma-separated or repeated',
       (scope: string, before: string[] | undefined) => [...(before ?? []), scope],
     )
     .option(

@@ -9,7 +9,7 @@ import type { TailOptions } from './tail.ts'
 export function webhookCommands(program: Command): void {
   program
     .command('sources')
-    .description('who may send webhooks in, where to, and where they are forwarded')
+    .description('the senders of webhooks, their addresses, and where they are forwarded')
     .option('--secrets', 'show what forwarded webhooks are signed with as well')
     .action(async (options: { secrets?: boolean }) => (await import('./sources.ts')).listSources(options))
   program
