@@ -32,7 +32,7 @@ describe('apps on the dashboard', () => {
 
   test('a new app gets a secret, which is shown once', async () => {
     await site.open('/apps')
-    await page().getByRole('button', { name: 'Add an app' }).click()
+    await page().getByRole('button', { name: 'Add app' }).click()
     const form = page().getByRole('dialog')
     await form.getByLabel('Name').fill('Notes')
     await form.getByLabel('Redirect URIs').fill('not a uri')

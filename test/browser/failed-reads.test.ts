@@ -44,7 +44,7 @@ describe('a read in the background that fails', () => {
     await page.unrouteAll()
   }
 
-  test('leaves an app as it is', () => staysUsable(`/apps/${spa.id}`, `/clients/${spa.id}`, 'Client id'))
+  test('leaves an app as it is', () => staysUsable(`/apps/${spa.id}`, `/clients/${spa.id}`, 'Client ID'))
 
   test('leaves a user as it is', async () => {
     const id = await firstId('/users')

@@ -78,7 +78,7 @@ describe('errors of forms in a browser', () => {
 
   test('the redirect URI of an app', async () => {
     await open('/apps')
-    await page.getByRole('button', { name: 'Add an app' }).first().click()
+    await page.getByRole('button', { name: 'Add app' }).first().click()
     await page.getByLabel('Name').fill('Shop')
     await page.getByLabel('Redirect URIs').fill('https://*.example.com/callback')
     await press('Add')

@@ -40,7 +40,7 @@ onEachEngine('linking', (engine) => {
     assert.equal(answer.status, 303)
     const location = answer.headers.get('location')!
     const page = await (await site.service.fetch(location)).text()
-    assert.match(page, /sign in again/)
+    assert.match(page, /Sign in again/)
     assert.ok(page.includes('href="/auth/acme?reauthenticate=true&amp;return_to=%2Fsettings"'))
   })
 

@@ -1,8 +1,20 @@
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi } from '@tanstack/react-router'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import type { AppDetail } from '../../api/answers.ts'
 import { addressOf, api, isProblem } from '../../api/client.ts'
 import { NotFoundPage } from '../../layout/faults.tsx'
-import { Badge, CopyValue, Fact, Facts, Notice, Page, ReadState, Section, Tabs } from '../../ui/index.ts'
+import {
+  Badge,
+  CodeBlock,
+  CopyValue,
+  Fact,
+  Facts,
+  Notice,
+  Page,
+  ReadState,
+  Section,
+  Tabs,
+} from '../../ui/index.ts'
 import { AppSecrets } from './app-secrets.tsx'
 import { AppSettings } from './app-settings.tsx'
 import { AppSignIns } from './app-sign-ins.tsx'
@@ -26,6 +38,7 @@ export function AppPage() {
   return (
     <Page
       title={app.name}
+      up={<Link to="/apps">Apps</Link>}
       beside={
         <>
           {app.declared && <Badge>in the configuration</Badge>}
@@ -35,21 +48,23 @@ export function AppPage() {
       actions={!app.declared && <DeleteApp app={app} />}
     >
       <ReadState {...query} />
-      {app.declared && (
-        <Notice>
-          This app is declared in the configuration module. Change it there; this page only shows it.
-        </Notice>
-      )}
+      {app.declared && <Notice>This app is declared in the configuration module. Edit it there.</Notice>}
       <Section>
         <Facts>
-          <Fact name="Client id">
-            <CopyValue value={app.id} label="Copy the client id" />
+          <Fact name="Client ID">
+            <CopyValue value={app.id} label="Copy the client ID" />
           </Fact>
           <Fact name="Issuer">
             <CopyValue value={addressOf('')} label="Copy the issuer" />
           </Fact>
-          <Fact name="Kind">
-            {app.confidential ? 'confidential: it authenticates' : 'public: it has no secret and uses PKCE'}
+          <Fact name="Discovery URL">
+            <CopyValue
+              value={addressOf('/.well-known/openid-configuration')}
+              label="Copy the discovery URL"
+            />
+          </Fact>
+          <Fact name="Type">
+            {app.confidential ? 'confidential: it authenticates itself' : 'public: no secret, with PKCE'}
           </Fact>
         </Facts>
       </Section>
@@ -60,9 +75,39 @@ export function AppPage() {
         tabs={[
           { value: 'settings', label: 'Settings', content: <AppSettings key={app.updatedAt} app={app} /> },
           ...(secrets ? [{ value: 'secrets', label: 'Secrets', content: <AppSecrets app={app} /> }] : []),
+          { value: 'code', label: 'Code', content: <AppCode app={app} /> },
           { value: 'sign-ins', label: 'Sign-ins', content: <AppSignIns app={app} /> },
         ]}
       />
     </Page>
+  )
+}
+
+/** Starts a sign-in with a usual client library. */
+function AppCode({ app: { id, confidential, redirectUris } }: { app: AppDetail }) {
+  const secret = confidential ? ', process.env.CLIENT_SECRET' : ''
+  const redirectUri = redirectUris[0] ?? 'https://app.example.com/callback'
+  return (
+    <Section
+      title="Sign in with openid-client"
+      description="Redirect the browser to url. At the redirect URI, pass the request's URL and the verifier to authorizationCodeGrant."
+    >
+      <CodeBlock
+        label="Code that starts a sign-in"
+        code={`import * as oidc from 'openid-client'
+
+const config = await oidc.discovery(
+  new URL('${addressOf('')}'),
+  '${id}'${secret},
+)
+const verifier = oidc.randomPKCECodeVerifier()
+const url = oidc.buildAuthorizationUrl(config, {
+  redirect_uri: '${redirectUri}',
+  scope: 'openid profile email',
+  code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+  code_challenge_method: 'S256',
+})`}
+      />
+    </Section>
   )
 }

@@ -35,9 +35,9 @@ export function AppsPage() {
     <Page
       title="Apps"
       description="Applications whose users sign in with this service."
-      actions={
+      primary={
         <Button kind="primary" icon={<Plus size={16} aria-hidden />} onClick={() => open(true)}>
-          Add an app
+          Add app
         </Button>
       }
     >

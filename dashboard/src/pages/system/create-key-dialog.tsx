@@ -15,7 +15,7 @@ import {
   SelectField,
   TextField,
 } from '../../ui/index.ts'
-import { scopeNames, scopes, wide, type Scope } from './scopes.ts'
+import { presets, scopeNames, scopes, wide, type Scope } from './scopes.ts'
 
 type NewKey = AnswerOf<'POST /keys'>
 
@@ -92,6 +92,13 @@ function KeyForm({ onMade, onClose }: { onMade: (made: NewKey) => void; onClose:
         />
       </div>
       <FieldGroup label="Scopes" name="scopes" className="mt-4">
+        <div className="mb-3 flex flex-wrap gap-2">
+          {presets.map((preset) => (
+            <Button key={preset.label} onClick={() => setChosen(new Set(preset.scopes))}>
+              {preset.label}
+            </Button>
+          ))}
+        </div>
         <div className="grid gap-x-4 gap-y-1.5 sm:grid-cols-2">
           {scopeNames.map((scope) => (
             <CheckField

@@ -24,3 +24,10 @@ export const scopes: Record<Scope, string> = {
 export const wide: Scope = 'admin'
 
 export const scopeNames = Object.keys(scopes) as Scope[]
+
+/** Usual choices of scopes. */
+export const presets: readonly { label: string; scopes: readonly Scope[] }[] = [
+  { label: 'Send events only', scopes: ['events:write'] },
+  { label: 'Read only', scopes: scopeNames.filter((name) => name.endsWith(':read')) },
+  { label: 'Everything', scopes: [wide] },
+]
