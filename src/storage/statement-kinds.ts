@@ -19,8 +19,6 @@ export interface StatementKind {
    * Whether it reads and writes rows only, with functions that are known to change no setting. Triggers may still run others.
    */
   readonly isPlain: boolean
-  /** Whether it only adds rows and locks none that others may lock; a unique key or a trigger may still make it wait. */
-  readonly isInsert: boolean
 }
 
 const kinds: Readonly<Record<Engine, BoundedCache<string, StatementKind>>> = {
@@ -35,12 +33,10 @@ export function kindOf(engine: Engine, statement: string): StatementKind {
   const known = kinds[engine].get(statement)
   if (known) return known
   const tokens = tokensOf(engine, statement)
-  const isPlain = plain.has(tokens[0] ?? '') && !tokens.some((token, at) => isUnknownCall(tokens, token, at))
   const kind: StatementKind = {
     rejected: rejectionOf(engine, tokens),
     returnsNoRows: writes.has(tokens[0] ?? '') && !tokens.includes('returning'),
-    isPlain,
-    isInsert: isPlain && tokens[0] === 'insert' && !tokens.some((token) => locking.has(token)),
+    isPlain: plain.has(tokens[0] ?? '') && !tokens.some((token, at) => isUnknownCall(tokens, token, at)),
   }
   if (statement.length <= longestCached) kinds[engine].set(statement, kind)
   return kind
@@ -67,15 +63,6 @@ export function rejectPragmas(statements: string): void {
 
 const connectionWords = new Set(['pragma', 'attach', 'detach'])
 const writes = new Set(['insert', 'update', 'delete'])
-/** Words with which an insert may lock rows that are there: an upsert, `select … for update`, and a lock of its own. */
-const locking = new Set([
-  'conflict',
-  'update',
-  'delete',
-  'share',
-  'pg_advisory_xact_lock',
-  'pg_try_advisory_xact_lock',
-])
 const plain = new Set([
   ...writes,
   'select',

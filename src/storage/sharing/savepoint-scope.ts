@@ -3,7 +3,7 @@ import type { EndedBy, SavepointScope, ScopeOptions } from '../shared-transactio
 import type { Tx } from '../database.ts'
 import { insideTransaction, type HandlerCall } from '../../runtime/call-context.ts'
 import { transactionOver } from '../query-runner.ts'
-import { kindOf, rejectBeyondTransaction } from '../statement-kinds.ts'
+import { rejectBeyondTransaction } from '../statement-kinds.ts'
 import { TransactionOver } from '../transaction-over.ts'
 import { StorageUnavailable } from '../unavailable.ts'
 import type { ScopedTransaction, SharedTransactionQueue } from './shared-transaction-queue.ts'
@@ -82,11 +82,6 @@ export class SharedScope<Note> implements SavepointScope<Note> {
   /** Whether it takes part in a batch, with the only statement that it is expected to have, or without any. */
   get isBatched(): boolean {
     return this.#state === 'batched' || this.#pending !== undefined
-  }
-
-  /** Whether all that it is expected to do is to add rows. */
-  get onlyInserts(): boolean {
-    return this.isBatched && !this.needsTurn && (!this.#query || kindOf('postgres', this.#query.sql).isInsert)
   }
 
   /** The statement with which it takes part in a batch. */

@@ -10,7 +10,7 @@ import { transactionOver, type Engine } from '../query-runner.ts'
 import { kindOf } from '../statement-kinds.ts'
 import { SharedScope, type PendingCommit } from './savepoint-scope.ts'
 import { StatementBatch } from './statement-batch.ts'
-import { failureOf, isConflict, type OpenTransaction, type TransactionDriver } from './transaction-driver.ts'
+import { failureOf, type OpenTransaction, type TransactionDriver } from './transaction-driver.ts'
 
 /** Savepoints of one transaction. PostgreSQL is slow beyond 64; on SQLite the time of the transaction is the bound. */
 const mostSavepoints: Readonly<Record<Engine, number>> = { sqlite: 240, postgres: 60 }
@@ -20,10 +20,6 @@ const acceptsFor = 20
 const longestBurst = 2
 /** The most scopes in one batch of statements. A larger batch delays the first scope's commit. */
 const mostBatched = 32
-/** The most transactions for inserts beside the one that serves all scopes. */
-const mostBeside = 2
-/** Milliseconds without such transactions after a conflict in one. */
-const pauseAfterConflict = 60_000
 
 /**
  * An open transaction, in which scopes have their turns one after the other. One turn at a time: that of a scope, or of a batch of
@@ -33,8 +29,6 @@ export interface ScopedTransaction<Note> {
   readonly driver: TransactionDriver
   /** Whether it belongs to one scope only. */
   readonly alone: boolean
-  /** Whether it takes batches of inserts only. */
-  readonly beside: boolean
   /** The released scopes. */
   readonly pending: PendingCommit<Note>[]
   readonly openedAt: number
@@ -61,16 +55,12 @@ export interface SharedTransactionParts<Note> {
  * Queues scopes and gives them turns in a shared transaction: it takes one after the other from the queue, until it has been open for
  * `acceptsFor` or has enough savepoints; then it commits the work of the released scopes, and the next one is opened. One at a time:
  * the locks of a released scope last until the commit, so two transactions that take turns could wait for each other, although each
- * scope locks a single row. Inserts lock no row that is there, so full batches of them get transactions beside it: the server works
- * on them at the same time, which makes such handlers 1.25 times as fast on PostgreSQL. @see SharedTransactions
+ * scope locks a single row. @see SharedTransactions
  */
 export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
   readonly #parts: SharedTransactionParts<Note>
   /** The transaction that accepts scopes, or is being opened for them. */
   #serving: ScopedTransaction<Note> | 'opening' | undefined
-  /** Those beside it that accept inserts, or are being opened for them. */
-  readonly #beside = new Set<object>()
-  #besideFrom = 0
   /** Scopes without a transaction, in the order in which they came. */
   #waiting: SharedScope<Note>[] = []
   readonly #singles = new SingleStatements()
@@ -106,8 +96,6 @@ export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
     if (scope.options.alone) return void this.#openAlone(scope)
     this.#waiting.push(scope)
     this.#openIfNeeded()
-    if (this.#waiting.length < mostBatched || this.#beside.size >= mostBeside || !scope.onlyInserts) return
-    if (this.scheduler.elapsed() >= this.#besideFrom) void this.#openBeside()
   }
 
   /** Removes a scope that was rolled back, if it waits here. */
@@ -153,9 +141,6 @@ export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
     if (transaction.hasFailed) return
     transaction.hasFailed = true
     this.#acceptNoMore(transaction)
-    // Triggers may lock rows, and unique keys make inserts wait.
-    if ((transaction.beside || this.#beside.size > 0) && isConflict(error))
-      this.#besideFrom = this.scheduler.elapsed() + pauseAfterConflict
     transaction.batch?.transactionFailed(error)
     for (const { reject } of transaction.pending.splice(0)) reject(failureOf(transaction.alone, error))
     void transaction.driver.rollback(true).then(() => this.#openIfNeeded())
@@ -168,28 +153,25 @@ export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
 
   #acceptNoMore(transaction: ScopedTransaction<Note>): void {
     if (this.#serving === transaction) this.#serving = undefined
-    this.#beside.delete(transaction)
   }
 
   /** Gives the turn to the next scope. Without one, the transaction is closed. */
   #next(transaction: ScopedTransaction<Note>, isLastChance = false): void {
     if (transaction.hasFailed) return
-    const place = this.#waiting.findIndex(({ onlyInserts }) => onlyInserts || !transaction.beside)
-    if (place >= 0) this.#startTurn(transaction, place)
+    if (this.#waiting.length > 0) this.#startTurn(transaction)
     else if (isLastChance) void this.#close(transaction)
     // One turn of the event loop may bring more scopes.
     else this.scheduler.soon(() => this.#next(transaction, true))
   }
 
-  /** @param place of the scope among those that wait */
-  #startTurn(transaction: ScopedTransaction<Note>, place: number): void {
+  #startTurn(transaction: ScopedTransaction<Note>): void {
     try {
       transaction.driver.savepoint()
     } catch (error) {
       return this.fail(transaction, error)
     }
     transaction.savepoints += 1
-    const [scope] = this.#waiting.splice(place, 1) as [SharedScope<Note>]
+    const scope = this.#waiting.shift()!
     if (scope.isBatched) this.#startBatch(transaction, scope)
     else scope.giveTurn(transaction)
   }
@@ -201,10 +183,9 @@ export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
     const scopes = [first]
     if (!first.needsTurn)
       this.#waiting = this.#waiting.filter((scope) => {
-        const fits = transaction.beside ? scope.onlyInserts : scope.isBatched && !scope.needsTurn
-        if (!fits || scopes.length >= most) return true
-        scopes.push(scope)
-        return false
+        const fits = scope.isBatched && !scope.needsTurn && scopes.length < most
+        if (fits) scopes.push(scope)
+        return !fits
       })
     transaction.batch = new StatementBatch(this, transaction, scopes)
     transaction.batch.start()
@@ -242,18 +223,17 @@ export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
         await driver.rollback()
         throw error
       }
-      scope.giveTurn(this.#newTransaction(driver, 'alone'))
+      scope.giveTurn(this.#newTransaction(driver, true))
     } catch (error) {
       scope.fail(failureOf(true, error))
     }
   }
 
-  #newTransaction(driver: TransactionDriver, use: 'alone' | 'shared' | 'beside'): ScopedTransaction<Note> {
+  #newTransaction(driver: TransactionDriver, alone: boolean): ScopedTransaction<Note> {
     const openedAt = this.scheduler.elapsed()
     const transaction: ScopedTransaction<Note> = {
       driver,
-      alone: use === 'alone',
-      beside: use === 'beside',
+      alone,
       pending: [],
       openedAt,
       yieldedAt: openedAt,
@@ -271,28 +251,13 @@ export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
     return transaction
   }
 
-  /** Opens one more transaction for inserts, which closes when no more of them wait. */
-  async #openBeside(): Promise<void> {
-    const opening = {}
-    this.#beside.add(opening)
-    try {
-      const transaction = this.#newTransaction(await this.#parts.open(undefined, neverAborted), 'beside')
-      this.#beside.add(transaction)
-      this.#next(transaction, true)
-    } catch {
-      // The scopes are still queued for the transaction that serves all, which reports the same error.
-    } finally {
-      this.#beside.delete(opening)
-    }
-  }
-
   /** Opens a transaction if scopes wait and none accepts them. */
   #openIfNeeded(): void {
     if (this.#waiting.length === 0 || this.#serving) return
     this.#serving = 'opening'
     this.#parts.open(undefined, neverAborted).then(
       (driver) => {
-        const transaction = this.#newTransaction(driver, 'shared')
+        const transaction = this.#newTransaction(driver, false)
         this.#serving = transaction
         this.#next(transaction)
       },
