@@ -7,16 +7,17 @@ export class SlotMap<Item extends object> {
   readonly #items: (Item | undefined)[] = []
   readonly #free: number[] = []
 
-  /** Adds an item. Returns a function that removes it; calling that again has no effect. */
-  add(item: Item): () => void {
+  /** Adds an item. Returns a function that removes it, and returns false if it was removed before. */
+  add(item: Item): () => boolean {
     const slot = this.#free.pop() ?? this.#items.length
     this.#items[slot] = item
     let removed = false
     return () => {
-      if (removed) return
+      if (removed) return false
       removed = true
       this.#items[slot] = undefined
       this.#free.push(slot)
+      return true
     }
   }
 

@@ -175,13 +175,15 @@ export async function runHandlers(
     const call = { handler: id, source, event: number, type, fail }
     const callHandler = (): unknown => handle(event, context)
     const start = (): unknown => scope.within(callHandler, call)
-    // Also for a handler that never ends.
-    const stopMeasuring = (aborted.onAbort = () => {
+    const stopWatching = loop?.watch(call)
+    const stopMeasuring = (): void => {
       cancel()
-      loop?.ended(call)
-    })
+      stopWatching?.()
+    }
+    // For a handler that never ends.
+    aborted.onAbort(stopMeasuring)
     try {
-      await (loop ? loop.begin(call, start) : start())
+      await (loop ? loop.start(call, start) : start())
     } finally {
       ended = true
       stopMeasuring()

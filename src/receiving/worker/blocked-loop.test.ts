@@ -53,10 +53,11 @@ const shown = (handler: string, event: number) => ({ handler, source: 'shop', ev
 
 test('a call that blocks the event loop before its first await is named alone', () => {
   const { lines, loop, time, turn } = startLoop()
-  loop.begin(call('waits', 1), () => undefined)
+  loop.watch(call('waits', 1))
   const blocking = call('blocks', 2)
-  loop.begin(blocking, () => (time.now += 40_000))
-  loop.ended(blocking)
+  const ended = loop.watch(blocking)
+  loop.start(blocking, () => (time.now += 40_000))
+  ended()
   turn()
   assert.deepEqual(lines, [
     { ...shown('blocks', 2), ms: 40_000, message: 'a handler blocked the event loop' },
@@ -66,15 +67,15 @@ test('a call that blocks the event loop before its first await is named alone', 
 test('all that were running are named when the loop is blocked later, also those that ended by then', () => {
   const scene = startLoop()
   const { lines, loop, time, turn } = scene
-  const [first, second] = [call('first', 1), call('second', 2)]
-  for (const one of [first, second]) loop.begin(one, () => undefined)
+  const firstEnded = loop.watch(call('first', 1))
+  const secondEnded = loop.watch(call('second', 2))
   for (let turns = 0; turns < 10; turns += 1) {
     time.now += 500
     turn()
   }
   assert.deepEqual(lines, [])
   time.now += 3_500
-  loop.ended(first)
+  firstEnded()
   turn()
   assert.deepEqual(lines, [
     {
@@ -84,12 +85,13 @@ test('all that were running are named when the loop is blocked later, also those
       message: 'the event loop was blocked while handlers were running',
     },
   ])
-  loop.ended(second)
+  secondEnded()
+  secondEnded()
   time.now += 500
   turn()
   assert.equal(scene.isBeating, false, 'without running handlers it needs no timer')
   time.now += 60_000
-  loop.begin(call('third', 3), () => undefined)
+  loop.watch(call('third', 3))
   time.now += 1_400
   turn()
   assert.equal(lines.length, 1, 'neither an idle loop nor a short block is logged')

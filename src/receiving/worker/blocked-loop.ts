@@ -1,5 +1,6 @@
 import type { HandlerCall } from '../../runtime/call-context.ts'
 import type { Scheduler } from '../../runtime/clock.ts'
+import { SlotMap } from '../../runtime/slot-map.ts'
 import type { Log } from '../../telemetry/log.ts'
 
 /** Milliseconds without a turn of the event loop that are logged: meanwhile the process answers no request. */
@@ -20,9 +21,9 @@ export interface BlockedLoopParts {
  */
 export class BlockedLoop {
   readonly #parts: BlockedLoopParts
-  readonly #running = new Set<HandlerCall>()
+  readonly #running = new SlotMap<HandlerCall>()
   /** Calls that ended after a beat was late. */
-  readonly #ended = new Set<HandlerCall>()
+  readonly #ended: HandlerCall[] = []
   #lastBeat = 0
   #isBeating = false
 
@@ -30,12 +31,20 @@ export class BlockedLoop {
     this.#parts = parts
   }
 
-  /** Starts a call, whose promise `ended` follows. */
-  begin<T>(call: HandlerCall, start: () => T): T {
+  /** Counts a call as running. Returns a function to call at its end; calling that again has no effect. */
+  watch(call: HandlerCall): () => void {
+    const { clock } = this.#parts
+    const remove = this.#running.add(call)
+    if (!this.#isBeating) this.#arm(clock.elapsed())
+    return () => {
+      if (remove() && clock.elapsed() - this.#lastBeat > beatEvery + longestBlock) this.#ended.push(call)
+    }
+  }
+
+  /** Runs the synchronous part of a call, and logs it if it takes too long. */
+  start<T>(call: HandlerCall, start: () => T): T {
     const { clock, log } = this.#parts
     const began = clock.elapsed()
-    this.#running.add(call)
-    if (!this.#isBeating) this.#arm(began)
     try {
       return start()
     } finally {
@@ -45,11 +54,6 @@ export class BlockedLoop {
         this.#lastBeat = now
       }
     }
-  }
-
-  ended(call: HandlerCall): void {
-    if (!this.#running.delete(call)) return
-    if (this.#parts.clock.elapsed() - this.#lastBeat > beatEvery + longestBlock) this.#ended.add(call)
   }
 
   /** It beats only while handlers run. */
@@ -63,10 +67,10 @@ export class BlockedLoop {
     const { clock, log } = this.#parts
     const now = clock.elapsed()
     const ms = Math.round(now - this.#lastBeat - beatEvery)
-    const calls = [...this.#ended, ...this.#running]
-    this.#ended.clear()
+    const running = this.#running.all()
+    const calls = [...this.#ended.splice(0), ...running]
     this.#isBeating = false
-    if (this.#running.size > 0) this.#arm(now)
+    if (running.length > 0) this.#arm(now)
     if (ms <= longestBlock || calls.length === 0) return
     const handlers = calls.slice(0, mostNamed).map(named)
     log.warn(
