@@ -58,7 +58,10 @@ export function createModules(common: ModuleParts, config: PosternConfig, spool:
   const receiving = createReceiving({
     ...common,
     config: config.receiving,
-    emitWithin,
+    async emitWithin(...call) {
+      const emitted = await emitWithin(...call)
+      return () => emitting.announce(emitted)
+    },
     providerTokens: login.providerTokens,
     spool,
   })

@@ -54,6 +54,8 @@ export interface EmittingParts extends ModuleParts {
 export interface Emitting extends ServiceModule {
   /** Emits in the transaction of a handler of received events. */
   emitWithin: EmitWithin
+  /** Starts the deliveries of events after their commit, without a scan. */
+  announce: Announce
   /** Emits events of the service itself, whose types users do not declare. */
   emitBuiltIn: EmitWithin
   subscribers: Subscribers
@@ -90,6 +92,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
   const announce: Announce = (emitted) => dispatcher.offer(emitted.map(({ committed }) => committed))
   return {
     emitWithin: (...call) => emitter.emitAll(...call),
+    announce,
     emitBuiltIn: (...call) => emitter.emitBuiltIn(...call),
     subscribers,
     authenticatePortal: authenticatePortal(portal, portalCookie),

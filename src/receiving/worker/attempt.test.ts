@@ -38,7 +38,7 @@ async function endOf(isWaiting: boolean, waited: number): Promise<unknown> {
       },
     },
     log: { child: () => ({}) } as unknown as Log,
-    emitWithin: () => Promise.resolve(),
+    emitWithin: () => Promise.resolve(() => undefined),
     aborts: new AbortBroadcast(),
     transactionTimeout: undefined,
   }

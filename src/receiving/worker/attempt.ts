@@ -22,8 +22,11 @@ import type { ClaimedEvent, ProcessedMarker } from '../queue/store.ts'
 /** Milliseconds that one handler may delay the others that share its transaction. */
 export const turnLimit = 250
 
-/** Inserts events and their deliveries in the caller's transaction; `causedBy` is the number of the event that caused them. */
-export type EmitWithin = (tx: Tx, events: readonly EmittedEvent[], causedBy: number) => Promise<unknown>
+/**
+ * Inserts events and their deliveries in the caller's transaction. Returns a function to call after the commit, which starts the deliveries.
+ * @param causedBy the number of the event that caused them
+ */
+export type EmitWithin = (tx: Tx, events: readonly EmittedEvent[], causedBy: number) => Promise<() => void>
 
 export interface AttemptParts {
   transactions: SharedTransactions<ProcessedMarker>
@@ -49,7 +52,8 @@ export interface AttemptTrace {
 export interface Attempted {
   /** Resolves after the commit; rejects if it failed. */
   readonly committed: Promise<void>
-  readonly emitted: boolean
+  /** To be called after the commit: starts the deliveries of what the handlers emitted. */
+  readonly startDeliveries: (() => void) | undefined
   /** Milliseconds of its turn in the transaction. */
   readonly took: number
 }
@@ -85,10 +89,11 @@ export function attempt(
   async function work(): Promise<Attempted> {
     const emitted = await runHandlers(claimed, { plan, scope, aborted, end, trace }, parts)
     aborted.throwIfAborted()
-    if (emitted.length > 0) await emitWithin(scope.tx, emitted, claimed.event)
+    const startDeliveries =
+      emitted.length > 0 ? await emitWithin(scope.tx, emitted, claimed.event) : undefined
     const { event, claim, orderKey } = claimed
     const { committed } = await scope.release({ event, claim, orderKey, at: clock.now() })
-    return { committed, emitted: emitted.length > 0, took: scope.took }
+    return { committed, startDeliveries, took: scope.took }
   }
 
   /**

@@ -111,7 +111,7 @@ test('an attempt measures the calls of its handlers', async () => {
     transactions: { begin: () => scope },
     clock: { now: () => time.now, after: () => () => {} },
     log: { child: () => ({}) } as unknown as Log,
-    emitWithin: () => Promise.resolve(),
+    emitWithin: () => Promise.resolve(() => undefined),
     aborts: new AbortBroadcast(),
     transactionTimeout: undefined,
     loop,

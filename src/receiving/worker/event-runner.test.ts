@@ -24,6 +24,8 @@ function runnerOf() {
   const extended: [event: number, until: number][] = []
   const aborts = new AbortBroadcast()
   const failed: unknown[] = []
+  const commit = Promise.withResolvers<void>()
+  const started: string[] = []
   /** Called while a lease is extended. */
   const meanwhile = { run: (): void => undefined }
   const shared = registeredHandler('*', {
@@ -34,12 +36,15 @@ function runnerOf() {
   const handlers = new Map(
     types.map((type) => [type, [registeredHandler(type, { timeout: timeout / 2 }), shared]]),
   )
+  handlers.set('order.told', [
+    registeredHandler('order.told', { handle: async (_event, { emit }) => emit({ type: 'told', data: 1 }) }),
+  ])
   const planOf = plansOver('sqlite', (_source, type) => handlers.get(type)!)
   const scope = {
     waited: 0,
     took: 0,
     within: <T>(work: () => T): T => work(),
-    release: async () => ({ committed: Promise.resolve() }),
+    release: async () => ({ committed: commit.promise }),
     rollback: async () => undefined,
   }
   const update = { until: 0, event: 0 }
@@ -73,9 +78,13 @@ function runnerOf() {
     schedule: [],
     database: { transaction: (work: (tx: unknown) => unknown) => work(statement) },
     transactions: { begin: () => scope },
+    emitWithin:
+      async (_tx: unknown, [{ type }]: [{ type: string }]) =>
+      () =>
+        started.push(type),
     onFree: nothing,
   } as unknown as ConstructorParameters<typeof EventRunner>[0])
-  return { clock, runner, ends, extended, aborts, failed, meanwhile }
+  return { clock, runner, ends, extended, aborts, failed, meanwhile, commit, started }
 }
 
 test('an event that was queued for long has a whole lease when its handlers start', async () => {
@@ -104,4 +113,14 @@ test('handlers do not start if the claims are lost while the lease is extended',
   await nextTurn()
   assert.equal(extended.length, 1)
   assert.deepEqual([ends.length, failed], [0, [[late]]])
+})
+
+test('deliveries of emitted events start after the commit, without a scan', async () => {
+  const { clock, runner, commit, started } = runnerOf()
+  runner.enqueue([claimedEvent({ type: 'order.told' })], clock.now())
+  await nextTurn()
+  assert.deepEqual(started, [])
+  commit.resolve()
+  await nextTurn()
+  assert.deepEqual(started, ['told'])
 })

@@ -237,14 +237,14 @@ export class EventRunner {
     { alone, trace }: { alone: boolean; trace: AttemptTrace },
     freeSlot: () => void,
   ): Promise<void> {
-    const { clock, database, groups, releases, wakeUps } = this.#parts
+    const { clock, groups, releases, wakeUps } = this.#parts
     const startedAt = clock.now()
-    const { committed, emitted, took } = await attempt(claimed, plan, alone, this.#parts, trace)
+    const { committed, startDeliveries, took } = await attempt(claimed, plan, alone, this.#parts, trace)
     const mustNotWait = groups.succeeded(plan, clock.now() - startedAt, took)
     releases.releaseSoon(mustNotWait)
     freeSlot()
     await committed
-    if (emitted) database.signal('deliveries')
+    startDeliveries?.()
     // The next event of its order key may be due now.
     if (claimed.orderKey !== null) wakeUps.now()
   }

@@ -243,8 +243,9 @@ export function emitWithin(world: World) {
     tx: { executeQuery: (query: CompiledQuery) => Promise<unknown> },
     events: readonly unknown[],
     causedBy: number,
-  ): Promise<void> => {
+  ): Promise<() => void> => {
     for (const _ of events)
       await tx.executeQuery(CompiledQuery.raw(insertFollowUp, [Number(world.newName('')), causedBy]))
+    return () => undefined
   }
 }
