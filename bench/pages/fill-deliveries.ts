@@ -34,8 +34,8 @@ export async function fillDeliveries(database: Database, shape: Shape): Promise<
   })
   await fill(database, deliveries, [
     {
-      into: 'deliveries (id, event, subscriber_id, status, attempts, due_at, created_at, finished_at)',
-      values: `n + 1, ${event} + 1, ${subscriberId(database, subscriber)}, ${status}, ${attempts}, ${at} + ${big(20 * day)}, ${at},
+      into: 'deliveries (id, event, subscriber_id, owner, status, attempts, due_at, created_at, finished_at)',
+      values: `n + 1, ${event} + 1, ${subscriberId(database, subscriber)}, ${ownerOf(subscriber, subscribers)}, ${status}, ${attempts}, ${at} + ${big(20 * day)}, ${at},
         case when ${status} <> 'pending' then ${at} + 900 end`,
     },
     attempt(1),
@@ -46,11 +46,10 @@ export async function fillDeliveries(database: Database, shape: Shape): Promise<
 
 async function fillSubscribers(database: Database, shape: Shape): Promise<void> {
   const { subscribers, now } = shape
-  const half = subscribers / 2
   await fill(database, subscribers, [
     {
       into: `subscribers (id, owner, url, description, event_types, status, disabled_reason, failing_since, ordered, signing, created_at, updated_at)`,
-      values: `${subscriberId(database, 'n')}, case when n < ${half} then '${largestOwner}' when n < ${half + 900} then 'customer-' || (n % 300) end,
+      values: `${subscriberId(database, 'n')}, ${ownerOf('n', subscribers)},
         'https://hooks' || n || '.example.com/in', 'Endpoint ' || n, '["*"]', case when n % 200 = 0 then 'disabled' when n % 70 = 1 then 'paused' else 'active' end,
         case when n % 200 = 0 then 'failing' end, case when ${isDown('n')} then ${big(now - 3 * day)} end, 0, 'v1', ${big(now - 28 * day)}, ${big(now - 28 * day)}`,
     },
@@ -83,6 +82,13 @@ async function fillSubscribers(database: Database, shape: Shape): Promise<void> 
     ])
   await hours(50, 3 * 720)
   await hours(subscribers, 3 * 30)
+}
+
+/** The expression of the owner of a subscriber by its number. */
+function ownerOf(number: string, subscribers: number): string {
+  const half = subscribers / 2
+  return `case when (${number}) < ${half} then '${largestOwner}'
+    when (${number}) < ${half + 900} then 'customer-' || ((${number}) % 300) end`
 }
 
 /** The expression of the id of a subscriber by its number, as `idOf`. */

@@ -71,6 +71,7 @@ onEachEngine('deliveries of all subscribers', (engine) => {
             .values({
               event,
               subscriber_id: subscriberId,
+              owner: owners[index]!,
               status,
               attempts: 1,
               attempts_before: 0,

@@ -13,12 +13,13 @@ export function conditionsOf(
   const conditions: RawBuilder<SqlBool>[] = []
   if (reach !== 'all') conditions.push(isForOwner(reach.owner))
   // A job deletes the deliveries of a removed subscriber by and by: pages must not be filled with them.
-  if (ensured === undefined)
+  if (ensured !== 'subscriber')
     conditions.push(sql`exists (select 1 from subscribers where subscribers.id = deliveries.subscriber_id)`)
   // A condition that holds anyway would be a reason for a planner to read all deliveries of the subscriber.
   if (subscriberId !== undefined && ensured !== 'subscriber')
     conditions.push(sql`deliveries.subscriber_id = ${subscriberId}`)
-  if (owner !== undefined && ensured !== 'owner') conditions.push(belongsTo(owner))
+  if (owner !== undefined && ensured !== 'owner')
+    conditions.push(owner === null ? sql`deliveries.owner is null` : sql`deliveries.owner = ${owner}`)
   if (status) conditions.push(sql`deliveries.status = ${status}`)
   if (eventType)
     conditions.push(sql`(select type from events where events.id = deliveries.event) = ${eventType}`)
@@ -26,11 +27,6 @@ export function conditionsOf(
   if (until !== undefined) conditions.push(sql`deliveries.created_at < ${until}`)
   if (responseClass) conditions.push(answeredWith(responseClass))
   return conditions
-}
-
-function belongsTo(owner: string | null): RawBuilder<SqlBool> {
-  const own = sql`(select owner from subscribers where subscribers.id = deliveries.subscriber_id)`
-  return owner === null ? sql<SqlBool>`${own} is null` : sql<SqlBool>`${own} = ${owner}`
 }
 
 function answeredWith(responseClass: ResponseClass): RawBuilder<SqlBool> {

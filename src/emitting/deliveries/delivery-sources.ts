@@ -2,8 +2,7 @@ import { sql, type RawBuilder } from 'kysely'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { Queryable } from '../../storage/database.ts'
 import type { DeliverySearch } from './delivery-filter.ts'
-import { streamReader, type IdStream, type OpenStatus } from './id-streams.ts'
-import { StreamMerge } from './stream-merge.ts'
+import { idsBelow, type IdStream, type OpenStatus } from './id-streams.ts'
 import { idAtTime } from '../../events/time-bounds.ts'
 
 /** A place in the order of a source: the delivery's id, and the event's number if the order is that of events. */
@@ -24,7 +23,7 @@ export interface DeliverySource {
   order: 'id' | 'event'
   /** The condition of the search that all of its deliveries fulfil. */
   ensured?: 'subscriber' | 'owner' | undefined
-  /** At most `count` deliveries behind a place. The first call may name any place, later ones the last one of the call before. */
+  /** At most `count` deliveries behind a place. */
   read(behind: Place, count: number): Promise<Chunk>
 }
 
@@ -37,8 +36,6 @@ export interface SourceParts {
 export const newest: Place = { event: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER }
 /** Without a success, so that an index has them. */
 const openStatuses = ['pending', 'dead'] as const
-/** The most subscribers of an owner whose deliveries are searched: the newest ones. */
-const mostSubscribers = 1_000
 /** The most events that one statement examines. */
 const eventsPerChunk = 500
 
@@ -49,11 +46,9 @@ export async function sourceOf(parts: SourceParts, search: DeliverySearch): Prom
   const statuses = openStatusesOf(search)
   if (eventType !== undefined && subscriberId === undefined && owner === undefined && !statuses)
     return ofType(parts, eventType, search)
-  const subscriberIds =
-    subscriberId === undefined ? owner && (await subscribersOf(parts.db, owner)) : [subscriberId]
-  const ofEach: IdStream[] = subscriberIds ? subscriberIds.map((id) => ({ subscriberId: id })) : [{}]
-  const streams = statuses ? statuses.flatMap((status) => ofEach.map((one) => ({ ...one, status }))) : ofEach
-  const ensured = subscriberId !== undefined ? 'subscriber' : subscriberIds ? 'owner' : undefined
+  const ensured = subscriberId !== undefined ? 'subscriber' : owner ? 'owner' : undefined
+  const all: IdStream = subscriberId !== undefined ? { subscriberId } : owner ? { owner } : {}
+  const streams = statuses ? statuses.map((status) => ({ ...all, status })) : [all]
   return { ...byId(parts, streams, await bounds(parts.db, 'deliveries', search)), ensured }
 }
 
@@ -61,17 +56,6 @@ export async function sourceOf(parts: SourceParts, search: DeliverySearch): Prom
 function openStatusesOf({ status, responseClass }: DeliverySearch): OpenStatus[] | undefined {
   if (status !== undefined) return status === 'delivered' ? undefined : [status]
   return responseClass === undefined || responseClass === '2xx' ? undefined : [...openStatuses]
-}
-
-async function subscribersOf(db: Queryable, owner: string): Promise<string[]> {
-  const rows = await db
-    .selectFrom('subscribers')
-    .select('id')
-    .where('owner', '=', owner)
-    .orderBy('id', 'desc')
-    .limit(mostSubscribers)
-    .execute()
-  return rows.map(({ id }) => id)
 }
 
 interface Bounds {
@@ -94,19 +78,17 @@ export async function bounds(
 /** Rows that can be out of the order of time near one of its moments, because transactions overlap. */
 const outOfOrder = 500
 
-function byId(parts: SourceParts, streams: readonly IdStream[], { low, high }: Bounds): DeliverySource {
-  let merge: StreamMerge | undefined
+function byId(
+  { db, engine }: SourceParts,
+  streams: readonly IdStream[],
+  { low, high }: Bounds,
+): DeliverySource {
   return {
     order: 'id',
     async read({ id }, count) {
-      // Later calls go on where the last one ended.
-      merge ??= new StreamMerge(streamReader(parts.db, parts.engine), streams, {
-        from: low,
-        before: Math.min(id, high),
-      })
-      const { ids, more } = await merge.next(count)
+      const ids = await idsBelow(db, engine, streams, { before: Math.min(id, high), from: low, count })
       const places = ids.map((one): Place => ({ event: 0, id: one }))
-      return { places, last: more ? places.at(-1) : undefined }
+      return { places, last: places.length < count ? undefined : places.at(-1) }
     },
   }
 }

@@ -22,8 +22,10 @@ const returning = 'returning id, event, subscriber_id, due_at, nonce'
 
 /** One parameter for all rows. SQLite parses JSON faster than it binds thousands of parameters. */
 const insertListed = `
-  insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at, nonce)
-  select value ->> 0, value ->> 1, 'pending', 0, 0, value ->> 2, ?1, value ->> 3 from json_each(?2) order by key`
+  insert into deliveries (event, subscriber_id, owner, status, attempts, attempts_before, due_at, created_at, nonce)
+  select value ->> 0, value ->> 1, (select owner from subscribers where id = value ->> 1),
+    'pending', 0, 0, value ->> 2, ?1, value ->> 3
+  from json_each(?2) order by key`
 
 export function insertAll(rows: readonly NewDelivery[]): CompiledQuery {
   const [{ created_at }] = rows as [NewDelivery]
@@ -41,8 +43,8 @@ export function insertAll(rows: readonly NewDelivery[]): CompiledQuery {
  * one that is inserted later.
  */
 const insertJoined = `
-  insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at, nonce)
-  select want.event, s.id, 'pending', 0, 0, want.due_at, $5::bigint, want.nonce
+  insert into deliveries (event, subscriber_id, owner, status, attempts, attempts_before, due_at, created_at, nonce)
+  select want.event, s.id, s.owner, 'pending', 0, 0, want.due_at, $5::bigint, want.nonce
   from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[]) as want (event, id, due_at, nonce)
     join subscribers s on s.id = want.id
   order by want.event, s.id

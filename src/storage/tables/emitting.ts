@@ -69,6 +69,8 @@ export interface DeliveriesTable {
   id: Generated<number>
   event: number
   subscriber_id: string
+  /** The owner of its subscriber. */
+  owner: Generated<string | null>
   status: DeliveryStatus
   /** Recorded attempts. */
   attempts: number

@@ -47,7 +47,7 @@ export const emitting: SchemaPart = {
     -- the deliveries of a removed one in steps. An insert locks the subscriber, so none comes after the removal.
     create table deliveries (
       id ${countedKey}, event ${bigint} not null, nonce ${bigint},
-      subscriber_id ${sortedText} not null,
+      subscriber_id ${sortedText} not null, owner ${sortedText},
       status text not null, attempts integer not null default 0, attempts_before integer not null default 0,
       due_at ${time} not null, created_at ${time} not null, finished_at ${time}, planned_at ${time}
     ) ${strict};
@@ -56,6 +56,9 @@ export const emitting: SchemaPart = {
       (subscriber_id, (case when attempts > 0 then 1 else 0 end), due_at, id) where status = 'pending';
     -- For the delivery log of a subscriber, and for its removal.
     create index deliveries_of_subscriber on deliveries (subscriber_id, id);
+    -- For the delivery log of a customer. The owner is that of the subscriber, which never changes.
+    create index deliveries_of_owner on deliveries (owner, id) where owner is not null;
+    create index deliveries_open_of_owner on deliveries (owner, status, id) where owner is not null and status <> 'delivered';
     -- For deliveries of one status across subscribers. Without the delivered ones, so that the usual delivery writes it once.
     create index deliveries_open on deliveries (status, id) where status <> 'delivered';
     -- For the deliveries of a subscriber that were given up. deliveries_in_order has those that wait.
