@@ -7,7 +7,6 @@ import { test } from 'node:test'
 import { companions, readProviders } from '../../src/config/providers.ts'
 import { settings } from '../../src/config/settings.ts'
 import { isFailureCode } from '../../src/login/flow/failures.ts'
-import type { LoginConfig } from '../../src/login/config.ts'
 import { mergeProviders } from '../../src/login/providers/configured-providers.ts'
 import type { Preset } from '../../src/login/providers/preset.ts'
 import { presets } from '../../src/login/providers/presets.ts'
@@ -63,17 +62,6 @@ function variablesOf(page: string): Record<string, string> {
   return Object.fromEntries(pairs.filter(([variable]) => !variable.endsWith('_FILE')))
 }
 
-/** The providers of the configuration module that a page shows. */
-async function moduleOf(page: string): Promise<NonNullable<LoginConfig['providers']>> {
-  const code = /^```ts\n([^]*?)^```$/m
-    .exec(page)![1]!
-    .replace(/^import .*$/m, 'const defineConfig = (it) => it')
-  const { default: config } = (await import(`data:text/javascript,${encodeURIComponent(code)}`)) as {
-    default: { login: LoginConfig }
-  }
-  return config.login.providers!
-}
-
 const pem = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
   type: 'pkcs8',
   format: 'pem',
@@ -99,27 +87,21 @@ for (const [name, preset] of Object.entries(presets)) {
     assert.ok(page.includes(`](${preset.documentation[0]})`), preset.documentation[0])
   })
 
-  test(`${path}: its settings are accepted, as variables and as a configuration module`, async () => {
+  test(`${path}: its settings are accepted`, () => {
     const secrets = Object.fromEntries(
       (preset.signedSecret?.needs ?? []).map((key) => [
         `${prefix}_${key}`,
         key === 'PRIVATE_KEY' ? pem : 'X',
       ]),
     )
-    const module = await moduleOf(page)
-    for (const [shown, providers] of [
-      [{ ...secrets, ...variablesOf(page) }, {}],
-      [{ ...secrets, [`${prefix}_CLIENT_SECRET`]: 'secret' }, module],
-    ] as const) {
-      const faults: string[] = []
-      const merged = mergeProviders(readProviders(shown, faults), providers, faults)
-      assert.deepEqual(
-        merged.map((one) => one.name),
-        [name],
-      )
-      const resolved = resolveProvider(merged[0]!)
-      assert.deepEqual([...faults, ...('faults' in resolved ? resolved.faults : [])], [])
-    }
+    const faults: string[] = []
+    const merged = mergeProviders(readProviders({ ...secrets, ...variablesOf(page) }, faults), {}, faults)
+    assert.deepEqual(
+      merged.map((one) => one.name),
+      [name],
+    )
+    const resolved = resolveProvider(merged[0]!)
+    assert.deepEqual([...faults, ...('faults' in resolved ? resolved.faults : [])], [])
   })
 
   test(`the index leads to ${path} and names its protocol`, () => {
