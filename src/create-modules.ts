@@ -28,13 +28,12 @@ export function createModules(common: ModuleParts, config: PosternConfig, spool:
     // Emitting is created first, because accounts emit events.
     noteRefusal: (...about) => accounts.noteRefusal(...about),
   })
-  const { emitWithin, emitBuiltIn } = emitting
   const clients = createClients(config.login ?? {}, common)
   const accounts: Accounts = createAccounts({
     ...common,
     events: accountEvents,
     adminGroups: adminGroupsOf(config.login ?? {}, configuration.providers),
-    emit: emitBuiltIn,
+    emit: emitting.emitBuiltIn,
     findApp: (id) => clients.find(id),
   })
   const demoProvider = configuration.demo ? createDemoIdentityProvider(common) : undefined
@@ -51,7 +50,7 @@ export function createModules(common: ModuleParts, config: PosternConfig, spool:
     config: config.login ?? {},
     accounts,
     builtIn: demoProvider?.provider,
-    emit: emitWithin,
+    emit: emitting.emitWithin,
     apps: oauth2,
   })
   const forwardAuth = createForwardAuth({ ...common, config: config.forwardAuth ?? {}, accounts })
@@ -59,15 +58,14 @@ export function createModules(common: ModuleParts, config: PosternConfig, spool:
     ...common,
     config: config.receiving,
     async emitWithin(...call) {
-      const emitted = await emitWithin(...call)
+      const emitted = await emitting.emitWithin(...call)
       return () => emitting.announce(emitted)
     },
     providerTokens: login.providerTokens,
     spool,
   })
   const listedAdmins = () => accounts.users.listedAdmins(database.reader)
-  const { admins } = accounts
-  const listing = createListing({ ...common, config: config.listing, listedAdmins, admins })
+  const listing = createListing({ ...common, config: config.listing, listedAdmins, admins: accounts.admins })
   const rooms: ServiceModule[] = [
     accounts,
     login,

@@ -69,19 +69,15 @@ export function createEmitting(parts: EmittingParts): Emitting {
   const cursors = new Cursors(keyring)
   const record = createRecordAudit(clock)
   const secrets = new SubscriberSecrets(keyring)
+  const stores = { database, keyring, secrets, cursors, clock, record }
   const { catalogue, emitter } = createEmitter(parts, () => dispatcher.generation)
   const disabling: DisablingPolicy = { after: configuration.emitDisableAfter }
   const changed = (id: string): void => dispatcher.changed(id)
   const disable: Subscribers['disable'] = (...about) => subscribers.disable(...about)
   const operationalEvents = new OperationalEvents({ database, emitter, clock, disabling, disable, changed })
   const subscribers: Subscribers = new Subscribers({
-    database,
-    keyring,
-    secrets,
-    cursors,
-    clock,
+    ...stores,
     egressOf: egress.of,
-    record,
     unwritten: () => health.unwritten,
     publishDisabled: (tx, row) => operationalEvents.publishDisabled(tx, row),
     changed,

@@ -48,7 +48,7 @@ export async function sourceOf(parts: SourceParts, search: DeliverySearch): Prom
     return ofType(parts, eventType, search)
   const ensured = subscriberId !== undefined ? 'subscriber' : owner ? 'owner' : undefined
   const all: IdStream = subscriberId !== undefined ? { subscriberId } : owner ? { owner } : {}
-  const streams = statuses ? statuses.map((status) => ({ ...all, status })) : [all]
+  const streams = statuses ? statuses.map((status) => Object.assign({ status }, all)) : [all]
   return { ...byId(parts, streams, await bounds(parts.db, 'deliveries', search)), ensured }
 }
 
