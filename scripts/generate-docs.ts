@@ -40,7 +40,7 @@ function settingsPage(): string {
     `\`<NAME>_${suffix}\``,
     description,
   ])
-  return `${head('Settings', '`src/config/settings.ts`')}Settings are environment variables; an empty one counts as absent. Each may be read from a file instead: \`NAME_FILE\` is the path of a file, at most 64 KiB, that holds the value of \`NAME\`; one trailing newline is removed, and setting both is an error. This also holds for the variables of identity providers.\n\n${table(['variable', 'meaning', 'default'], rows)}\n## Identity providers\n\nA family of variables for each, NAME being the name in capitals: that of a [preset](providers.md), which may have settings of its own, or any other.\n\n${table(['variable', 'meaning'], families)}`
+  return `${head('Settings', '`src/config/settings.ts`')}Settings are environment variables; an empty one counts as absent. \`NAME_FILE\` is the path of a file, at most 64 KiB, that contains the value of \`NAME\`, also for the variables of identity providers. Setting both is an error.\n\n${table(['variable', 'meaning', 'default'], rows)}\n## Identity providers\n\nEach provider has these variables. NAME is its name in capitals: that of a [preset](providers.md), which can have further settings, or any other.\n\n${table(['variable', 'meaning'], families)}`
 }
 
 function providersPage(): string {
@@ -123,36 +123,53 @@ function callsPage(document: unknown): string {
     paths?: Record<string, Record<string, Operation>>
     tags?: { name: string }[]
   }
+  const alike = (path: string, method: string, operation: Operation): boolean =>
+    paths[path]?.[method]?.summary === operation.summary
   const rows = Object.entries(paths).flatMap(([path, operations]) =>
-    Object.entries(operations).map(([method, { tags = [], summary = '', security = [] }]) => [
-      tags[0] ?? '',
-      `\`${method.toUpperCase()} ${path}\``,
-      summary,
-      credentialsOf(security),
-      security
-        .flatMap(({ bearer = [] }) => bearer)
-        .map((scope) => `\`${scope}\``)
-        .join(' or '),
-    ]),
+    Object.entries(operations)
+      // Said once, with the same call outside of the portal.
+      .filter(
+        ([method, one]) => !path.startsWith('/portal/') || !alike(path.slice('/portal'.length), method, one),
+      )
+      .map(([method, one]) => [
+        one.tags?.[0] ?? '',
+        `\`${method.toUpperCase()} ${path}\``,
+        one.summary ?? '',
+        [
+          ...credentialsOf(one.security ?? []),
+          ...(alike(`/portal${path}`, method, one) ? ['portal'] : []),
+        ].join(', '),
+      ]),
   )
   const used = new Set(rows.map(([tag]) => tag!))
   const groups = [...new Set([...order.map(({ name }) => name).filter((name) => used.has(name)), ...used])]
   const sections = groups.map(
     (tag) =>
       `## ${tag}\n\n${table(
-        ['call', 'what', 'credential', 'scope of a key'],
+        ['call', 'what', 'needs'],
         rows.filter(([own]) => own === tag).map(([, ...cells]) => cells),
       )}`,
   )
-  return `${head('HTTP calls', 'the route schemas')}The whole description, with every parameter and field, is \`GET /openapi.json\`; \`GET /docs\` shows it.\n\nWhere a scope is named, the call is for administrators: their session, an access token with their role, an API key with the scope or with \`admin\`. An API key cannot make the other calls that need a credential.\n\n${table(
-    ['scope', 'an API key with it may'],
-    Object.entries(scopes).map(([scope, meaning]) => [`\`${scope}\``, meaning]),
-  )}\n${sections.join('\n')}`
+  return `${head('HTTP API', 'the route schemas')}All parameters and fields are in \`GET /openapi.json\`, which \`GET /docs\` shows. The column "needs" names the credential:
+
+- a scope: an API key with this scope or \`admin\`, or an administrator's session or access token. Of several scopes, one is enough;
+- \`portal\`: a portal session. Beside a scope, the call is also below \`/portal\`, such as \`GET /portal/subscribers\`;
+- \`bearer\`: an access token or API key; \`session\`: the session cookie. API keys cannot make calls without a scope;
+- nothing: public.
+
+${table(
+  ['scope', 'an API key with it can'],
+  Object.entries(scopes).map(([scope, meaning]) => [`\`${scope}\``, meaning]),
+)}
+${sections.join('\n')}`
 }
 
-function credentialsOf(security: readonly Record<string, string[]>[]): string {
-  if (security.length === 0) return 'public'
-  return [...new Set(security.flatMap((one) => Object.keys(one)))].join(' or ')
+/** The scopes of a call, or its credentials if it has no scope. */
+function credentialsOf(security: readonly Record<string, string[]>[]): string[] {
+  const needed = security.flatMap(({ bearer = [] }) => bearer)
+  return needed.length > 0
+    ? needed.map((scope) => `\`${scope}\``)
+    : [...new Set(security.flatMap((one) => Object.keys(one)))]
 }
 
 const verifyPage = '../guides/customers/verify.md'

@@ -39,8 +39,7 @@ export const settings = {
     env: 'HOST',
     read: read.text,
     default: '127.0.0.1',
-    description:
-      'The address to listen on: an IP address or a host name of this machine. The path of a Unix socket is not supported. Demo mode listens on loopback only.',
+    description: 'The IP address or host name to listen on. Demo mode listens on loopback only.',
   }),
   port: setting({
     env: 'PORT',
@@ -53,7 +52,7 @@ export const settings = {
     read: readAddress.publicAddress,
     requiredInProduction: true,
     description:
-      'The public address, such as `https://gate.example.com` or `https://example.com/gate`. Redirect URIs and links begin with it. A proxy must pass paths on unchanged. Production accepts `http` for a loopback address only, since cookies are not Secure without TLS. Demo mode accepts loopback addresses only. Default: `http://HOST:PORT`.',
+      'The public address, such as `https://gate.example.com` or `https://example.com/gate`. Redirect URIs and links begin with it. A proxy must forward paths unchanged. Production accepts `http` only for a loopback address; demo mode accepts only loopback addresses. Default: `http://HOST:PORT`.',
   }),
   databaseUrl: setting({
     env: 'DATABASE_URL',
@@ -61,41 +60,40 @@ export const settings = {
     default: 'sqlite:data/postern.db',
     secret: true,
     description:
-      '`sqlite:FILE` or `postgres://user:password@host:port/database`. Several hosts (`h1:5432,h2:5433`, or `?host=h1,h2&port=…`) are tried as libpq does; `target_session_attrs` selects one; its default is `read-write` if there are several. `connect_timeout` (seconds, 30 at most) applies to each host. See [Several servers](../guides/operating/postgresql.md#several-servers).',
+      '`sqlite:FILE` or `postgres://user:password@host:port/database`. For several hosts, see [Several servers](../guides/operating/postgresql.md#several-servers).',
   }),
   spool: setting({
     env: 'SPOOL_URL',
     read: readSpoolUrl,
     secret: true,
     description:
-      'Stores and acknowledges received webhooks while the database does not answer. Without it they get 503. `file:PATH`: an SQLite file on a persistent disk. Processes on one machine can have the same setting; each uses its own file (`PATH`, `PATH.2`, …). `nats://user:password@host:4222,host:4222` or `tls://…`: a stream of NATS JetStream, for all processes together; `?replicas=` (default 3; use 1 for a single server), `?stream=` (`POSTERN_SPOOL`); with `tls://` also `?ca=`, `?cert=` and `?key=`, paths of PEM files: the certificate authority to trust instead of the default ones, and a client certificate. For both, `?max_bytes=` limits the size (default 4 GiB); beyond it, webhooks get 503 again. See [the guide](../guides/receiving/storage.md#while-the-database-is-unavailable).',
+      'Stores webhooks while the database is unavailable; without it they get 503. `file:PATH` (SQLite), or `nats://…` or `tls://user:password@host:4222,host:4222` (NATS JetStream). `?max_bytes=` limits the size (4 GiB). For NATS also `?replicas=` (3) and `?stream=` (`POSTERN_SPOOL`), with `tls://` also `?ca=`, `?cert=` and `?key=`, paths of PEM files. See [Storage](../guides/receiving/storage.md#while-the-database-is-unavailable).',
   }),
   databaseSessionUrl: setting({
     env: 'DATABASE_SESSION_URL',
     read: readAddress.postgresUrl,
     secret: true,
     description:
-      'An address of the same PostgreSQL database that bypasses a pooler, for the few long-lived sessions of a process: listening, claiming, prefetching. With it, `DATABASE_URL` may be a pooler that changes sessions between transactions (PgBouncer: `pool_mode = transaction`). See [Poolers](../guides/operating/postgresql.md#poolers).',
+      'A second address of the same PostgreSQL database, which bypasses a pooler in transaction mode. See [Poolers](../guides/operating/postgresql.md#poolers).',
   }),
   databaseReplicaUrl: setting({
     env: 'DATABASE_REPLICA_URL',
     read: readAddress.postgresUrl,
     secret: true,
     description:
-      '`postgres://…` of a standby of the database, for reading lists; see `DATABASE_REPLICA_MAX_AGE`. `/events`, sessions and API keys are always read on the primary. A process opens at most 8 connections to it.',
+      '`postgres://…` of a standby from which lists are read. See [A standby for lists](../guides/operating/postgresql.md#a-standby-for-lists).',
   }),
   databaseReplicaMaxAge: setting({
     env: 'DATABASE_REPLICA_MAX_AGE',
     read: read.seconds(1, 300),
     default: '5',
-    description:
-      'Seconds that an answer from the standby may be behind the primary; the header `Postern-Data-Age` contains an upper bound. If the standby is further behind, the primary answers. A request can demand less with `Cache-Control: no-cache` or `max-age`.',
+    description: 'Seconds that the standby may be behind; otherwise the primary responds.',
   }),
   databaseConnections: setting({
     env: 'DATABASE_CONNECTIONS',
     read: read.integer(leastConnections, 1_000),
     default: '12',
-    description: `PostgreSQL: the most connections of one process, including those for notifications and heartbeats. ${leastConnections} or more. All processes together must leave some of the server's \`max_connections\` to administrators. About a third is for handlers, which hold one while they use \`tx\`: raise it for many handlers with long transactions.`,
+    description: `PostgreSQL: the most connections of one process, ${leastConnections} or more. See [Connections](../guides/operating/postgresql.md#connections).`,
   }),
   masterSecrets: setting({
     env: 'POSTERN_SECRET',
@@ -103,7 +101,7 @@ export const settings = {
     requiredInProduction: true,
     secret: true,
     description:
-      'The master key, 32 bytes or more (`openssl rand -base64 32`): it encrypts secrets at rest and signs cursors. Comma-separated to rotate, newest first; see `postern keys reseal`. Production rejects a key that is not random: fewer than 8 different characters, one piece repeated four times or more, or a placeholder.',
+      'The master key, 32 bytes or more (`openssl rand -base64 32`): it encrypts stored secrets and signs cursors. Comma-separated to rotate, newest first; see `postern keys reseal`. Production rejects keys that are not random.',
   }),
   webhookSecrets: setting({
     env: 'WEBHOOK_SECRET',
@@ -111,14 +109,14 @@ export const settings = {
     requiredInProduction: true,
     secret: true,
     description:
-      'Secret of the source `provider` (`POST /webhooks/provider`, header `x-signature`). Comma-separated to rotate, newest first. Production rejects secrets shorter than 6 bytes; the start and `postern doctor` warn of secrets that are shorter than 16 or not random.',
+      'Secret of the source `provider` (`POST /webhooks/provider`, header `x-signature`). Comma-separated to rotate, newest first. Production rejects secrets shorter than 6 bytes; those shorter than 16 cause a warning.',
   }),
   adminApiKey: setting({
     env: 'ADMIN_API_KEY',
     read: readSecret.secret(16),
     secret: true,
     description:
-      'An API key with admin rights, for the first steps; 16 bytes or more, 20 to avoid a warning. Production rejects a key that is not random: fewer than 5 different characters (8 if it has 32 or more), one piece repeated four times or more, or a placeholder.',
+      'An API key with admin rights, for setup; 16 bytes or more, 20 to avoid a warning. Production rejects keys that are not random.',
   }),
   adminIdentities: setting({
     env: 'ADMIN_IDENTITIES',
@@ -132,7 +130,7 @@ export const settings = {
     read: read.schedule,
     default: defaultRetrySchedule,
     description:
-      'Seconds before each attempt of a delivery, the first included; after the last, it is dead-lettered.',
+      'Seconds before each attempt of a delivery, including the first. After the last one the delivery has failed.',
   }),
   emitTimeout: setting({
     env: 'EMIT_TIMEOUT',
@@ -145,14 +143,14 @@ export const settings = {
     read: readAddress.networks,
     default: '',
     description:
-      'Private addresses or CIDR ranges that are allowed for subscribers without an owner, such as `10.1.0.0/16`, comma-separated. URLs with such an address may use http.',
+      'Private addresses or CIDR ranges, such as `10.1.0.0/16`, that subscribers without an owner can have, over http too. Comma-separated.',
   }),
   emitAllowedHosts: setting({
     env: 'EMIT_ALLOWED_HOSTS',
     read: readAddress.hosts,
     default: '',
     description:
-      'Host names that are allowed for subscribers without an owner even if they resolve to private addresses, comma-separated; they may use http. `*.internal.example.com` matches all names below.',
+      'Host names that subscribers without an owner can have even if they resolve to private addresses, over http too. Comma-separated; `*.internal.example.com` matches all names below.',
   }),
   emitPorts: setting({
     env: 'EMIT_PORTS',
@@ -166,35 +164,35 @@ export const settings = {
     read: readAddress.proxy,
     secret: true,
     description:
-      'An HTTP proxy for deliveries (CONNECT), such as `http://user:password@proxy.internal:3128`. The proxy resolves names; the service first checks those that it can resolve.',
+      'An HTTP proxy for deliveries (CONNECT), such as `http://user:password@proxy.internal:3128`. See [Private addresses and proxies](../guides/emitting.md#private-addresses-and-proxies).',
   }),
   emitDisableAfter: setting({
     env: 'EMIT_DISABLE_AFTER_DAYS',
     read: read.days,
     default: '7',
     description:
-      'Days of failures without a success after which a subscriber is disabled; its owner is warned a day before. 0 or `off`: never.',
+      'Days without a successful delivery after which a failing subscriber is disabled. 0 or `off`: never.',
   }),
   handlerRetrySchedule: setting({
     env: 'HANDLER_RETRY_SCHEDULE',
     read: read.schedule,
     default: defaultRetrySchedule,
     description:
-      'Seconds before each attempt of a handler of received events, the first included; after the last, the event has failed.',
+      'Seconds before each attempt of a handler, including the first. After the last one the event has failed.',
   }),
   handlerTimeout: setting({
     env: 'HANDLER_TIMEOUT',
     read: read.seconds(0.1, 3_600),
     default: '30',
     description:
-      'Time limit of a handler, in seconds; after it, its signal is aborted and its transaction rolled back.',
+      'Time limit of a handler, in seconds. Then its `signal` is aborted and its transaction rolled back.',
   }),
   handlerTransactionTimeout: setting({
     env: 'HANDLER_TRANSACTION_TIMEOUT',
     read: read.seconds(0.1, 60),
     default: '2',
     description:
-      'On SQLite, seconds for which the transaction of a handler may be open before it is rolled back: no other transaction can write meanwhile. It begins with the first query, or when the writes before it have ended.',
+      "SQLite: seconds after which a handler's open transaction is rolled back, because it blocks all other writers.",
   }),
   bodyLimit: setting({
     env: 'WEBHOOK_BODY_LIMIT',
@@ -207,7 +205,7 @@ export const settings = {
     read: read.seconds(0, 31_536_000),
     default: '0',
     description:
-      'Seconds that the oldest event of a source may wait for a worker; beyond it, new events of that source get 503 with Retry-After. `0`: no limit.',
+      "Seconds that a source's oldest event may wait for a worker; beyond it, new events of this source get 503 with Retry-After. `0`: no limit.",
   }),
   allowPrivateNetwork: setting({
     env: 'ALLOW_PRIVATE_NETWORK',
@@ -221,7 +219,7 @@ export const settings = {
     read: read.flag,
     default: 'on',
     description:
-      '`off` disables the limits per address and per credential, but not those that sources declare. The limits of sign-ins and tokens apply to all processes on one PostgreSQL together. The general ones apply to each process: 3,000 requests a minute from an address or user, 30,000 from a key. Two processes allow twice as many.',
+      "`off` disables the [limits](../guides/operating/access.md#limits) per address and credential, but not a source's `rateLimit`.",
   }),
   trustedProxies: setting({
     env: 'TRUSTED_PROXIES',
@@ -235,21 +233,21 @@ export const settings = {
     read: read.oneOf('public', 'private'),
     default: 'public',
     description:
-      'Who can read the API reference (`/docs`, `/openapi.json`): `public`: everyone; `private`: administrators and keys with the scope `operate`. It contains no data and no secrets.',
+      'Who can read the API reference (`/docs`, `/openapi.json`): `public`: everyone; `private`: administrators and keys with the scope `operate`.',
   }),
   corsOrigins: setting({
     env: 'CORS_ORIGINS',
     read: readAddress.origins,
     default: '',
     description:
-      'Origins whose pages may call this service from a browser and read its answers, comma-separated and exact, such as `https://app.example.com`. Default: none. Apps that sign in with PKCE do not need this for `POST /auth/token`.',
+      'Origins whose pages can call this service from a browser, such as `https://app.example.com`, comma-separated. Must match exactly. See [Pages of other origins](../guides/operating/access.md#pages-of-other-origins).',
   }),
   corsCredentials: setting({
     env: 'CORS_CREDENTIALS',
     read: read.flag,
     default: 'false',
     description:
-      '`true` lets pages of `CORS_ORIGINS` read with the session cookie of a signed-in user. Writes with the cookie are still rejected.',
+      '`true` lets pages of `CORS_ORIGINS` read with the session cookie; writes are still rejected.',
   }),
   brandName: setting({
     env: 'BRAND_NAME',
@@ -260,37 +258,35 @@ export const settings = {
   brandLogo: setting({
     env: 'BRAND_LOGO',
     read: read.text,
-    description:
-      'Path of the logo on these pages: an SVG, PNG, WebP or JPEG file of at most 100,000 bytes. It is read at the start and served at `/assets/brand-logo`.',
+    description: 'Path of the logo on these pages: an SVG, PNG, WebP or JPEG file of at most 100,000 bytes.',
   }),
   brandColor: setting({
     env: 'BRAND_COLOR',
     read: read.color,
     description:
-      'The colour of buttons and links on these pages, as `#rrggbb`. It is darkened in the light theme and lightened in the dark theme as far as text of this colour needs it for a contrast of 4.5 (WCAG 2.2 AA).',
+      'The color of buttons and links on these pages, as `#rrggbb`, adjusted where the contrast needs it.',
   }),
   brandTermsUrl: setting({
     env: 'BRAND_TERMS_URL',
     read: readAddress.link,
-    description: 'The address of your terms of service, which these pages link to.',
+    description: 'The URL of your terms of service, linked on these pages.',
   }),
   brandPrivacyUrl: setting({
     env: 'BRAND_PRIVACY_URL',
     read: readAddress.link,
-    description: 'The address of your privacy policy, which these pages link to.',
+    description: 'The URL of your privacy policy, linked on these pages.',
   }),
   brandSupport: setting({
     env: 'BRAND_SUPPORT',
     read: readAddress.contact,
-    description:
-      'Your support contact, an email address or the address of a page. These pages link to it, and errors show it beside their reference ID.',
+    description: 'Your support contact, an e-mail address or a URL, linked on these pages and in errors.',
   }),
   portalFrameOrigins: setting({
     env: 'PORTAL_FRAME_ORIGINS',
     read: readAddress.origins,
     default: '',
     description:
-      'Origins whose pages may show the portal in a frame, comma-separated and exact, such as `https://app.example.com`. Default: none. See [Embedding the portal](../guides/customers/embedding.md).',
+      'Origins whose pages can show the portal in a frame, such as `https://app.example.com`, comma-separated. See [Embedding the portal](../guides/customers/embedding.md).',
   }),
   shutdownDelay: setting({
     env: 'SHUTDOWN_DELAY',
@@ -298,7 +294,7 @@ export const settings = {
     default: '5',
     demoDefault: '0',
     description:
-      'Seconds after SIGTERM in which the service still accepts requests, while `/readyz` says 503 and every answer carries `Connection: close`, so that load balancers use other processes before this one stops. It should exceed the interval of their health checks. Finishing running work takes up to 10 seconds more: a supervisor must not kill the process before both have passed. A second signal, at least a second after the first one, ends the delay.',
+      'Seconds after SIGTERM in which the service still accepts requests while `/readyz` returns 503. Must exceed the interval of load balancer checks. See [Stopping](../guides/operating/production.md#stopping).',
   }),
   sessionIdle: setting({
     env: 'SESSION_IDLE',
@@ -331,21 +327,21 @@ export const settings = {
     read: read.oneOf('off', 'token', 'documents', 'open'),
     default: 'off',
     description:
-      'Which apps can sign users in without an administrator adding them: `off`: none; `token`: callers with the scope `clients:write` register them at `POST /oauth2/register` (RFC 7591); `documents`: any app whose `client_id` is the HTTPS URL of its metadata document; `open`: the same, and anyone can register apps. Such apps always need user consent and get no access to this API. See [MCP servers](../guides/mcp-servers.md).',
+      'Apps that can sign users in without an administrator adding them: `off`: none; `token`: those that a caller with the scope `clients:write` registers at `POST /oauth2/register`; `documents`: any with a metadata document; `open`: also any that registers itself. See [MCP servers](../guides/mcp-servers.md).',
   }),
   clientRegistrationApis: setting({
     env: 'CLIENT_REGISTRATION_APIS',
     read: readAddress.apis,
     default: '',
     description:
-      'APIs that self-registered apps can request with `resource` (RFC 8707), comma-separated, such as `https://mcp.example.com/mcp`. Default: none. Changes apply to all such apps immediately.',
+      'APIs that self-registered apps can request with `resource` (RFC 8707), such as `https://mcp.example.com/mcp`. Comma-separated.',
   }),
   clientRegistrationScopes: setting({
     env: 'CLIENT_REGISTRATION_SCOPES',
     read: read.words,
     default: '',
     description:
-      'Scopes of your APIs that self-registered apps can request, in addition to the user scopes, comma-separated, such as `mcp:tools`. Scopes of Postern itself are rejected. Changes apply to all such apps immediately.',
+      'Scopes of your APIs that self-registered apps can request in addition to the user scopes, such as `mcp:tools`. Comma-separated.',
   }),
   recentSignIn: setting({
     env: 'RECENT_SIGN_IN',
@@ -359,14 +355,14 @@ export const settings = {
     read: read.oneOf('when-supported', 'required'),
     default: 'when-supported',
     description:
-      'Proof of a recent sign-in. `when-supported`: the time at which the provider authenticated the person, or the time of the sign-in if the provider does not report it (such as GitHub). `required`: only a time that the provider proves; users of other providers cannot link or unlink identities.',
+      "Proof of a recent sign-in. `when-supported`: the provider's authentication time, or the time of the sign-in if the provider does not report it; `required`: only a time that the provider proves.",
   }),
   adminMfa: setting({
     env: 'ADMIN_MFA',
     read: read.oneOf('off', 'required'),
     default: 'off',
     description:
-      '`required`: admins have their rights only if their sign-in proves a second factor, by `ADMIN_AMR_VALUES` or `ADMIN_ACR_VALUES`. API keys do not need one.',
+      '`required`: administrators have their rights only after a sign-in with a second factor, proved by `ADMIN_AMR_VALUES` or `ADMIN_ACR_VALUES`. API keys do not need one.',
   }),
   adminAmrValues: setting({
     env: 'ADMIN_AMR_VALUES',
@@ -379,7 +375,7 @@ export const settings = {
     read: read.words,
     default: '',
     description:
-      'Values of the claim `acr` that prove a second factor, comma-separated. They are requested (`acr_values`) when an admin signs in with a second factor.',
+      'Values of the claim `acr` that prove a second factor, comma-separated. Requested (`acr_values`) when an administrator signs in.',
   }),
   auditRetention: setting({
     env: 'AUDIT_RETENTION',
@@ -393,7 +389,7 @@ export const settings = {
     read: readSecret.auditExport,
     secret: true,
     description:
-      'The address to which each entry of the audit log is forwarded, in order and at least once: `https://…` for a webhook, or `syslog+tls://host:6514` or `syslog+tcp://host:601` for syslog (RFC 5424). A webhook goes through `EMIT_PROXY`.',
+      'Where to forward each audit log entry, in order and at least once: `https://…` (webhook), `syslog+tls://host:6514` or `syslog+tcp://host:601` (RFC 5424).',
   }),
   auditExportSecrets: setting({
     env: 'AUDIT_EXPORT_SECRET',
@@ -407,7 +403,7 @@ export const settings = {
     read: readAddress.smtpUrl,
     secret: true,
     description:
-      'The mail server for alerts: `smtp://user:password@mail.example.com:587`, or `smtps://…:465` for TLS from the start. With a password, TLS is required unless the server is on this machine. See [Alerts](../guides/operating/alerts.md).',
+      'The mail server for alerts: `smtp://user:password@mail.example.com:587`, or `smtps://…:465`. A password requires TLS unless the server is on this machine.',
   }),
   mailFrom: setting({
     env: 'MAIL_FROM',
@@ -419,14 +415,14 @@ export const settings = {
     read: read.days,
     default: '30',
     description:
-      'Days from their creation that events are stored, with bodies, headers, errors, deliveries and attempts; 0 or `off`: for ever. Events that are still to be processed or delivered are stored until they are done.',
+      'Days that events are stored, with bodies, headers, errors, deliveries and attempts; 0 or `off`: forever. Unfinished events stay until they are done.',
   }),
   markerRetention: setting({
     env: 'MARKER_RETENTION_DAYS',
     read: read.days,
     default: '90',
     description:
-      'Days that the ids of events are stored, to detect duplicates; 0 or `off`: for ever. They are stored at least as long as the events.',
+      'Days that event IDs are stored, to detect duplicates; 0 or `off`: forever. At least as long as the events.',
   }),
   rejectedRetention: setting({
     env: 'REJECTED_RETENTION_DAYS',
