@@ -36,7 +36,7 @@ function providerPage(name: string, preset: Preset): string {
     '## Register the application',
     section('register').replace('{callback}', `https://gate.example.com/auth/${name}/callback`),
     '## Configure Postern',
-    'Set these variables in the environment or in `.env`, or use [`postern.config.ts`](../providers.md#turn-one-on):',
+    'Set these [variables](../providers.md#turn-one-on):',
     section('settings'),
     section('after'),
     '## User data',
@@ -46,12 +46,21 @@ function providerPage(name: string, preset: Preset): string {
       ? `Also register \`http://localhost:3000/auth/${name}/callback\`, and start Postern with \`BASE_URL=http://localhost:3000\`.`
       : section('local'),
     '## Limit who can sign in',
-    section('limit'),
+    limitOf(name, label, section('limit')),
     '## Troubleshooting',
     tableOf(['problem', 'solution'], rows('faults')),
     'For all codes, see [When it fails](../providers.md#when-it-fails).',
     `Sources: ${section('links')}.`,
   )
+}
+
+/** Two words stand for what several pages say. */
+function limitOf(name: string, label: string, text: string): string {
+  if (text === 'domain')
+    return `\`${name.toUpperCase()}_ALLOWED_EMAIL_DOMAINS=example.com\` allows [verified addresses of a domain](../providers.md#who-may-sign-in).`
+  if (text === 'none')
+    return `${label} sends neither groups nor a verified address. Use an [\`onSignUp\` hook](../accounts/hooks.md).`
+  return text
 }
 
 function summaryOf(name: string, preset: Preset): string {
