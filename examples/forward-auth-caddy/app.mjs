@@ -1,4 +1,4 @@
-// An application that knows nothing of OpenID Connect: it reads who the person is from the headers of the proxy.
+// An application without OpenID Connect: it reads the user from the proxy's headers.
 import { createServer } from 'node:http'
 
 const decoded = (value) => decodeURIComponent(value ?? '')

@@ -42,7 +42,7 @@ async function answer(
     return script(response, join(clientFolder, pathname.slice('/client/'.length)))
   if (call === 'POST /sign-in') return signIn(response, searchParams.get('person') ?? '')
 
-  // The tenant comes from the session, never from the request: a person must not choose it.
+  // Take the tenant from the session: users must not choose it.
   const tenant = people.get(sessions.get(cookieOf(request)) ?? '')?.tenant
   if (call === 'GET /') return page(response, tenant)
   if (tenant === undefined) return void response.writeHead(401).end('Please sign in.')

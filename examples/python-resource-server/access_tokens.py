@@ -5,7 +5,7 @@ from jwt.exceptions import PyJWKClientConnectionError
 
 
 class Refused(Exception):
-    """Why a request is not answered: a status, and the error of RFC 6750 if the token is the reason."""
+    """A rejected request: the status, and the RFC 6750 error if the token is invalid."""
 
     def __init__(self, status: int, code: str = "", detail: str = ""):
         super().__init__(detail or code)
@@ -19,11 +19,11 @@ class Refused(Exception):
 
 
 class AccessTokens:
-    """One for the whole process, because it keeps the keys."""
+    """Create one per process, because it caches the keys."""
 
     def __init__(self, issuer: str, audience: str):
         self.issuer, self.audience = issuer, audience
-        # Keys are fetched again after five minutes, and for a token with a key that is not known.
+        # Keys are fetched again after five minutes, and for a token with an unknown key.
         self.keys = jwt.PyJWKClient(f"{issuer}/.well-known/jwks.json", lifespan=300, timeout=5)
 
     def verify(self, authorization: str | None, scope: str | None = None) -> dict:
@@ -32,7 +32,7 @@ class AccessTokens:
         if kind.lower() != "bearer":
             raise Refused(401)
         try:
-            # An id_token has the same issuer and the same keys, and is no access token.
+            # An id_token has the same issuer and keys, but is not an access token.
             if jwt.get_unverified_header(token).get("typ", "").lower() not in ("at+jwt", "application/at+jwt"):
                 raise Refused(401, "invalid_token", "not an access token")
             claims = jwt.decode(
