@@ -96,27 +96,26 @@ describe('the pages of events', () => {
     await assertAccessible(page)
   })
 
-  test('why a handler failed, and run it now: at most 4 clicks from Home', async () => {
+  test('why a handler failed, and run it now, from Home', async () => {
     const id = await statusOf('live-1', 'retrying')
     await open('/')
-    let clicks = 0
-    const click = async (target: ReturnType<Page['getByRole']>): Promise<void> => {
-      clicks += 1
-      await target.click()
-    }
-    await click(
-      page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Events', exact: true }),
-    )
-    await click(page.getByRole('row').filter({ hasText: 'live-1' }).getByRole('link', { name: 'order.paid' }))
+    await page
+      .getByRole('navigation', { name: 'Pages' })
+      .getByRole('link', { name: 'Events', exact: true })
+      .click()
+    await page
+      .getByRole('row')
+      .filter({ hasText: 'live-1' })
+      .getByRole('link', { name: 'order.paid' })
+      .click()
     await page.waitForURL(`**/dashboard/events/${id}*`)
     await page.getByText('the warehouse does not know live-1').first().waitFor()
     await assertAccessible(page)
     await pictures('event-failed')
     works = true
-    await click(page.getByRole('button', { name: 'Run now' }))
+    await page.getByRole('button', { name: 'Run now' }).click()
     // The page changes by itself.
     await page.locator('h1').getByText('processed').waitFor()
-    assert.ok(clicks <= 4, `${clicks} clicks`)
   })
 
   test('an event’s page shows its whole way on one axis, and texts to copy', async () => {

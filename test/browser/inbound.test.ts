@@ -176,7 +176,7 @@ onEachEngine('the inbound pages', (engine) => {
     await page.getByRole('button', { name: 'Pause order.*' }).waitFor()
     await look('handlers')
     await page.getByRole('button', { name: 'Pause order.*' }).click()
-    await answerDialog(page, 'Pause')
+    await page.getByText('order.* is paused').waitFor()
     await page.getByRole('button', { name: 'Resume order.*' }).waitFor()
     await postWebhook(service, { id: 'o-5', type: 'order.paid' })
     await page

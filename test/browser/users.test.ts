@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { before, describe, test } from 'node:test'
-import type { Locator } from 'playwright-core'
 import { newId } from '../../src/crypto/ids.ts'
 import { answerDialog } from './browser.ts'
 import { PeopleSite } from './people.ts'
@@ -33,22 +32,18 @@ describe('users on the dashboard', () => {
       .waitFor()
       .then(() => rows().getByText(name).first().waitFor())
 
-  test('from Home an administrator blocks a user with four clicks', async () => {
+  test('from Home an administrator blocks a user', async () => {
     await site.open('/')
-    let clicks = 0
-    const click = async (locator: Locator): Promise<void> => {
-      clicks += 1
-      await locator.click()
-    }
-    await click(page().getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Users' }))
-    await click(page().getByRole('link', { name: /Grace Hopper/ }))
-    await click(page().getByRole('button', { name: 'Block', exact: true }))
+    await page().getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Users' }).click()
+    await page()
+      .getByRole('link', { name: /Grace Hopper/ })
+      .click()
+    await page().getByRole('button', { name: 'Block', exact: true }).click()
     const dialog = page().getByRole('alertdialog', { name: 'Block Grace Hopper?' })
     await dialog.getByText(/ends? at once.*cannot sign in/).waitFor()
-    await click(dialog.getByRole('button', { name: 'Block' }))
+    await dialog.getByRole('button', { name: 'Block' }).click()
     await page().getByRole('button', { name: 'Unblock' }).waitFor()
     await page().locator('h1').getByText('blocked').waitFor()
-    assert.ok(clicks <= 4, `${clicks} clicks`)
     const { data } = (await (await site.service.admin('/users?blocked=true&q=grace')).json()) as {
       data: unknown[]
     }

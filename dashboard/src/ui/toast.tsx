@@ -6,6 +6,8 @@ const Toaster = lazyPart(() => import('./toaster.tsx'))
 export interface ToastParts {
   title: string
   description?: string
+  /** A button that undoes what was done, or goes on from it. */
+  action?: { label: string; onClick: () => void }
 }
 
 const waiting: ToastParts[] = []

@@ -1,7 +1,7 @@
 import { Toast } from '@base-ui/react/toast'
 import { X } from 'lucide-react'
 import { useEffect } from 'react'
-import { IconButton } from './button.tsx'
+import { Button, IconButton } from './button.tsx'
 import type { ToastParts } from './toast.tsx'
 
 interface ToasterProps {
@@ -9,6 +9,9 @@ interface ToasterProps {
   calls: number
   take: () => ToastParts[]
 }
+
+/** Milliseconds in which a person notices the button and reaches it. */
+const actionTimeout = 10_000
 
 export default function Toaster(props: ToasterProps) {
   return (
@@ -26,9 +29,23 @@ export default function Toaster(props: ToasterProps) {
 }
 
 function List({ calls, take }: ToasterProps) {
-  const { toasts, add } = Toast.useToastManager()
+  const { toasts, add, close } = Toast.useToastManager()
   useEffect(() => {
-    for (const parts of take()) add(parts)
+    for (const { action, ...parts } of take()) {
+      const id = add({
+        ...parts,
+        ...(action && {
+          timeout: actionTimeout,
+          actionProps: {
+            children: action.label,
+            onClick: () => {
+              close(id)
+              action.onClick()
+            },
+          },
+        }),
+      })
+    }
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [calls])
   return toasts.map((toast) => (
@@ -45,6 +62,7 @@ function List({ calls, take }: ToasterProps) {
           <Toast.Title render={<p />} className="font-medium" />
           <Toast.Description className="text-sm text-soft" />
         </div>
+        <Toast.Action render={<Button small />} />
         <Toast.Close
           aria-hidden={undefined}
           render={

@@ -1,32 +1,27 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Pause, Play } from 'lucide-react'
 import { api } from '../../api/client.ts'
-import { Button, useConfirm } from '../../ui/index.ts'
+import { Button, toast } from '../../ui/index.ts'
 import type { Handler } from './handler-health.tsx'
 
-/** Pauses a handler after a question, and resumes it without one. */
+/** Pauses and resumes handlers. A pause needs no question: nothing is lost, and the toast resumes it. */
 export function usePause() {
-  const confirm = useConfirm()
   const client = useQueryClient()
   const change = useMutation({
-    mutationFn: ({ id, paused }: Handler) =>
+    mutationFn: ({ id, paused }: Pick<Handler, 'id' | 'paused'>) =>
       paused
         ? api.post('/handlers/{id}/resume', { params: { id } })
         : api.post('/handlers/{id}/pause', { params: { id } }),
+    onSuccess: ({ id, paused }) => {
+      if (paused === null) return
+      toast(`${id} is paused`, {
+        description: 'New events are accepted and wait until you resume it. Runs in progress finish.',
+        action: { label: 'Resume', onClick: () => change.mutate({ id, paused }) },
+      })
+    },
     onSettled: () => client.invalidateQueries({ queryKey: ['handlers'] }),
   })
-  const ask = async (handler: Handler): Promise<void> => {
-    const yes =
-      handler.paused !== null ||
-      (await confirm({
-        title: `Pause ${handler.id}?`,
-        consequence:
-          'New events are accepted and wait until you resume it, including events that other handlers also match. Runs in progress finish.',
-        action: 'Pause',
-      }))
-    if (yes) change.mutate(handler)
-  }
-  return { ...change, ask }
+  return change
 }
 
 export function PauseButton({
@@ -46,7 +41,7 @@ export function PauseButton({
       aria-label={`${word} ${id}`}
       icon={paused ? <Play size={14} aria-hidden /> : <Pause size={14} aria-hidden />}
       busy={pause.isPending && pause.variables?.id === id}
-      onClick={() => void pause.ask(handler)}
+      onClick={() => pause.mutate(handler)}
     >
       {word}
     </Button>

@@ -2,17 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, getRouteApi } from '@tanstack/react-router'
 import { api, isProblem } from '../../api/client.ts'
 import { NotFoundPage } from '../../layout/faults.tsx'
-import {
-  Button,
-  Notice,
-  Page,
-  ProblemNotice,
-  ReadState,
-  Status,
-  Tabs,
-  Time,
-  useConfirm,
-} from '../../ui/index.ts'
+import { Button, Notice, Page, ProblemNotice, ReadState, Status, Tabs, Time, toast } from '../../ui/index.ts'
 import { VerificationCode } from '../../webhooks/verification-code.tsx'
 import { DangerTab } from './danger-tab.tsx'
 import { DeliveriesTab } from './deliveries-tab.tsx'
@@ -98,28 +88,24 @@ function Warning({ subscriber }: { subscriber: Subscriber }) {
   )
 }
 
-function Actions({ subscriber: { id, url, status } }: { subscriber: Subscriber }) {
+function Actions({ subscriber: { id, status } }: { subscriber: Subscriber }) {
   const client = useQueryClient()
-  const confirm = useConfirm()
   const refresh = () => client.invalidateQueries({ queryKey: ['subscribers'] })
   const become = useMutation({
     mutationFn: (next: 'active' | 'paused') =>
       api.patch('/subscribers/{id}', { params: { id }, body: { status: next } }),
-    onSuccess: refresh,
+    onSuccess: (_answer, next) => {
+      if (next === 'paused')
+        toast('Endpoint paused', {
+          action: { label: 'Resume', onClick: () => become.mutate('active') },
+        })
+      return refresh()
+    },
   })
-  const pause = async (): Promise<void> => {
-    const question = {
-      title: `Pause ${url}?`,
-      consequence: 'Nothing is sent until you resume it. Its events wait and are sent then.',
-      action: 'Pause',
-      kind: 'primary',
-    } as const
-    if (await confirm(question)) become.mutate('paused')
-  }
   return (
     <>
       {status === 'active' ? (
-        <Button busy={become.isPending} onClick={() => void pause()}>
+        <Button busy={become.isPending} onClick={() => become.mutate('paused')}>
           Pause
         </Button>
       ) : (
