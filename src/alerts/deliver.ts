@@ -1,7 +1,6 @@
 import type { OutboundAgent } from '../network/outbound-agent.ts'
-import { mailOf, webhookFormats, type Sender } from './formats.ts'
 import type { SendMail } from './mailer.ts'
-import type { Message } from './message.ts'
+import { type Message, shownLines, startedInWords } from './message.ts'
 import type { Target } from './targets.ts'
 
 /** The receiver refused the message, and would refuse it again. */
@@ -52,4 +51,150 @@ async function post(agent: OutboundAgent, address: string, body: object): Promis
   const text = `it returned HTTP ${status}${said === '' ? '' : `: ${said}`}`
   const mayPass = status >= 500 || status === 408 || status === 429
   throw mayPass ? new Error(text) : new Refused(text)
+}
+
+/** The installation that sends alerts. */
+interface Sender {
+  /** Its name and host, such as `Postern (gate.example.com)`. */
+  readonly name: string
+  /** Makes the address of a page from its path. */
+  readonly link: (path: string) => string
+}
+type Format = (message: Message, sender: Sender) => object
+
+const overview = '/dashboard/alerts'
+
+/**
+ * Texts of alerts quote customers, who must not make operators follow a link, or write markup. These functions make such a text inert,
+ * for each channel in its own way; every text of a message passes through one of them.
+ */
+const inert = {
+  /** Programs make links of addresses that nobody marked. A zero-width space within one prevents that, and is not seen. */
+  plain: (text: string): string =>
+    text.replaceAll(/\s+/g, ' ').replaceAll(/:(?=\/\/)|[.@](?=\p{L})/gu, '$&\u200b'),
+
+  /**
+   * mrkdwn has no escapes for its markup, so similar characters replace it; an underscore within a word is no markup. `](` makes a link
+   * in chats that take Slack's format and read Markdown, such as Mattermost.
+   * https://docs.slack.dev/messaging/formatting-message-text
+   */
+  slack: (text: string): string =>
+    inert
+      .plain(text)
+      .replaceAll('&', '&amp;')
+      .replaceAll('<', '&lt;')
+      .replaceAll('>', '&gt;')
+      .replaceAll('*', '∗')
+      .replaceAll('~', '∼')
+      .replaceAll('`', 'ˋ')
+      .replaceAll('](', '] (')
+      .replaceAll(/(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, 'ˍ'),
+
+  /** Discord makes links only of addresses with a scheme. A backslash before a character makes it a character. */
+  discord: (text: string): string =>
+    text.replaceAll(/\s+/g, ' ').replaceAll(/[\\*_~`|<>[\]()#:/@-]/g, String.raw`\$&`),
+} as const
+
+/**
+ * Slack: `text` in mrkdwn. `unfurl_links` is off, because a preview of the dashboard would be its sign-in page.
+ */
+const slack: Format = (message, { name, link }) => {
+  const { shown, rest } = shownLines(message)
+  const lines = shown.map((line) =>
+    [`• ${inert.slack(line.text)}`, startedInWords(line), `<${link(line.path)}|View details>`]
+      .filter(Boolean)
+      .join(' — '),
+  )
+  const text = [`*${inert.slack(message.subject)}*`, ...lines, rest, inert.slack(name)]
+    .filter(Boolean)
+    .join('\n')
+  return { text, unfurl_links: false, unfurl_media: false }
+}
+
+/** Of Discord's 24-bit colours. */
+const colours = { opened: 0xd9_2d_20, repeated: 0xd9_2d_20, resolved: 0x17_8a_50, test: 0x47_5a_8a } as const
+/** Characters (https://docs.discord.com/developers/resources/message#embed-object-embed-limits). */
+const discordLimits = { title: 256, description: 4_096 }
+
+/**
+ * Discord: one embed. `allowed_mentions` with an empty list mentions nobody, whatever the text says
+ * (https://docs.discord.com/developers/resources/webhook#execute-webhook).
+ */
+const discord: Format = (message, { name, link }) => {
+  const { shown, rest } = shownLines(message)
+  const lines = shown.map((line) =>
+    [`- ${inert.discord(line.text)}`, startedInWords(line), `[View details](${link(line.path)})`]
+      .filter(Boolean)
+      .join(' — '),
+  )
+  const embed = {
+    title: cut(inert.discord(message.subject), discordLimits.title),
+    url: link(overview),
+    color: colours[message.what],
+    description: cut([...lines, rest].filter(Boolean).join('\n'), discordLimits.description),
+    footer: { text: name },
+  }
+  return { embeds: [embed], allowed_mentions: { parse: [] } }
+}
+
+/** Cuts a text, but not between a backslash and its character. */
+function cut(text: string, most: number): string {
+  if (text.length <= most) return text
+  let end = most
+  while (text[end - 1] === '\\') end -= 1
+  return text.slice(0, end).toWellFormed()
+}
+
+/**
+ * Microsoft Teams: a message with an Adaptive Card, which Workflows ("When a Teams webhook request is received") take
+ * (https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using). Its texts quote tenants, so they
+ * are a RichTextBlock, whose runs are shown as they are: a TextBlock reads Markdown, links included.
+ */
+const teams: Format = (message, { name, link }) => {
+  const { shown, rest } = shownLines(message)
+  const block = (text: string, more: object = {}) => ({
+    type: 'RichTextBlock',
+    inlines: [{ type: 'TextRun', text, ...more }],
+  })
+  const lines = shown.map((line) =>
+    block([inert.plain(line.text), startedInWords(line)].filter(Boolean).join(' — ')),
+  )
+  const content = {
+    $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+    type: 'AdaptiveCard',
+    version: '1.4',
+    body: [
+      block(inert.plain(message.subject), { weight: 'bolder', size: 'medium' }),
+      ...lines,
+      ...(rest === undefined ? [] : [block(rest)]),
+      block(inert.plain(name), { isSubtle: true, size: 'small' }),
+    ],
+    actions: [
+      {
+        type: 'Action.OpenUrl',
+        title: 'View details',
+        url: link(shown.length === 1 ? shown[0]!.path : overview),
+      },
+    ],
+  }
+  const attachment = { contentType: 'application/vnd.microsoft.card.adaptive', contentUrl: null, content }
+  return { type: 'message', attachments: [attachment] }
+}
+
+/** The body of the request to an incoming webhook. */
+export const webhookFormats = { slack, discord, teams } as const
+
+/** A mail in plain text. */
+export function mailOf(message: Message, { name, link }: Sender): { subject: string; text: string } {
+  const { shown, rest } = shownLines(message)
+  const blocks = shown.map((line) =>
+    [`${inert.plain(line.text)}.`, startedInWords(line), `Details: ${link(line.path)}`]
+      .filter(Boolean)
+      .join('\n'),
+  )
+  const foot = `Sent by ${name}\nAlert settings: ${link(overview)}`
+  return {
+    subject: `[${name}] ${inert.plain(message.subject)}`,
+    text: `${[...blocks, rest, foot].filter(Boolean).join('\n\n')}\n`,
+  }
 }

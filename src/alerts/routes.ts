@@ -1,21 +1,22 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { auditOrigin } from '../accounts/audit/audit.ts'
 import { isId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
-import { IdParams, noContent } from '../http/schemas/schemas.ts'
+import {
+  closedObject,
+  DateTime,
+  DisplayName,
+  IdParams,
+  noContent,
+  nullable,
+} from '../http/schemas/schemas.ts'
 import { pageSchema, viewPage } from '../paging/page.ts'
 import { pageParameters, readPageRequest } from '../paging/parameters.ts'
-import type { Destinations } from './destinations.ts'
+import type { Destination, Destinations } from './destinations.ts'
 import type { SendingRow } from './sendings.ts'
-import {
-  DestinationChange,
-  DestinationView,
-  NewDestination,
-  Sending,
-  viewDestination,
-  viewSending,
-} from './views.ts'
+import { attentionKinds } from '../http/attention.ts'
+import { isoTime, isoTimeOrNull } from '../runtime/iso-time.ts'
 
 export interface AlertRouteParts {
   destinations: Destinations
@@ -161,4 +162,111 @@ function testRoute(app: App, { destinations, send }: AlertRouteParts): void {
 function readId(text: string): string {
   if (!isId(text)) throw new Problem('not-found', { detail: 'There is no such destination of alerts.' })
   return text
+}
+
+const Sending = closedObject({
+  id: Type.String(),
+  what: Type.Enum(['opened', 'repeated', 'resolved', 'test']),
+  subject: Type.String(),
+  status: Type.Enum(['pending', 'sent', 'failed']),
+  attempts: Type.Integer(),
+  error: nullable(Type.String(), 'Why the last attempt failed'),
+  createdAt: DateTime,
+  nextAttemptAt: nullable(DateTime),
+  finishedAt: nullable(DateTime),
+})
+
+const kinds = ['email', 'slack', 'discord', 'teams'] as const
+const settings = {
+  name: DisplayName,
+  conditions: nullable(
+    Type.Array(Type.Enum(attentionKinds), { minItems: 1, maxItems: attentionKinds.length }),
+    'The kinds of matters, as in `GET /attention`; null: all',
+  ),
+  severity: Type.Enum(['warning', 'error'], { description: '`error`: only what fails now, no warnings' }),
+  repeatSeconds: nullable(
+    Type.Integer({ minimum: 600, maximum: 2_592_000 }),
+    'After this time a condition that lasts is sent again; null: never',
+  ),
+  enabled: Type.Boolean(),
+}
+const address = {
+  url: Type.Optional(
+    Type.String({
+      maxLength: 2048,
+      description: 'Slack, Discord, Teams: the address of the incoming webhook',
+    }),
+  ),
+  to: Type.Optional(
+    Type.Array(
+      Type.String({
+        maxLength: 254,
+        pattern: '^[^\\s@<>,;:"]+@[^\\s@<>,;:"]+$',
+        description: 'An e-mail address, such as ops@example.com',
+      }),
+      { minItems: 1, maxItems: 10, description: 'E-mail: the addresses' },
+    ),
+  ),
+}
+
+const NewDestination = closedObject({
+  kind: Type.Enum(kinds),
+  name: settings.name,
+  ...address,
+  conditions: Type.Optional(settings.conditions),
+  severity: Type.Optional(settings.severity),
+  repeatSeconds: Type.Optional(settings.repeatSeconds),
+  enabled: Type.Optional(settings.enabled),
+})
+const DestinationChange = closedObject(
+  {
+    ...address,
+    ...Object.fromEntries(Object.entries(settings).map(([name, schema]) => [name, Type.Optional(schema)])),
+  } as typeof address & {
+    [K in keyof typeof settings]: ReturnType<typeof Type.Optional<(typeof settings)[K]>>
+  },
+  { minProperties: 1 },
+)
+
+const DestinationView = closedObject({
+  id: Type.String(),
+  kind: Type.Enum(kinds),
+  ...settings,
+  host: nullable(Type.String(), 'The host of the incoming webhook, whose address is not shown'),
+  to: nullable(Type.Array(Type.String()), 'The addresses of e-mail'),
+  createdAt: DateTime,
+  updatedAt: DateTime,
+  lastSending: nullable(Sending),
+})
+
+function viewSending(row: SendingRow): Static<typeof Sending> {
+  return {
+    id: row.id,
+    what: row.what,
+    subject: row.subject,
+    status: row.status,
+    attempts: row.attempts,
+    error: row.error,
+    createdAt: isoTime(row.created_at),
+    nextAttemptAt: row.status === 'pending' ? isoTime(row.due_at) : null,
+    finishedAt: isoTimeOrNull(row.finished_at),
+  }
+}
+
+function viewDestination({ row, target, lastSending }: Destination): Static<typeof DestinationView> {
+  return {
+    id: row.id,
+    kind: row.kind,
+    name: row.name,
+    conditions:
+      row.conditions === null ? null : (JSON.parse(row.conditions) as (typeof attentionKinds)[number][]),
+    severity: row.severity,
+    repeatSeconds: row.repeat_ms === null ? null : row.repeat_ms / 1000,
+    enabled: row.enabled === 1,
+    host: target.kind === 'email' ? null : new URL(target.url).host,
+    to: target.kind === 'email' ? target.to : null,
+    createdAt: isoTime(row.created_at),
+    updatedAt: isoTime(row.updated_at),
+    lastSending: lastSending ? viewSending(lastSending) : null,
+  }
 }

@@ -1,12 +1,11 @@
 import type { Clock } from '../runtime/clock.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Condition } from './condition.ts'
-import type { Database } from '../storage/database.ts'
+import type { Database, Queryable } from '../storage/database.ts'
 import type { AlertDestinationsTable } from '../storage/tables.ts'
 import type { Log } from '../telemetry/log.ts'
-import { Refused, type Deliver } from './deliver.ts'
-import { currentLines } from './current-lines.ts'
-import { subjectOf, type Line } from './message.ts'
+import { type Deliver, Refused } from './deliver.ts'
+import { type Line, type MessageKind, subjectOf } from './message.ts'
 import { claimRound, lockRound, sweepSendings } from './store.ts'
 import { claimSendings, finishSending, type SendingRow } from './sendings.ts'
 import { evaluate } from './condition-states.ts'
@@ -98,4 +97,27 @@ async function tryToSend(
     // A test tells its result at once, and is not repeated.
     return { error: text, final: error instanceof Refused || what === 'test' }
   }
+}
+
+/**
+ * The lines of a message that still hold when it is sent: later attempts can come an hour after it was written. A condition that ended
+ * meanwhile is not told as open, and one that is open again not as over.
+ */
+async function currentLines(
+  db: Queryable,
+  destination: string,
+  what: MessageKind,
+  lines: readonly Line[],
+): Promise<readonly Line[]> {
+  const about = lines.flatMap(({ condition }) => condition ?? [])
+  if (about.length === 0) return lines
+  const told = await db
+    .selectFrom('alert_states')
+    .select('condition')
+    .where('destination_id', '=', destination)
+    .where('condition', 'in', about)
+    .execute()
+  const open = new Set(told.map(({ condition }) => condition))
+  const mustBeOpen = what !== 'resolved'
+  return lines.filter(({ condition }) => condition === undefined || open.has(condition) === mustBeOpen)
 }

@@ -1,14 +1,18 @@
-import { existsSync } from 'node:fs'
+import { closeSync, existsSync, openSync, renameSync, rmSync } from 'node:fs'
 import { secretsFile } from '../config/generated-secrets.ts'
 import { backUpSqlite, filesInTheWay, restoreSqlite, SpoolUnreadable } from '../storage/sqlite/backup.ts'
 import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
 import { CommandFailure } from './command-failure.ts'
 import { interruptible } from './database.ts'
-import { addressToDump, addressToFill } from './pg-servers.ts'
-import { dumpPostgres, restorePostgres } from './pg-tools.ts'
 import { print } from './output.ts'
 import { showProgress } from './progress.ts'
 import { readSettings } from './settings.ts'
+import { parseAddress } from '../storage/postgres/servers/address.ts'
+import type { PostgresDatabase } from '../storage/database.ts'
+import { type DatabasePlace, openDatabase } from '../storage/open.ts'
+import { readTableSizes } from '../storage/sizes.ts'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 
 /**
  * Copies the database to a new file, while the service may run. Everything that was acknowledged before the call is in it.
@@ -63,4 +67,108 @@ export async function restore(file: string): Promise<void> {
     restoreSqlite(file, target)
   }
   print({ restored: file }, 'restored; run `postern doctor`, then start the service\n')
+}
+
+/**
+ * The address for `pg_dump`. It changes settings of its session, and a pooler would give that session to the service next.
+ * @throws UnsuitablePooler if the address leads to a pooler that changes sessions; CommandFailure if its only server is a standby
+ * and the address does not ask for one
+ */
+async function addressToDump(place: DatabasePlace): Promise<string> {
+  const address = sessionAddress(place)
+  await examine(place, async ({ sessions }) => {
+    if (parseAddress(address).attributes !== undefined) return
+    const { rows } = await sessions.query<{ standby: boolean }>('select pg_is_in_recovery() as standby')
+    if (!rows[0]!.standby) return
+    const setting = place.databaseSessionUrl === undefined ? 'DATABASE_URL' : 'DATABASE_SESSION_URL'
+    throw new CommandFailure(
+      `${setting} leads to a standby, which may lack what the service acknowledged last. Name the primary. ` +
+        'To back up the standby all the same, append target_session_attrs=standby to the parameters of the address.',
+    )
+  })
+  return address
+}
+
+/**
+ * The address for `pg_restore`, which would name the first function that exists, and not what to do.
+ * @throws UnsuitablePooler as above; CommandFailure if the database is not empty
+ */
+async function addressToFill(place: DatabasePlace): Promise<string> {
+  await examine(place, async (database) => {
+    const [table] = await readTableSizes(database)
+    if (table === undefined) return
+    throw new CommandFailure(
+      `The database of DATABASE_URL is not empty: it has the table ${table.name}. Nothing was restored. ` +
+        'Create an empty one (`create database restored owner …`), and name it in DATABASE_URL.',
+    )
+  })
+  return sessionAddress(place)
+}
+
+async function examine(
+  place: DatabasePlace,
+  work: (database: PostgresDatabase) => Promise<void>,
+): Promise<void> {
+  const database = await openDatabase(place)
+  try {
+    if (database.engine !== 'postgres') return
+    // First of all: nothing is to be set up in the sessions of a pooler.
+    await database.checkPooling()
+    await work(database)
+  } finally {
+    await database.close()
+  }
+}
+
+function sessionAddress({ databaseUrl, databaseSessionUrl }: DatabasePlace): string {
+  return databaseSessionUrl ?? databaseUrl
+}
+
+/** Writes a dump in PostgreSQL's custom format. @throws CommandFailure if `pg_dump` is missing or fails */
+async function dumpPostgres(url: string, file: string, signal: AbortSignal): Promise<void> {
+  const partial = `${file}.partial`
+  try {
+    // The dump holds what the database holds: `pg_dump` keeps the mode of a file that exists.
+    rmSync(partial, { force: true })
+    closeSync(openSync(partial, 'wx', 0o600))
+    await runTool(
+      'pg_dump',
+      ['--format=custom', '--no-owner', '--no-privileges', `--file=${partial}`],
+      url,
+      signal,
+    )
+    renameSync(partial, file)
+  } finally {
+    rmSync(partial, { force: true })
+  }
+}
+
+/**
+ * Restores a dump in one transaction, so that the database stays empty if it fails.
+ * @throws CommandFailure if `pg_restore` is missing or fails
+ */
+async function restorePostgres(url: string, file: string, signal: AbortSignal): Promise<void> {
+  const options = ['--no-owner', '--no-privileges', '--single-transaction', '--exit-on-error']
+  await runTool('pg_restore', [...options, file], url, signal)
+}
+
+async function runTool(program: string, args: string[], url: string, signal: AbortSignal): Promise<void> {
+  const { url: address, password } = parseAddress(url).forPrograms
+  const child = spawn(program, [`--dbname=${address}`, ...args], {
+    signal,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, ...(password !== undefined && { PGPASSWORD: password }) },
+  })
+  let output = ''
+  child.stderr.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-2_000)))
+  try {
+    const [code] = (await once(child, 'close')) as [number | null]
+    if (code !== 0) throw new CommandFailure(`${program} failed: ${output.trim()}`)
+  } catch (error) {
+    if ((error as { code?: string }).code === 'ENOENT')
+      throw new CommandFailure(
+        `${program} is not on this machine: install the client programs of PostgreSQL, of the server's version or newer`,
+      )
+    throw error
+  }
 }

@@ -7,7 +7,7 @@ import type { ImportFormat, ImportKind } from '../listing/importing/import-file.
 import type { ListsAction } from './lists.ts'
 import type { ServeOptions } from './serve.ts'
 import type { Shell } from './completion.ts'
-import { clientCommands } from './client-commands.ts'
+import { clientCommands } from './clients.ts'
 import { webhookCommands } from './webhook-commands.ts'
 import { keyCommands, userCommands } from './account-commands.ts'
 

@@ -1,4 +1,4 @@
-import { ConfigurationError, redacted } from '../config/environment.ts'
+import { type Configuration, ConfigurationError, redacted } from '../config/environment.ts'
 import { banner } from '../demo/banner.ts'
 import type { PosternConfig } from '../define-config.ts'
 import { systemClock } from '../runtime/clock.ts'
@@ -6,10 +6,12 @@ import { startService } from '../service.ts'
 import { createLog, standardOutput } from '../telemetry/log.ts'
 import { logOutput } from '../telemetry/readable.ts'
 import { fileOfVariable, originOfVariable } from './env-file.ts'
-import { withForwarding } from './forward.ts'
 import { isJson } from './output.ts'
 import { reportUncaught, stopOnSignals } from './process-events.ts'
 import { readConfiguration, weakSecrets } from '../diagnostics/configuration.ts'
+import { Keyring } from '../crypto/keyring.ts'
+import { faultOfTarget, type ForwardTo, keysOf, writeKey } from '../receiving/forward-target.ts'
+import { readSources } from '../receiving/sources.ts'
 
 export interface ServeOptions {
   only?: string
@@ -65,3 +67,26 @@ export async function serve(options: ServeOptions): Promise<void> {
 /** The sources of a project; undefined without a project, where there are samples. */
 const ownSources = (config: PosternConfig | undefined): string[] | undefined =>
   config && Object.keys(config.receiving?.sources ?? {})
+
+interface Forwarding {
+  config: PosternConfig
+  /** By which the receiver verifies the events of all sources. */
+  secret: string
+}
+
+/**
+ * The configuration with all sources forwarded to one address, instead of their handlers, for handlers in another language.
+ * @throws ConfigurationError for an address that cannot be used, and in production
+ */
+function withForwarding(config: PosternConfig = {}, configuration: Configuration, url: string): Forwarding {
+  const { masterSecrets, production } = configuration
+  if (production || !masterSecrets)
+    throw new ConfigurationError(['--forward is for development: in production set forwardTo of each source'])
+  const secret = writeKey(keysOf(url, 'dev', new Keyring(masterSecrets))[0])
+  const forwardTo: ForwardTo = { url, secret }
+  const fault = faultOfTarget(forwardTo)
+  if (fault !== undefined) throw new ConfigurationError([`--forward ${fault}`])
+  const given = readSources(config.receiving?.sources, configuration)
+  const sources = Object.fromEntries(Array.from(given, ([name, scheme]) => [name, { ...scheme, forwardTo }]))
+  return { config: { ...config, receiving: { ...config.receiving, sources } }, secret }
+}

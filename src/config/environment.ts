@@ -1,12 +1,12 @@
 import { basePathOf } from '../http/requests/base-path.ts'
 import { isLoopbackHost } from '../network/loopback.ts'
 import { describeAddress } from '../storage/postgres/servers/address.ts'
-import { misspelledSettings } from './misspelled.ts'
-import { readProviders, type ProviderSettings } from './providers.ts'
+import { providerPrefixes, type ProviderSettings, readProviders } from './providers.ts'
 import type { Environment } from './readers.ts'
 import { weakSettings } from './secret-strength.ts'
-import { readSettingFiles } from './setting-files.ts'
 import { settings, type Settings } from './settings.ts'
+import { statSync } from 'node:fs'
+import { readTextFile } from '../runtime/text-file.ts'
 
 export interface Configuration extends Settings {
   providers: readonly ProviderSettings[]
@@ -133,4 +133,94 @@ function describeSecret(env: string, value: unknown): string {
 /** The address of the database without user, password and most parameters. */
 export function redactedDatabaseUrl(url: string): string {
   return url.startsWith('sqlite:') ? url.split('?', 1)[0]! : describeAddress(url)
+}
+
+/** Shorter names are too often those of other programs. */
+const shortest = 7
+
+/**
+ * Variables that have no effect, because their names differ from that of a setting by a letter, as sentences. Names of other programs are in
+ * the same environment, so this is a warning and no fault.
+ * @param names the settings
+ */
+function misspelledSettings(env: Environment, names: ReadonlySet<string>): string[] {
+  const given = Object.keys(env).filter((name) => env[name]?.trim())
+  const prefixes = [...providerPrefixes(given)]
+  return given.flatMap((variable) => {
+    const name = variable.replace(/_FILE$/, '')
+    const isKnown = names.has(name) || names.has(variable)
+    if (isKnown || name.length < shortest || prefixes.some((prefix) => name.startsWith(`${prefix}_`)))
+      return []
+    const meant = [...names].find((one) => one.length >= shortest && isNear(name, one))
+    return meant === undefined ? [] : [`${variable} is not a setting and has no effect: is ${meant} meant?`]
+  })
+}
+
+/** Whether two names differ by one letter that was added, left out or replaced, or by two neighbours that were exchanged. */
+function isNear(name: string, other: string): boolean {
+  let begin = 0
+  while (begin < name.length && name[begin] === other[begin]) begin += 1
+  let [end, otherEnd] = [name.length, other.length]
+  while (end > begin && otherEnd > begin && name[end - 1] === other[otherEnd - 1]) {
+    end -= 1
+    otherEnd -= 1
+  }
+  const [left, right] = [name.slice(begin, end), other.slice(begin, otherEnd)]
+  return Math.max(left.length, right.length) <= 1 || (left.length === 2 && left === right[1]! + right[0]!)
+}
+
+/** The largest file of a setting, in bytes. */
+const mostBytes = 64 * 1024
+const ending = '_FILE'
+
+interface EnvironmentWithFiles {
+  env: Environment
+  /** The settings whose files could not be read. */
+  unread: ReadonlySet<string>
+}
+
+/**
+ * Adds the settings that files contain: `NAME_FILE` is the path of a file with the value of NAME, as container platforms mount
+ * secrets. Removes one newline at the end of the file. Appends faults to `faults`.
+ * @param names the settings; variables of identity providers are found by their prefix
+ */
+function readSettingFiles(
+  given: Environment,
+  names: ReadonlySet<string>,
+  faults: string[],
+): EnvironmentWithFiles {
+  const named = Object.keys(given)
+    .filter((key) => key.endsWith(ending) && given[key]?.trim())
+    .map((key) => key.slice(0, -ending.length))
+  const unread = new Set<string>()
+  if (named.length === 0) return { env: given, unread }
+  const env = { ...given }
+  const prefixes = [...providerPrefixes([...Object.keys(given), ...named])]
+  for (const name of named) {
+    if (!names.has(name) && !prefixes.some((prefix) => name.startsWith(`${prefix}_`))) continue
+    const variable = name + ending
+    const path = given[variable]!.trim()
+    delete env[variable]
+    const fault = given[name]?.trim()
+      ? `${name} and ${variable} are both set: remove one of them`
+      : faultOfFile(path, (text) => (env[name] = text))
+    if (fault === undefined) continue
+    unread.add(name)
+    faults.push(fault.startsWith(name) ? fault : `${variable} names ${path}, ${fault}`)
+  }
+  return { env, unread }
+}
+
+/** Passes the text of the file to `take`. Returns why the file cannot be used, or `undefined`. */
+function faultOfFile(path: string, take: (text: string) => void): string | undefined {
+  try {
+    const file = statSync(path)
+    // Reading a pipe could block the start for ever.
+    if (!file.isFile()) return 'which is not a file'
+    if (file.size > mostBytes) return `which is larger than ${mostBytes / 1024} KiB`
+    take(readTextFile(path).replace(/\r?\n$/, ''))
+    return undefined
+  } catch (error) {
+    return `which cannot be read: ${(error as Error).message}`
+  }
 }

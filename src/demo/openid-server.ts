@@ -1,14 +1,14 @@
 import { generateKeyPairSync } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Account, Configuration, JWK } from 'oidc-provider'
+import type { Account, Adapter, AdapterPayload, Configuration, JWK } from 'oidc-provider'
 import { OIDCProviderError } from 'oidc-provider/lib/helpers/errors.js'
 import { base as basePolicy, Check } from 'oidc-provider/lib/helpers/interaction_policy/index.js'
 import { Provider } from 'oidc-provider/lib/provider.js'
 import { newToken } from '../crypto/tokens.ts'
 import { basePathOf } from '../http/requests/base-path.ts'
-import { choicePage, overPage, pagePolicy, refusalPage } from './identity-pages.ts'
-import { findPerson, guest, type Person } from './people.ts'
-import { ShortLivedStore } from './short-lived-store.ts'
+import { findPerson, guest, people, type Person } from './people.ts'
+import { escapeHtml, narrowPage } from '../http/pages/html.ts'
+import { en } from '../http/pages/language/en.ts'
 
 export interface OpenIdServerParts {
   /** The path of the provider, without a trailing slash. */
@@ -184,4 +184,117 @@ function sendPage(response: ServerResponse, status: number, html: string): void 
       'x-content-type-options': 'nosniff',
     })
     .end(html)
+}
+
+/**
+ * The Content-Security-Policy of the development provider's pages. It has no form-action: browsers apply that to redirects
+ * after a form, which go to the address of the app.
+ */
+const pagePolicy =
+  "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+/** The page that asks for a person: a button per sample person, and a field for another name. `admins` are ids of persons. */
+function choicePage(basePath: string, path: string, admins: ReadonlySet<string>): string {
+  const action = basePath + path
+  const persons = people.map((person) => personForm(action, person, admins.has(person.id))).join('\n')
+  return page(
+    basePath,
+    'Who are you?',
+    `<p class="soft">This is Postern's development identity provider. You can sign in as anybody. It exists in demo mode only.</p>
+${persons}
+<form method="post" action="${escapeHtml(action)}" class="card fields">
+<label for="name">Somebody else <input type="text" id="name" name="name" required maxlength="60" autocomplete="off" placeholder="Any name"></label>
+<button>Continue</button>
+</form>
+<form method="post" action="${escapeHtml(action)}" class="center"><input type="hidden" name="cancel" value="yes"><button class="quiet">Cancel the sign-in</button></form>`,
+  )
+}
+
+function overPage(basePath: string): string {
+  return page(
+    basePath,
+    'This sign-in is over',
+    `<p>It took too long, or was finished in another tab.</p><p><a class="button wide" href="${basePath}/login">Start again</a></p>`,
+  )
+}
+
+/** The page for an invalid request of an app. */
+function refusalPage(basePath: string, error: string, description: string | undefined): string {
+  return page(
+    basePath,
+    'The request was rejected',
+    `<p class="message"><code>${escapeHtml(error)}</code> ${escapeHtml(description ?? '')}</p>`,
+  )
+}
+
+function personForm(action: string, { id, name, email }: Person, admin: boolean): string {
+  const role = admin ? ' <span class="role">admin</span>' : ''
+  return `<form method="post" action="${escapeHtml(action)}"><input type="hidden" name="person" value="${id}">
+<button class="person"><strong>${escapeHtml(name)}</strong>${role} <span class="soft">${escapeHtml(email ?? 'no e-mail address')}</span></button></form>`
+}
+
+function page(basePath: string, title: string, body: string): string {
+  const logo = `${basePath}/assets/icon.svg`
+  const name = 'Development identity provider'
+  const site = { basePath, name, plainName: name, logo, colored: false, links: {} }
+  return narrowPage({ site, language: 'en', words: en }, title, body)
+}
+
+interface Entry {
+  payload: AdapterPayload
+  /** Milliseconds since 1970. */
+  expiresAt: number
+}
+
+/** The most entries. The oldest are removed first, which is harmless for a developer's few sign-ins. */
+const most = 2_000
+
+/**
+ * Stores the development provider's codes and tokens in memory until they expire. It stores no sessions, so that each sign-in
+ * asks for a person.
+ */
+class ShortLivedStore {
+  readonly #entries = new Map<string, Entry>()
+
+  /** The adapter of oidc-provider for one kind of object (Session, AuthorizationCode, …). */
+  adapter(kind: string): Adapter {
+    const entries = this.#entries
+    const keyOf = (id: string): string => `${kind}:${id}`
+    const live = (key: string): AdapterPayload | undefined => {
+      const entry = entries.get(key)
+      if (!entry || entry.expiresAt > Date.now()) return entry?.payload
+      entries.delete(key)
+      return undefined
+    }
+    return {
+      async upsert(id, payload, expiresIn) {
+        if (kind === 'Session') return
+        entries.delete(keyOf(id))
+        entries.set(keyOf(id), { payload, expiresAt: Date.now() + (expiresIn || 3_600) * 1000 })
+        for (const oldest of entries.keys()) {
+          if (entries.size <= most) break
+          entries.delete(oldest)
+        }
+      },
+      find: async (id) => live(keyOf(id)),
+      async findByUid(uid) {
+        for (const key of entries.keys()) {
+          const payload = key.startsWith(`${kind}:`) ? live(key) : undefined
+          if (payload?.uid === uid) return payload
+        }
+        return undefined
+      },
+      findByUserCode: async () => undefined,
+      async destroy(id) {
+        entries.delete(keyOf(id))
+      },
+      async consume(id) {
+        const payload = live(keyOf(id))
+        if (payload) payload.consumed = Math.floor(Date.now() / 1000)
+      },
+      async revokeByGrantId(grantId) {
+        for (const [key, { payload }] of entries) if (payload.grantId === grantId) entries.delete(key)
+      },
+    }
+  }
 }

@@ -3,8 +3,7 @@ import type { AuditAction } from '../accounts/audit/audit-actions.ts'
 import { idOf } from '../crypto/ids.ts'
 import type { AuditLogTable } from '../storage/tables.ts'
 import { demoProviderName as provider } from './identity-provider.ts'
-import { noise } from './noise.ts'
-import { sampleAccounts, type SampleAccount, type SampleDevice } from './sample-accounts.ts'
+import { type SampleAccount, sampleAccounts, type SampleDevice } from './sample-accounts.ts'
 
 const hour = 3_600_000
 const day = 24 * hour
@@ -135,4 +134,10 @@ function emptyEntry(at: number, action: AuditAction): SampleAuditRow {
     user_agent: null,
     detail: null,
   }
+}
+
+/** A number in [0, 1) that looks random and is the same at each start. */
+function noise(seed: number): number {
+  const value = Math.sin(seed * 12.9898) * 43_758.5453
+  return value - Math.floor(value)
 }

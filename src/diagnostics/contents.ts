@@ -1,14 +1,13 @@
 import { existsSync } from 'node:fs'
 import type { Database } from '../storage/database.ts'
 import { isUpToDate } from '../storage/migrate.ts'
-import { openDatabase, type DatabasePlace } from '../storage/open.ts'
+import { type DatabasePlace, openDatabase } from '../storage/open.ts'
 import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { InspectedConfiguration } from './configuration.ts'
-import { ok, warning, fault, type Finding } from './finding.ts'
+import { fault, type Finding, ok, warning } from './finding.ts'
 import { describeError } from './describe-error.ts'
 import { checkLists } from './lists.ts'
-import { checkSizes } from './sizes.ts'
 import { ExportPosition } from '../accounts/audit-forwarding/position.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { isoTime } from '../runtime/iso-time.ts'
@@ -17,6 +16,10 @@ import type { Configuration } from '../config/environment.ts'
 import { withStoredSecrets } from '../config/generated-secrets.ts'
 import { Keyring } from '../crypto/keyring.ts'
 import { checkSealedValues } from '../storage/sealed-check.ts'
+import { sql } from 'kysely'
+import { isHeld } from '../events/retention/store.ts'
+import { type Count, countQueues } from '../storage/queue-counts.ts'
+import { type DatabaseSize, readDatabaseSize, readTableSizes } from '../storage/sizes.ts'
 
 /** Checks what the database holds. It skips what checkDatabase reports: no database, no answer, missing migrations. */
 export async function* checkContents(
@@ -89,4 +92,132 @@ async function* checkSealed(
   if (older !== undefined) yield warning('sealed values', older)
   if (unknown === undefined && older === undefined)
     yield ok('sealed values', 'the newest POSTERN_SECRET opens all of them')
+}
+
+const day = 86_400_000
+const mebibyte = 1024 ** 2
+/** Milliseconds for which work may have been due, while a service runs, before it is worth a warning. */
+const longestDue = 5 * 60_000
+/** Tables that are named, those with the most rows. */
+const mostNamed = 12
+
+/** How large the database is and what of, what waits for how long, and whether old rows are removed. */
+async function* checkSizes(
+  database: Database,
+  payloadRetention: number | undefined,
+): AsyncGenerator<Finding> {
+  yield ok('size', describeSize(await readDatabaseSize(database)))
+  yield ok('tables', await describeTables(database))
+  yield* await checkQueues(database)
+  if (payloadRetention !== undefined) yield await checkRetention(database, payloadRetention)
+}
+
+function describeSize({ total, free, log, spool }: DatabaseSize): string {
+  if (free === undefined) return bytes(total)
+  return `${bytes(total)}, including ${bytes(free)} are free pages; log ${bytes(log ?? 0)}, spool ${bytes(spool ?? 0)}`
+}
+
+/** The largest tables; see TableSize. */
+async function describeTables(database: Database): Promise<string> {
+  const shown = (await readTableSizes(database)).filter(({ rows }) => rows > 0)
+  // PostgreSQL counts for the first time some time after the first rows.
+  if (shown.length === 0)
+    return database.engine === 'sqlite' ? 'all empty' : 'PostgreSQL has no statistics yet'
+  const named = shown.slice(0, mostNamed).map(({ name, rows, bytes: size }) => {
+    return `${name} ${number(rows)}${size === null ? '' : ` (${bytes(size)})`}`
+  })
+  const others = shown.length - named.length
+  return named.join(', ') + (others > 0 ? `, and ${others} smaller` : '')
+}
+
+async function checkQueues(database: Database): Promise<Finding[]> {
+  const { receiving, emitting } = await countQueues(database, systemClock.now())
+  const [received, delivery] = await Promise.all([oldestEvent(database), oldestDelivery(database)])
+  return [
+    ...describeBacklog('received events', sum(receiving.waiting, receiving.blocked), received),
+    ...describeFailed('received events', receiving.failed, 'events'),
+    ...describeBacklog('deliveries', emitting.waiting, delivery),
+    ...describeFailed('deliveries', emitting.dead, 'deliveries'),
+  ]
+}
+
+/** The earliest due time of pending events. */
+async function oldestEvent({ reader }: Database): Promise<number | null> {
+  const { due } = await reader
+    .selectFrom('event_queue')
+    .select((eb) => eb.fn.min<number | null>('due_at').as('due'))
+    .where('status', '=', 'pending')
+    .executeTakeFirstOrThrow()
+  return due
+}
+
+/** The earliest due time of pending deliveries. Those of a paused subscriber wait until it is resumed. */
+async function oldestDelivery({ reader }: Database): Promise<number | null> {
+  const { due } = await reader
+    .selectFrom('deliveries')
+    .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
+    .select((eb) => eb.fn.min<number | null>('due_at').as('due'))
+    .where('deliveries.status', '=', 'pending')
+    .where('subscribers.status', '=', 'active')
+    .executeTakeFirstOrThrow()
+  return due
+}
+
+function describeBacklog(about: string, waiting: Count, due: number | null): Finding[] {
+  const age = systemClock.now() - (due ?? Infinity)
+  const oldest = age > 0 ? `, the oldest due for ${duration(age)}` : ''
+  const text = waiting.count === 0 ? 'none waiting' : `${counted(waiting)} waiting${oldest}`
+  return [
+    age > longestDue
+      ? warning(about, text, 'check that a service with workers is running and keeps up')
+      : ok(about, text),
+  ]
+}
+
+/** Failed work is retried no more, so somebody has to decide about it. */
+function describeFailed(about: string, failed: Count, replay: 'events' | 'deliveries'): Finding[] {
+  if (failed.count === 0) return []
+  const text = `${counted(failed)} failed after the last attempt`
+  return [warning(about, text, `fix the cause, then run \`postern replay ${replay}\``)]
+}
+
+async function checkRetention({ reader }: Database, period: number): Promise<Finding> {
+  const oldest = await reader
+    .selectFrom('events as e')
+    .select('e.created_at')
+    .where(sql<boolean>`not (${sql.raw(isHeld)})`)
+    .orderBy('e.id')
+    .limit(1)
+    .executeTakeFirst()
+  if (!oldest) return ok('retention', 'nothing to remove')
+  const age = systemClock.now() - oldest.created_at
+  const text = `the oldest finished event is from ${isoTime(oldest.created_at)}`
+  if (period === Infinity) return ok('retention', `${text}; events are retained forever`)
+  const period_ = `events are retained for ${Math.round(period / day)} days`
+  return age > period + day
+    ? warning(
+        'retention',
+        `${text}, but ${period_}`,
+        'check that a service with workers is running, and runs long enough',
+      )
+    : ok('retention', `${text}; ${period_}`)
+}
+
+const sum = (one: Count, other: Count): Count => ({
+  count: one.count + other.count,
+  more: one.more || other.more,
+})
+const counted = ({ count, more }: Count): string => `${number(count)}${more ? ' or more' : ''}`
+const number = (count: number): string => Math.round(count).toLocaleString('en')
+
+function bytes(count: number): string {
+  return count < 1024 * mebibyte
+    ? `${(count / mebibyte).toFixed(count < 10 * mebibyte ? 1 : 0)} MB`
+    : `${(count / 1024 / mebibyte).toFixed(1)} GB`
+}
+
+function duration(ms: number): string {
+  if (ms < 120_000) return `${Math.round(ms / 1000)} s`
+  if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min`
+  return ms < 2 * day ? `${Math.round(ms / 3_600_000)} h` : `${Math.round(ms / day)} days`
 }

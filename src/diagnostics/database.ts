@@ -5,13 +5,12 @@ import { systemClock } from '../runtime/clock.ts'
 import { secretsFile } from '../config/generated-secrets.ts'
 import type { Database } from '../storage/database.ts'
 import { NewerDatabase, OccupiedDatabase, pendingMigrations } from '../storage/migrate.ts'
-import { openDatabase, type DatabasePlace } from '../storage/open.ts'
+import { type DatabasePlace, openDatabase } from '../storage/open.ts'
 import { describeExposed, exposedFiles } from '../storage/sqlite/file-modes.ts'
 import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
 import { describeError } from './describe-error.ts'
 import { checkConnections } from './connections.ts'
-import { fault, ok, warning, type Finding } from './finding.ts'
-import { checkKeys } from './keys.ts'
+import { fault, type Finding, ok, warning } from './finding.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 
 /** Milliseconds that this machine's clock and the database's may differ. */
@@ -142,4 +141,28 @@ async function checkOwnClock(database: Database): Promise<Finding> {
 
 function ownClock(): Finding {
   return ok('clock', `${isoTime(systemClock.now())} on this machine`)
+}
+
+/** Keys that one finding names at most. */
+const mostNamed = 5
+
+/** Keys in force that reach everything and never expire, among the newest thousand. */
+async function checkKeys({ reader }: Database): Promise<Finding> {
+  const rows = await reader
+    .selectFrom('api_keys')
+    .select(['id', 'scopes'])
+    .where('revoked_at', 'is', null)
+    .where('expires_at', 'is', null)
+    .orderBy('id', 'desc')
+    .limit(1000)
+    .execute()
+  const found = rows.filter(({ scopes }) => scopes.split(' ').includes('admin'))
+  if (found.length === 0) return ok('API keys', 'every key with the scope admin expires')
+  const named = found.slice(0, mostNamed).map(({ id }) => id)
+  const more = found.length > mostNamed ? ` and ${found.length - mostNamed} more` : ''
+  return warning(
+    'API keys',
+    `${named.join(', ')}${more} with the scope admin never expire`,
+    'give keys narrower scopes or an expiry (`postern keys create --scope … --expires 90d`), then `postern keys revoke` these',
+  )
 }

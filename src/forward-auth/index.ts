@@ -2,7 +2,7 @@ import type { Accounts } from '../accounts/index.ts'
 import { BrowserBinding } from '../accounts/sessions/browser-binding.ts'
 import { HostCookie } from '../http/responses/host-cookie.ts'
 import { createSweeper } from '../accounts/sweeper.ts'
-import { ConfigurationError, type Configuration } from '../config/environment.ts'
+import { type Configuration, ConfigurationError } from '../config/environment.ts'
 import { TrustedProxies } from '../http/limits/client-address.ts'
 import type { ServiceModule } from '../http/service-module.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -13,13 +13,16 @@ import type { ForwardAuthConfig } from './config.ts'
 import { Gate, type Outcome } from './gate.ts'
 import { HostCodes } from './host-codes.ts'
 import { hostRoutes } from './host-routes.ts'
-import { compileHosts, namesIdentities, resourcePathsOf, type GuardedHost } from './hosts.ts'
+import { compileHosts, type GuardedHost, namesIdentities, resourcePathsOf } from './hosts.ts'
 import { IdentityTokens } from './identity-tokens.ts'
 import { Passes } from './passes.ts'
 import { People } from './people.ts'
-import { forwardRoute } from './routes.ts'
 import { TokenLookups } from './token-lookups.ts'
 import { validateForwardAuth } from './validate-config.ts'
+import { Type } from 'typebox'
+import type { App } from '../http/app.ts'
+import { forwardPath } from './forwarded-request.ts'
+import { identityHeaders } from './identity-headers.ts'
 
 export interface ForwardAuthParts {
   configuration: Configuration
@@ -95,4 +98,32 @@ function compiledOnce(
     if (compiled?.url !== url) compiled = { url, hosts: compileHosts(config, url) }
     return compiled.hosts
   }
+}
+
+const Page = { content: { 'text/html': { schema: Type.String() } } }
+
+/** GET /auth/forward, where proxies ask whether a request may pass. They may use all methods, and paths below. */
+function forwardRoute(app: App, gate: Gate): void {
+  app.raw.addTree({
+    path: forwardPath,
+    sends: { sometimes: ['Location', ...identityHeaders, 'Remote-Token', 'Cookie'] },
+    // token-lookups.ts has the limit.
+    uncounted: true,
+    schema: {
+      tags: ['sign-in'],
+      summary: 'For reverse proxies: whether a request may reach an application',
+      description:
+        'The proxy passes on the method, host and path of the request as `X-Forwarded-Method`, `-Host` and `-Uri`, with its cookies and `Accept`. 204 has the headers for the application: `Remote-User`, `Remote-Email`, `Remote-Name`, `Remote-Groups`, `Remote-Token`, empty unless it is configured, and `Cookie` without the cookies of this service. If the request has no other cookies, it is `postern=removed`. With `?for=nginx`, a redirect is sent as 401 with `Location`. Envoy asks with the path of the request behind this one, and gets 200.',
+      response: {
+        204: { description: 'The request may pass.', type: 'null' },
+        302: { description: 'A page for a person who has to sign in first.', type: 'null' },
+        401: {
+          description: 'Another request without a session; for a form a page that explains it.',
+          ...Page,
+        },
+        403: { description: 'A page for a signed-in person whom the rules do not let pass.', ...Page },
+      },
+    },
+    answer: (call) => gate.answer(call),
+  })
 }

@@ -1,7 +1,9 @@
 import { ConfigurationError } from '../config/environment.ts'
 import type { ExpandOptions, FieldOptions, FilterOptions, List, ListingConfig } from './config.ts'
 import type { Expansion, Field, Filter, ListDeclaration } from './list.ts'
-import { validateList, pageLimit } from './validation.ts'
+import { fieldTypes } from './field-types.ts'
+import { filterKinds } from './filters.ts'
+import { keysetTypes } from './pages/keyset-pager.ts'
 
 /**
  * Reads the lists of the configuration module and fills in all defaults.
@@ -71,4 +73,192 @@ function expansionOf(name: string, options: ExpandOptions): Expansion {
   const { table, from, key = 'id', fields, many, description = '' } = options
   const expansion = { name, table, from, key, fields: fieldsOf(fields), description }
   return many ? { ...expansion, many: { limit: 20, ...many } } : expansion
+}
+
+/** Parameters that every list reads itself. */
+const reserved = new Set(['limit', 'page', 'cursor', 'sort', 'fields', 'expand', 'count'])
+const nameForm = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/
+const pathForm = /^(?:\/[A-Za-z0-9_~-]+)+$/
+const pageStyles: readonly string[] = ['cursor', 'offset', 'keyset']
+const listAccesses: readonly string[] = ['public', 'user', 'admin']
+const countModes: readonly string[] = ['exact', 'estimate', 'none']
+/** Rows of a page, whatever a list declares. */
+const largestPage = 1_000
+/** Rows of another table in one item. */
+const mostExpanded = 100
+/** Filters that only work on text fields. */
+const textFilters = new Set<Filter['kind']>(['prefix', 'search'])
+
+/** Validates what the types of a declaration cannot express. Returns one sentence for each fault. */
+function validateList(options: List): string[] {
+  if (typeof options !== 'object' || options === null) return ['it is not a list']
+  const { path, table, fields } = options
+  const faults = [
+    ...(typeof path === 'string' && pathForm.test(path)
+      ? []
+      : ['`path` must consist of slashes, letters, digits, _, ~ and -, such as /orders']),
+    ...(typeof table === 'string' && table !== '' ? [] : ['`table` is missing']),
+  ]
+  if (typeof fields !== 'object' || fields === null) return [...faults, '`fields` is missing']
+  return [
+    ...faults,
+    ...validateFields(fields),
+    ...validateOrder(options),
+    ...validateFilters(options),
+    ...validateExpansions(options),
+    ...validatePages(options),
+    ...validateChoices(options),
+  ]
+}
+
+function validateFields(fields: Readonly<Record<string, FieldOptions>>): string[] {
+  return Object.entries(fields).flatMap(([name, { type, values }]) => {
+    if (!isName(name) || name === '__proto__')
+      return [`the field name ${JSON.stringify(name)} is invalid: use up to 63 letters, digits and _`]
+    if (!Object.hasOwn(fieldTypes, type)) return [`the field ${name} has an unknown type: ${type}`]
+    if (type === 'enum' && values === undefined) return [`the field ${name} is an enum and needs \`values\``]
+    if (type !== 'enum' && values !== undefined)
+      return [`the field ${name} has \`values\`, which only an enum can have`]
+    return []
+  })
+}
+
+function validateOrder({ fields, key, sort = [], order = [key] }: List): string[] {
+  if (typeof key !== 'string')
+    return [
+      '`key` must be the name of one field. For a key of several columns, list a view that joins them into one',
+    ]
+  if (!areTexts(sort)) return ['`sort` must be an array of field names']
+  if (!areTexts(order)) return ['`order` must be an array of field names, with a leading - for descending']
+  const faults = [
+    ...validateSortField(fields, key, 'key'),
+    ...sort.flatMap((name) => validateSortField(fields, name, 'sort')),
+    ...order.flatMap((name) => validateSortField(fields, name.replace(/^-/, ''), 'order')),
+  ]
+  if (Object.hasOwn(fields, key) && fields[key]!.nullable) faults.push(`the key ${key} must not be nullable`)
+  return faults
+}
+
+function validateSortField(fields: List['fields'], name: string, option: string): string[] {
+  const field = Object.hasOwn(fields, name) ? fields[name] : undefined
+  if (!field) return [`\`${option}\` names ${name}, which is not a field`]
+  if (field.hidden) return [`\`${option}\` names ${name}, which is hidden: cursors would show it`]
+  return field.type === 'json' ? [`\`${option}\` names ${name}, which is json and has no order`] : []
+}
+
+function validateFilters({ fields, filters = {} }: List): string[] {
+  return Object.entries(filters).flatMap(([parameter, given]) => {
+    const fault = filterFault(fields, parameter, typeof given === 'string' ? { kind: given } : given)
+    return fault === undefined ? [] : [`the filter ${parameter} ${fault}`]
+  })
+}
+
+function filterFault(
+  fields: List['fields'],
+  parameter: string,
+  { kind, field = parameter }: FilterOptions,
+): string | undefined {
+  if (reserved.has(parameter)) return 'has the name of a parameter that every list has'
+  if (!isName(parameter)) return 'has an invalid name: use up to 63 letters, digits and _'
+  if (!Object.hasOwn(filterKinds, kind)) return `has an unknown kind: ${kind}`
+  if (!Object.hasOwn(fields, field)) return `names ${field}, which is not a field`
+  const { type } = fields[field]!
+  if (kind === 'flag' && type !== 'boolean') return `needs a boolean field, and ${field} is ${type}`
+  if (textFilters.has(kind) && type !== 'text') return `needs a text field, and ${field} is ${type}`
+  if (type === 'json' && kind !== 'null') return `has a json field, which only the kind \`null\` can filter`
+  return undefined
+}
+
+function validateExpansions({ fields, expand = {} }: List): string[] {
+  return Object.entries(expand).flatMap(([name, options]) => {
+    const fault = expansionFault(fields, name, options)
+    if (fault !== undefined) return [`the expansion ${name} ${fault}`]
+    return validateFields(options.fields).concat(validateMany(`the expansion ${name}`, options))
+  })
+}
+
+function expansionFault(
+  fields: List['fields'],
+  name: string,
+  { from, table, fields: expanded }: ExpandOptions,
+): string | undefined {
+  if (!isName(name)) return 'has an invalid name: use up to 63 letters, digits and _'
+  if (Object.hasOwn(fields, name)) return 'has the name of a field'
+  if (!Object.hasOwn(fields, from)) return `starts from ${from}, which is not a field`
+  if (typeof table !== 'string') return 'needs a `table`'
+  return typeof expanded === 'object' ? undefined : 'needs `fields`'
+}
+
+function validateMany(about: string, { many, fields }: ExpandOptions): string[] {
+  if (many === undefined) return []
+  const { order, limit = 20 } = many
+  if (!Array.isArray(order) || order.length === 0) return [`${about} needs \`many.order\``]
+  const faults = order
+    .map((text) => String(text).replace(/^-/, ''))
+    .filter((field) => !Object.hasOwn(fields, field))
+    .map((field) => `${about} orders by ${field}, which is not one of its fields`)
+  if (!isIntegerIn(limit, 1, mostExpanded))
+    faults.push(`${about}: \`many.limit\` must be 1 to ${mostExpanded}`)
+  return faults
+}
+
+function validatePages(options: List): string[] {
+  const { pages = ['cursor'], keep } = options
+  const faults: string[] = []
+  if (!areTexts(pages)) return [`\`pages\` must be an array of ${pageStyles.join(', ')}`]
+  if (pages.length === 0 || !pages.every((style) => pageStyles.includes(style)) || hasRepeats(pages))
+    faults.push(`\`pages\` must be one or more of ${pageStyles.join(', ')}`)
+  if (keep && !pages.includes('offset'))
+    faults.push('`keep` needs `pages` by offset: no other page has a total')
+  return pages.includes('keyset') ? [...faults, ...validateKeyset(options, pages)] : faults
+}
+
+function validateKeyset({ fields, key, sort = [], order = [key] }: List, pages: readonly string[]): string[] {
+  if (typeof key !== 'string' || !areTexts(order) || !areTexts(sort)) return []
+  const faults: string[] = []
+  if (sort.length > 0 || order.length !== 1 || order[0]!.replace(/^-/, '') !== key)
+    faults.push('pages by keyset need the order of the key alone: their cursor is the key')
+  if (pages.includes('cursor'))
+    faults.push('`pages` cannot have both cursor and keyset: they share the parameter `cursor`')
+  const type = Object.hasOwn(fields, key) ? fields[key]!.type : undefined
+  if (type && !keysetTypes.includes(type))
+    faults.push(`pages by keyset need a key of the type ${keysetTypes.join(', ')}`)
+  return faults
+}
+
+function validateChoices({ access, count, limit = {}, where }: List): string[] {
+  const faults: string[] = []
+  if (access !== undefined && !listAccesses.includes(access))
+    faults.push(`\`access\` must be ${listAccesses.join(', ')}`)
+  if (count !== undefined && !countModes.includes(count))
+    faults.push(`\`count\` must be ${countModes.join(', ')}`)
+  const { default: fallback, max } = pageLimit(limit)
+  if (!isIntegerIn(max, 1, largestPage) || !isIntegerIn(fallback, 1, max))
+    faults.push(`\`limit\` must hold 1 ≤ default ≤ max ≤ ${largestPage}`)
+  if (where !== undefined && typeof where !== 'function') faults.push('`where` must be a function')
+  return faults
+}
+
+/** The items of a page, by default and at most. */
+function pageLimit({ default: fallback = 20, max = Math.max(100, fallback) }: List['limit'] & {}): {
+  default: number
+  max: number
+} {
+  return { default: fallback, max }
+}
+
+function areTexts(given: unknown): given is string[] {
+  return Array.isArray(given) && given.every((one) => typeof one === 'string')
+}
+
+function isName(text: string): boolean {
+  return nameForm.test(text)
+}
+
+function isIntegerIn(value: number, least: number, most: number): boolean {
+  return Number.isInteger(value) && value >= least && value <= most
+}
+
+function hasRepeats(values: readonly unknown[]): boolean {
+  return new Set(values).size < values.length
 }

@@ -1,16 +1,42 @@
-import { Type, type TSchema } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import { coerced, limitParameter, pageParameter } from '../paging/parameters.ts'
-import { fieldSchemas } from './field-schemas.ts'
 import { maxFilterValues } from './filters.ts'
 import {
-  fieldOf,
-  shownFields,
   type Expansion,
   type Field,
+  fieldOf,
   type Filter,
   type ListDeclaration,
+  shownFields,
 } from './list.ts'
 import { closedObject } from '../http/schemas/schemas.ts'
+import type { FieldType } from './field-types.ts'
+
+const text = (description: string): TSchema => Type.String({ description })
+const dateTime = (description: string): TSchema => Type.String({ format: 'date-time', description })
+const number = (description: string): TSchema => Type.Number({ description })
+
+/**
+ * The schema of a value of each type, for the description of a list. They are apart from the other rules of the types, because
+ * commands that only check a configuration would load TypeBox's 370 modules for them.
+ */
+const fieldSchemas: Record<FieldType, (description: string) => TSchema> = {
+  text,
+  enum: text,
+  uuid: (description) => Type.String({ format: 'uuid', description }),
+  integer: (description) => Type.Integer({ description }),
+  bigint: (description) => Type.String({ pattern: '^-?\\d+$', description }),
+  number,
+  real: number,
+  numeric: text,
+  boolean: (description) => Type.Boolean({ description }),
+  time: dateTime,
+  milliseconds: dateTime,
+  timestamp: text,
+  timeText: text,
+  date: (description) => Type.String({ format: 'date', description }),
+  json: (description) => Type.Unknown({ description }),
+}
 
 /** Types that may be NaN or infinite, which is null in JSON. */
 const mayBeInfinite = new Set<Field['type']>(['number', 'real'])

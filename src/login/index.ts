@@ -16,7 +16,6 @@ import { Hooks } from './hooks.ts'
 import { checkLimit, checkProvider, type ProviderFinding } from './check-provider.ts'
 import { ProviderStore } from './provider-store.ts'
 import { providersRoutes } from './providers-routes.ts'
-import { loginRoutes } from './routes.ts'
 import { pageRoutes } from './page-routes.ts'
 import { ProviderClient } from './provider-client/provider-client.ts'
 import { ProviderTokens } from './provider-tokens.ts'
@@ -27,6 +26,12 @@ import { RefusalMessages } from './flow/refusal-messages.ts'
 import { resolveLoginConfig } from './resolve-login-config.ts'
 import { SignIn } from './sign-in.ts'
 import type { StoredTokenScopes } from './keep-tokens-config.ts'
+import { withForms } from '../http/requests/forms.ts'
+import type { App } from '../http/app.ts'
+import { callbackRoute, type CallbackRouteParts } from './flow/callback-route.ts'
+import { redirectToBaseUrl } from './demo-host-redirect.ts'
+import { linkRoute, type LinkRouteParts } from './flow/link-route.ts'
+import { startRoute, type StartRouteParts } from './flow/start-route.ts'
 
 /** The provider of demo mode, which runs in this process. Its issuer is known once the service listens. */
 export interface BuiltInProvider {
@@ -210,4 +215,18 @@ function resolveBuiltIn({ issuer, ...given }: BuiltInProvider, updateProfile: bo
     jwksUrl: undefined,
     identityNamespace: `built-in:${given.name}`,
   }
+}
+
+interface LoginRoutesParts extends StartRouteParts, CallbackRouteParts, LinkRouteParts {
+  demo: boolean
+}
+
+/** The routes of a browser's sign-in: start, callback, link. */
+async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<void> {
+  await withForms(app, (routes) => {
+    if (parts.demo) redirectToBaseUrl(routes, parts.baseUrl)
+    startRoute(routes, parts)
+    callbackRoute(routes, parts)
+    linkRoute(routes, parts)
+  })
 }

@@ -7,13 +7,15 @@ import { rawQuery, readOAuthParameters } from '../http/requests/query-string.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { AppSignIns } from './flow/app-sign-ins.ts'
 import { redirectToBaseUrl } from './demo-host-redirect.ts'
-import { loginPage } from './page.ts'
 import type { ProviderClient } from './provider-client/provider-client.ts'
 import type { RefusalMessages } from './flow/refusal-messages.ts'
 import { defaultTarget, safeReturnTo } from './flow/return-to.ts'
-import { pageView, rememberLocales, sendPage } from '../http/pages/page-view.ts'
+import { pageView, type PageView, rememberLocales, sendPage } from '../http/pages/page-view.ts'
 import { ofPages } from '../http/responses/response-headers.ts'
 import { optionalText } from '../http/schemas/schemas.ts'
+import { escapeHtml, narrowPage, strong, supportLine } from '../http/pages/html.ts'
+import { fill, sentences } from '../http/pages/language/languages.ts'
+import { type FailureCode, isFailureCode } from './flow/failures.ts'
 
 export interface PageRoutesParts {
   providers: ReadonlyMap<string, ProviderClient>
@@ -122,4 +124,128 @@ function loginPageRoute(routes: App, parts: PageRoutesParts): void {
 function passedOn(query: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const names = ['reauthenticate', 'select_account', 'login_hint', 'acr_values']
   return Object.fromEntries(names.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])))
+}
+
+interface LoginPage {
+  providers: readonly { name: string; label: string; /** A data: URI. */ icon: string }[]
+  /** The name of the signed-in user. */
+  signedInAs: string | undefined
+  error: string | undefined
+  /** The reference ID of the failure. */
+  referenceId: string | undefined
+  /** The label of the provider of the failed sign-in. */
+  failedProviderLabel: string | undefined
+  /** The message of a hook that refused the sign-in. Not escaped. */
+  refusal: string | undefined
+  /** The name of the app that the sign-in is for. Not escaped. */
+  appName: string | undefined
+  /** Parameters for GET /auth/{provider}. */
+  passedOn: Readonly<Record<string, string>>
+  /** A validated path. */
+  returnTo: string | undefined
+  view: PageView
+  /** The name of the provider that this browser used last. */
+  usedLast: string | undefined
+  demo: boolean
+}
+
+/** After these failures the next sign-in asks the provider to reauthenticate the person. */
+const reauthenticating: ReadonlySet<string> = new Set<FailureCode>([
+  'reauthentication-needed',
+  'reauthentication-unproven',
+])
+
+/** GET /login: a button for each provider, and the message of the last failure. It has no script and no inline style. */
+function loginPage(page: LoginPage): string {
+  const { view, providers, signedInAs, appName, error, demo } = page
+  const { signIn } = view.words
+  const buttons = providerButtons(page)
+  const unset = `<p class="soft">${signIn.noProvider} <span lang="en">Set <code>GOOGLE_CLIENT_ID</code> and <code>GOOGLE_CLIENT_SECRET</code>, or the settings of another provider.</span></p>`
+  const app = appName === undefined ? '' : fill(signIn.toContinueTo, { app: strong(appName) })
+  return narrowPage(
+    view,
+    titleOf(page),
+    `${app === '' ? '' : `<p class="soft">${app}</p>`}
+${error === undefined ? '' : failureMessage(error, page)}
+${signedInAs === undefined ? '' : signedIn(signedInAs, page)}
+${providers.length > 0 ? `<nav aria-label="${signIn.providers}">${buttons.join('\n')}</nav>` : unset}
+${demo ? '<p class="soft" lang="en">Demo mode: sign in as anyone with the development provider.</p>' : ''}`,
+  )
+}
+
+/** A button for each provider; the one that this browser used last is the first. */
+function providerButtons({ providers, usedLast, error, passedOn, returnTo, view }: LoginPage): string[] {
+  const { site, words } = view
+  const parameters = new URLSearchParams({
+    ...passedOn,
+    ...(error !== undefined && reauthenticating.has(error) && { reauthenticate: 'true' }),
+    ...(returnTo !== undefined && { return_to: returnTo }),
+  })
+  const query = parameters.size === 0 ? '' : `?${parameters.toString()}`
+  const isLast = ({ name }: { name: string }): boolean => name === usedLast && providers.length > 1
+  const ordered = [...providers.filter(isLast), ...providers.filter((provider) => !isLast(provider))]
+  return ordered.map((provider) => {
+    const { name, label, icon } = provider
+    const mark = isLast(provider) ? ` <span class="soft mark">${words.signIn.lastUsed}</span>` : ''
+    const text = fill(words.signIn.continueWith, { provider: escapeHtml(label) })
+    return `<a class="button wide" rel="nofollow" href="${site.basePath}/auth/${encodeURIComponent(name)}${escapeHtml(query)}"><img class="icon" src="${escapeHtml(icon)}" alt=""> ${text}${mark}</a>`
+  })
+}
+
+function failureMessage(
+  code: string,
+  { view, referenceId, failedProviderLabel, refusal, signedInAs }: LoginPage,
+): string {
+  const { failures } = view.words
+  const known = failures[isFailureCode(code) ? code : 'unknown']
+  const text = code === 'refused' && refusal !== undefined ? refusal : known
+  const id = referenceId !== undefined && /^[\da-f]{8}$/.test(referenceId) ? referenceId : undefined
+  const support = id === undefined ? '' : `<br>${supportLine(view, id)}`
+  const message = `<p class="message" role="alert">${escapeHtml(text)}${support}</p>`
+  return code === 'identity-taken' ? message + takenIdentity(view, failedProviderLabel, signedInAs) : message
+}
+
+/** Accounts are never merged automatically: this explains how to move the identity. */
+function takenIdentity(
+  { words: { signIn } }: PageView,
+  failedProviderLabel: string | undefined,
+  signedInAs: string | undefined,
+): string {
+  const provider = escapeHtml(failedProviderLabel ?? signIn.thatProvider)
+  const account = signedInAs === undefined ? signIn.thisAccount : strong(signedInAs)
+  return `<div class="card"><p>${fill(signIn.twoAccounts, { account, provider })}</p>
+<ul><li>${fill(signIn.useOther, { provider })}</li>
+<li>${fill(signIn.moveProvider, { account, provider })}</li></ul></div>
+`
+}
+
+type Purpose = 'sign-in' | 'choose' | 'again' | 'done'
+
+function purposeOf({ signedInAs, passedOn, error }: LoginPage): Purpose {
+  if (signedInAs === undefined) return 'sign-in'
+  if (passedOn['select_account'] !== undefined) return 'choose'
+  const asksAgain = passedOn['reauthenticate'] !== undefined || passedOn['acr_values'] !== undefined
+  return asksAgain || (error !== undefined && reauthenticating.has(error)) ? 'again' : 'done'
+}
+
+function titleOf(page: LoginPage): string {
+  const { title, chooseTitle, againTitle, doneTitle } = page.view.words.signIn
+  return { 'sign-in': title, choose: chooseTitle, again: againTitle, done: doneTitle }[purposeOf(page)]
+}
+
+/** Offers to go on, unless the request needs a new sign-in: without it, the browser would come back to this page. */
+function signedIn(name: string, page: LoginPage): string {
+  const { appName, returnTo, view } = page
+  const { common, signIn } = view.words
+  const who = fill(common.signedInAs, { name: strong(name) })
+  const purpose = purposeOf(page)
+  if (purpose === 'choose') return `<p>${sentences(view.language, who, signIn.choose)}</p>`
+  if (purpose === 'again') return `<p>${sentences(view.language, who, signIn.again)}</p>`
+  const { basePath } = view.site
+  const onward =
+    appName === undefined ? common.continue : fill(common.continueTo, { name: escapeHtml(appName) })
+  return `<p>${who}</p>
+<p><a class="button wide primary" href="${escapeHtml(returnTo ?? `${basePath}/dashboard`)}">${returnTo === undefined ? common.goToDashboard : onward}</a></p>
+<form method="post" action="${basePath}/auth/logout" class="center"><button class="quiet">${signIn.signOut}</button></form>
+<h2>${signIn.otherAccount}</h2>`
 }

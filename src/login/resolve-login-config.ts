@@ -5,12 +5,11 @@ import { validateHooks } from './hooks.ts'
 import { mergeProviders } from './providers/configured-providers.ts'
 import type { ResolvedProvider } from './providers/resolved-provider.ts'
 import { resolveProvider } from './providers/resolve-provider.ts'
-import { faultOfReservedName } from './reserved-names.ts'
 import {
-  validateTokenStorage,
   providersWithStoredTokens,
-  withStoredTokenScopes,
   type StoredTokenScopes,
+  validateTokenStorage,
+  withStoredTokenScopes,
 } from './keep-tokens-config.ts'
 
 /** The groups whose members are admins. Faults are reported by `resolveLoginConfig`. */
@@ -45,4 +44,27 @@ export function resolveLoginConfig(
     else providers.push(withStoredTokenScopes(provider, stored))
   }
   return { providers, stored, faults: [...faults, ...validateTokenStorage(stored, names)] }
+}
+
+/**
+ * The fixed segments of other routes below /auth: `/auth/sessions` would never lead to a provider `sessions`. A test compares
+ * them with the declared routes, which `postern config check` does not have.
+ */
+const reservedNames: ReadonlySet<string> = new Set([
+  'apps',
+  'audit',
+  'forward',
+  'identities',
+  'logout',
+  'providers',
+  'session',
+  'sessions',
+  'token',
+])
+
+/** Returns the fault of a provider's name that another route has, as a message. */
+function faultOfReservedName(name: string): string | undefined {
+  return reservedNames.has(name)
+    ? `${name} cannot be the name of a provider, since /auth/${name} is another call`
+    : undefined
 }

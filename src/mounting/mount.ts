@@ -1,14 +1,15 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { readConfiguration, weakSecrets } from '../diagnostics/configuration.ts'
-import { ConfigurationError, redacted, type Configuration } from '../config/environment.ts'
+import { type Configuration, ConfigurationError, redacted } from '../config/environment.ts'
 import { isBelow } from '../http/requests/base-path.ts'
 import { isLoopbackHost } from '../network/loopback.ts'
 import { startService } from '../service.ts'
 import { createLog } from '../telemetry/log.ts'
 import { logOutput } from '../telemetry/readable.ts'
 import { answerFetch } from './answer-fetch.ts'
-import { InProgress } from './in-progress.ts'
 import type { MountOptions } from './options.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Closing } from '../http/connections/closing.ts'
 
 /** A running service without a server of its own. */
 export interface Mounted {
@@ -90,4 +91,34 @@ function localOrigin({ headers, socket }: IncomingMessage): string | undefined {
   const url = `http://${headers.host}`
   if (URL.canParse(url) && isLoopbackHost(new URL(url).hostname)) return url
   return socket.localPort === undefined ? undefined : `http://127.0.0.1:${socket.localPort}`
+}
+
+/** The answers that a server has begun and not written yet, whichever server its requests came from. */
+class InProgress {
+  readonly #answers = new Set<ServerResponse>()
+  #onNone: (() => void) | undefined
+
+  /** @param closing whose start makes them the last ones on their connections, which the other server keeps open otherwise */
+  constructor(server: Server, closing: Closing) {
+    server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => {
+      this.#answers.add(response)
+      const end = (): void => {
+        this.#answers.delete(response)
+        if (this.#answers.size === 0) this.#onNone?.()
+      }
+      // A client that leaves before the end causes only the second one.
+      response.once('finish', end).once('close', end)
+    })
+    closing.onStart(() => {
+      for (const response of this.#answers) closing.announce(response)
+    })
+  }
+
+  /** Resolves when no answer is in progress, or after `limit` milliseconds. */
+  async none(limit: number): Promise<void> {
+    if (this.#answers.size === 0) return
+    const over = new AbortController()
+    this.#onNone = () => over.abort()
+    await sleep(limit, undefined, { signal: over.signal }).catch(() => undefined)
+  }
 }

@@ -2,10 +2,8 @@ import type { Clock, Random } from '../../runtime/clock.ts'
 import { RepeatedPass } from '../../runtime/repeated-pass.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { DeliveryStore } from '../store.ts'
-import { ForeignQueues } from './foreign-queues.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import type { QueueReader } from './queue-reader.ts'
-import { hadTurn, isUnneeded } from './queue-release.ts'
 import { SubscriberPace } from './subscriber-pace.ts'
 import { SubscriberQueue } from './subscriber-queue.ts'
 
@@ -251,4 +249,51 @@ export class QueueOwnership {
   #isIdle(queue: SubscriberQueue): boolean {
     return queue.empty && !this.#parts.reader.isRefillRequested(queue)
   }
+}
+
+/** Milliseconds for which a queue that another process owned is not claimed again. Then that process may have released it. */
+const foreignFor = 1_000
+
+/** The queues that another process owned when this process tried to claim them. */
+class ForeignQueues {
+  /** By subscriber, when this process found the queue owned by another one. */
+  readonly #foundAt = new Map<string, number>()
+
+  /** Whether another process owned the queue a moment ago. */
+  has(subscriberId: string, now: number): boolean {
+    const foundAt = this.#foundAt.get(subscriberId)
+    return foundAt !== undefined && isRecent(foundAt, now)
+  }
+
+  /** Records which queues another process owned, and forgets those that were found long ago. */
+  record(subscriberIds: readonly string[], now: number): void {
+    for (const [id, foundAt] of this.#foundAt) if (!isRecent(foundAt, now)) this.#foundAt.delete(id)
+    for (const id of subscriberIds) this.#foundAt.set(id, now)
+  }
+}
+
+function isRecent(foundAt: number, now: number): boolean {
+  return Math.abs(now - foundAt) < foreignFor
+}
+
+/** Milliseconds without work after which a queue is released. */
+const idleTimeout = 60_000
+/** Milliseconds that a queue stays here while other subscribers wait for a free place. */
+const turnLength = 1_000
+
+/**
+ * Whether a queue without work may be released: it is drained, its subscriber is not active, or it was not used lately. That of a
+ * failing subscriber stays, because its retries come. @param crowded whether other subscribers wait for a free place
+ */
+function isUnneeded(queue: SubscriberQueue, now: number, crowded: boolean): boolean {
+  if (queue.draining) return true
+  // Another process would start with one attempt: releasing this queue early would break the rate limit.
+  if (!crowded && queue.pace.mustWaitForRate(now)) return false
+  const isInactive = !queue.destination && !queue.stale
+  return isInactive || (queue.pace.healthy && (crowded || now - queue.lastUsedAt >= idleTimeout))
+}
+
+/** Whether the queue had its turn, and must make room if other subscribers wait. */
+function hadTurn({ createdAt }: SubscriberQueue, now: number): boolean {
+  return now - createdAt >= turnLength
 }

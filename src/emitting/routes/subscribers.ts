@@ -5,20 +5,20 @@ import type { App } from '../../http/app.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import type { Reach } from '../events/audience.ts'
-import { readSettings } from '../subscribers/subscriber-body.ts'
+import { readSettings, Secret } from '../subscribers/subscriber-body.ts'
 import { readState, subscriberStates } from '../subscribers/subscriber-state.ts'
 import { type Area, readSubscriberId, subscriberOf } from './area.ts'
 import { SubscriberView, viewKey } from '../views/subscriber.ts'
 import {
+  KeysView,
+  Registered,
   type SubscriberRouteParts,
   tags,
-  WithKeys,
-  Registered,
-  WithPublicKeys,
   view,
   views,
+  WithKeys,
+  WithPublicKeys,
 } from './subscriber-view.ts'
-import { rotateSecretRoute } from './subscriber-secrets.ts'
 import { closedObject, IdParams, noContent, optionalText } from '../../http/schemas/schemas.ts'
 
 export function subscriberRoutes(app: App, parts: SubscriberRouteParts, area: Area): void {
@@ -197,4 +197,42 @@ function ownerAsked(reach: Reach, owner: string | undefined): string | null | un
   if (reach !== 'all') return reach.owner
   // PostgreSQL refuses a NUL in a parameter. No owner contains one, so another character finds the same.
   return owner === '' ? null : owner?.replaceAll('\0', '\u{fffd}')
+}
+
+/** Seconds for which an old secret signs after a rotation. */
+const defaultOverlap = 86_400
+
+const longestOverlap = 30 * 86_400
+
+function rotateSecretRoute(app: App, { subscribers }: SubscriberRouteParts, area: Area): void {
+  const RotateBody = closedObject({
+    overlapSeconds: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: longestOverlap,
+        description: 'Seconds for which the old secret signs as well; default 24 hours',
+      }),
+    ),
+    secret: Secret,
+  })
+  app.post(
+    `${area.prefix}/subscribers/:id/rotate-secret`,
+    {
+      config: { access: area.access.write, optionalBody: true },
+      schema: {
+        tags,
+        summary: 'Create a new secret, shown only once; both sign until the overlap ends',
+        params: IdParams,
+        body: RotateBody,
+        response: { 200: KeysView },
+      },
+    },
+    async (request) => {
+      const { params, body } = request
+      const overlap = Math.round((body.overlapSeconds ?? defaultOverlap) * 1000)
+      const origin = auditOrigin(request)
+      const id = readSubscriberId(params.id)
+      return subscribers.rotate(id, area.reach(request), { overlap, secret: body.secret }, origin)
+    },
+  )
 }

@@ -1,14 +1,13 @@
-import { byService, type AuditOrigin, type RecordAudit } from '../../accounts/audit/audit.ts'
+import { type AuditOrigin, byService, type RecordAudit } from '../../accounts/audit/audit.ts'
 import { newId } from '../../crypto/ids.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import type { Egress } from '../../network/egress.ts'
 import type { PageOfRows, PageRequest } from '../../paging/page.ts'
-import type { Queryable, Tx } from '../../storage/database.ts'
+import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import type { Reach } from '../events/audience.ts'
 import { openHeaders } from '../dispatch/destinations.ts'
-import { listSubscribers, type SubscriberFilter, type SubscriberListParts } from './subscriber-list.ts'
-import { settingsColumns, type NewSubscriber, type SubscriberChange } from './subscriber-settings.ts'
+import { type NewSubscriber, settingsColumns, type SubscriberChange } from './subscriber-settings.ts'
 import { describeSubscriber, recordChange, subscriberTarget } from './subscriber-audit.ts'
 import { removeSubscriber } from './removal.ts'
 import { disableSubscriber, findSubscriber, lockSubscriber, updateSubscriber } from './subscriber-rows.ts'
@@ -21,6 +20,10 @@ import {
   refuseTooMany,
   statusColumns,
 } from './subscriber-rules.ts'
+import { sql } from 'kysely'
+import type { Clock } from '../../runtime/clock.ts'
+import { type Cursors, idScope } from '../../paging/cursor.ts'
+import { isInState, lastDayBegins, type SubscriberState } from './subscriber-state.ts'
 
 export interface SubscribersParts extends SubscriberListParts {
   keyring: Keyring
@@ -222,4 +225,52 @@ export class Subscribers {
   #checkUrl(url: string, owner: string | null): string {
     return checkedUrl(url, this.#parts.egressOf(owner))
   }
+}
+
+interface SubscriberFilter {
+  /** `undefined`: of all; `null`: those without an owner. */
+  owner?: string | null | undefined
+  state?: SubscriberState | undefined
+  /** A part of the address, in any case. */
+  url?: string | undefined
+}
+
+interface SubscriberListParts {
+  database: Database
+  cursors: Cursors
+  clock: Clock
+  /** Subscribers whose last attempts are not counted in the table yet. */
+  unwritten: () => readonly string[]
+}
+
+/** A page of subscribers, newest first. @throws Problem `invalid-cursor` */
+async function listSubscribers(
+  { database, cursors, clock, unwritten }: SubscriberListParts,
+  { owner, state, url }: SubscriberFilter,
+  request: PageRequest,
+): Promise<PageOfRows<SubscribersTable>> {
+  const scope = idScope('subscribers', {
+    ...(owner !== undefined && { owner }),
+    ...(state !== undefined && { state }),
+    ...(url !== undefined && { url }),
+  })
+  let query = database.readerAside
+    .selectFrom('subscribers')
+    .selectAll()
+    .$if(owner !== undefined, (all) => all.where('owner', owner === null ? 'is' : '=', owner!))
+    .orderBy('id', 'desc')
+  if (state !== undefined)
+    query = query.where(isInState(state, { since: lastDayBegins(clock.now()), unwritten: unwritten() }))
+  if (url !== undefined)
+    query = query.where(sql<boolean>`lower(url) like ${`%${escapeLike(url.toLowerCase())}%`} escape '!'`)
+  return cursors.readById(scope, request, (before, count) =>
+    query
+      .$if(before !== undefined, (all) => all.where('id', '<', before!))
+      .limit(count)
+      .execute(),
+  )
+}
+
+function escapeLike(text: string): string {
+  return text.replace(/[!%_]/g, '!$&')
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { Problem } from '../../errors.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
-import type { Database } from '../../storage/database.ts'
+import type { Database, SqliteDatabase } from '../../storage/database.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { EventFilter } from '../filter.ts'
 import type { EventLog } from '../log.ts'
@@ -9,10 +9,10 @@ import { presentEvent } from '../present.ts'
 import { conditionsOf } from '../conditions.ts'
 import { longestSpooled } from '../search.ts'
 import type { BodyQuery } from './body-query.ts'
-import { sqliteBodies } from './scan.sqlite.ts'
 import { postgresBodies } from './scan.postgres.ts'
 import type { BodyScanner, Scanned, Step } from './scan.ts'
-import { firstStep, nextStep } from './step-size.ts'
+import { ThreadClient } from '../../storage/sqlite/thread-client.ts'
+import type { ScanTasks } from './scan-sqlite-thread.ts'
 
 /** Searches of one process at once. */
 const mostAtOnce = 2
@@ -143,4 +143,27 @@ function compile({ reader }: Database, filter: EventFilter): Step['conditions'] 
   const conditions = [sql`1 = 1`, ...conditionsOf(filter)]
   const { sql: text, parameters } = sql`${sql.join(conditions, sql` and `)}`.compile(reader)
   return { text, parameters: parameters as (string | number)[] }
+}
+
+/** Events of the first step. Later steps are larger or smaller, so that each takes about `stepTakes` milliseconds. */
+const firstStep = 500
+const leastStep = 20
+const mostStep = 5_000
+const stepTakes = 40
+
+/** Events of the next step, after one of `rows` events that took `took` milliseconds. */
+function nextStep(rows: number, took: number): number {
+  const speed = stepTakes / Math.max(1, took)
+  return Math.round(Math.min(mostStep, Math.max(leastStep, rows * Math.min(4, speed))))
+}
+
+/** Searches in a thread with a connection of its own, which starts with the first search. */
+function sqliteBodies({ opened }: SqliteDatabase): BodyScanner {
+  const thread = new ThreadClient<ScanTasks>({
+    module: new URL('scan-sqlite-thread.ts', import.meta.url),
+    name: 'body search',
+    workerData: opened,
+    isBackground: true,
+  })
+  return { scan: (step) => thread.call('scan', step), close: () => thread.close() }
 }

@@ -3,11 +3,12 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { EventLog } from '../log.ts'
-import { ChangeWatch } from './changes.ts'
-import { EventFeed, type News } from './feed.ts'
-import { changedMessage, eventMessage, gapMessage, heartbeat, helloMessage } from './messages.ts'
-import { topics, type Topic } from './topics.ts'
+import { type Topic, topics, topicsOfAction } from './topics.ts'
 import type { Viewer } from './viewer.ts'
+import { presentEvent } from '../present.ts'
+import type { EventRow } from '../store.ts'
+import { sql } from 'kysely'
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
 
 /** Milliseconds between two looks at the database, while there are viewers. */
 const lookEvery = 1_000
@@ -159,5 +160,196 @@ export class LiveHub {
     const begun = this.#begun
     await this.#send(heartbeat)
     if (begun && begun === this.#begun) this.#scheduleBeat()
+  }
+}
+
+/** Messages as bytes (https://html.spec.whatwg.org/multipage/server-sent-events.html), written once for all viewers. */
+const heartbeat = Buffer.from(': heartbeat\n\n')
+
+/**
+ * The first message of each connection.
+ * @param options.retryAfter milliseconds after which a browser connects again
+ * @param options.resumes whether events up to `position` follow: then the message has no id, so that a viewer that is cut off before they
+ *   came asks for them again
+ */
+function helloMessage(
+  position: number,
+  { retryAfter, resumes }: { retryAfter: number; resumes: boolean },
+): Buffer {
+  const hello = text('hello', { position }, resumes ? undefined : position)
+  return Buffer.from(`retry: ${retryAfter}\n${hello}`)
+}
+
+/** A new event, or one whose status changed. @param position the newest event that was sent, from which a viewer resumes */
+function eventMessage(row: EventRow, position: number): Buffer {
+  return Buffer.from(text('event', presentEvent(row), position))
+}
+
+function changedMessage(topics: Iterable<Topic>): Buffer {
+  return Buffer.from(text('changed', { topics: [...topics].toSorted() }))
+}
+
+/** More events came than are sent one by one: pages read what they show again. */
+function gapMessage(position: number): Buffer {
+  return Buffer.from(text('gap', { position }, position))
+}
+
+function text(name: string, data: object, id?: number): string {
+  return `event: ${name}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`
+}
+
+/** The newest rows of each table that one look compares with those of the look before. */
+interface Recent {
+  kind: 'failure' | 'delivery' | 'dead' | 'job' | 'refusal' | 'audit'
+  id: string
+  state: string
+}
+
+interface Changes {
+  topics: Set<Topic>
+  /** Received events whose last attempt failed, or that a retry has processed. */
+  events: number[]
+}
+
+/**
+ * One statement for all tables. Each part is the end of an index, so its cost does not depend on the size of the tables.
+ * A row that commits late is still among the newest ones at the next look.
+ */
+const recent = sql<Recent>`
+  select 'failure' as kind, cast(event as text) as id, status || ' ' || failed_at as state from (
+    select event, status, failed_at from event_queue where failed_at is not null order by failed_at desc limit 50) f
+  union all select 'delivery', cast(id as text), status || ' ' || attempts from (
+    select id, status, attempts from deliveries order by id desc limit 100) d
+  union all select 'dead', cast(id as text), cast(finished_at as text) from (
+    select id, finished_at from deliveries where status = 'dead' order by finished_at desc limit 20) e
+  union all select 'job', id, status || ' ' || done from (
+    select id, status, done from jobs order by id desc limit 20) j
+  union all select 'refusal', cast(id as text), '' from (
+    select id from rejected_webhooks order by id desc limit 5) r
+  union all select 'audit', cast(seq as text), action from (
+    select seq, action from audit_log order by seq desc limit 50) a`
+
+const topicsOf: Readonly<Record<Exclude<Recent['kind'], 'audit'>, readonly Topic[]>> = {
+  failure: ['failures', 'handlers'],
+  delivery: ['deliveries'],
+  dead: ['deliveries', 'subscribers'],
+  job: ['jobs'],
+  refusal: ['sources'],
+}
+
+/** Compares the newest rows of the tables that pages show with those of the look before. */
+class ChangeWatch {
+  readonly #database: Database
+  #before: ReadonlyMap<string, string> | undefined
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** The next look has nothing to compare with, and finds no changes. */
+  forget(): void {
+    this.#before = undefined
+  }
+
+  /** @throws StorageUnavailable */
+  async look(): Promise<Changes> {
+    const { rows } = await recent.execute(this.#database.readerAside)
+    const before = this.#before
+    const now = new Map<string, string>()
+    const changes: Changes = { topics: new Set(), events: [] }
+    for (const { kind, id, state } of rows) {
+      const key = `${kind} ${id}`
+      now.set(key, state)
+      if (!before || before.get(key) === state) continue
+      const about = kind === 'audit' ? topicsOfAction(state) : topicsOf[kind]
+      for (const topic of about) changes.topics.add(topic)
+      if (kind === 'failure') changes.events.push(Number(id))
+    }
+    this.#before = now
+    return changes
+  }
+}
+
+/** New events of one look that are sent one by one. */
+const mostNew = 50
+/** The newest events that are buffered, from which viewers resume. */
+const bufferSize = 200
+/** Recent events whose status may still change and is read again at each look. */
+const mostUnsettled = 200
+
+const unsettled: ReadonlySet<EventRow['status']> = new Set(['pending', 'retrying', 'blocked'])
+
+interface News {
+  /** New events, oldest first. */
+  added: EventRow[]
+  /** Events whose status changed. */
+  changed: EventRow[]
+  /** Whether more events came than `added` has: then it has the newest ones. */
+  gap: boolean
+}
+
+/** What is new at the end of the event log, and which of the recent events changed. */
+class EventFeed {
+  readonly #log: EventLog
+  #position = 0
+  #buffer: EventRow[] = []
+  /** All events above this number are in the buffer. */
+  #bufferedFrom = 0
+  readonly #unsettled = new BoundedCache<number, EventRow['status']>(mostUnsettled)
+
+  constructor(log: EventLog) {
+    this.#log = log
+  }
+
+  /** The newest event that was found. */
+  get position(): number {
+    return this.#position
+  }
+
+  /** Begins at the end of the log. @throws StorageUnavailable */
+  async start(): Promise<void> {
+    const { rows } = await this.#log.newest(Number.MAX_SAFE_INTEGER, bufferSize)
+    this.#unsettled.clear()
+    this.#position = rows[0]?.id ?? 0
+    this.#bufferedFrom = 0
+    this.#setBuffer(rows.toReversed(), rows.length === bufferSize)
+    for (const row of this.#buffer) this.#note(row)
+  }
+
+  /**
+   * @param others further events that may have changed
+   * @throws StorageUnavailable
+   */
+  async look(others: readonly number[]): Promise<News> {
+    const before = new Map(this.#unsettled)
+    const found = await this.#log.some([...new Set([...before.keys(), ...others])])
+    const changed = found.filter(({ id, status }) => id <= this.#position && before.get(id) !== status)
+    // Also those that were deleted.
+    this.#unsettled.clear()
+    for (const row of found) this.#note(row)
+    const { rows, hasNext } = await this.#log.page(this.#position, mostNew)
+    const added = hasNext
+      ? (await this.#log.newest(Number.MAX_SAFE_INTEGER, mostNew)).rows.toReversed()
+      : rows
+    for (const row of added) this.#note(row)
+    this.#position = added.at(-1)?.id ?? this.#position
+    this.#setBuffer(hasNext ? added : [...this.#buffer, ...added], hasNext)
+    return { added, changed, gap: hasNext }
+  }
+
+  /** The events behind `position`, oldest first; undefined if more came than the buffer holds. */
+  since(position: number): EventRow[] | undefined {
+    return position < this.#bufferedFrom ? undefined : this.#buffer.filter(({ id }) => id > position)
+  }
+
+  /** @param cut whether there are older events that `rows` does not have */
+  #setBuffer(rows: EventRow[], cut: boolean): void {
+    this.#buffer = rows.slice(-bufferSize)
+    if ((cut || rows.length > bufferSize) && rows.length > 0) this.#bufferedFrom = this.#buffer[0]!.id - 1
+  }
+
+  #note({ id, status }: EventRow): void {
+    this.#unsettled.delete(id)
+    if (unsettled.has(status)) this.#unsettled.set(id, status)
   }
 }

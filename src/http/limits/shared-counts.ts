@@ -1,8 +1,8 @@
 import type { Clock } from '../../runtime/clock.ts'
 import { Period } from '../../runtime/period.ts'
 import { hashToken } from '../../crypto/tokens.ts'
-import { KnownKeys } from './known-keys.ts'
-import { takenOf, type Taken } from './rate-limiter.ts'
+import { type Taken, takenOf } from './rate-limiter.ts'
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
 
 export interface CallsToCount {
   readonly key: string
@@ -134,5 +134,47 @@ function answerAll(
     const allowed = index < granted
     const callsThen = allowed ? calls - granted + index + 1 : calls
     answer(takenOf({ allowed, calls: callsThen, before, passed }, max))
+  }
+}
+
+/** New keys in a second that one process admits. */
+const newKeysPerSecond = 100
+/** Known keys; beyond that, the oldest one is removed. */
+const mostKnown = 20_000
+
+/** When a refused key may call again, and when it may make all its calls; in milliseconds since 1970. */
+interface Refusal {
+  readonly until: number
+  readonly resetAt: number
+}
+
+/** The keys whose calls are counted in the database. New ones are admitted slowly, so that a flood of them adds few rows. */
+class KnownKeys {
+  /** In the order of insertion; refused ones with their refusals. */
+  readonly #known = new BoundedCache<string, Refusal | undefined>(mostKnown)
+  #second = 0
+  #newKeys = 0
+
+  refusalOf(key: string): Refusal | undefined {
+    return this.#known.get(key)
+  }
+
+  /** Remembers the refusal of a key that is still known. */
+  refuse(key: string, refusal: Refusal): void {
+    if (this.#known.has(key)) this.#known.set(key, refusal)
+  }
+
+  /** Returns false for a new key if too many came in this second. */
+  admit(key: string, now: number): boolean {
+    if (this.#known.has(key)) return true
+    const second = Math.floor(now / 1000)
+    if (second !== this.#second) {
+      this.#second = second
+      this.#newKeys = 0
+    }
+    if (this.#newKeys >= newKeysPerSecond) return false
+    this.#newKeys += 1
+    this.#known.set(key, undefined)
+    return true
   }
 }

@@ -1,24 +1,24 @@
 import { Type } from 'typebox'
 import type { Configuration } from '../../config/environment.ts'
-import { Problem, problems, type ProblemCode } from '../../errors.ts'
+import { Problem, type ProblemCode, problems } from '../../errors.ts'
 import { risingRefusals } from '../../telemetry/history/refusals.ts'
 import { spooledWebhooks } from '../../telemetry/history/spooled.ts'
 import type { MetricsHistory } from '../../telemetry/history/index.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import type { SettingsSource } from '../../config/shown-settings.ts'
-import { optionalText } from '../schemas/schemas.ts'
+import { type SettingsSource, shownSettings } from '../../config/shown-settings.ts'
+import { closedObject, nullable, optionalText } from '../schemas/schemas.ts'
 import type { App } from '../app.ts'
 import { docsAccess } from '../schemas/openapi.ts'
-import { diagnosticsRoute, type Checks } from './diagnostics.ts'
+import { type Checks, diagnosticsRoute } from './diagnostics.ts'
 import { queuesRoute } from './queues.ts'
 import type { FindAttention } from '../attention.ts'
 import { attentionRoute, type FindAllAttention } from './attention.ts'
 import { fillingDisks, stalledWork } from './attention-of-process.ts'
-import { checklistRoute, type ChecklistParts } from './checklist.ts'
+import { type ChecklistParts, checklistRoute } from './checklist.ts'
 import { historyRoute } from './history.ts'
-import { oldestDue, Readiness, readReadiness, type ReadinessParts } from './readiness.ts'
-import { settingsRoute } from './settings.ts'
+import { oldestDue, Readiness, type ReadinessParts, readReadiness } from './readiness.ts'
 import { versionRoute } from './version.ts'
+import { report } from './report.ts'
 
 export interface OperationsParts extends ReadinessParts {
   metrics: Metrics
@@ -182,5 +182,38 @@ function problemRoute(app: App): void {
       const [status, title, advice] = problems[code as ProblemCode]
       return { code, status, title, advice }
     },
+  )
+}
+
+const Settings = closedObject({
+  data: Type.Array(
+    closedObject({
+      name: Type.String(),
+      description: Type.String({ description: 'Markdown' }),
+      value: nullable(Type.String(), 'Null if it has none, or if it is a secret'),
+      isSet: Type.Boolean({ description: 'Whether it has a value' }),
+      secret: Type.Boolean(),
+      origin: Type.String({
+        description: 'environment, .env file, --env-file, NAME_FILE, demo mode, default, not set',
+      }),
+    }),
+  ),
+})
+
+/** GET /settings: what this process was started with, as `postern config print` shows it. */
+function settingsRoute(app: App, source: SettingsSource): void {
+  app.get(
+    '/settings',
+    report('admin', 'The settings in force with their origin, without secrets', Settings),
+    async () => ({
+      data: shownSettings(source).settings.map(({ name, description, value, secret, origin }) => ({
+        name,
+        description,
+        value: secret ? null : (value ?? null),
+        isSet: value !== undefined,
+        secret,
+        origin,
+      })),
+    }),
   )
 }

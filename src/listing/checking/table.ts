@@ -1,6 +1,6 @@
-import type { Database } from '../../storage/database.ts'
+import type { Database, SqliteDatabase } from '../../storage/database.ts'
 import { inspectPostgresTable } from './inspect.postgres.ts'
-import { inspectSqliteTable } from './inspect.sqlite.ts'
+import { quote, quoteTable } from '../../storage/sql-names.ts'
 
 export interface TableColumn {
   /** PostgreSQL's name of the type (of a domain, its base type); on SQLite the affinity of the column. */
@@ -45,4 +45,141 @@ export function inspectTable(database: Database, name: string): Promise<Table | 
   return database.engine === 'sqlite'
     ? inspectSqliteTable(database, name)
     : inspectPostgresTable(database, name)
+}
+
+interface ColumnRow {
+  name: string
+  type: string
+  notnull: number
+  dflt_value: string | null
+  pk: number
+}
+interface IndexRow {
+  name: string
+  unique: number
+  partial: number
+}
+interface IndexColumn {
+  cid: number
+  name: string | null
+  desc: number
+  coll: string
+  key: number
+}
+
+type Connection = SqliteDatabase['readConnection']
+
+async function inspectSqliteTable(
+  { readConnection: connection }: SqliteDatabase,
+  name: string,
+): Promise<Table | undefined> {
+  const found = connection.get<{ type: string; name: string; sql: string }>(
+    `select type, name, sql from sqlite_schema where name = ? collate nocase and type in ('table', 'view')`,
+    [name],
+  )
+  if (!found) return undefined
+  const columns = connection.all<ColumnRow>(
+    'select name, type, "notnull", dflt_value, pk from pragma_table_xinfo(?)',
+    [name],
+  )
+  const collations = collationsOf(connection, name, columns)
+  const described = columns.map((column, index): [string, TableColumn] => [
+    column.name,
+    describeColumn(column, collations[index]!),
+  ])
+  return {
+    kind: found.type === 'view' ? 'view' : 'table',
+    columns: new Map(described),
+    indexes: indexesOf(connection, name, columns, new Map(described)),
+    rowids: found.type === 'table' && !withoutRowid(connection, found.name),
+    definitions: [],
+  }
+}
+
+/**
+ * The collation of each column. No statement of SQLite names it, so it is seen by what the column compares as equal: a compound
+ * select has the collations of its first part, which here has no rows.
+ */
+function collationsOf(
+  connection: Connection,
+  table: string,
+  columns: readonly ColumnRow[],
+): (TableColumn['collation'] & {})[] {
+  const probes = columns.map(
+    ({ name }) =>
+      `(select (x = 'A') + 2 * (x = 'a ') from (select ${quote(name)} as x from ${quoteTable(table)} where 0 union all select 'a'))`,
+  )
+  const [found = []] = connection.arrays<number[]>(`select ${probes.join(', ')}`)
+  return found.map((equal) => (['binary', 'nocase', 'rtrim'] as const)[equal]!)
+}
+
+function describeColumn(
+  { type, notnull, pk, dflt_value }: ColumnRow,
+  collation: TableColumn['collation'] & {},
+): TableColumn {
+  const affinity = affinityOf(type)
+  return {
+    type: affinity,
+    collation,
+    nullable: notnull === 0 && pk === 0,
+    byDefault: dflt_value ?? undefined,
+    // A column without an affinity distinguishes the text 5 from the number 5.
+    loose: collation !== 'binary' || affinity === 'blob',
+  }
+}
+
+function indexesOf(
+  connection: Connection,
+  table: string,
+  columns: readonly ColumnRow[],
+  described: Table['columns'],
+): Index[] {
+  const keys = columns.filter(({ pk }) => pk > 0).toSorted((a, b) => a.pk - b.pk)
+  // An `integer primary key` is the rowid itself. It needs no index, and every index ends with it.
+  const rowid = keys.length === 1 && /^integer$/i.test(keys[0]!.type) ? keys[0]!.name : undefined
+  const listed = connection.all<IndexRow>('select name, "unique", partial from pragma_index_list(?)', [table])
+  const others = listed
+    .filter(({ partial }) => partial === 0)
+    .flatMap((index) => describeIndex(connection, index, rowid, described))
+  if (rowid === undefined) return others
+  return [{ name: 'rowid', unique: true, columns: [{ column: rowid, descending: false }] }, ...others]
+}
+
+/** Returns nothing for an index over an expression, or in another collation than a column's: it has another order. */
+function describeIndex(
+  connection: Connection,
+  { name, unique }: IndexRow,
+  rowid: string | undefined,
+  described: Table['columns'],
+): Index[] {
+  const parts = connection.all<IndexColumn>(
+    'select cid, name, "desc", coll, "key" from pragma_index_xinfo(?) order by seqno',
+    [name],
+  )
+  // The cid is -2 for an expression and -1 for the rowid, which follows the declared columns.
+  if (parts.some(({ cid, key }) => cid === -2 && key === 1)) return []
+  const isCollated = ({ name, coll }: IndexColumn): boolean =>
+    name === null || described.get(name)?.collation === coll.toLowerCase()
+  if (!parts.every((part) => part.key === 0 || isCollated(part))) return []
+  const columns = parts.filter(isCollated).flatMap(({ cid, name, desc }) => {
+    const column = cid === -1 ? rowid : name
+    return column === undefined || column === null ? [] : [{ column, descending: desc === 1 }]
+  })
+  const declared = parts.filter(({ key }) => key === 1).length
+  return [{ name, unique: unique === 1, columns: unique === 1 ? columns.slice(0, declared) : columns }]
+}
+
+function withoutRowid(connection: Connection, name: string): boolean {
+  return (
+    connection.get<{ wr: number }>('select wr from pragma_table_list(?) where schema = ?', [name, 'main'])
+      ?.wr === 1
+  )
+}
+
+/** The affinity of a declared type (https://sqlite.org/datatype3.html, section 3.1). */
+function affinityOf(type: string): string {
+  if (/int/i.test(type)) return 'integer'
+  if (/char|clob|text/i.test(type)) return 'text'
+  if (type === '' || /blob/i.test(type)) return 'blob'
+  return /real|floa|doub/i.test(type) ? 'real' : 'numeric'
 }

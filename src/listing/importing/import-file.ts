@@ -1,13 +1,88 @@
 import { createReadStream } from 'node:fs'
-import { sleep, type Clock } from '../../runtime/clock.ts'
-import { InvalidTime } from '../../paging/time.ts'
-import type { Database } from '../../storage/database.ts'
+import { type Clock, sleep } from '../../runtime/clock.ts'
+import { canonicalTime, InvalidTime, timeOf } from '../../paging/time.ts'
+import type { Database, Tx } from '../../storage/database.ts'
 import { isUniqueViolation, StorageUnavailable } from '../../storage/unavailable.ts'
 import { readCsv } from './csv.ts'
-import { readNdjson } from './ndjson.ts'
-import { ImportedPost, postTarget, ImportedProduct, productTarget } from './item-target.ts'
-import { InvalidRecord, readTexts, type ImportTarget } from './target.ts'
+import { createCheck, type ImportTarget, InvalidRecord, readTexts } from './target.ts'
 import { ImportedUser, userTarget } from './users.ts'
+import { type Static, type TObject, Type } from 'typebox'
+import type { ProductsTable } from '../../storage/tables.ts'
+import type { ItemRow, WritableTable } from '../writing/store.ts'
+import { idField } from '../writing/fields.ts'
+import { NewPost } from '../writing/posts.ts'
+import { NewProduct } from '../writing/products.ts'
+import { splitLines } from './lines.ts'
+import { decodeUtf8, type FileRecord, maxRecordLength } from './records.ts'
+
+/** A row to import, and whether its record has a `createdAt`. Without one, an existing row keeps its own. */
+interface ImportedItem {
+  values: ItemRow
+  hasTime: boolean
+}
+
+/** Imports into a table whose rows can also be written over HTTP, by the same rules. */
+function itemTarget<S extends TObject>(
+  table: WritableTable,
+  schema: S,
+  toRow: (fields: Omit<Static<S>, 'createdAt'>, createdAt: string) => ItemRow,
+): ImportTarget<ImportedItem> {
+  const check = createCheck(schema)
+  return {
+    read(fields, now) {
+      const { createdAt, ...rest } = check(fields) as Static<S> & { createdAt?: string }
+      const time = createdAt === undefined ? timeOf(now) : canonicalTime(createdAt)
+      return { values: toRow(rest, time), hasTime: createdAt !== undefined }
+    },
+    keyOf: ({ values }) => values.id,
+    async save(tx, rows) {
+      for (const hasTime of [true, false]) {
+        const values = rows.filter((row) => row.hasTime === hasTime).map((row) => row.values)
+        if (values.length > 0) await upsert(tx, table, values, hasTime)
+      }
+    },
+  }
+}
+
+async function upsert(
+  tx: Tx,
+  name: WritableTable,
+  rows: readonly ItemRow[],
+  hasTime: boolean,
+): Promise<void> {
+  // Kysely has no type for a table that is a variable. The columns are those of the rows.
+  const table = name as 'products'
+  const columns = Object.keys(rows[0]!) as (keyof ProductsTable)[]
+  const changed = columns.filter((column) => column !== 'id' && (hasTime || column !== 'created_at'))
+  await tx
+    .insertInto(table)
+    .values(rows as readonly ProductsTable[])
+    .onConflict((conflict) =>
+      conflict
+        .column('id')
+        .doUpdateSet((eb) =>
+          Object.fromEntries(changed.map((column) => [column, eb.ref(`excluded.${column}`)])),
+        ),
+    )
+    .execute()
+}
+
+const ImportedPost = Type.Object({ ...NewPost.properties, _id: idField })
+
+const postTarget = itemTarget('posts', ImportedPost, ({ _id: id, title, body }, created_at) => ({
+  id,
+  title,
+  body,
+  created_at,
+}))
+
+/** The body of `POST /products`, with a required id: without ids, a second run would import all rows again. */
+const ImportedProduct = Type.Object({ ...NewProduct.properties, id: idField })
+
+const productTarget = itemTarget('products', ImportedProduct, (product, created_at) => ({
+  ...product,
+  created_at,
+}))
 
 /** Rows in one transaction, for which the writers of a running service wait. */
 const batchSize = 500
@@ -114,4 +189,38 @@ async function save(
       await sleep(clock, pause)
     }
   }
+}
+
+/** Reads newline-delimited JSON, one object per line. Empty lines are skipped, but numbered. */
+async function* readNdjson(chunks: AsyncIterable<Buffer>): AsyncGenerator<FileRecord> {
+  let line = 0
+  for await (const bytes of splitLines(chunks)) {
+    line += 1
+    if (bytes === 'too long') yield { line, fault: `is longer than ${maxRecordLength} bytes` }
+    else if (bytes.some((byte) => byte > 0x20)) yield readLine(line, bytes)
+  }
+}
+
+function readLine(line: number, bytes: Buffer): FileRecord {
+  let value: unknown
+  try {
+    value = parse(decodeUtf8(bytes))
+  } catch (error) {
+    return { line, fault: error instanceof SyntaxError ? 'is not JSON' : 'is not UTF-8' }
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return { line, fault: 'is not a JSON object' }
+  return { line, fields: value as Record<string, unknown> }
+}
+
+const longNumber = /\d{16}/
+
+/** A `providerId` may be a number beyond 2^53. It is read as a text, because rounding could make two ids equal. */
+function parse(json: string): unknown {
+  if (!longNumber.test(json)) return JSON.parse(json)
+  return JSON.parse(json, (key, value: unknown, context?: { source?: string }) =>
+    key === 'providerId' && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? '')
+      ? context?.source
+      : value,
+  )
 }

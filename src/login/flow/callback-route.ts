@@ -7,17 +7,28 @@ import type { App } from '../../http/app.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
 import { escapeHtml, narrowPage } from '../../http/pages/html.ts'
 import { fill } from '../../http/pages/language/languages.ts'
-import { pageView, sendPage } from '../../http/pages/page-view.ts'
+import { pageView, referenceOf, sendPage } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import type { AppLink } from '../../http/pages/error-page.ts'
 import { rawQuery, readOAuthParameters } from '../../http/requests/query-string.ts'
-import type { Database } from '../../storage/database.ts'
+import type { Database, Tx } from '../../storage/database.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
-import { finishSignIn } from './callback.ts'
 import { failurePath, recordFailure } from './failed-sign-ins.ts'
-import type { SignIn } from '../sign-in.ts'
+import { appRedirect, type Browser, type SignedIn, type SignIn } from '../sign-in.ts'
 import { findProvider, limitPerIp, ProviderParams } from './provider-param.ts'
 import type { StartParts } from './start-flow.ts'
+import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
+import type { FlowsTable } from '../../storage/tables.ts'
+import { type FailureCode, SignInFailure } from './failures.ts'
+import type { FlowOutcome, Flows } from './flows.ts'
+import type { ProviderClient } from '../provider-client/provider-client.ts'
+import {
+  AccountNotAdmitted,
+  providerErrorCode,
+  ProviderReturnedError,
+  quoteProvider,
+} from '../provider-client/provider-errors.ts'
+import type { VerifiedIdentity } from '../provider-client/verified-identity.ts'
 
 export interface CallbackRouteParts extends StartParts {
   signIn: SignIn
@@ -101,4 +112,156 @@ function sendFinished(reply: FastifyReply, app: AppLink | undefined): FastifyRep
   const back = app && fill(common.backTo, { name: escapeHtml(app.name) })
   const link = app && `<p><a class="button wide primary" href="${escapeHtml(app.href)}">${back}</a></p>`
   return sendPage(reply, narrowPage(view, signIn.doneTitle, `<p>${signIn.done}</p>\n${link ?? ''}`))
+}
+
+interface Callback {
+  providerClient: ProviderClient
+  /** The request's query string, without the question mark. */
+  query: string
+  bound: BoundBrowser
+  browser: Browser
+}
+
+type CallbackOutcome =
+  | { ok: true; signedIn: SignedIn; again: boolean }
+  | {
+      ok: false
+      failure: SignInFailure
+      /** The flow, also one that is over; `undefined` when it is unknown. */
+      flow: FlowsTable | undefined
+      /** Whether this callback used the flow, so that its outcome is to be stored. */
+      isFirst: boolean
+      /** The app's redirect URI with the error; `undefined` for a browser's sign-in. */
+      redirect: string | undefined
+    }
+  /** The failure of the same callback a moment ago. */
+  | { ok: false; again: string }
+
+/** The parameters that are read of the authorization response. Only form-post.ts sends `name`. */
+const parameterNames = ['state', 'code', 'iss', 'error', 'name'] as const
+/** What a provider says about its error, for the log. The last two are Facebook's. */
+const explanationNames = ['error_description', 'error_uri', 'error_code', 'error_message'] as const
+
+type ParameterName = (typeof parameterNames)[number] | (typeof explanationNames)[number]
+type CallbackParameters = ReturnType<typeof readOAuthParameters<ParameterName>>
+
+interface CallbackParts {
+  flows: Flows
+  signIn: SignIn
+  baseUrl: () => string
+}
+
+/**
+ * Finishes a sign-in. The state is used before the response is read, so that each state gets one attempt. The same callback again,
+ * within some seconds, gets the outcome of the first: browsers repeat it after a double click, or by their "Back" button. It does not
+ * throw: every failure is an outcome that the browser or the app receives.
+ */
+async function finishSignIn(parts: CallbackParts, callback: Callback): Promise<CallbackOutcome> {
+  const { flows, signIn, baseUrl } = parts
+  const { providerClient, bound, browser } = callback
+  let flow: FlowsTable | undefined
+  let isFirst = false
+  try {
+    const response = readOAuthParameters(callback.query, [...parameterNames, ...explanationNames])
+    // A repeated state is ambiguous: none of its values is used.
+    const state = response.repeated.includes('state') ? undefined : response.values.state
+    const said = isError(response) ? `; the request says ${quoteProvider(response.values)}` : ''
+    if (state === undefined) throw expired(`there is no state, or more than one${said}`)
+    if (bound.hashes.length === 0)
+      throw expired(`the cookie of a browser that started a sign-in is missing${said}`)
+    const found = await flows.consume(providerClient.provider.name, bound, state)
+    if (found.state === 'unknown')
+      throw expired(`the state is unknown, or belongs to another browser or provider${said}`)
+    const token = flows.tokenOf(found.row, bound, state)
+    if (found.state === 'again') {
+      const outcome = await flows.outcomeOf(found.row)
+      if (outcome?.kind === 'failed') return { ok: false, again: outcome.location }
+      const signedIn = outcome && (await signIn.repeat(found.row, outcome, { token, browser }))
+      if (signedIn) return { ok: true, signedIn, again: true }
+    }
+    flow = found.row
+    if (found.state !== 'first') throw expired(`the state was used before, or has expired${said}`)
+    isFirst = true
+    const { verifier } = found
+    if (verifier === null) throw expired('its master key was removed after the start')
+    const verified = await identify(providerClient, { row: flow, verifier }, state, response).catch(
+      (error: unknown) => {
+        const providerId = error instanceof AccountNotAdmitted ? error.providerId : undefined
+        throw new SignInFailure(
+          providerErrorCode(error),
+          error,
+          providerId === undefined ? {} : { providerId },
+        )
+      },
+    )
+    const settle = (tx: Tx, outcome: FlowOutcome) => flows.settle(tx, found.row, outcome)
+    const signedIn = await signIn.complete(flow, verified, { browser, token, settle })
+    return { ok: true, signedIn, again: false }
+  } catch (error) {
+    // Any other error is a fault of the service.
+    const failure = error instanceof SignInFailure ? error : new SignInFailure('unavailable', error)
+    // An app whose flow was used before has got its answer.
+    const redirectUri =
+      flow?.used_at === null || isFirst ? (flow?.client_redirect_uri ?? undefined) : undefined
+    const answer = appError(failure, callback)
+    const redirect = redirectUri && appRedirect(redirectUri, flow!.client_state, baseUrl(), answer)
+    return { ok: false, failure, flow, isFirst, redirect }
+  }
+}
+
+/** Checks the response, and sends its code to the token endpoint after all other checks. */
+async function identify(
+  providerClient: ProviderClient,
+  { row, verifier }: { row: FlowsTable; verifier: string | undefined },
+  state: string,
+  response: CallbackParameters,
+): Promise<VerifiedIdentity> {
+  const { code, iss: issuer, name: givenName } = response.values
+  const isFailure = isError(response)
+  if (parameterNames.some((name) => response.repeated.includes(name)))
+    throw new Error('a parameter came more than once')
+  await providerClient.checkIssuer({ issuer, isError: isFailure })
+  if (isFailure) throw new ProviderReturnedError(response.values)
+  if (!code) throw new Error('there is no code')
+  // The redirect URI must be the one of the authorization request, so it comes from the row and not from this request.
+  const url = new URL(row.callback_url)
+  url.search = new URLSearchParams({ code, state }).toString()
+  return providerClient.identity({
+    url,
+    state,
+    verifier,
+    nonce: row.nonce ?? undefined,
+    reauthenticationAskedAt: row.reauthentication_asked_at ?? undefined,
+    givenName,
+  })
+}
+
+function isError({
+  values: { code, error, error_code: number, error_message: text },
+}: CallbackParameters): boolean {
+  return error !== undefined || (code === undefined && (number ?? text) !== undefined)
+}
+
+function expired(reason: string): SignInFailure {
+  return new SignInFailure('sign-in-expired', new Error(reason))
+}
+
+/** The error codes for apps (RFC 6749, section 4.1.2.1); `server_error` for all others. */
+const appErrors: Partial<Record<FailureCode, string>> = {
+  'access-denied': 'access_denied',
+  'account-blocked': 'access_denied',
+  'account-not-admitted': 'access_denied',
+  'issuer-changed': 'access_denied',
+  refused: 'access_denied',
+  'provider-unavailable': 'temporarily_unavailable',
+  'sign-in-expired': 'temporarily_unavailable',
+  unavailable: 'temporarily_unavailable',
+}
+
+/** The error for the app. Messages of the provider and of hooks are for the person, so the app gets only the reference ID. */
+function appError({ code }: SignInFailure, { browser }: Callback) {
+  return {
+    error: appErrors[code] ?? 'server_error',
+    error_description: `The sign-in failed. Reference ID: ${referenceOf(browser.origin.supportId ?? 'none')}`,
+  }
 }

@@ -1,4 +1,8 @@
-import type { AuthorizationCodeGrantChecks } from 'openid-client'
+import type {
+  AuthorizationCodeGrantChecks,
+  TokenEndpointResponse,
+  TokenEndpointResponseHelpers,
+} from 'openid-client'
 import type { Authentication } from '../../accounts/sessions/authentication.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { parseAuthentication } from './authentication-claims.ts'
@@ -6,16 +10,26 @@ import { authorizationParameters, type AuthorizationRequest } from '../flow/auth
 import { checkDiscoveredIssuer, checkKnownIssuer, type ResponseOrigin } from '../flow/response-issuer.ts'
 import { issuedTokens, type IssuedTokens } from './issued-tokens.ts'
 import type { VerifiedIdentity } from './verified-identity.ts'
-import { mergeProfiles, parseProfile, type ProfileDocument } from './profile.ts'
+import {
+  mergeProfiles,
+  parseProfile,
+  pictureIn,
+  type ProfileDocument,
+  readStandardProfile,
+  toIdentity,
+} from './profile.ts'
 import { endSessionAddress, type EndSessionRequest } from './end-session.ts'
 import { DiscoveryFailed } from './discovery.ts'
 import { AccountNotAdmitted, ProfileRefused, refusedTokens } from './provider-errors.ts'
 import { ProviderApi } from './provider-api.ts'
-import { readIdentity } from './read-identity.ts'
-import { ProviderServerCache, type ProviderServer } from './provider-server.ts'
+import { type ProviderServer, ProviderServerCache } from './provider-server.ts'
 import type { OAuthProvider, OpenIdProvider, ResolvedProvider } from '../providers/resolved-provider.ts'
-import { exchangeCode, mayHaveMoved } from './code-exchange.ts'
 import type { ProviderFetch } from './provider-fetch.ts'
+import { TokenResponseCache } from './token-response-cache.ts'
+import type { ProviderIdentity } from '../../accounts/users/identities.ts'
+import { refusalOf } from './admission.ts'
+import { mapGroups, readGroups } from './groups.ts'
+import type { ProfileSource } from '../providers/preset.ts'
 
 export interface CodeToExchange {
   /** The redirect URI of the request, with the code and state of the response. */
@@ -195,4 +209,137 @@ function refusedUserInfo(error: unknown): never {
   if (cause instanceof Response && cause.status !== 200)
     throw new ProfileRefused(cause.status, { cause: error })
   throw error
+}
+
+interface ExchangedCode {
+  tokens: TokenEndpointResponse & TokenEndpointResponseHelpers
+  /** The server that verified the id_token. */
+  server: ProviderServer
+}
+
+interface ProviderCodeExchange {
+  server: ProviderServer
+  /** The redirect URI with the code and state of the response. */
+  url: URL
+  checks: AuthorizationCodeGrantChecks
+  /** The issuer that an id_token with these claims must have, if it depends on the claims. */
+  expectedTokenIssuer?: ((claims: ProfileDocument, issuer: string) => string) | undefined
+}
+
+/**
+ * Exchanges a code and verifies the id_token. A code can be sent only once, so the response is cached and verified again in
+ * two cases: the token's tenant has its own issuer, or the provider may have new keys, algorithms or addresses (openid-client fetches
+ * keys once a minute at most). With Microsoft's `common` the first verification always fails, because each tenant has its own issuer.
+ * @throws when the exchange or the verification fails.
+ */
+async function exchangeCode(
+  servers: ProviderServerCache,
+  { server: current, url, checks, expectedTokenIssuer }: ProviderCodeExchange,
+): Promise<ExchangedCode> {
+  const { authorizationCodeGrant } = await import('openid-client')
+  const cache = new TokenResponseCache()
+  const verify = async (server: ProviderServer): Promise<ExchangedCode> => {
+    const { configuration } = server
+    const tokens = await cache
+      .run(() => authorizationCodeGrant(configuration, new URL(url), { ...checks }))
+      .catch(refusedTokens)
+    return { tokens, server }
+  }
+  const verifyAsTenant = async (server: ProviderServer): Promise<ExchangedCode> => {
+    const { issuer } = server.metadata
+    try {
+      return await verify(server)
+    } catch (error) {
+      const claims = cache.unverifiedClaims()
+      const expected = claims && expectedTokenIssuer ? expectedTokenIssuer(claims, issuer) : issuer
+      if (expected === issuer) throw error
+      const exchanged = await verify(await servers.withIssuer(server, expected))
+      await servers.shareKeysOf(exchanged.server)
+      return exchanged
+    }
+  }
+  try {
+    return await verifyAsTenant(current)
+  } catch (error) {
+    const isTaken = cache.status === 200
+    if (!(isTaken ? needsMetadata(error) : mayHaveMoved(error))) throw error
+    const renewed = await servers.renew(current)
+    const hasMoved = renewed.metadata.token_endpoint !== current.metadata.token_endpoint
+    if (!isTaken && !hasMoved) throw error
+    const exchanged = await verifyAsTenant(renewed)
+    await servers.shareKeysOf(exchanged.server)
+    return exchanged
+  }
+}
+
+/** Whether the verification of an id_token failed in a way that a new document or new keys may solve. */
+function needsMetadata(error: unknown): boolean {
+  return chainOf(error).some(
+    ({ code, message, cause }) =>
+      code === 'OAUTH_KEY_SELECTION_FAILED' ||
+      message === 'JWT signature verification failed' ||
+      message === 'unexpected JWT "alg" header parameter' ||
+      // The keys could not be fetched.
+      cause instanceof Response ||
+      isUnreachable(code),
+  )
+}
+
+/** Whether an endpoint did not take a request, as one that has moved does. */
+function mayHaveMoved(error: unknown): boolean {
+  return chainOf(error).some(
+    ({ code, message, cause }) =>
+      (cause instanceof Response && movedStatuses.has(cause.status)) ||
+      isUnreachable(code) ||
+      /^(?:request failed|fetch failed)/.test(message),
+  )
+}
+
+const movedStatuses = new Set([301, 302, 303, 307, 308, 404, 405, 410])
+
+function isUnreachable(code: unknown): boolean {
+  return code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'OAUTH_TIMEOUT'
+}
+
+function chainOf(error: unknown): { code?: unknown; message: string; cause?: unknown }[] {
+  const chain = []
+  for (let current = error; current instanceof Error; current = current.cause) chain.push(current)
+  return chain
+}
+
+/** The verified answer of a provider. */
+type ProviderAnswer = Pick<ProfileSource, 'claims' | 'document' | 'profileUrl' | 'givenName'>
+
+/**
+ * The identity in a provider's verified answer, with its groups.
+ * @throws AccountNotAdmitted; UnusableProfile; ProfileRefused when the provider's API does not tell the groups.
+ */
+async function readIdentity(
+  provider: ResolvedProvider,
+  answer: ProviderAnswer,
+  api: ProviderApi,
+): Promise<ProviderIdentity> {
+  const { name, quirks, presetSetting, groups, admission } = provider
+  const { claims, document, profileUrl } = answer
+  const readMore = (url: string): Promise<unknown> => api.readMore(url)
+  const raw = await quirks.readProfile?.({ ...answer, presetSetting, readMore })
+  const picture = pictureIn(document)
+  const standard = { ...readStandardProfile(document), picture }
+  // With an id_token, its verified subject is the id. The profile may contain another id.
+  const { sub } = claims
+  const profile = raw ? { picture, ...raw } : { ...standard, ...(sub !== undefined && { id: sub }) }
+  const identity = toIdentity(name, profile)
+  const readNeeded = (url: string): Promise<unknown> => api.readNeeded(url)
+  const named = await readGroups(document, groups, quirks.groups, { profileUrl, readNeeded })
+  const refusal = refusalOf(identity, named, admission)
+  if (refusal !== undefined) throw new AccountNotAdmitted(refusal, identity.providerId)
+  return { ...identity, ...mapGroups(named, groups), issuer: identityNamespaceOf(provider, claims) }
+}
+
+/** The issuer that the identity is bound to: `iss` of the verified id_token, unless the provider has a fixed one. */
+function identityNamespaceOf(provider: ResolvedProvider, { iss }: ProfileDocument): string {
+  if (provider.kind === 'oauth') return provider.identityNamespace
+  const { identityNamespace, quirks } = provider
+  const named = String(iss)
+  return identityNamespace ?? quirks.identityNamespace?.(named) ?? named
 }

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { normalizeTokenResponse } from './normalize-token-response.ts'
 import { isObject, type ProfileDocument } from './profile.ts'
 import type { ProviderFetch } from './provider-fetch.ts'
+import { readFields } from '../../http/requests/query-string.ts'
 
 /** Caches the token response of one code exchange, because a code can be sent only once. */
 export class TokenResponseCache {
@@ -45,5 +45,69 @@ export class TokenResponseCache {
       if (cache) cache.#response = { url, text, status, headers }
       return new Response(text, { status, headers })
     }
+  }
+}
+
+/**
+ * Rewrites a token response to the form of RFC 6749, section 5, before openid-client reads it. Providers deviate in many ways:
+ * errors with status 200, as objects or as a `message`; forms instead of JSON; a missing or unknown token_type; scopes as an
+ * array; empty refresh tokens; an id_token that was not requested. Unreadable bodies and responses with status 429 or 5xx stay
+ * unchanged.
+ */
+async function normalizeTokenResponse(
+  response: Response,
+  { idToken }: { /** Whether an id_token was requested. */ idToken: boolean },
+): Promise<Response> {
+  const text = await response.text()
+  const fields = response.status >= 500 || response.status === 429 ? undefined : parseFields(text)
+  if (!fields) return new Response(text, { status: response.status, headers: response.headers })
+  const { access_token: accessToken, error } = fields
+  if (typeof accessToken !== 'string' || accessToken === '' || (error !== undefined && error !== null)) {
+    const code = typeof error === 'string' ? error : isObject(error) ? 'provider_error' : 'invalid_response'
+    const status = response.status >= 400 ? response.status : 400
+    return Response.json({ error: code.slice(0, 100), ...wordsIn(fields) }, { status })
+  }
+  const { id_token: id, refresh_token: refreshToken, expires_in: expiresIn, scope } = fields
+  const scopes: unknown = Array.isArray(scope) ? scope.join(' ') : scope
+  const seconds = typeof expiresIn === 'string' && /^\d+$/.test(expiresIn) ? Number(expiresIn) : expiresIn
+  return Response.json(
+    {
+      access_token: accessToken,
+      token_type: 'bearer',
+      ...(idToken && id !== undefined && { id_token: id }),
+      ...(typeof refreshToken === 'string' && refreshToken !== '' && { refresh_token: refreshToken }),
+      ...(typeof seconds === 'number' && seconds > 0 && { expires_in: seconds }),
+      ...(typeof scopes === 'string' && { scope: scopes }),
+    },
+    { status: response.status },
+  )
+}
+
+function parseFields(text: string): Record<string, unknown> | undefined {
+  if (text.trimStart().startsWith('{')) {
+    try {
+      const parsed: unknown = JSON.parse(text)
+      return isObject(parsed) ? parsed : undefined
+    } catch {
+      // openid-client reports the invalid JSON.
+      return undefined
+    }
+  }
+  return /^[\w.-]+=/.test(text) ? Object.fromEntries(readFields(text, Infinity)) : undefined
+}
+
+const maxCharacters = 500
+
+/** The description of an error: in the fields of RFC 6749, as Facebook's object, or as a `message`. */
+function wordsIn({
+  error,
+  error_description: description,
+  error_uri: uri,
+  message,
+}: Record<string, unknown>) {
+  const text = description ?? (isObject(error) ? error['message'] : message)
+  return {
+    ...(typeof text === 'string' && { error_description: text.slice(0, maxCharacters) }),
+    ...(typeof uri === 'string' && { error_uri: uri.slice(0, maxCharacters) }),
   }
 }

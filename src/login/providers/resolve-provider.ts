@@ -1,11 +1,11 @@
-import type { ProviderSettings } from '../../config/providers.ts'
+import { httpUrl, type ProviderSettings } from '../../config/providers.ts'
 import { protectedParametersIn, unusableResponseMode } from './authorization-parameters.ts'
 import { letterIcon, readIcon } from './icon.ts'
-import { resolveGroups } from './resolve-groups.ts'
-import { readPresetSettings, type PresetSettingValues } from './preset-settings.ts'
-import type { Endpoints, Preset, Quirks } from './preset.ts'
+import type { Endpoints, Preset, PresetSetting, Quirks, ReadPresetSetting } from './preset.ts'
 import { presets } from './presets.ts'
 import type { ProviderBasics, ResolvedProvider } from './resolved-provider.ts'
+import { type Admission, faultOfDomains } from '../provider-client/admission.ts'
+import { defaultClaim, type GroupMapping, maxGroupCharacters } from '../provider-client/groups.ts'
 
 /**
  * Merges settings with their preset. An issuer means OpenID Connect; three endpoints without an issuer mean plain OAuth 2.0,
@@ -224,4 +224,133 @@ function withOpenId(scope: string): string {
 function withScopes(scope: string, more: string): string {
   if (more === '' || scope.split(/[\s,]+/).includes(more)) return scope
   return `${scope} ${more}`
+}
+
+const maxClaimCharacters = 200
+const roleFields = ['admin', 'exclusive']
+
+interface GroupsAndAdmission {
+  groups: GroupMapping
+  admission: Admission
+  /** The scopes that the groups need beside those of the sign-in; may be empty. */
+  groupScope: string
+}
+
+/**
+ * Where groups are, what they give, and who may sign in. Faults are added to `faults`.
+ * @param prefix of the variables: `<NAME>_`
+ */
+function resolveGroups(
+  settings: ProviderSettings,
+  { groups: fromApi }: Quirks,
+  prefix: string,
+  faults: string[],
+): GroupsAndAdmission {
+  const { adminGroups, roles = {}, allowedEmailDomains: emailDomains = [] } = settings
+  const { exclusive = false } = roles
+  const unknown = Object.keys(roles).filter((field) => !roleFields.includes(field))
+  if (unknown.length > 0)
+    faults.push(
+      `${prefix}ADMIN_GROUPS: unknown field roles.${unknown.join(', ')}; use ${roleFields.join(', ')}`,
+    )
+  const domainFault = faultOfDomains(emailDomains)
+  if (domainFault !== undefined) faults.push(`${prefix}ALLOWED_EMAIL_DOMAINS is wrong: ${domainFault}`)
+  const named = {
+    admin: readNames(adminGroups ?? roles.admin, `${prefix}ADMIN_GROUPS`, faults),
+    allowed: readNames(settings.allowedGroups, `${prefix}ALLOWED_GROUPS`, faults),
+  }
+  // Otherwise every sign-in would end the role of an admin.
+  if (exclusive && named.admin.length === 0)
+    faults.push(`${prefix}ADMIN_GROUPS is missing: roles.exclusive needs the groups whose members are admins`)
+  const needed = named.admin.length > 0 || named.allowed.length > 0
+  const claim = settings.groupsClaim ?? (needed ? defaultClaim : undefined)
+  if (claim !== undefined && (typeof claim !== 'string' || claim.length > maxClaimCharacters))
+    faults.push(`${prefix}GROUPS_CLAIM is wrong: expected a path of at most ${maxClaimCharacters} characters`)
+  const isFromApi = fromApi !== undefined && claim === defaultClaim
+  // The API gives them in lower case.
+  const asNamed = (names: readonly string[]) => (isFromApi ? names.map((name) => name.toLowerCase()) : names)
+  const [admin, allowed] = [asNamed(named.admin), asNamed(named.allowed)]
+  // Anybody creates an organization at GitHub, with any name, and applications get what is stored.
+  const stored = isFromApi && settings.groupsClaim === undefined ? [...admin, ...allowed] : undefined
+  return {
+    groups: { claim, admin, stored, exclusive },
+    admission: { emailDomains: domainFault === undefined ? emailDomains : [], groups: allowed },
+    groupScope: isFromApi ? fromApi.scope : '',
+  }
+}
+
+function readNames(
+  names: readonly string[] | undefined,
+  setting: string,
+  faults: string[],
+): readonly string[] {
+  if (names === undefined) return []
+  if (Array.isArray(names) && names.every((name) => isGroupName(name))) return names
+  faults.push(
+    `${setting} is wrong: expected names of groups, each of at most ${maxGroupCharacters} characters`,
+  )
+  return []
+}
+
+function isGroupName(group: unknown): boolean {
+  return typeof group === 'string' && group !== '' && group.length <= maxGroupCharacters
+}
+
+/** The values of a preset's own settings, and their errors. */
+interface PresetSettingValues {
+  presetSetting: ReadPresetSetting
+  /** Settings that `own` was called for and that have no value. `own` adds to it. */
+  missing: ReadonlySet<string>
+  faults: string[]
+}
+
+/** Reads a preset's own settings. @param prefix of the variables: `<NAME>_`. */
+function readPresetSettings(
+  preset: Preset | undefined,
+  given: Readonly<Record<string, string>>,
+  prefix: string,
+): PresetSettingValues {
+  const declared = preset?.settings ?? {}
+  const faults: string[] = []
+  const values = new Map<string, string>()
+  const missing = new Set<string>()
+  for (const [key, setting] of Object.entries(declared)) {
+    const value = given[key]?.trim() || setting.default
+    if (value === undefined) continue
+    const fault = faultOf(setting, value)
+    // Without its trailing slash: the endpoints append paths.
+    if (fault === undefined)
+      values.set(key, setting.form === 'url' ? value.replace(/(?<!\/)\/+$/, '') : value)
+    else faults.push(`${prefix}${key} is wrong: expected ${fault}. ${setting.description}`)
+  }
+  const presetSetting: ReadPresetSetting = (key) => {
+    const value = values.get(key)
+    if (value === undefined) missing.add(key)
+    return value ?? ''
+  }
+  return { presetSetting, missing, faults }
+}
+
+const forms = {
+  host: [/^(?=.{1,253}$)[a-z0-9-]+(\.[a-z0-9-]+)+(:\d{1,5})?$/i, 'a host name without https://'],
+  guids: [
+    /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}(\s*,\s*[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})*$/i,
+    'ids such as 72f988bf-86f1-41af-91ab-2d7cd011db47, comma-separated',
+  ],
+  word: [/^[\w.-]{1,200}$/, 'letters, digits, dots, - and _'],
+} as const
+
+function faultOf({ form }: PresetSetting, value: string): string | undefined {
+  if (form === 'text') return undefined
+  if (form === 'url') {
+    try {
+      const { search, hash } = new URL(httpUrl(value))
+      return search === '' && hash === '' ? undefined : 'an address without a query'
+    } catch {
+      // The caller's message names the setting.
+      return 'an https address'
+    }
+  }
+  const [pattern, wanted] = forms[form]
+  return pattern.test(value) ? undefined : wanted
 }

@@ -1,9 +1,9 @@
 import { code, escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
-import type { Words } from '../../http/pages/language/en.ts'
+import { en, type Words } from '../../http/pages/language/en.ts'
 import { fill, sentences } from '../../http/pages/language/languages.ts'
 import type { PageView } from '../../http/pages/page-view.ts'
-import { documentHost, type Client } from '../clients/client.ts'
-import { describeScope, isUserScope } from './scope-descriptions.ts'
+import { type Client, documentHost } from '../clients/client.ts'
+import { isScope, scopes } from '../../http/access/scopes.ts'
 
 export interface ConsentPage {
   view: PageView
@@ -81,4 +81,17 @@ export function hostOf(redirectUri: string): string {
   const { host, protocol } = new URL(redirectUri)
   if (/^https?:$/.test(protocol)) return host
   return host === '' ? protocol : `${protocol}//${host}`
+}
+
+/** The scopes about the user. */
+const ofUser: Words['scopes'] = en.scopes
+
+function isUserScope(scope: string): scope is keyof Words['scopes'] {
+  return Object.hasOwn(ofUser, scope)
+}
+
+/** What a scope lets an app do, in English; `undefined` for a scope of the product's own APIs. */
+function describeScope(scope: string): string | undefined {
+  if (isUserScope(scope)) return ofUser[scope]
+  return isScope(scope) ? scopes[scope] : undefined
 }

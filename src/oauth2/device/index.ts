@@ -6,10 +6,19 @@ import type { Database } from '../../storage/database.ts'
 import type { ClientAuthentication } from '../clients/client-authentication.ts'
 import type { Clients } from '../clients/clients.ts'
 import { Consents } from '../consent/consents.ts'
-import { deviceAuthorizationRoute } from './device-authorization-route.ts'
-import { DeviceCodes } from './device-codes.ts'
+import { codeLifetime, DeviceCodes, pollInterval } from './device-codes.ts'
 import { deviceCodeGrant } from './device-grant.ts'
 import { deviceRoutes } from './device-routes.ts'
+import { Type } from 'typebox'
+import { auditOrigin } from '../../accounts/audit/audit.ts'
+import { withForms } from '../../http/requests/forms.ts'
+import { optionalText } from '../../http/schemas/schemas.ts'
+import { AuthorizationError } from '../authorize/authorization-error.ts'
+import { resourceOf, scopeOf } from '../authorize/request-parameters.ts'
+import type { Client } from '../clients/client.ts'
+import { clientCall, OAuthError } from '../oauth-error.ts'
+import { clientCredentials } from '../token/token-call-body.ts'
+import { displayUserCode } from './user-codes.ts'
 
 export interface DeviceSignInParts {
   accounts: Accounts
@@ -33,5 +42,73 @@ export function createDeviceSignIn(parts: DeviceSignInParts) {
       await deviceRoutes(app, { ...accounts, clients, deviceCodes, consents, database, baseUrl })
     },
     sweep: (now: number) => deviceCodes.sweep(now),
+  }
+}
+
+interface DeviceAuthorizationRouteParts {
+  authentication: ClientAuthentication
+  deviceCodes: DeviceCodes
+  baseUrl: () => string
+}
+
+const Body = Type.Object({
+  ...clientCredentials,
+  scope: optionalText('The scopes that the device asks for'),
+  resource: optionalText('The API of the access token (RFC 8707)'),
+})
+
+const Answer = Type.Object({
+  device_code: Type.String(),
+  user_code: Type.String({ description: 'For the person, such as WDJB-MJHT' }),
+  verification_uri: Type.String({ description: 'Where the person types it' }),
+  verification_uri_complete: Type.String({ description: 'The same with the code, for a QR code' }),
+  expires_in: Type.Integer({ description: 'Seconds' }),
+  interval: Type.Integer({ description: 'Seconds between two polls at least' }),
+})
+
+/** POST /oauth2/device_authorization: a device asks for a sign-in (RFC 8628, section 3.1). */
+async function deviceAuthorizationRoute(
+  app: App,
+  { authentication, deviceCodes, baseUrl }: DeviceAuthorizationRouteParts,
+): Promise<void> {
+  await withForms(app, (routes) => {
+    routes.post(
+      '/oauth2/device_authorization',
+      {
+        config: { access: 'public', rateLimit: { max: 60, sharedByProcesses: true } },
+        ...clientCall('Start a sign-in of a device without a browser (RFC 8628)', Body, Answer),
+      },
+      async (request, reply) => {
+        const { body } = request
+        const client = await authentication.authenticate(request, reply, body)
+        if (!client.deviceGrant)
+          throw new OAuthError('unauthorized_client', 'this app may not use the device grant')
+        const wanted = { clientId: client.id, ...grantable(client, body), origin: auditOrigin(request) }
+        const { deviceCode, userCode } = await deviceCodes.start(wanted)
+        const shown = displayUserCode(userCode)
+        const page = `${baseUrl().replace(/(?<!\/)\/+$/, '')}/device`
+        return {
+          device_code: deviceCode,
+          user_code: shown,
+          verification_uri: page,
+          verification_uri_complete: `${page}?user_code=${shown}`,
+          expires_in: codeLifetime,
+          interval: pollInterval,
+        }
+      },
+    )
+  })
+}
+
+/** @throws OAuthError `invalid_scope`, `invalid_target` */
+function grantable(client: Client, { scope, resource }: { scope?: string; resource?: string }) {
+  try {
+    return {
+      scope: scopeOf(client, scope),
+      resource: resourceOf(client, resource?.split(' ') ?? []),
+    }
+  } catch (error) {
+    if (error instanceof AuthorizationError) throw new OAuthError(error.error, error.message)
+    throw error
   }
 }

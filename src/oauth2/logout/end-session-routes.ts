@@ -11,7 +11,7 @@ import { Problem } from '../../errors.ts'
 import { isForeignWrite } from '../../http/access/access.ts'
 import { actsOnGet } from '../../http/access/background.ts'
 import type { App } from '../../http/app.ts'
-import { pageView, rememberLocales, sendPage, type PageView } from '../../http/pages/page-view.ts'
+import { pageView, type PageView, rememberLocales, sendPage } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import { rawQuery, readOAuthParameters } from '../../http/requests/query-string.ts'
 import { closedObject, optionalText } from '../../http/schemas/schemas.ts'
@@ -20,14 +20,16 @@ import type { Clients } from '../clients/clients.ts'
 import type { IdTokens } from '../token/id-tokens.ts'
 import {
   endSessionParameters,
-  readEndSessionRequest,
-  RefusedSignOut,
   type EndSessionQuery,
   type EndSessionRequest,
+  readEndSessionRequest,
+  RefusedSignOut,
 } from './end-session-request.ts'
 import type { Next, Onward } from './onward.ts'
-import { confirmPage, refusedPage, signedOutPage } from './pages.ts'
 import { returnPath, type SignOut } from './sign-out.ts'
+import { escapeHtml, narrowPage, strong, supportLine } from '../../http/pages/html.ts'
+import { fill, sentences } from '../../http/pages/language/languages.ts'
+import { hiddenFields, hostOf } from '../consent/consent-page.ts'
 
 export interface EndSessionRoutesParts {
   clients: Clients
@@ -237,4 +239,57 @@ async function askFirst(
   }
   const signedInAs = user?.name ?? user?.email ?? session.userId
   return confirmPage(view, { appName: client?.name, signedInAs, fields })
+}
+
+/** Asks before a sign-out that an app did not prove to be its own. */
+function confirmPage(
+  view: PageView,
+  {
+    appName,
+    signedInAs,
+    fields,
+  }: {
+    appName: string | undefined
+    signedInAs: string
+    /** What the form sends back. */
+    fields: Readonly<Record<string, string>>
+  },
+): string {
+  const { words, site } = view
+  const { signOut, common } = words
+  const requestedBy = appName === undefined ? '' : fill(signOut.requestedBy, { app: strong(appName) })
+  const who = fill(common.signedInAs, { name: strong(signedInAs) })
+  return narrowPage(
+    view,
+    signOut.title,
+    `<p>${sentences(view.language, who, signOut.consequence, requestedBy)}</p>
+<form method="post" action="${site.basePath}/oauth2/end-session/confirm" class="choice">
+${hiddenFields(fields)}
+<button class="wide primary">${signOut.confirm}</button>
+<a class="button wide" href="${site.basePath}/dashboard">${signOut.stay}</a>
+</form>`,
+  )
+}
+
+/** @param onward where the browser goes on: by a click, or by a Refresh header with the same address */
+function signedOutPage(view: PageView, onward?: string): string {
+  const { signOut, common } = view.words
+  const link =
+    onward === undefined
+      ? `<a class="button wide" href="${view.site.basePath}/login">${signOut.again}</a>`
+      : `<a class="button wide" href="${escapeHtml(onward)}">${fill(common.continueTo, { name: escapeHtml(hostOf(onward)) })}</a>`
+  return narrowPage(view, signOut.doneTitle, `<p>${signOut.done}</p>\n<p>${link}</p>`)
+}
+
+/** @param reason for developers, in English */
+function refusedPage(view: PageView, reason: string): string {
+  const { signOut } = view.words
+  return narrowPage(
+    view,
+    signOut.rejectedTitle,
+    `<p class="message" role="alert">${signOut.rejected}<br>${supportLine(view)}</p>
+<p>${signOut.rejectedAdvice}</p>
+<p class="soft detail" lang="en">${escapeHtml(reason)}</p>
+<p><a class="button wide" href="${view.site.basePath}/login">${signOut.signInPage}</a></p>`,
+  )
 }

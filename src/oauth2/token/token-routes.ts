@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { auditOrigin, type Audit } from '../../accounts/audit/audit.ts'
+import { type Audit, auditOrigin } from '../../accounts/audit/audit.ts'
 import { withForms } from '../../http/requests/forms.ts'
 import { hashToken } from '../../crypto/tokens.ts'
 import type { App } from '../../http/app.ts'
@@ -8,10 +8,12 @@ import type { ClientAuthentication } from '../clients/client-authentication.ts'
 import type { Clients } from '../clients/clients.ts'
 import { clientCall, OAuthError } from '../oauth-error.ts'
 import { allowClientOrigins, browserCall } from './client-origins.ts'
-import type { Grant } from './grants.ts'
+import type { Grant, Granted } from './grants.ts'
 import { acceptJsonWithoutDuplicates } from './json-without-duplicates.ts'
 import { clientCredentials } from './token-call-body.ts'
-import { TokenAnswer, tokenResponse, type TokenResponseParts } from './token-response.ts'
+import type { AccessTokens } from '../../accounts/tokens/access-tokens.ts'
+import type { Client } from '../clients/client.ts'
+import type { IdTokens } from './id-tokens.ts'
 
 export interface TokenRoutesParts extends TokenResponseParts {
   clients: Clients
@@ -80,4 +82,50 @@ function tokenRoute(routes: App, path: string, parts: TokenRoutesParts): void {
 
 function hashOf(credential: string): string {
   return hashToken(credential).toString('base64url')
+}
+
+/** The answer of the token endpoint (RFC 6749, section 5.1; OpenID Connect Core, section 3.1.3.3). */
+const TokenAnswer = Type.Object({
+  access_token: Type.String(),
+  token_type: Type.Literal('Bearer'),
+  expires_in: Type.Integer({ description: 'Seconds' }),
+  refresh_token: Type.Optional(Type.String()),
+  id_token: optionalText('With the scope `openid`'),
+  scope: optionalText('The granted scopes, separated by spaces'),
+})
+
+interface TokenResponseParts {
+  accessTokens: AccessTokens
+  idTokens: IdTokens
+}
+
+/** Signs the tokens of a grant. */
+async function tokenResponse(
+  { accessTokens, idTokens }: TokenResponseParts,
+  client: Client,
+  { family, refreshToken, nonce, scope, resource }: Granted,
+) {
+  const { token, expiresIn } = await accessTokens.issue({
+    clientId: client.id,
+    subject: family?.userId ?? client.id,
+    familyId: family?.familyId,
+    authenticatedAt: family?.authenticatedAt,
+    familyEnds: family?.expiresAt,
+    acr: family?.acr ?? null,
+    amr: family?.amr ?? null,
+    scope,
+    resource,
+  })
+  const wantsIdToken = family !== undefined && scope?.split(' ').includes('openid') === true
+  const idToken = wantsIdToken
+    ? await idTokens.issue(client, { ...family, scope }, { nonce, accessToken: token })
+    : undefined
+  return {
+    access_token: token,
+    token_type: 'Bearer' as const,
+    expires_in: expiresIn,
+    ...(refreshToken !== undefined && { refresh_token: refreshToken }),
+    ...(idToken !== undefined && { id_token: idToken }),
+    ...(scope && { scope }),
+  }
 }

@@ -5,16 +5,17 @@ import { parseExactly, stringifyExactly } from '../../json/exact.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
-import type { EmittedEvent } from '../config.ts'
+import type { EmittedEvent, HandlerLog } from '../config.ts'
 import { findReceived } from '../failed/store.ts'
 import { storedError } from '../worker/failures.ts'
 import { withoutCredentials } from '../forward-target.ts'
 import { Stopping, WaitedForTransaction } from '../worker/interruptions.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
-import { recordLines, type LogLine } from './log-lines.ts'
 import { rehearse, type RehearseParts } from './rehearse.ts'
 import type { WrittenTable } from './writes.ts'
+import { inspect } from 'node:util'
+import type { LogOfHandlers } from '../worker/attempt.ts'
 
 export interface DryRunParts extends Omit<RehearseParts, 'log'> {
   database: Database
@@ -209,4 +210,44 @@ function throwIfNotItsOwn(error: unknown): void {
   if (error instanceof Stopping) throw new Problem('stopping', { retryAfter: 1 })
   if (error instanceof WaitedForTransaction)
     throw new Problem('overloaded', { retryAfter: 1, detail: error.message })
+}
+
+interface LogLine {
+  readonly level: 'debug' | 'info' | 'warn' | 'error'
+  readonly message: string
+  /** The fields of the line as text, if it has any. */
+  readonly fields: string | null
+}
+
+/** Lines that are recorded, and characters of a message and of the fields. */
+const mostLines = 200
+const longest = 2_000
+
+const levels = ['debug', 'info', 'warn', 'error'] as const
+
+/** Records the log lines of a run, of all levels, and passes them on to the log. */
+function recordLines(log: LogOfHandlers): { log: LogOfHandlers; lines: LogLine[] } {
+  const lines: LogLine[] = []
+  const child = (bindings: object): HandlerLog => {
+    const real = log.child(bindings)
+    const write = (level: LogLine['level']) => (first: object | string, message?: string) => {
+      if (lines.length < mostLines) lines.push(lineOf(level, first, message))
+      real[level](first, message)
+    }
+    return Object.fromEntries(levels.map((level) => [level, write(level)])) as HandlerLog
+  }
+  return { log: { child }, lines }
+}
+
+function lineOf(level: LogLine['level'], first: object | string, message: string | undefined): LogLine {
+  if (typeof first === 'string') return { level, message: cut(first), fields: null }
+  return {
+    level,
+    message: cut(message ?? ''),
+    fields: cut(inspect(first, { depth: 3, breakLength: 100, maxStringLength: longest })),
+  }
+}
+
+function cut(text: string): string {
+  return text.length <= longest ? text : `${text.slice(0, longest)}…`
 }

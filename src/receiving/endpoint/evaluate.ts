@@ -10,11 +10,13 @@ import type { Backlog } from './backlog.ts'
 import type { IncomingEvent } from '../queue/incoming.ts'
 import { headersToStore } from './stored-headers.ts'
 import { mediaTypeOf, takesMediaType, unreadableAs } from './media-types.ts'
-import { orderKeyOf } from './order-key.ts'
-import type { PlanOf } from '../handlers/plan.ts'
-import { reasonOf, type Reason } from '../rejections/reasons.ts'
+import type { Plan, PlanOf } from '../handlers/plan.ts'
+import { type Reason, reasonOf } from '../rejections/reasons.ts'
 import type { Accepted, Rejected, Reply, Scheme } from '../schemes/scheme.ts'
 import type { SharedSourceRateParts } from './shared-source-rate.ts'
+import { createHash } from 'node:crypto'
+import type { FastifyBaseLogger } from 'fastify'
+import { type Received, receivedEvent } from '../worker/received-event.ts'
 
 /** A request with its whole body. */
 export interface Delivered {
@@ -177,4 +179,31 @@ function verificationOf({ name }: Scheme, { secret, signedAt }: Accepted): Verif
     ...(secret !== undefined && { secret }),
     ...(signedAt !== undefined && { signedAt }),
   }
+}
+
+/** Characters of a key that is stored unhashed. */
+const longest = 200
+
+/**
+ * Returns the order key of an event, prefixed by the handler's name, or `null` for an event without one. Events whose `orderBy`
+ * throws share a key.
+ */
+function orderKeyOf({ order }: Plan, event: Received, log: FastifyBaseLogger): string | null {
+  if (!order) return null
+  let key: unknown
+  try {
+    key = order.by(receivedEvent(event))
+    if (key === undefined || key === null) return null
+    if (typeof key !== 'string' && typeof key !== 'number')
+      throw new TypeError(`orderBy returned ${typeof key}: a string or a number is needed`)
+  } catch (error) {
+    log.error(
+      { err: error, handler: order.handler, eventId: event.eventId },
+      'orderBy failed: the event is processed after the other events whose orderBy failed',
+    )
+    return `${order.handler}\n`
+  }
+  const text = String(key).toWellFormed().replaceAll('\0', '')
+  const short = text.length <= longest && text === String(key)
+  return `${order.handler}\n=${short ? text : createHash('sha256').update(String(key)).digest('base64url')}`
 }

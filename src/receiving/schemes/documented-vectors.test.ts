@@ -1,8 +1,7 @@
 // What the senders themselves have published: signatures that they made, over bytes that they chose.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bitbucket } from './bitbucket.ts'
-import { paddle } from './paddle.ts'
+import { bitbucket, paddle } from './presets.ts'
 import type { Scheme } from './scheme.ts'
 import { sendgrid } from './sendgrid.ts'
 import { slack } from './slack.ts'

@@ -1,28 +1,30 @@
 // All presets, by the names under which the configuration module imports them.
-export { bitbucket } from './bitbucket.ts'
-export { calendly } from './calendly.ts'
 export { discord } from './discord.ts'
-export { dropbox } from './dropbox.ts'
-export { github } from './github.ts'
 export { gitlab } from './gitlab.ts'
 export { hmac, type HmacOptions } from './hmac.ts'
 export { hubspot, type HubspotOptions } from './hubspot.ts'
-export { intercom } from './intercom.ts'
-export { linear } from './linear.ts'
 export { mailgun } from './mailgun.ts'
 export { meta, type MetaOptions } from './meta.ts'
 export { microsoftGraph } from './microsoft-graph.ts'
-export { paddle } from './paddle.ts'
 export type { Scheme, SourceOptions, TimedOptions } from './scheme.ts'
+export {
+  bitbucket,
+  calendly,
+  dropbox,
+  github,
+  intercom,
+  linear,
+  paddle,
+  stripe,
+  typeform,
+  woocommerce,
+  x,
+  zendesk,
+  zoom,
+} from './presets.ts'
 export { sendgrid } from './sendgrid.ts'
 export { shopify } from './shopify.ts'
 export { slack } from './slack.ts'
 export { square, type AddressedOptions } from './square.ts'
 export { standardWebhooks } from './standard-webhooks.ts'
-export { stripe } from './stripe.ts'
 export { twilio } from './twilio.ts'
-export { typeform } from './typeform.ts'
-export { woocommerce } from './woocommerce.ts'
-export { x } from './x.ts'
-export { zendesk } from './zendesk.ts'
-export { zoom } from './zoom.ts'

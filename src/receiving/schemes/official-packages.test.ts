@@ -8,10 +8,9 @@ import { Webhook as StandardWebhook } from 'standardwebhooks'
 import Stripe from 'stripe'
 import { Webhook as SvixWebhook } from 'svix'
 import { discord } from './discord.ts'
-import { github } from './github.ts'
+import { github, stripe } from './presets.ts'
 import type { Scheme } from './scheme.ts'
 import { standardWebhooks } from './standard-webhooks.ts'
-import { stripe } from './stripe.ts'
 
 const now = 1_700_000_000_000
 const seconds = now / 1000

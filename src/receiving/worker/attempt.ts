@@ -1,23 +1,24 @@
 import type { Clock } from '../../runtime/clock.ts'
-import type { EndedBy, SharedTransactions, SavepointScope } from '../../storage/shared-transactions.ts'
+import type { EndedBy, SavepointScope, SharedTransactions } from '../../storage/shared-transactions.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
-import type { EmittedEvent, HandlerLog } from '../config.ts'
+import type { EmittedEvent, HandlerContext, HandlerLog } from '../config.ts'
 import type { BlockedLoop } from './blocked-loop.ts'
-import { ContextOfHandler } from './handler-context.ts'
 import { LazySignal } from './lazy-signal.ts'
 import {
-  HandlerTimeout,
   EmittedTooLate,
+  HandlerTimeout,
   HeldUpOthers,
-  WaitedForTransaction,
   TransactionTimeout,
+  WaitedForTransaction,
 } from './interruptions.ts'
 import type { Plan } from '../handlers/plan.ts'
 import { receivedEvent } from './received-event.ts'
 import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import type { ClaimedEvent, ProcessedMarker } from '../queue/store.ts'
+import { computedProperty } from '../../runtime/computed-property.ts'
+import { noProviderToken } from '../handlers/declared-handlers.ts'
 
 /** Milliseconds that one handler may delay the others that share its transaction. */
 export const turnLimit = 250
@@ -202,4 +203,34 @@ export async function runHandlers(
 function checked({ type, data, id, audience }: EmittedEvent): EmittedEvent {
   if (typeof type !== 'string' || type === '') throw new TypeError('emit: the event has no type')
   return { type, data, ...(id !== undefined && { id }), ...(audience !== undefined && { audience }) }
+}
+
+interface HandlerContextParts {
+  readonly tx: Tx
+  readonly emit: HandlerContext['emit']
+  readonly log: HandlerLog
+  readonly aborted: LazySignal
+  readonly dryRun: boolean
+}
+
+/** The second argument of handlers. The signal is created at its first use. */
+export class ContextOfHandler implements HandlerContext {
+  static readonly #signal = computedProperty<ContextOfHandler>((context) => context.#aborted.signal)
+  readonly tx: HandlerContext['tx']
+  readonly emit: HandlerContext['emit']
+  readonly log: HandlerLog
+  readonly dryRun: boolean
+  readonly providerToken = noProviderToken
+  declare readonly signal: AbortSignal
+  readonly #aborted: LazySignal
+
+  constructor({ tx, emit, log, aborted, dryRun }: HandlerContextParts) {
+    // To handlers, `tx` has the types of the user's own tables.
+    this.tx = tx as unknown as HandlerContext['tx']
+    this.emit = emit
+    this.log = log
+    this.dryRun = dryRun
+    this.#aborted = aborted
+    Object.defineProperty(this, 'signal', ContextOfHandler.#signal)
+  }
 }

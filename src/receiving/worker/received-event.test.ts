@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ContextOfHandler } from './handler-context.ts'
+import { ContextOfHandler } from './attempt.ts'
 import { LazySignal } from './lazy-signal.ts'
 import { receivedEvent } from './received-event.ts'
 

@@ -1,7 +1,5 @@
 import type { Engine } from '../query-runner.ts'
-import { orderTerms, type CountedOrder } from './counted-order.ts'
-import { dropPostgresTriggers, postgresTables, postgresTriggers } from './triggers.postgres.ts'
-import { dropSqliteTriggers, sqliteTables, sqliteTriggers } from './triggers.sqlite.ts'
+import { type CountedOrder, orderTerms, tuple } from './counted-order.ts'
 
 /** Rows of a new bucket. A bucket with twice as many is split. */
 export const bucketSize = 1_000
@@ -58,4 +56,95 @@ export function insertBuckets(
   return `insert into ${buckets} (${keys.join(', ')}, size) select ${keys.join(', ')},
     case when row_count - n < ${bucketSize} then row_count - n else ${bucketSize} end
     from (${numbered}) as numbered where n % ${bucketSize} = 0${firstExists ? ' and n > 0' : ''}`
+}
+
+function postgresTables({ table, total, buckets, changes, columns, keys }: CountedOrder): string[] {
+  const named = columns.map((column, index) => `${column} as ${keys[index]}`).join(', ')
+  return [
+    `create table ${total} (one integer primary key, size bigint not null)`,
+    `create table ${buckets} as select ${named}, 0::bigint as size from ${table} with no data`,
+    `alter table ${buckets} add primary key (${keys.join(', ')}), add column id bigserial unique`,
+    `create table ${changes} as select ${named}, 0::integer as size from ${table} with no data`,
+  ]
+}
+
+/**
+ * The trigger function runs with the rights and the search path of its owner: a role that may write to the table needs no
+ * rights on the tables of the counts.
+ *
+ * The trigger of updates names no columns: PostgreSQL would run it only for statements that set one of them, and not when a
+ * trigger before the change sets it.
+ */
+function postgresTriggers(order: CountedOrder): string[] {
+  const { table, total, buckets, changes, columns, named } = order
+  const record = named('note')
+  const trigger = (event: string, when: string): string =>
+    `create trigger ${named(event, true)} after ${when} execute function ${record}()`
+  const row = (of: string): string => columns.map((column) => `${of}.${column}`).join(', ')
+  return [
+    `create function ${record}() returns trigger language plpgsql security definer set search_path from current as $note$
+    begin
+      if tg_op = 'INSERT' then
+        insert into ${changes} select ${columns.join(', ')}, 1 from changed_rows;
+      elsif tg_op = 'DELETE' then
+        insert into ${changes} select ${columns.join(', ')}, -1 from changed_rows;
+      elsif tg_op = 'UPDATE' then
+        insert into ${changes} values (${row('old')}, -1), (${row('new')}, 1);
+      else
+        lock table ${changes} in exclusive mode;
+        delete from ${changes};
+        delete from ${buckets};
+        update ${total} set size = 0;
+      end if;
+      return null;
+    end $note$`,
+    trigger('inserted', `insert on ${table} referencing new table as changed_rows for each statement`),
+    trigger('deleted', `delete on ${table} referencing old table as changed_rows for each statement`),
+    trigger(
+      'updated',
+      `update on ${table} for each row when ((${row('old')}) is distinct from (${row('new')}))`,
+    ),
+    trigger('truncated', `truncate on ${table} for each statement`),
+  ]
+}
+
+function dropPostgresTriggers({ table, named }: CountedOrder): string[] {
+  return [
+    ...['inserted', 'deleted', 'updated', 'truncated'].map(
+      (event) => `drop trigger if exists ${named(event, true)} on ${table}`,
+    ),
+    `drop function if exists ${named('note')}()`,
+  ]
+}
+
+function sqliteTables({ total, buckets, changes, keys }: CountedOrder): string[] {
+  return [
+    `create table ${total} (one integer primary key, size integer not null)`,
+    `create table ${buckets} (id integer primary key, ${keys.join(', ')}, size integer not null, unique (${keys.join(', ')}))`,
+    `create table ${changes} (id integer primary key, ${keys.join(', ')}, size integer not null)`,
+  ]
+}
+
+/**
+ * SQLite runs no delete trigger for a row that `INSERT OR REPLACE` or `UPDATE OR REPLACE` removes, unless the connection has
+ * `recursive_triggers` on. Such a row stays in the counts until they are rebuilt (docs/adr/0011).
+ *
+ * The trigger of updates names no columns: SQLite compares the names alone, and a statement may set an integer key as `rowid`.
+ */
+function sqliteTriggers({ table, changes, columns, keys, named }: CountedOrder): string[] {
+  const valuesOf = (row: 'old' | 'new'): string[] => columns.map((column) => `${row}.${column}`)
+  const record = (row: 'old' | 'new', size: 1 | -1): string =>
+    `insert into ${changes} (${keys.join(', ')}, size) values (${valuesOf(row).join(', ')}, ${size});`
+  const trigger = (name: string, when: string, body: string): string =>
+    `create trigger ${named(name)} after ${when} begin ${body} end`
+  const moved = `${tuple(valuesOf('old'))} is not ${tuple(valuesOf('new'))}`
+  return [
+    trigger('inserted', `insert on ${table}`, record('new', 1)),
+    trigger('deleted', `delete on ${table}`, record('old', -1)),
+    trigger('updated', `update on ${table} when ${moved}`, `${record('old', -1)} ${record('new', 1)}`),
+  ]
+}
+
+function dropSqliteTriggers({ named }: CountedOrder): string[] {
+  return ['inserted', 'deleted', 'updated'].map((name) => `drop trigger if exists ${named(name)}`)
 }

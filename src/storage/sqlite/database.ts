@@ -3,7 +3,15 @@ import { dirname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { systemClock } from '../../runtime/clock.ts'
 import type { BeforeCommit } from '../shared-transactions.ts'
-import type { RunLast, Signal, SqliteDatabase, TransactionOptions, Tx, WritePriority } from '../database.ts'
+import type {
+  Queryable,
+  RunLast,
+  Signal,
+  SqliteDatabase,
+  TransactionOptions,
+  Tx,
+  WritePriority,
+} from '../database.ts'
 import { kyselyOver } from '../query-runner.ts'
 import { LocalSignals } from '../signals.ts'
 import { StorageUnavailable } from '../unavailable.ts'
@@ -11,16 +19,16 @@ import { SharedTransactionQueue } from '../sharing/shared-transaction-queue.ts'
 import { finish, tryBegin } from './begin.ts'
 import { sqliteTransactions } from './transaction-driver.ts'
 import { Checkpointer } from './checkpointer.ts'
-import { SqliteConnection } from './connection.ts'
+import { SqliteConnection, type SqlValue } from './connection.ts'
 import { execute } from './execute.ts'
 import type { OpenFile } from './file-in-place.ts'
 import { WriteGate } from './gate.ts'
 import { claimFile } from './owner.ts'
 import { buffersOf, packRows } from './packed-rows.ts'
-import { openReaderAside } from './reader-aside.ts'
 import { ThreadClient } from './thread-client.ts'
 import { SqliteTransaction } from './transaction.ts'
 import type { Repeated, WriterTasks } from './writer-thread.ts'
+import type { ReaderTasks } from './reader-thread.ts'
 
 /** Milliseconds to wait for a lock of another process. */
 const busyLimit = 10_000
@@ -227,5 +235,24 @@ async function untilFree(tries: () => Promise<boolean>): Promise<void> {
     if (systemClock.elapsed() - started > busyLimit) {
       throw new StorageUnavailable(new Error(`another process has held the write lock for ${busyLimit} ms`))
     }
+  }
+}
+
+/** A reader whose statements run in a thread with a connection of its own. It starts with the first statement. */
+function openReaderAside(file: OpenFile): { reader: Queryable; close: () => Promise<void> } {
+  const module = new URL('reader-thread.ts', import.meta.url)
+  const thread = new ThreadClient<ReaderTasks>({ module, name: 'reader', workerData: file })
+  let isClosed = false
+  return {
+    reader: kyselyOver('sqlite', async ({ sql, parameters }) => {
+      // The thread would start again.
+      if (isClosed) throw new StorageUnavailable(new Error('the database is closed'))
+      return { rows: await thread.call('read', { sql, parameters: parameters as readonly SqlValue[] }) }
+    }),
+    async close() {
+      isClosed = true
+      // A thread that died has nothing left to end.
+      await thread.close().catch(() => undefined)
+    },
   }
 }

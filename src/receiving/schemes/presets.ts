@@ -1,0 +1,333 @@
+import {
+  bodyDigest,
+  form,
+  fromObject,
+  headerOf,
+  identify,
+  json,
+  kindAndAction,
+  kindOf,
+  readForm,
+  readObject,
+  valueAt,
+} from './body.ts'
+import { hmacCheck, timedPairsCheck } from './hmac-check.ts'
+import { createScheme } from './create-scheme.ts'
+import type { Scheme, SourceOptions, TimedOptions } from './scheme.ts'
+import { idBy, type UnsignedIdOptions, withDigest } from './unsigned-id.ts'
+import { newId } from '../../crypto/ids.ts'
+import { answerEmpty, answerJson, answerText, malformed } from './results.ts'
+import { checkTime, defaultTolerance } from './timestamp.ts'
+import type { StripeEvent } from './stripe-event.ts'
+import { HmacKey } from '../../crypto/hmac.ts'
+
+/**
+ * Bitbucket, Cloud and Data Center: `X-Hub-Signature: sha256=<hex>`, HMAC-SHA256 over the body. The type is `X-Event-Key`, such
+ * as `repo:push`. The id is `X-Request-UUID` (Cloud) or `X-Request-Id` (Data Center). The id and the time are not signed, and
+ * Bitbucket does not document whether retries repeat the id; `id: 'digest'` uses the body instead.
+ * https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/
+ * https://confluence.atlassian.com/bitbucketserver/event-payload-938025882.html
+ */
+export function bitbucket(options: SourceOptions & UnsignedIdOptions): Scheme {
+  return createScheme({
+    name: 'bitbucket',
+    options,
+    check: hmacCheck({ header: 'x-hub-signature', prefix: 'sha256=' }),
+    read: fromObject((body, { rawBody, headers }) => {
+      const id =
+        headerOf(headers, 'x-request-uuid') ?? headerOf(headers, 'x-request-id') ?? bodyDigest(rawBody)
+      return identify(
+        idBy(options, rawBody, () => id),
+        headerOf(headers, 'x-event-key'),
+      )
+    }),
+  })
+}
+
+/**
+ * Calendly: `Calendly-Webhook-Signature: t=<seconds>,v1=<hex>`, HMAC-SHA256 over `t.body` with the subscription's signing
+ * key. The type is `event`, such as `invitee.created`. Calendly sends no id, so the id is the digest of the body, which
+ * contains `created_at`.
+ * https://developer.calendly.com/api-docs/4c305798a61d3-webhook-signatures
+ */
+export function calendly(options: TimedOptions): Scheme {
+  return createScheme({
+    name: 'calendly',
+    options,
+    check: timedPairsCheck('calendly-webhook-signature', options),
+    read: fromObject((body, { rawBody }) => identify(bodyDigest(rawBody), body['event'])),
+  })
+}
+
+/**
+ * Dropbox: `X-Dropbox-Signature`, hex HMAC-SHA256 over the body with the app secret. Its GET with `challenge` is answered.
+ * The type is the body's first field, `list_folder`. A notification only says whose files have changed, without an id or a
+ * time, so two changes can have equal bodies. Therefore each request, also a retry, is a new event; the handler asks Dropbox
+ * for the changes since its cursor.
+ * https://www.dropbox.com/developers/reference/webhooks
+ */
+export function dropbox(options: SourceOptions): Scheme {
+  return createScheme({
+    name: 'dropbox',
+    options,
+    check: hmacCheck({ header: 'x-dropbox-signature' }),
+    ask:
+      () =>
+      ({ query }) => {
+        const challenge = query.get('challenge')
+        return challenge === null ? malformed('There is no challenge.') : answerText(challenge)
+      },
+    read: fromObject((body, { now }) => identify(newId(now), Object.keys(body)[0])),
+  })
+}
+
+/**
+ * GitHub: `X-Hub-Signature-256: sha256=<hex>`, HMAC-SHA256 over the body. The id is `X-GitHub-Delivery`, which redeliveries
+ * repeat. GitHub signs neither the id nor a time; `id: 'digest'` uses the body instead. The type is the event header, with
+ * `.action` if the body has one: `push`, `issues.opened`. In webhooks of content type form, `payload` has the JSON. The signed
+ * bytes tell the two apart: `Content-Type` is not signed.
+ * https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries
+ * https://docs.github.com/en/webhooks/webhook-events-and-payloads#delivery-headers
+ */
+export function github(options: SourceOptions & UnsignedIdOptions): Scheme {
+  return createScheme({
+    name: 'github',
+    options,
+    mediaTypes: [json, form],
+    typesHaveActions: true,
+    check: hmacCheck({ header: 'x-hub-signature-256', prefix: 'sha256=' }),
+    read({ rawBody, headers }) {
+      const sent = kindOf(rawBody) === 'form' ? readForm(rawBody) : undefined
+      if (sent && 'rejected' in sent) return sent
+      const body = readObject(sent ? Buffer.from(sent.field('payload') ?? '') : rawBody)
+      if ('rejected' in body) return body
+      const type = kindAndAction(headers['x-github-event'], body.object['action'])
+      return identify(
+        idBy(options, rawBody, () => headers['x-github-delivery']),
+        type,
+      )
+    },
+  })
+}
+
+/**
+ * Intercom: `X-Hub-Signature: sha1=<hex>`, HMAC-SHA1 over the body with the app's client secret. The id is that of the
+ * notification (`notif_…`), the type its `topic`. The `ping` of Intercom's test has none, so its id is the digest of the body, which contains
+ * `created_at`. Intercom tests an address with HEAD, which is answered. It signs no time.
+ * https://developers.intercom.com/docs/webhooks/setting-up-webhooks
+ */
+export function intercom(options: SourceOptions): Scheme {
+  return createScheme({
+    name: 'intercom',
+    options,
+    check: hmacCheck({ header: 'x-hub-signature', algorithm: 'sha1', prefix: 'sha1=' }),
+    ask: () => () => answerEmpty(),
+    read: fromObject((body, { rawBody }) => identify(body['id'] ?? bodyDigest(rawBody), body['topic'])),
+  })
+}
+
+/**
+ * Linear: `Linear-Signature`, hex HMAC-SHA256 over the body, which contains the time as `webhookTimestamp` in milliseconds
+ * (Linear recommends a tolerance of 60 s). The id is `Linear-Delivery`, which is not signed; `id: 'digest'` uses the body instead.
+ * The type is that of the body, with the action: `Issue.create`.
+ * https://linear.app/developers/webhooks
+ */
+export function linear(options: TimedOptions & UnsignedIdOptions): Scheme {
+  const { tolerance = defaultTolerance } = options
+  return createScheme({
+    name: 'linear',
+    options,
+    typesHaveActions: true,
+    check: hmacCheck({ header: 'linear-signature' }),
+    read: fromObject((body, { rawBody, headers, now }) => {
+      const { webhookTimestamp, type, action } = body
+      const time = checkTime(String(webhookTimestamp), now, tolerance, 'milliseconds')
+      if ('rejected' in time) return time
+      const delivery = headerOf(headers, 'linear-delivery') ?? bodyDigest(rawBody)
+      const id = idBy(options, rawBody, () => delivery)
+      const identified = identify(id, kindAndAction(type, action))
+      return 'id' in identified ? { ...identified, signedAt: time.signedAt } : identified
+    }),
+  })
+}
+
+/**
+ * Paddle Billing: `Paddle-Signature: ts=<seconds>;h1=<hex>[;h1=…]`, HMAC-SHA256 over `ts:body` with the destination's
+ * secret key. During a rotation of the key, there are several h1. The id is `event_id`, the type `event_type`. Paddle's own
+ * libraries have a tolerance of 5 s.
+ * https://developer.paddle.com/webhooks/signature-verification
+ */
+export function paddle(options: TimedOptions): Scheme {
+  return createScheme({
+    name: 'paddle',
+    options,
+    check: hmacCheck({
+      header: 'paddle-signature',
+      pairs: { separator: ';', signature: 'h1', timestamp: 'ts' },
+      template: '{timestamp}:{body}',
+      tolerance: options.tolerance,
+    }),
+    read: fromObject((body) => identify(body['event_id'], body['event_type'])),
+  })
+}
+
+/**
+ * Stripe: `Stripe-Signature: t=<seconds>,v1=<hex>[,v1=…]`, HMAC-SHA256 over `t.body` with the endpoint's `whsec_…` secret
+ * as text. During a rotation, there is one v1 for each secret. The id is that of the event (`evt_…`).
+ * https://docs.stripe.com/webhooks/signature
+ */
+export function stripe(options: TimedOptions): Scheme<StripeEvent> {
+  return createScheme({
+    name: 'stripe',
+    options,
+    check: timedPairsCheck('stripe-signature', options),
+    read: fromObject((body) => identify(body['id'], body['type'])),
+  })
+}
+
+/**
+ * Typeform: `Typeform-Signature: sha256=<base64>`, HMAC-SHA256 over the body. The id is `event_id`, the type `event_type`,
+ * such as `form_response`. Typeform signs no time.
+ * https://www.typeform.com/developers/webhooks/secure-your-webhooks/
+ */
+export function typeform(options: SourceOptions): Scheme {
+  return createScheme({
+    name: 'typeform',
+    options,
+    check: hmacCheck({ header: 'typeform-signature', prefix: 'sha256=', encoding: 'base64' }),
+    read: fromObject((body) => identify(body['event_id'], body['event_type'])),
+  })
+}
+
+/** The ping of a new webhook, unsigned. A response other than 200 disables the webhook. */
+const ping = /^webhook_id=\d{1,20}$/
+
+/**
+ * WooCommerce: `X-WC-Webhook-Signature`, HMAC-SHA256 over the body in base64. The type is `X-WC-Webhook-Topic`, such as
+ * `order.updated`. The id is `X-WC-Webhook-Delivery-ID` with the digest of the body: WooCommerce derives the header from the
+ * webhook and the second, so that all events of one second share it. Neither the headers nor a time are signed; `id: 'digest'` uses
+ * the body alone. The unsigned ping of a new webhook is answered and not stored.
+ * https://developer.woocommerce.com/docs/apis/rest-api/v3/webhooks/
+ * https://github.com/woocommerce/woocommerce/blob/trunk/plugins/woocommerce/includes/class-wc-webhook.php
+ */
+export function woocommerce(options: SourceOptions & UnsignedIdOptions): Scheme {
+  const signed = hmacCheck({ header: 'x-wc-webhook-signature', encoding: 'base64' })
+  return createScheme({
+    name: 'woocommerce',
+    options,
+    check(secrets) {
+      const check = signed(secrets)
+      return (delivery) => {
+        const { rawBody, headers } = delivery
+        const isPing = headers['x-wc-webhook-signature'] === undefined && rawBody.length <= 31
+        return isPing && ping.test(rawBody.toString('latin1')) ? answerEmpty() : check(delivery)
+      }
+    },
+    read: fromObject((body, { rawBody, headers }) => {
+      return identify(
+        idBy(options, rawBody, () => withDigest(headerOf(headers, 'x-wc-webhook-delivery-id'), rawBody)),
+        headerOf(headers, 'x-wc-webhook-topic'),
+      )
+    }),
+  })
+}
+
+/**
+ * The characters of a token. Anybody can request its HMAC, under the secret that also signs events: if a token could be a JSON
+ * object, the response would be the signature of a forged event.
+ */
+const tokenForm = /^[\w.~+/=-]{1,512}$/
+
+/**
+ * X (Twitter), with the app's consumer secret: `x-twitter-webhooks-signature: sha256=<base64>`, HMAC-SHA256 over the body.
+ * The challenge-response check, a GET with `crc_token`, is answered with the token's HMAC under the first secret. The type is
+ * `data.event_type` (X Activity) or the field with the events, such as `tweet_create_events` (Account Activity). X sends no
+ * id, so the id is the digest of the body. X signs no time.
+ * https://docs.x.com/x-api/webhooks/quickstart
+ */
+export function x(options: SourceOptions): Scheme {
+  return createScheme({
+    name: 'x',
+    options,
+    check: hmacCheck({ header: 'x-twitter-webhooks-signature', prefix: 'sha256=', encoding: 'base64' }),
+    ask:
+      ([secret = '']) =>
+      ({ query }) => {
+        const token = query.get('crc_token') ?? ''
+        if (!tokenForm.test(token))
+          return malformed('The crc_token is missing, or contains characters that X does not use.')
+        return answerJson({
+          response_token: `sha256=${new HmacKey('sha256', secret).digest(token).toString('base64')}`,
+        })
+      },
+    read: fromObject((body, { rawBody }) => {
+      const events = Object.keys(body).find((name) => name.endsWith('_events'))
+      return identify(bodyDigest(rawBody), valueAt(body, 'data.event_type') ?? events ?? 'event')
+    }),
+  })
+}
+
+/**
+ * Zendesk: `X-Zendesk-Webhook-Signature`, HMAC-SHA256 in base64 over `X-Zendesk-Webhook-Signature-Timestamp` (ISO 8601) and
+ * the body. Events have `id` and `type` in their JSON, such as `zen:event-type:ticket.created`. The author of a trigger or an
+ * automation defines its body (JSON, XML or a form): its type is `trigger` unless the JSON has one, and its id is
+ * `X-Zendesk-Webhook-Invocation-Id`, which is not signed; `id: 'digest'` uses the signed time and the body instead. Zendesk does not document whether retries have a new time and signature: raise
+ * `tolerance` if they are refused.
+ * https://developer.zendesk.com/documentation/webhooks/verifying/
+ */
+export function zendesk(options: TimedOptions & UnsignedIdOptions): Scheme {
+  return createScheme({
+    name: 'zendesk',
+    options,
+    mediaTypes: [json, form, 'application/xml', 'text/xml', 'text/plain'],
+    check: hmacCheck({
+      header: 'x-zendesk-webhook-signature',
+      encoding: 'base64',
+      timestampHeader: 'x-zendesk-webhook-signature-timestamp',
+      timestampUnit: 'iso',
+      template: '{timestamp}{body}',
+      tolerance: options.tolerance,
+    }),
+    read({ rawBody, headers }, { signedAt }) {
+      const body = readObject(rawBody)
+      const { id, type }: { id?: unknown; type?: unknown } = 'object' in body ? body.object : {}
+      const isEvent = typeof id === 'string' && typeof type === 'string'
+      // Two runs of a trigger can have equal bodies.
+      const signed = Buffer.concat([Buffer.from(`${signedAt}:`), rawBody])
+      const invocation = headerOf(headers, 'x-zendesk-webhook-invocation-id') ?? bodyDigest(signed)
+      const runId = idBy(options, signed, () => invocation)
+      return identify(isEvent ? id : runId, typeof type === 'string' && type !== '' ? type : 'trigger')
+    },
+  })
+}
+
+/**
+ * Zoom: `x-zm-signature: v0=<hex>`, HMAC-SHA256 over `v0:<x-zm-request-timestamp>:<body>` with the app's secret token.
+ * `endpoint.url_validation`, which is signed as well, is answered with its token and the token's HMAC. The type is `event`.
+ * Zoom sends no id, so the id is the digest of the body, which contains `event_ts`. Zoom does not document whether retries
+ * have a new time and signature: raise `tolerance` if they are refused.
+ * https://developers.zoom.us/docs/api/webhooks/#verify-webhook-events
+ */
+export function zoom(options: TimedOptions): Scheme {
+  return createScheme({
+    name: 'zoom',
+    options,
+    check: hmacCheck({
+      header: 'x-zm-signature',
+      prefix: 'v0=',
+      timestampHeader: 'x-zm-request-timestamp',
+      template: 'v0:{timestamp}:{body}',
+      tolerance: options.tolerance,
+    }),
+    read({ rawBody }, { secret }) {
+      const body = readObject(rawBody)
+      if ('rejected' in body) return body
+      const plainToken = valueAt(body.object, 'payload.plainToken')
+      if (body.object['event'] === 'endpoint.url_validation' && typeof plainToken === 'string') {
+        const encryptedToken = new HmacKey('sha256', secret).digest(plainToken).toString('hex')
+        return answerJson({ plainToken, encryptedToken })
+      }
+      return identify(bodyDigest(rawBody), body.object['event'])
+    },
+  })
+}
