@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { test } from 'node:test'
+import type { PoolClient } from 'pg'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { openEventQueue } from '../../src/receiving/queue/event-queue.ts'
 import type { IncomingEvent } from '../../src/receiving/queue/incoming.ts'
@@ -117,7 +118,21 @@ const late: IncomingEvent = {
   dueAt: 0,
 }
 
-test('a claim of a dead process that commits after the takeover is taken over, too', { skip }, async () => {
+/** A process that dies with the claims of events, and another one that is to take them over. */
+async function dying(
+  ids: readonly string[],
+  run: (scene: {
+    /** A session beside those of the processes. */
+    client: PoolClient
+    claim: string
+    insert: () => Promise<void>
+    /** Ends the dying process without a farewell, and starts the other one. */
+    die: () => Promise<void>
+    freed: () => number
+    /** The ids of the events that are still claimed. */
+    claimed: () => Promise<string[]>
+  }) => Promise<void>,
+): Promise<void> {
   const home = await engine!.createMigratedDatabase()
   const [first, second] = (await Promise.all([openDatabase(home.url), openDatabase(home.url)])) as [
     PostgresDatabase,
@@ -128,26 +143,34 @@ test('a claim of a dead process that commits after the takeover is taken over, t
     openEventQueue({ database, clock: systemClock, onError: unexpected, onClaimerError: unexpected })
   const [dead, alive] = [open(first), open(second)]
   const client = await second.pool.connect()
+  let freed = 0
   try {
     await dead.acquireSession({ lost: () => undefined, freed: () => undefined })
     const claim = dead.newClaim()
-    const [number] = claim.split(':')
-    await dead.insert([late])
-    await client.query('begin')
-    await client.query('update event_queue set claim = $1, leased_until = $2', [claim, Date.now() + 600_000])
-    await dead.releaseSession(false)
-    await dead.close()
-    let freed = 0
-    await alive.acquireSession({ lost: () => undefined, freed: () => (freed += 1) })
-    await eventually(async () => {
-      const { rowCount } = await second.pool.query('select from event_queue_claimers where id = $1', [number])
-      return rowCount === 0
-    }, 'the dead process is struck off')
-    assert.equal(freed, 0)
-    await client.query('commit')
-    await eventually(() => freed > 0, 'its claim is freed')
-    const { rows } = await second.pool.query('select claim from event_queue')
-    assert.deepEqual(rows, [{ claim: null }])
+    await run({
+      client,
+      claim,
+      insert: () => dead.insert(ids.map((eventId) => ({ ...late, eventId }))),
+      async die() {
+        await dead.releaseSession(false)
+        await dead.close()
+        await alive.acquireSession({ lost: () => undefined, freed: () => (freed += 1) })
+        await eventually(async () => {
+          const [number] = claim.split(':')
+          const { rowCount } = await second.pool.query('select from event_queue_claimers where id = $1', [
+            number,
+          ])
+          return rowCount === 0
+        }, 'the dead process is struck off')
+      },
+      freed: () => freed,
+      async claimed() {
+        const { rows } = await second.pool.query<{ event_id: string }>(
+          'select event_id from event_queue where claim is not null order by event',
+        )
+        return rows.map(({ event_id }) => event_id)
+      },
+    })
   } finally {
     client.release()
     await alive.releaseSession(true)
@@ -155,4 +178,36 @@ test('a claim of a dead process that commits after the takeover is taken over, t
     await Promise.all([first.close(), second.close()])
     await home.drop()
   }
-})
+}
+
+const claimAll = 'update event_queue set claim = $1, leased_until = $2'
+
+test('a claim of a dead process that commits after the takeover is taken over, too', { skip }, () =>
+  dying(['late'], async ({ client, claim, insert, die, freed, claimed }) => {
+    await insert()
+    await client.query('begin')
+    await client.query(claimAll, [claim, Date.now() + 600_000])
+    await die()
+    assert.equal(freed(), 0)
+    await client.query('commit')
+    await eventually(() => freed() > 0, 'its claim is freed')
+    assert.deepEqual(await claimed(), [])
+  }),
+)
+
+test(
+  'a takeover waits for no event: waiting in another order than its process would be a deadlock',
+  { skip },
+  () =>
+    dying(['locked', 'free'], async ({ client, claim, insert, die, freed, claimed }) => {
+      await insert()
+      await client.query(claimAll, [claim, Date.now() + 600_000])
+      await client.query('begin')
+      await client.query(`select from event_queue where event_id = 'locked' for update`)
+      await die()
+      await eventually(() => freed() > 0, 'the other event is freed')
+      assert.deepEqual(await claimed(), ['locked'])
+      await client.query('commit')
+      await eventually(async () => (await claimed()).length === 0, 'the locked one is freed later')
+    }),
+)

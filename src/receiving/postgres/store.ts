@@ -90,11 +90,16 @@ const releaseAllButStatement = `
 const claimers: ClaimerList = {
   table: 'event_queue_claimers',
   lockSpace: lockSpaces.eventClaimers,
-  // A process that lost only its session has ended its handlers by itself.
-  takeOver: `update event_queue set claim = null, leased_until = null,
-      crashes = case when dead.former then crashes else coalesce(crashes, 0) end,
-      alone_at = case when dead.former then null else alone_at end
-    from dead where status = 'pending' and split_part(claim, ':', 1) = dead.id::text`,
+  // A process that lost only its session has ended its handlers by itself, and may be releasing or committing its events at this moment.
+  // Waiting for them in another order than it locks them would be a deadlock, so locked ones are left to a repetition.
+  takeOver: `, free as materialized (
+      select event, former from event_queue join dead on split_part(claim, ':', 1) = dead.id::text
+      where status = 'pending' for update of event_queue skip locked
+    )
+    update event_queue set claim = null, leased_until = null,
+      crashes = case when free.former then crashes else coalesce(crashes, 0) end,
+      alone_at = case when free.former then null else alone_at end
+    from free where event_queue.event = free.event`,
 }
 
 /** Milliseconds that the worker waits for an answer, so that it detects a silent path. */

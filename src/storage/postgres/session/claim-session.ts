@@ -10,7 +10,7 @@ export interface ClaimerList {
   table: string
   /** The first key of the advisory lock that the session of each claimer holds. The second key is the claimer's number. */
   lockSpace: number
-  /** A statement after `with dead (id, former)`. `former` are numbers that this process used. Its row count is the number of freed claims. */
+  /** Further queries and a statement after `with dead (id, former)`. `former` are numbers that this process used. Its row count is the number of freed claims. */
   takeOver: string
 }
 
