@@ -147,7 +147,7 @@ function callsPage(document: unknown): string {
     (tag) =>
       `## ${tag}\n\n${table(
         ['call', 'what', 'needs'],
-        rows.filter(([own]) => own === tag).map(([, ...cells]) => cells),
+        joined(rows.filter(([own]) => own === tag).map(([, ...cells]) => cells)),
       )}`,
   )
   return `${head('HTTP API', 'the route schemas')}All parameters and fields are in \`GET /openapi.json\`, which \`GET /docs\` shows. The column "needs" names the credential:
@@ -162,6 +162,16 @@ ${table(
   Object.entries(scopes).map(([scope, meaning]) => [`\`${scope}\``, meaning]),
 )}
 ${sections.join('\n')}`
+}
+
+/** Calls that differ only in their addresses share a row. */
+function joined(rows: string[][]): string[][] {
+  const groups = Map.groupBy(rows, ([, what, needs]) => `${what}\n${needs}`)
+  return [...groups.values()].map((alike) => [
+    alike.map(([call]) => call!).join(', '),
+    alike[0]![1]!,
+    alike[0]![2]!,
+  ])
 }
 
 /** The scopes of a call, or its credentials if it has no scope. */
