@@ -22,7 +22,7 @@ export default defineConfig(({ command, mode }) => ({
   build: {
     outDir: 'dist',
     emptyOutDir: mode !== 'portal',
-    manifest: mode === 'portal' ? false : 'manifest.json',
+    manifest: mode === 'portal' ? 'portal.html.manifest.json' : 'index.html.manifest.json',
     assetsDir: '',
     assetsInlineLimit: 0,
     target: 'es2022',

@@ -1,5 +1,6 @@
 import { createClient, PosternError, type Client } from 'postern-client/api'
 import type { AnswerOf, RowOf } from '../api/answers.ts'
+import { problemText } from '../language/words.ts'
 import { boot } from '../api/boot.ts'
 
 /** Whether another page shows this one in a frame. Cookies are then neither sent nor read: docs/adr/0048. */
@@ -49,7 +50,7 @@ export async function enter(
     if (isOver(error)) return undefined
     if (!(error instanceof PosternError)) throw error
     if (error.code !== 'other-portal-session' || link === undefined) throw error
-    return (await askToReplace(error.message)) ? open(link, true) : api.get('/portal/session')
+    return (await askToReplace(problemText(error))) ? open(link, true) : api.get('/portal/session')
   }
 }
 

@@ -1,45 +1,56 @@
 import { usePages } from '../api/use-pages.ts'
-import { Status } from '../ui/badge.tsx'
+import { words } from '../language/words.ts'
+import { Status, statusWord } from '../ui/badge.tsx'
 import { LinkButton } from '../ui/button.tsx'
 import { SelectField } from '../ui/fields.tsx'
 import { Empty, ProblemNotice } from '../ui/notices.tsx'
 import { Section } from '../ui/page.tsx'
+import { asLabel } from '../ui/format.ts'
 import type { Column } from '../ui/column.tsx'
 import { DataTable } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
 import { api, type Delivery } from './client.ts'
 import { DeliveryDrawer } from './delivery-drawer.tsx'
+import { portalWords } from './language/load.ts'
 import { goTo, usePlace, type Place } from './place.ts'
 
-const statuses = [
-  { value: '', label: 'All' },
-  { value: 'pending', label: 'Pending' },
-  { value: 'delivered', label: 'Delivered' },
-  { value: 'dead', label: 'Failed' },
+const statuses = () => [
+  { value: '', label: portalWords.all },
+  ...['pending', 'delivered', 'dead'].map((value) => ({ value, label: asLabel(statusWord(value)) })),
 ]
 
 const columnsOf = (place: Place): readonly Column<Delivery>[] => [
-  { key: 'time', header: 'Time', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  {
+    key: 'time',
+    header: portalWords.time,
+    width: '11rem',
+    cell: ({ createdAt }) => <Time value={createdAt} />,
+  },
   {
     key: 'type',
-    header: 'Event',
+    header: portalWords.event,
     cell: ({ id, eventType }) => (
       <LinkButton className="font-mono text-sm" onClick={() => goTo({ ...place, delivery: String(id) })}>
         {eventType}
       </LinkButton>
     ),
   },
-  { key: 'status', header: 'Status', width: '8rem', cell: ({ status }) => <Status value={status} /> },
+  {
+    key: 'status',
+    header: words.attempt.status,
+    width: '8rem',
+    cell: ({ status }) => <Status value={status} />,
+  },
   {
     key: 'attempts',
-    header: 'Attempts',
+    header: portalWords.attempts,
     width: '6rem',
     align: 'right',
     cell: ({ attemptCount }) => attemptCount,
   },
   {
     key: 'answer',
-    header: 'Last response',
+    header: portalWords.lastResponse,
     cell: ({ lastStatus, lastError }) => (
       <span title={lastError ?? undefined}>{lastStatus ?? lastError ?? '—'}</span>
     ),
@@ -67,8 +78,8 @@ export function Deliveries({ endpoint }: { endpoint: string }) {
       <Section flush>
         <div className="w-44 p-3">
           <SelectField
-            label="Status"
-            options={statuses}
+            label={words.attempt.status}
+            options={statuses()}
             value={status ?? ''}
             onChange={({ target }) =>
               goTo({ endpoint, tab: 'deliveries', status: target.value || undefined })
@@ -76,7 +87,7 @@ export function Deliveries({ endpoint }: { endpoint: string }) {
           />
         </div>
         <DataTable
-          label="Deliveries"
+          label={words.replays.deliveries}
           columns={columnsOf(place)}
           rows={rows}
           rowKey={({ id }) => String(id)}
@@ -85,8 +96,8 @@ export function Deliveries({ endpoint }: { endpoint: string }) {
           onMore={onMore}
           loadingMore={loadingMore}
           empty={
-            <Empty title={status === undefined ? 'No deliveries yet' : 'No deliveries have this status'}>
-              {status === undefined && 'Send a test event to see what arrives.'}
+            <Empty title={status === undefined ? portalWords.noDeliveries : portalWords.noSuchDeliveries}>
+              {status === undefined && portalWords.noDeliveriesHint}
             </Empty>
           }
         />

@@ -1,5 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
+import { words } from '../language/words.ts'
 import { bindFields } from '../ui/bind-fields.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog, DialogActions } from '../ui/dialog.tsx'
@@ -7,8 +8,9 @@ import { CheckField, SelectField, TextArea, TextField } from '../ui/fields.tsx'
 import { Form, type Faults } from '../ui/form.tsx'
 import { useRefresh } from '../webhooks/calls.ts'
 import { EventTypesField } from '../webhooks/event-types-field.tsx'
-import { changeOf, formOf, headersHint, newForm, signings } from '../webhooks/settings-form.ts'
+import { changeOf, formOf, newForm, signings } from '../webhooks/settings-form.ts'
 import { api, type SubscriberDetail } from './client.ts'
+import { portalWords } from './language/load.ts'
 
 /** Adds an endpoint, or changes one. */
 export function EndpointForm({
@@ -44,7 +46,7 @@ export function EndpointForm({
     if (faults === undefined) save.mutate(change)
   }
   return (
-    <Dialog open wide onClose={onClose} title={endpoint ? 'Edit endpoint' : 'Add endpoint'}>
+    <Dialog open wide onClose={onClose} title={endpoint ? portalWords.editEndpoint : portalWords.addEndpoint}>
       <Form problem={save.error} faults={faults} onSubmit={submit} className="flex flex-col gap-4">
         <TextField
           label="URL"
@@ -54,32 +56,33 @@ export function EndpointForm({
           placeholder="https://shop.example.com/hooks"
           {...text('url')}
         />
-        <TextField label="Description (optional)" maxLength={1000} {...text('description')} />
+        <TextField label={portalWords.description} maxLength={1000} {...text('description')} />
         <EventTypesField chosen={form.eventTypes} onChange={(eventTypes) => set({ eventTypes })} />
         <details className="rounded-md border border-line px-3 py-2">
-          <summary className="min-h-6 cursor-pointer">More settings</summary>
+          <summary className="min-h-6 cursor-pointer">{portalWords.moreSettings}</summary>
           <div className="mt-3 flex flex-col gap-4">
-            <SelectField label="Signatures" options={signings} {...text('signing')} />
-            <CheckField
-              label="In order"
-              hint="One delivery at a time. A failed one delays the others."
-              {...check('ordered')}
-            />
+            <SelectField label={portalWords.signatures} options={signings()} {...text('signing')} />
+            <CheckField label={portalWords.inOrder} hint={portalWords.inOrderHint} {...check('ordered')} />
             <TextField
-              label="Attempts per second (optional)"
+              label={portalWords.rateLimitOptional}
               type="number"
               min="0.01"
               max="10000"
               step="any"
               {...text('rateLimit')}
             />
-            <TextArea label="Headers (optional)" rows={3} hint={headersHint} {...text('headers')} />
+            <TextArea
+              label={portalWords.headersOptional}
+              rows={3}
+              hint={words.settings.headersHint}
+              {...text('headers')}
+            />
           </div>
         </details>
         <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose}>{words.ui.cancel}</Button>
           <Button type="submit" kind="primary" busy={save.isPending}>
-            {endpoint ? 'Save' : 'Add'}
+            {endpoint ? portalWords.save : portalWords.add}
           </Button>
         </DialogActions>
       </Form>

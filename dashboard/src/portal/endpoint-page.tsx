@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { ArrowLeft } from 'lucide-react'
 import { useState } from 'react'
+import { fill, fillNodes, words } from '../language/words.ts'
 import { Status } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { useConfirm } from '../ui/confirm.tsx'
@@ -11,6 +12,7 @@ import { toast } from '../ui/toast.tsx'
 import { api, type SubscriberDetail } from './client.ts'
 import { Deliveries } from './deliveries.tsx'
 import { EndpointForm } from './endpoint-form.tsx'
+import { portalWords } from './language/load.ts'
 import { Overview } from './overview.tsx'
 import { goTo, usePlace } from './place.ts'
 import { Replays } from '../webhooks/replays.tsx'
@@ -27,7 +29,7 @@ export function EndpointPage({ id }: { id: string }) {
   const { data } = query
   const back = (
     <Button small kind="quiet" icon={<ArrowLeft size={16} aria-hidden />} onClick={() => goTo({})}>
-      All endpoints
+      {portalWords.allEndpoints}
     </Button>
   )
   if (!data)
@@ -43,17 +45,17 @@ export function EndpointPage({ id }: { id: string }) {
       <ReadState {...query} />
       <Head endpoint={data} />
       <Tabs
-        label="Endpoint"
+        label={portalWords.endpoint}
         value={tab}
         onChange={(next) => goTo({ endpoint: id, tab: next })}
         tabs={[
-          { value: 'deliveries', label: 'Deliveries', content: <Deliveries endpoint={id} /> },
-          { value: 'overview', label: 'Overview', content: <Overview endpoint={data} /> },
-          { value: 'replays', label: 'Replays', content: <Replays id={id} /> },
-          { value: 'secrets', label: 'Secrets', content: <Secrets subscriber={data} /> },
+          { value: 'deliveries', label: words.replays.deliveries, content: <Deliveries endpoint={id} /> },
+          { value: 'overview', label: portalWords.overview, content: <Overview endpoint={data} /> },
+          { value: 'replays', label: words.replays.list, content: <Replays id={id} /> },
+          { value: 'secrets', label: portalWords.secrets, content: <Secrets subscriber={data} /> },
           {
             value: 'verification',
-            label: 'Verification code',
+            label: portalWords.verificationCode,
             content: <VerificationCode subscriber={data} />,
           },
         ]}
@@ -72,7 +74,7 @@ function Head({ endpoint }: { endpoint: SubscriberDetail }) {
   const test = useMutation({
     mutationFn: () => api.post('/portal/subscribers/{id}/test', { params: { id } }),
     onSuccess: async () => {
-      toast('A test event is on its way')
+      toast(portalWords.testSent)
       goTo({ endpoint: id, tab: 'deliveries' })
       await refresh()
     },
@@ -86,15 +88,15 @@ function Head({ endpoint }: { endpoint: SubscriberDetail }) {
     mutationFn: () => api.delete('/portal/subscribers/{id}', { params: { id } }),
     onSuccess: async () => {
       goTo({})
-      toast('Deleted')
+      toast(portalWords.deleted)
       await queries.invalidateQueries({ queryKey: ['endpoints'] })
     },
   })
   const askAndRemove = async (): Promise<void> => {
     const sure = await confirm({
-      title: 'Delete this endpoint?',
-      consequence: `Nothing more is sent to ${url}, and its delivery log is deleted. This cannot be undone.`,
-      action: 'Delete',
+      title: portalWords.deleteTitle,
+      consequence: fill(portalWords.deleteConsequence, { url }),
+      action: portalWords.delete,
     })
     if (sure) remove.mutate()
   }
@@ -110,31 +112,30 @@ function Head({ endpoint }: { endpoint: SubscriberDetail }) {
         </div>
         <div className="flex flex-wrap gap-2">
           <Button busy={test.isPending} onClick={() => test.mutate()}>
-            Send test event
+            {portalWords.sendTest}
           </Button>
-          <Button onClick={() => setChanging(true)}>Edit</Button>
+          <Button onClick={() => setChanging(true)}>{portalWords.edit}</Button>
           <Button
             busy={turn.isPending}
             onClick={() => turn.mutate(status === 'active' ? 'paused' : 'active')}
           >
-            {status === 'active' ? 'Pause' : 'Resume'}
+            {status === 'active' ? portalWords.pause : portalWords.resume}
           </Button>
           <Button kind="danger" busy={remove.isPending} onClick={() => void askAndRemove()}>
-            Delete
+            {portalWords.delete}
           </Button>
         </div>
       </div>
       {problem && <ProblemNotice error={problem} />}
-      {disabledReason !== null && <Notice tone="warn">Nothing is sent: {disabledReason}</Notice>}
+      {disabledReason !== null && (
+        <Notice tone="warn">{fill(portalWords.disabled, { reason: disabledReason })}</Notice>
+      )}
       {failingSince !== null && (
         <Notice tone="warn">
-          Failing since <Time value={failingSince} />.
-          {disablesAt !== null && (
-            <>
-              {' '}
-              Will be disabled on <Time value={disablesAt} /> unless a delivery succeeds.
-            </>
-          )}
+          {fillNodes(disablesAt === null ? portalWords.failing : portalWords.failingUntil, {
+            since: <Time value={failingSince} />,
+            end: <Time value={disablesAt} />,
+          })}
         </Notice>
       )}
       {changing && (
@@ -143,7 +144,7 @@ function Head({ endpoint }: { endpoint: SubscriberDetail }) {
           onClose={() => setChanging(false)}
           onSaved={() => {
             setChanging(false)
-            toast('Saved')
+            toast(portalWords.saved)
           }}
         />
       )}

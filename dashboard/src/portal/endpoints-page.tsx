@@ -1,6 +1,7 @@
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
 import { usePages } from '../api/use-pages.ts'
+import { fill, words } from '../language/words.ts'
 import { Badge, Status } from '../ui/badge.tsx'
 import { Button, LinkButton } from '../ui/button.tsx'
 import { JsonView } from '../ui/json.tsx'
@@ -12,13 +13,14 @@ import { formatPercent } from '../ui/format.ts'
 import { api, type EventType, type Subscriber } from './client.ts'
 import { EndpointForm } from './endpoint-form.tsx'
 import { useEventTypes } from '../webhooks/calls.ts'
+import { portalWords } from './language/load.ts'
 import { goTo } from './place.ts'
 import { NewSecret } from './new-secret.tsx'
 
-const columns: readonly Column<Subscriber>[] = [
+const columns = (): readonly Column<Subscriber>[] => [
   {
     key: 'url',
-    header: 'Endpoint',
+    header: portalWords.endpoint,
     width: '50%',
     cell: ({ id, url, description }) => (
       <>
@@ -31,15 +33,22 @@ const columns: readonly Column<Subscriber>[] = [
   },
   {
     key: 'types',
-    header: 'Event types',
+    header: words.eventTypes.label,
     cell: ({ eventTypes }) => (
-      <span title={eventTypes.join(', ')}>{eventTypes.includes('*') ? 'all' : eventTypes.join(', ')}</span>
+      <span title={eventTypes.join(', ')}>
+        {eventTypes.includes('*') ? portalWords.allTypes : eventTypes.join(', ')}
+      </span>
     ),
   },
-  { key: 'state', header: 'Status', width: '8rem', cell: ({ state }) => <Status value={state} /> },
+  {
+    key: 'state',
+    header: words.attempt.status,
+    width: '8rem',
+    cell: ({ state }) => <Status value={state} />,
+  },
   {
     key: 'success',
-    header: 'Success, 24 h',
+    header: portalWords.success24,
     width: '11rem',
     align: 'right',
     cell: ({ lastDay: { successRate } }) => (successRate === null ? '—' : formatPercent(successRate)),
@@ -58,33 +67,29 @@ export function EndpointsPage() {
   if (error && !data) return <ProblemNotice error={error} />
   const add = (
     <Button kind="primary" icon={<Plus size={16} aria-hidden />} onClick={() => setAdding(true)}>
-      Add endpoint
+      {portalWords.addEndpoint}
     </Button>
   )
   return (
     <>
       <div className="mb-5 flex flex-wrap items-start gap-3">
         <div className="min-w-0 flex-1 basis-64">
-          <h1 className="text-xl font-semibold">Your endpoints</h1>
-          <p className="mt-0.5 text-soft">The URLs that receive your events.</p>
+          <h1 className="text-xl font-semibold">{portalWords.yourEndpoints}</h1>
+          <p className="mt-0.5 text-soft">{portalWords.yourEndpointsHint}</p>
         </div>
         {add}
       </div>
       {error && <ProblemNotice error={error} />}
       <Section flush>
         <DataTable
-          label="Endpoints"
-          columns={columns}
+          label={portalWords.endpoints}
+          columns={columns()}
           rows={rows}
           rowKey={({ id }) => id}
           loading={loading}
           onMore={onMore}
           loadingMore={loadingMore}
-          empty={
-            <Empty title="No endpoints yet">
-              Add the HTTPS URL of your server. It receives each event as a signed POST request.
-            </Empty>
-          }
+          empty={<Empty title={portalWords.noEndpoints}>{portalWords.noEndpointsHint}</Empty>}
         />
       </Section>
       <Catalogue />
@@ -115,7 +120,7 @@ function Catalogue() {
   const types = data?.data.filter(({ builtIn }) => !builtIn) ?? []
   if (types.length === 0) return null
   return (
-    <Section title="Event types" description="What can be sent.">
+    <Section title={words.eventTypes.label} description={portalWords.catalogue}>
       {types.map((one) => (
         <EventTypeEntry key={one.type} {...one} />
       ))}
@@ -132,9 +137,9 @@ function EventTypeEntry({ type, description, samples }: EventType) {
       <div className="pt-2">
         {description !== null && <p className="mb-2">{description}</p>}
         {samples.length > 0 ? (
-          <JsonView text={JSON.stringify(samples[0], null, 2)} label={`Sample of ${type}`} />
+          <JsonView text={JSON.stringify(samples[0], null, 2)} label={fill(portalWords.sampleOf, { type })} />
         ) : (
-          <Badge>no sample</Badge>
+          <Badge>{portalWords.noSample}</Badge>
         )}
       </div>
     </details>

@@ -8,23 +8,27 @@ import { ConfirmProvider } from '../ui/confirm.tsx'
 import { Toasts } from '../ui/toast.tsx'
 import { api, linkInAddress, takeLink } from './client.ts'
 import { tellHeight } from './embedding.ts'
+import { loadWords } from './language/load.ts'
 import { Portal } from './portal.tsx'
 import { queries } from './queries.ts'
 
-const link = takeLink()
 // Another link for this page changes the fragment only, which loads nothing by itself.
 addEventListener('hashchange', () => linkInAddress() !== undefined && location.reload())
 applyTheme()
-createRoot(document.getElementById('root')!).render(
-  <StrictMode>
-    <QueryClientProvider client={queries}>
-      <ConfirmProvider>
-        <Calls value={callsOf(api, '/portal')}>
-          <Portal link={link} />
-        </Calls>
-      </ConfirmProvider>
-      <Toasts />
-    </QueryClientProvider>
-  </StrictMode>,
-)
-tellHeight()
+// Not a top-level await, for which the build would split the entry.
+void loadWords().then(() => {
+  const link = takeLink()
+  createRoot(document.getElementById('root')!).render(
+    <StrictMode>
+      <QueryClientProvider client={queries}>
+        <ConfirmProvider>
+          <Calls value={callsOf(api, '/portal')}>
+            <Portal link={link} />
+          </Calls>
+        </ConfirmProvider>
+        <Toasts />
+      </QueryClientProvider>
+    </StrictMode>,
+  )
+  tellHeight()
+})

@@ -1,6 +1,7 @@
 import { Button } from '../ui/button.tsx'
 import { Dialog, DialogActions } from '../ui/dialog.tsx'
 import { ShownOnce } from '../webhooks/shown-once.tsx'
+import { portalWords } from './language/load.ts'
 
 /** The keys of a new endpoint. */
 export function NewSecret({
@@ -12,11 +13,11 @@ export function NewSecret({
   onClose: () => void
 }) {
   return (
-    <Dialog open onClose={onClose} title="Your endpoint’s secret">
+    <Dialog open onClose={onClose} title={portalWords.newSecret}>
       <ShownOnce {...keys} />
       <DialogActions>
         <Button kind="primary" onClick={onClose}>
-          Done
+          {portalWords.done}
         </Button>
       </DialogActions>
     </Dialog>

@@ -1,38 +1,41 @@
+import { words } from '../language/words.ts'
 import { Fact, Facts, Section } from '../ui/page.tsx'
-import { formatDuration, formatNumber, formatPercent } from '../ui/format.ts'
+import { asLabel, formatDuration, formatNumber, formatPercent } from '../ui/format.ts'
+import { statusWord } from '../ui/badge.tsx'
 import { Time } from '../ui/time.tsx'
 import type { SubscriberDetail } from './client.ts'
+import { portalWords } from './language/load.ts'
 
 /** How an endpoint does, and all its settings. */
 export function Overview({ endpoint }: { endpoint: SubscriberDetail }) {
   const { lastDay, eventTypes, signing, ordered, rateLimit, headers, createdAt, updatedAt } = endpoint
   return (
     <>
-      <Section title="The last day">
+      <Section title={portalWords.lastDay}>
         <Facts>
-          <Fact name="Delivered">{formatNumber(lastDay.delivered)}</Fact>
-          <Fact name="Failed attempts">{formatNumber(lastDay.failed)}</Fact>
-          <Fact name="Success">
-            {lastDay.successRate === null ? 'nothing sent' : formatPercent(lastDay.successRate)}
+          <Fact name={asLabel(statusWord('delivered'))}>{formatNumber(lastDay.delivered)}</Fact>
+          <Fact name={portalWords.failedAttempts}>{formatNumber(lastDay.failed)}</Fact>
+          <Fact name={portalWords.success}>
+            {lastDay.successRate === null ? portalWords.nothingSent : formatPercent(lastDay.successRate)}
           </Fact>
-          <Fact name="99 of 100 answers within">
-            {lastDay.p99 === null ? 'nothing sent' : formatDuration(lastDay.p99)}
+          <Fact name={portalWords.p99}>
+            {lastDay.p99 === null ? portalWords.nothingSent : formatDuration(lastDay.p99)}
           </Fact>
         </Facts>
       </Section>
-      <Section title="Settings">
+      <Section title={portalWords.settings}>
         <Facts>
-          <Fact name="Event types">{eventTypes.includes('*') ? 'all' : eventTypes.join(', ')}</Fact>
-          <Fact name="Signature">
-            {{ v1: 'secret (HMAC-SHA256)', v1a: 'key pair (ed25519)', both: 'secret and key pair' }[signing]}
+          <Fact name={words.eventTypes.label}>
+            {eventTypes.includes('*') ? portalWords.allTypes : eventTypes.join(', ')}
           </Fact>
-          <Fact name="Order">{ordered ? 'one after the other' : 'side by side'}</Fact>
-          <Fact name="Attempts per second">{rateLimit ?? 'no limit'}</Fact>
-          <Fact name="Headers">{Object.keys(headers).join(', ') || 'none'}</Fact>
-          <Fact name="Added">
+          <Fact name={portalWords.signature}>{portalWords.signedBy[signing]}</Fact>
+          <Fact name={portalWords.order}>{ordered ? portalWords.ordered : portalWords.parallel}</Fact>
+          <Fact name={portalWords.rateLimit}>{rateLimit ?? words.replays.noLimit}</Fact>
+          <Fact name={portalWords.headers}>{Object.keys(headers).join(', ') || portalWords.none}</Fact>
+          <Fact name={portalWords.added}>
             <Time value={createdAt} />
           </Fact>
-          <Fact name="Changed">
+          <Fact name={portalWords.changed}>
             <Time value={updatedAt} />
           </Fact>
         </Facts>

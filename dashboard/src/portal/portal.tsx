@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { BrandMark, useBrand } from './brand.tsx'
+import { fill } from '../language/words.ts'
 import { Button } from '../ui/button.tsx'
 import { useConfirm } from '../ui/confirm.tsx'
 import { timeZone } from '../ui/format.ts'
@@ -7,6 +8,7 @@ import { Loading, ProblemNotice } from '../ui/notices.tsx'
 import { embedded, enter, leave, type Session } from './client.ts'
 import { EndpointPage } from './endpoint-page.tsx'
 import { EndpointsPage } from './endpoints-page.tsx'
+import { portalWords } from './language/load.ts'
 import { usePlace } from './place.ts'
 import { closePages } from './queries.ts'
 import { WithoutLink } from './without-link.tsx'
@@ -26,10 +28,10 @@ export function Portal({ link }: { link: string | undefined }) {
     queryFn: () =>
       (entering ??= enter(link, (detail) =>
         confirm({
-          title: 'Open another portal?',
-          consequence: `${detail} Opening it logs you out of the portal that you have open.`,
-          action: 'Open',
-          keep: 'Stay here',
+          title: portalWords.openTitle,
+          consequence: fill(portalWords.openConsequence, { detail }),
+          action: portalWords.open,
+          keep: portalWords.stay,
           kind: 'primary',
         }),
       ).then((found) => found ?? null)),
@@ -56,7 +58,7 @@ export function Portal({ link }: { link: string | undefined }) {
           )}
           {owner !== undefined && <Pages />}
         </div>
-        <p className="mt-6 text-xs text-soft">Times are in {timeZone}.</p>
+        <p className="mt-6 text-xs text-soft">{fill(portalWords.timeZone, { zone: timeZone })}</p>
       </main>
     </>
   )
@@ -77,14 +79,14 @@ function Header({
         href="#content"
         className="sr-only rounded-md bg-card px-3 py-2 focus:not-sr-only focus:fixed focus:top-2 focus:left-2 focus:z-50"
       >
-        Skip to content
+        {portalWords.skip}
       </a>
       <div className="mx-auto flex min-h-14 max-w-5xl items-center gap-3 px-4">
         <BrandMark brand={brand} />
         {owner !== undefined && <span className="truncate text-sm text-soft">{owner}</span>}
         {owner !== undefined && onLeave && (
           <Button small onClick={onLeave}>
-            Log out
+            {portalWords.logOut}
           </Button>
         )}
       </div>

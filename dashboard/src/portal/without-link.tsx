@@ -1,32 +1,24 @@
 import { Button } from '../ui/button.tsx'
 import { Empty } from '../ui/notices.tsx'
 import { askForLink, canAskForLink } from './embedding.ts'
+import { portalWords } from './language/load.ts'
 
 /** A page that no link opened, or whose link or session is over. */
 export function WithoutLink({ hadLink }: { hadLink: boolean }) {
   return (
     <>
-      <h1 className="text-xl font-semibold">Webhooks</h1>
+      <h1 className="text-xl font-semibold">{portalWords.title}</h1>
       <Empty
-        title={
-          canAskForLink
-            ? 'Your session has ended'
-            : hadLink
-              ? 'This link is no longer valid'
-              : 'You are not signed in'
-        }
+        title={canAskForLink ? portalWords.ended : hadLink ? portalWords.linkInvalid : portalWords.signedOut}
         action={
           canAskForLink && (
             <Button kind="primary" onClick={askForLink}>
-              Continue
+              {portalWords.continue}
             </Button>
           )
         }
       >
-        {!canAskForLink &&
-          (hadLink
-            ? 'This link has expired or was already used. Open the webhooks page of the application again.'
-            : 'Open this page from the webhooks page of your application.')}
+        {!canAskForLink && (hadLink ? portalWords.linkInvalidHint : portalWords.signedOutHint)}
       </Empty>
     </>
   )

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { words } from '../language/words.ts'
 import { classes } from './classes.ts'
 
 export type Tone = 'ok' | 'warn' | 'danger' | 'info' | 'plain'
@@ -61,18 +62,8 @@ const toneOf: Record<string, Tone> = {
   idle: 'plain',
 }
 
-/** The words of pages for values of the API. docs/guides/dashboard.md lists them. */
-const wordOf: Record<string, string> = {
-  dead: 'failed',
-  refused: 'rejected',
-  cancelled: 'canceled',
-  done: 'completed',
-  unsubscribed: 'no endpoints',
-  unhandled: 'no handler',
-}
-
 /** A status as pages write it. */
-export const statusWord = (value: string): string => wordOf[value] ?? value
+export const statusWord = (value: string): string => words.statuses[value] ?? value
 
 /** A status as a word in its colour. */
 export function Status({ value, children }: { value: string; children?: ReactNode }) {

@@ -1,3 +1,5 @@
+import { language } from '../language/locale.ts'
+import { fill, words } from '../language/words.ts'
 import { CopyButton } from './copy.tsx'
 
 /** A block of code or output that scrolls by itself, with a button to copy it. */
@@ -20,7 +22,10 @@ export function CodeBlock({
         <code>{code}</code>
       </pre>
       <div className="m-1 shrink-0">
-        <CopyButton text={code} label={`Copy ${label.toLowerCase()}`} />
+        <CopyButton
+          text={code}
+          label={fill(words.ui.copyNamed, { label: language === 'en' ? label.toLowerCase() : label })}
+        />
       </div>
     </div>
   )

@@ -1,10 +1,11 @@
 import { AlertDialog } from '@base-ui/react/alert-dialog'
 import { useRef } from 'react'
+import { words } from '../language/words.ts'
 import { Button } from './button.tsx'
 import type { Question } from './confirm.tsx'
 
 export default function Confirmation({
-  question: { title, consequence, action, keep = 'Cancel', kind = 'danger' },
+  question: { title, consequence, action, keep = words.ui.cancel, kind = 'danger' },
   answer,
 }: {
   question: Question

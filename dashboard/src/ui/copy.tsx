@@ -1,14 +1,16 @@
 import { Check, Copy } from 'lucide-react'
 import { useEffect, useState } from 'react'
+import { words } from '../language/words.ts'
 import { Button, IconButton } from './button.tsx'
 
 /** Copies a text; says that it did. Without `children` it is an icon. */
 export function CopyButton({
   text,
-  label = 'Copy',
+  label = '',
   children,
 }: {
   text: string | (() => string)
+  /** The name of the icon. */
   label?: string
   children?: string
 }) {
@@ -33,11 +35,11 @@ export function CopyButton({
         </IconButton>
       ) : (
         <Button small icon={icon} onClick={copy}>
-          {copied ? 'Copied' : children}
+          {copied ? words.ui.copied : children}
         </Button>
       )}
       <span role="status" className={outcome === 'refused' ? 'text-sm text-danger' : 'sr-only'}>
-        {copied && 'Copied'}
+        {copied && words.ui.copied}
         {outcome === 'refused' && refusal(text)}
       </span>
     </>
@@ -46,7 +48,7 @@ export function CopyButton({
 
 /** A text that is made for the clipboard is nowhere on the page. */
 const refusal = (text: string | (() => string)): string =>
-  typeof text === 'string' ? 'Could not copy; select the text' : 'Could not copy'
+  typeof text === 'string' ? words.ui.copyFailedSelect : words.ui.copyFailed
 
 /**
  * Browsers give the clipboard to secure pages only; elsewhere an old way works.

@@ -1,6 +1,7 @@
 import { Dialog as Base } from '@base-ui/react/dialog'
 import { X } from 'lucide-react'
 import { useRef, type ReactNode } from 'react'
+import { words } from '../language/words.ts'
 import { IconButton } from './button.tsx'
 import { classes } from './classes.ts'
 
@@ -56,7 +57,7 @@ export function Dialog({
             </div>
             <Base.Close
               render={
-                <IconButton label="Close">
+                <IconButton label={words.ui.close}>
                   <X size={18} aria-hidden />
                 </IconButton>
               }

@@ -1,5 +1,6 @@
 import { createContext, use, useLayoutEffect, useMemo, useRef, useState, type ComponentProps } from 'react'
 import { PosternError } from '../api/client.ts'
+import { problemText } from '../language/words.ts'
 import { ProblemNotice } from './notices.tsx'
 
 /** What is wrong with the fields of a form, by the name of the input, which is the name of the body's property. */
@@ -51,7 +52,7 @@ export function Form({
 function faultsOfProblem(problem: unknown): Faults {
   if (!(problem instanceof PosternError)) return none
   const name = problem.pointer?.split('/')[1]?.replaceAll('~1', '/').replaceAll('~0', '~')
-  return name === undefined ? none : { [name]: problem.message }
+  return name === undefined ? none : { [name]: problemText(problem) }
 }
 
 /** The first error in the form comes into view, and its input gets the focus. Without an error returns false. */

@@ -1,5 +1,4 @@
-/** Pages are in English: a reader of another language gets the forms of the United States. */
-const locale = globalThis.navigator?.languages?.find((one) => one.startsWith('en')) ?? 'en-US'
+import { language, locale, numberLocale } from '../language/locale.ts'
 
 const zone = new Intl.DateTimeFormat(locale, { timeZoneName: 'short' })
   .formatToParts(new Date())
@@ -50,8 +49,15 @@ export function localTime(value: string): string {
   return new Date(time - new Date(time).getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
 }
 
+const number = (options?: Intl.NumberFormatOptions): ((value: number) => string) => {
+  const made = new Intl.NumberFormat(numberLocale, options)
+  return (value) => made.format(value)
+}
+const tenths = number({ minimumFractionDigits: 1, maximumFractionDigits: 1, useGrouping: false })
+const whole = number({ maximumFractionDigits: 0, useGrouping: false })
+
 /** One digit after the point while the number has one before it. */
-const digits = (value: number): string => value.toFixed(Math.abs(value) < 9.95 ? 1 : 0)
+const digits = (value: number): string => (Math.abs(value) < 9.95 ? tenths : whole)(value)
 
 /** A duration in the largest fitting unit: `420 µs`, `12 ms`, `3.4 s`, `5 min`, `2 h`, `3 d`. */
 export function formatDuration(milliseconds: number): string {
@@ -65,20 +71,23 @@ export function formatDuration(milliseconds: number): string {
   return `${Math.round(milliseconds / 86_400_000)} d`
 }
 
-const numbers = new Intl.NumberFormat('en-US')
-const short = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 })
+const short = number({ notation: 'compact', maximumFractionDigits: 1 })
 
-export const formatNumber = (value: number): string => numbers.format(value)
+export const formatNumber = number()
 /** `1.2K`, `3.4M`. */
 export const formatShort = (value: number): string =>
-  Math.abs(value) < 10_000 ? numbers.format(value) : short.format(value)
+  Math.abs(value) < 10_000 ? formatNumber(value) : short(value)
+
+const percent = (digits: number) =>
+  number({ style: 'percent', minimumFractionDigits: digits, maximumFractionDigits: digits })
+const [percents, percentTenths, percentHundredths] = [percent(0), percent(1), percent(2)]
 
 /** `33.3%`. Only nothing is `0%`, and only all is `100%`. */
 export function formatPercent(share: number): string {
-  if (share === 0 || share === 1) return `${share * 100}%`
-  if (share > 0 && share < 0.0005) return '<0.1%'
-  if (share > 0.999_95 && share < 1) return '>99.99%'
-  return `${(share * 100).toFixed(share > 0.99 && share < 1 ? 2 : 1)}%`
+  if (share === 0 || share === 1) return percents(share)
+  if (share > 0 && share < 0.0005) return `<${percentTenths(0.001)}`
+  if (share > 0.999_95 && share < 1) return `>${percentHundredths(0.9999)}`
+  return (share > 0.99 && share < 1 ? percentHundredths : percentTenths)(share)
 }
 
 export function formatBytes(bytes: number): string {
@@ -88,3 +97,10 @@ export function formatBytes(bytes: number): string {
   while (Math.round(value) >= 1_000 && at < names.length - 1) [value, at] = [value / 1_000, at + 1]
   return `${digits(value)} ${names[at]}`
 }
+
+/** A duration in words: `24 hours`, `7 days`. */
+export const formatLong = (value: number, unit: 'hour' | 'day'): string =>
+  number({ style: 'unit', unit, unitDisplay: 'long' })(value)
+
+/** With a capital at its beginning, as a label. */
+export const asLabel = (text: string): string => text.charAt(0).toLocaleUpperCase(language) + text.slice(1)

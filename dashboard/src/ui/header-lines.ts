@@ -1,3 +1,4 @@
+import { fill, words } from '../language/words.ts'
 import { linesOf } from './lines.ts'
 
 /** Headers as a person edits them: one for each line, as `Name: value`. */
@@ -12,6 +13,6 @@ export const readHeaders = (text: string): Record<string, string> =>
 
 function readHeader(line: string): [string, string] {
   const at = line.indexOf(':')
-  if (at < 1) throw new Error(`The header “${line}” must have the form Name: value.`)
+  if (at < 1) throw new Error(fill(words.ui.wrongHeader, { line }))
   return [line.slice(0, at).trim(), line.slice(at + 1).trim()]
 }

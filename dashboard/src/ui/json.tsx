@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { fill, words } from '../language/words.ts'
 import { Button } from './button.tsx'
 import { CodeBlock } from './code.tsx'
 
@@ -6,18 +7,18 @@ import { CodeBlock } from './code.tsx'
 const shownAtFirst = 100
 
 /** JSON as a tree that folds, or raw. Numbers are shown as they are written. */
-export function JsonView({ text, label = 'Payload' }: { text: string; label?: string }) {
+export function JsonView({ text, label = words.ui.payload }: { text: string; label?: string }) {
   const [raw, setRaw] = useState(false)
   const parsed = parse(text)
   if (parsed === undefined) return <CodeBlock code={text} label={label} />
   return (
     <div>
-      <div className="mb-2 flex gap-2" role="group" aria-label={`View of ${label}`}>
+      <div className="mb-2 flex gap-2" role="group" aria-label={fill(words.ui.viewOf, { label })}>
         <Button small kind={raw ? 'quiet' : 'default'} aria-pressed={!raw} onClick={() => setRaw(false)}>
-          Tree
+          {words.ui.tree}
         </Button>
         <Button small kind={raw ? 'default' : 'quiet'} aria-pressed={raw} onClick={() => setRaw(true)}>
-          Raw
+          {words.ui.raw}
         </Button>
       </div>
       {raw ? (
@@ -96,7 +97,7 @@ function Branch({ label, value, depth }: { label: React.ReactNode; value: object
         ))}
         {entries.length > limit && (
           <Button small kind="quiet" onClick={() => setLimit(limit * 10)}>
-            {entries.length - limit} more
+            {fill(words.ui.more, { count: entries.length - limit })}
           </Button>
         )}
       </div>

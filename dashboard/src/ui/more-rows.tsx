@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'react'
+import { words } from '../language/words.ts'
 import { Button } from './button.tsx'
 
 /** Pixels below the window at which an endless table reads on. */
@@ -32,7 +33,7 @@ export function MoreRows({
   return (
     <div ref={end} className="border-t border-line p-3 text-center">
       <Button small busy={loading} onClick={onMore}>
-        Show more
+        {words.ui.showMore}
       </Button>
     </div>
   )

@@ -1,6 +1,7 @@
 import { CircleAlert, Info, TriangleAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { PosternError } from '../api/client.ts'
+import { fill, problemText, words } from '../language/words.ts'
 import { Button, Spinner } from './button.tsx'
 import { classes } from './classes.ts'
 import { CodeBlock } from './code.tsx'
@@ -31,16 +32,16 @@ export function ProblemNotice({ error, retry }: { error: unknown; retry?: () => 
   const problem = error instanceof PosternError ? error : undefined
   return (
     <Notice tone="danger">
-      <p>{problem?.message ?? 'Something went wrong on this page.'}</p>
+      <p>{problem ? problemText(problem) : words.ui.pageFailed}</p>
       {problem && (
         <p className="text-sm text-soft">
           {problem.code}
-          {problem.requestId !== undefined && ` · request ${problem.requestId}`}
+          {problem.requestId !== undefined && ` · ${fill(words.ui.request, { id: problem.requestId })}`}
         </p>
       )}
       {retry && (
         <Button small className="mt-2" onClick={retry}>
-          Try again
+          {words.ui.tryAgain}
         </Button>
       )}
     </Notice>
@@ -74,7 +75,7 @@ export function Empty({
 }
 
 /** Shown while a page or a part of it is read. */
-export function Loading({ label = 'Loading' }: { label?: string }) {
+export function Loading({ label = words.ui.loading }: { label?: string }) {
   return (
     <div role="status" className="flex items-center justify-center gap-2 py-10 text-soft">
       <Spinner /> {label}…
@@ -117,12 +118,13 @@ export function Progress({
         {...(total === undefined ? {} : { value, max: Math.max(total, 1) })}
       />
       <span role="status" className="text-sm text-soft tabular-nums">
-        {label}: {formatNumber(value)}
-        {total !== undefined && ` of ${formatNumber(total)}`}
+        {total === undefined
+          ? `${label}: ${formatNumber(value)}`
+          : fill(words.ui.progress, { label, count: formatNumber(value), total: formatNumber(total) })}
       </span>
       {onStop && (
         <Button small onClick={onStop}>
-          Stop
+          {words.ui.stop}
         </Button>
       )}
     </div>

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState, type ReactNode } from 'react'
+import { fill, words } from '../language/words.ts'
 
 /** Scrolls what is wider than its place. Then it can have the focus, so that the arrow keys scroll it. */
 export function SideScroll({ label, children }: { label: string; children: ReactNode }) {
@@ -14,7 +15,11 @@ export function SideScroll({ label, children }: { label: string; children: React
   return (
     <div
       ref={place}
-      {...(scrolls && { tabIndex: 0, role: 'group', 'aria-label': `${label}, scrolls sideways` })}
+      {...(scrolls && {
+        tabIndex: 0,
+        role: 'group',
+        'aria-label': fill(words.ui.scrollsSideways, { label }),
+      })}
       // `relative`, so that it clips what is only for screen readers, too.
       className="relative overflow-x-auto overflow-y-hidden"
     >

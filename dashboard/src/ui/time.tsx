@@ -1,3 +1,4 @@
+import { words } from '../language/words.ts'
 import { formatAgo, formatExact, formatTime } from './format.ts'
 
 type Value = string | number | null | undefined
@@ -9,7 +10,7 @@ export const Time = ({ value }: { value: Value }) => <Moment value={value} forma
 export const Ago = ({ value }: { value: Value }) => <Moment value={value} format={formatAgo} />
 
 function Moment({ value, format }: { value: Value; format: (time: Date) => string }) {
-  if (value === null || value === undefined) return <span className="text-soft">never</span>
+  if (value === null || value === undefined) return <span className="text-soft">{words.ui.never}</span>
   const time = new Date(value)
   return (
     <time

@@ -1,6 +1,7 @@
 import { Toast } from '@base-ui/react/toast'
 import { X } from 'lucide-react'
 import { useEffect } from 'react'
+import { words } from '../language/words.ts'
 import { Button, IconButton } from './button.tsx'
 import type { ToastParts } from './toast.tsx'
 
@@ -66,7 +67,7 @@ function List({ calls, take }: ToasterProps) {
         <Toast.Close
           aria-hidden={undefined}
           render={
-            <IconButton label="Close">
+            <IconButton label={words.ui.close}>
               <X size={16} aria-hidden />
             </IconButton>
           }

@@ -1,3 +1,4 @@
+import { fill, fillNodes, words } from '../language/words.ts'
 import { Badge } from '../ui/badge.tsx'
 import { CodeBlock } from '../ui/code.tsx'
 import { formatBytes, formatDuration } from '../ui/format.ts'
@@ -15,8 +16,8 @@ export const isSuccess = ({ status }: Pick<Made, 'status'>): boolean =>
 /** An attempt in one line. */
 export const AttemptLine = ({ made }: { made: Made }) => (
   <span className="inline-flex flex-wrap items-center gap-x-3 gap-y-0.5">
-    <span className="font-medium">Attempt {made.number}</span>
-    <Badge tone={isSuccess(made) ? 'ok' : 'danger'}>{made.status ?? 'no response'}</Badge>
+    <span className="font-medium">{fill(words.attempt.title, { number: made.number })}</span>
+    <Badge tone={isSuccess(made) ? 'ok' : 'danger'}>{made.status ?? words.attempt.noAnswer}</Badge>
     <span className="text-sm text-soft">
       <Time value={made.at} /> · {formatDuration(made.durationMs)}
     </span>
@@ -28,7 +29,9 @@ export function Attempt({ delivery, made }: { delivery: DeliveryDetail; made: Ma
   return (
     <div>
       {made.error !== null && <p className="font-medium text-danger">{made.error}</p>}
-      {made.advice !== null && <p className="mt-0.5 mb-2 max-w-prose">{made.advice}</p>}
+      {made.advice !== null && (
+        <p className="mt-0.5 mb-2 max-w-prose">{words.advice[made.failure ?? ''] ?? made.advice}</p>
+      )}
       {made.phases && <Phases {...made.phases} />}
       <div className="mt-4 grid gap-6 lg:grid-cols-2">
         <Request delivery={delivery} made={made} />
@@ -38,7 +41,6 @@ export function Attempt({ delivery, made }: { delivery: DeliveryDetail; made: Ma
   )
 }
 
-const phaseNames = { dns: 'Name', connect: 'Connection', tls: 'TLS', firstByte: 'First byte' } as const
 const phaseLooks = {
   dns: 'bg-info',
   connect: 'bg-warn',
@@ -52,10 +54,13 @@ const phaseLooks = {
 function Phases(phases: NonNullable<Made['phases']>) {
   const parts = (['dns', 'connect', 'tls', 'firstByte'] as const).flatMap((part) => {
     const took = phases[part]
-    return took === null ? [] : [{ part, name: phaseNames[part], took }]
+    return took === null ? [] : [{ part, name: part === 'tls' ? 'TLS' : words.attempt[part], took }]
   })
   const rest = Math.max(0, phases.total - parts.reduce((sum, { took }) => sum + took, 0))
-  const all = [...parts, ...(rest >= 0.1 ? [{ part: 'rest' as const, name: 'Rest', took: rest }] : [])]
+  const all = [
+    ...parts,
+    ...(rest >= 0.1 ? [{ part: 'rest' as const, name: words.attempt.rest, took: rest }] : []),
+  ]
   return (
     <div>
       <div aria-hidden className="flex h-2 overflow-hidden rounded-full bg-sunken">
@@ -64,14 +69,14 @@ function Phases(phases: NonNullable<Made['phases']>) {
         ))}
       </div>
       <ul className="mt-1.5 flex flex-wrap gap-x-4 gap-y-1 text-sm">
-        {phases.reused && <li className="text-soft">Connection reused</li>}
+        {phases.reused && <li className="text-soft">{words.attempt.reused}</li>}
         {all.map(({ part, name, took }) => (
           <li key={part} className="flex items-center gap-1.5">
             <span aria-hidden className={`size-2 rounded-full ${phaseLooks[part]}`} />
             {name} {formatDuration(took)}
           </li>
         ))}
-        <li className="text-soft">Total {formatDuration(phases.total)}</li>
+        <li className="text-soft">{fill(words.attempt.total, { duration: formatDuration(phases.total) })}</li>
       </ul>
     </div>
   )
@@ -80,23 +85,25 @@ function Phases(phases: NonNullable<Made['phases']>) {
 function Request({ delivery, made }: { delivery: DeliveryDetail; made: Made }) {
   const headers = Object.entries(made.requestHeaders)
   return (
-    <section aria-label="Request" className="min-w-0">
-      <h4 className="mb-2 font-semibold">Request</h4>
+    <section aria-label={words.attempt.request} className="min-w-0">
+      <h4 className="mb-2 font-semibold">{words.attempt.request}</h4>
       {made.url === null ? (
-        <p className="text-soft">No request was made.</p>
+        <p className="text-soft">{words.attempt.noRequest}</p>
       ) : (
         <>
           <p className="mb-2 font-mono text-sm break-all">POST {made.url}</p>
-          <CodeBlock label="Request headers" maxHeight="max-h-56" code={linesOf(headers, made.signature)} />
+          <CodeBlock
+            label={words.attempt.requestHeaders}
+            maxHeight="max-h-56"
+            code={linesOf(headers, made.signature)}
+          />
           <p className="mt-1 mb-3 text-sm text-soft">
-            {made.signature === null
-              ? 'The signature is not recorded, because receivers accept it for five minutes. After that, it is computed again here.'
-              : 'The signature was computed again from the secrets that are still stored.'}
+            {made.signature === null ? words.attempt.signatureHidden : words.attempt.signatureComputed}
           </p>
-          <JsonView text={delivery.payload} label="Request body" />
+          <JsonView text={delivery.payload} label={words.attempt.requestBody} />
           {delivery.payloadBytes > delivery.payload.length && delivery.payloadBytes > 65_536 && (
             <p className="mt-1 text-sm text-soft">
-              The first 64 KiB of {formatBytes(delivery.payloadBytes)}.
+              {fill(words.attempt.cutOff, { size: formatBytes(delivery.payloadBytes) })}
             </p>
           )}
         </>
@@ -116,30 +123,37 @@ function linesOf(headers: [string, string][], signature: string | null): string 
 function Response({ made }: { made: Made }) {
   const headers = made.responseHeaders && Object.entries(made.responseHeaders)
   return (
-    <section aria-label="Response" className="min-w-0">
-      <h4 className="mb-2 font-semibold">Response</h4>
+    <section aria-label={words.attempt.response} className="min-w-0">
+      <h4 className="mb-2 font-semibold">{words.attempt.response}</h4>
       {made.status === null ? (
-        <p className="text-soft">There was no response.</p>
+        <p className="text-soft">{words.attempt.noResponse}</p>
       ) : (
         <>
           <Facts>
-            <Fact name="Status">
+            <Fact name={words.attempt.status}>
               <Badge tone={isSuccess(made) ? 'ok' : 'danger'}>{made.status}</Badge>
             </Fact>
-            <Fact name="Received">
-              <Time value={Date.parse(made.at) + made.durationMs} /> after {formatDuration(made.durationMs)}
+            <Fact name={words.attempt.received}>
+              {fillNodes(words.attempt.receivedAfter, {
+                time: <Time value={Date.parse(made.at) + made.durationMs} />,
+                duration: formatDuration(made.durationMs),
+              })}
             </Fact>
           </Facts>
           {headers && headers.length > 0 && (
             <div className="mt-2">
-              <CodeBlock label="Response headers" maxHeight="max-h-56" code={linesOf(headers, null)} />
+              <CodeBlock
+                label={words.attempt.responseHeaders}
+                maxHeight="max-h-56"
+                code={linesOf(headers, null)}
+              />
             </div>
           )}
           <div className="mt-3">
             {made.responseBody ? (
-              <JsonView text={made.responseBody} label="Response body" />
+              <JsonView text={made.responseBody} label={words.attempt.responseBody} />
             ) : (
-              <p className="text-soft">The response had no body.</p>
+              <p className="text-soft">{words.attempt.noBody}</p>
             )}
           </div>
         </>

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { words } from '../language/words.ts'
 import { CheckField, FieldGroup, TextField } from '../ui/fields.tsx'
 import { useEventTypes } from './calls.ts'
 
@@ -22,15 +23,11 @@ export function EventTypesField({
   const others = chosen.filter((type) => type !== '*' && !isDeclared(type))
   return (
     <FieldGroup
-      label="Event types"
+      label={words.eventTypes.label}
       name="eventTypes"
-      error={chosen.length === 0 ? 'Choose at least one.' : undefined}
+      error={chosen.length === 0 ? words.eventTypes.chooseOne : undefined}
     >
-      <CheckField
-        label="All, including future ones"
-        checked={all}
-        onChange={() => onChange(all ? [] : ['*'])}
-      />
+      <CheckField label={words.eventTypes.all} checked={all} onChange={() => onChange(all ? [] : ['*'])} />
       {!all && (
         <div className="mt-1 flex flex-col gap-2">
           {data.length > 0 && (
@@ -49,8 +46,8 @@ export function EventTypesField({
             </div>
           )}
           <TextField
-            label={data.length > 0 ? 'Other types and patterns' : 'Types and patterns'}
-            hint="Separated by commas. order.* matches all types that begin with order."
+            label={data.length > 0 ? words.eventTypes.others : words.eventTypes.patterns}
+            hint={words.eventTypes.hint}
             value={typed ?? others.join(', ')}
             onChange={({ target: { value } }) => {
               setTyped(value)

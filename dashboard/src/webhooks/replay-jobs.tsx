@@ -1,6 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import type { RowOf } from '../api/answers.ts'
 import { progressEvery, refreshEvery } from '../api/refresh.ts'
+import { fill, pluralOf, words } from '../language/words.ts'
 import { Status } from '../ui/badge.tsx'
 import type { Column } from '../ui/column.tsx'
 import { useConfirm } from '../ui/confirm.tsx'
@@ -13,23 +14,35 @@ import { useCalls, useRefresh } from './calls.ts'
 
 type Job = RowOf<'GET /subscribers/{id}/jobs'>
 
-const columns: readonly Column<Job>[] = [
-  { key: 'status', header: 'Status', width: '8rem', cell: ({ status }) => <Status value={status} /> },
+const columns = (): readonly Column<Job>[] => [
+  {
+    key: 'status',
+    header: words.replays.status,
+    width: '8rem',
+    cell: ({ status }) => <Status value={status} />,
+  },
   {
     key: 'count',
-    header: 'Queued',
+    header: words.replays.queued,
     phone: 'primary',
-    cell: ({ done, total }) => `${formatNumber(done)} of ${formatNumber(total)}`,
+    cell: ({ done, total }) =>
+      fill(words.replays.done, { done: formatNumber(done), total: formatNumber(total) }),
   },
   {
     key: 'rate',
-    header: 'Rate',
-    cell: ({ rate }) => (rate === null ? 'no limit' : `${formatNumber(rate)} per second`),
+    header: words.replays.rateColumn,
+    cell: ({ rate }) =>
+      rate === null ? words.replays.noLimit : fill(words.replays.perSecond, { rate: formatNumber(rate) }),
   },
-  { key: 'begun', header: 'Started', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  {
+    key: 'begun',
+    header: words.replays.started,
+    width: '11rem',
+    cell: ({ createdAt }) => <Time value={createdAt} />,
+  },
   {
     key: 'changed',
-    header: 'Ended',
+    header: words.replays.ended,
     width: '11rem',
     cell: ({ status, updatedAt }) => (status === 'running' ? '–' : <Time value={updatedAt} />),
   },
@@ -53,15 +66,15 @@ export function ReplayJobs({ id }: { id: string }) {
         .map((job) => (
           <Running key={job.id} job={job} />
         ))}
-      <Section title="Replays" flush>
+      <Section title={words.replays.list} flush>
         <DataTable
-          label="Replays"
-          columns={columns}
+          label={words.replays.list}
+          columns={columns()}
           rows={jobs}
           rowKey={(job) => job.id}
           loading={data === undefined && !error}
           error={error}
-          empty={<Empty title="No replays yet">Count deliveries above, then replay them.</Empty>}
+          empty={<Empty title={words.replays.none}>{words.replays.noneHint}</Empty>}
         />
       </Section>
     </>
@@ -74,16 +87,20 @@ function Running({ job: { id, done, total, rate } }: { job: Job }) {
   const stop = useMutation({ mutationFn: () => stopJob(id), onSuccess: useRefresh() })
   const ask = async (): Promise<void> => {
     const question = {
-      title: 'Stop the replay?',
-      consequence: `${formatNumber(total - done)} of ${formatNumber(total)} deliveries will not be sent again. Those already queued will.`,
-      action: 'Stop the replay',
-      keep: 'Continue',
+      title: words.replays.stopTitle,
+      consequence: fill(pluralOf(words.replays.stopConsequence, total), {
+        left: formatNumber(total - done),
+        total: formatNumber(total),
+      }),
+      action: words.replays.stop,
+      keep: words.replays.goOn,
     }
     if (await confirm(question)) stop.mutate()
   }
-  const label = rate === null ? 'Queued' : `Queued, ${formatNumber(rate)} per second`
+  const label =
+    rate === null ? words.replays.queued : fill(words.replays.queuedAt, { rate: formatNumber(rate) })
   return (
-    <Section title="Replay in progress">
+    <Section title={words.replays.running}>
       <Progress label={label} value={done} total={total} onStop={() => void ask()} />
       {stop.error && <ProblemNotice error={stop.error} />}
     </Section>

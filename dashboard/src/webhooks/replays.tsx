@@ -1,6 +1,7 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { BodyOf } from '../api/answers.ts'
+import { fill, words } from '../language/words.ts'
 import { bindFields } from '../ui/bind-fields.ts'
 import { Button } from '../ui/button.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
@@ -12,10 +13,10 @@ import { ReplayJobs } from './replay-jobs.tsx'
 
 type Filter = NonNullable<BodyOf<'POST /subscribers/{id}/replay'>>
 
-const which = [
-  { value: 'dead', label: 'Failed' },
-  { value: 'pending', label: 'Waiting for a retry: send now' },
-  { value: 'delivered', label: 'Delivered: send again' },
+const which = () => [
+  { value: 'dead', label: words.replays.failed },
+  { value: 'pending', label: words.replays.pending },
+  { value: 'delivered', label: words.replays.delivered },
 ]
 
 /** Sends many deliveries again: counted first, then with progress and a stop. */
@@ -43,10 +44,7 @@ export function Replays({ id }: { id: string }) {
   const error = count.error ?? start.error
   return (
     <>
-      <Section
-        title="Replay deliveries"
-        description="Each keeps its event ID, so that your server can recognize duplicates."
-      >
+      <Section title={words.replays.title} description={words.replays.description}>
         <Form
           problem={error}
           className="grid max-w-3xl gap-4 sm:grid-cols-2"
@@ -55,29 +53,29 @@ export function Replays({ id }: { id: string }) {
             count.mutate()
           }}
         >
-          <SelectField label="Deliveries" options={which} {...text('status')} />
-          <TextField label="Event type (optional)" {...text('eventType')} />
-          <TextField label="Created from (optional)" type="datetime-local" {...text('since')} />
-          <TextField label="Created before (optional)" type="datetime-local" {...text('until')} />
+          <SelectField label={words.replays.deliveries} options={which()} {...text('status')} />
+          <TextField label={words.replays.eventType} {...text('eventType')} />
+          <TextField label={words.replays.since} type="datetime-local" {...text('since')} />
+          <TextField label={words.replays.until} type="datetime-local" {...text('until')} />
           <TextField
-            label="Maximum per second (optional)"
+            label={words.replays.rate}
             type="number"
             min="0.01"
             max="10000"
             step="any"
-            hint="Default: as fast as the endpoint accepts them."
+            hint={words.replays.rateHint}
             {...text('rate')}
           />
           <div className="flex flex-wrap items-center gap-3 sm:col-span-2">
             <Button type="submit" busy={count.isPending}>
-              Count
+              {words.replays.count}
             </Button>
             {total !== undefined && total > 0 && (
               <Button kind="primary" busy={start.isPending} onClick={() => start.mutate()}>
-                Replay {formatNumber(total)}
+                {fill(words.replays.replay, { count: formatNumber(total) })}
               </Button>
             )}
-            {total === 0 && <span role="status">No deliveries match.</span>}
+            {total === 0 && <span role="status">{words.replays.noMatch}</span>}
           </div>
         </Form>
       </Section>

@@ -1,12 +1,14 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import { addressOf } from '../api/client.ts'
+import { fill, words } from '../language/words.ts'
 import { Button } from '../ui/button.tsx'
 import type { Column } from '../ui/column.tsx'
 import { useConfirm } from '../ui/confirm.tsx'
 import { CopyValue } from '../ui/copy.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
+import { formatLong } from '../ui/format.ts'
 import { Section } from '../ui/page.tsx'
 import { DataTable } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
@@ -16,34 +18,39 @@ import type { Subscriber } from './types.ts'
 
 type Key = Subscriber['keys'][number]
 
-const columns: readonly Column<Key>[] = [
+const columns = (): readonly Column<Key>[] => [
   {
     key: 'scheme',
-    header: 'Kind',
-    cell: ({ scheme }) => (scheme === 'v1' ? 'v1: secret, HMAC-SHA256' : 'v1a: key pair, ed25519'),
+    header: words.secrets.kind,
+    cell: ({ scheme }) => (scheme === 'v1' ? words.secrets.v1 : words.secrets.v1a),
   },
-  { key: 'created', header: 'Created', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  {
+    key: 'created',
+    header: words.secrets.created,
+    width: '11rem',
+    cell: ({ createdAt }) => <Time value={createdAt} />,
+  },
   {
     key: 'end',
-    header: 'Valid until',
+    header: words.secrets.validUntil,
     width: '12rem',
-    cell: ({ expiresAt }) => (expiresAt === null ? 'rotated' : <Time value={expiresAt} />),
+    cell: ({ expiresAt }) => (expiresAt === null ? words.secrets.rotated : <Time value={expiresAt} />),
   },
   {
     key: 'public',
-    header: 'Public key',
+    header: words.secrets.publicKey,
     cell: ({ publicKey }) =>
-      publicKey === null ? '–' : <CopyValue value={publicKey} label="Copy the public key" />,
+      publicKey === null ? '–' : <CopyValue value={publicKey} label={words.secrets.copyPublicKey} />,
   },
 ]
 
 const hour = 3_600
-const overlaps = [
-  { value: String(24 * hour), label: '24 hours' },
-  { value: String(hour), label: '1 hour' },
-  { value: String(7 * 24 * hour), label: '7 days' },
-  { value: String(30 * 24 * hour), label: '30 days' },
-  { value: '0', label: 'None: revoke the old secret now' },
+const overlaps = () => [
+  { value: String(24 * hour), label: formatLong(24, 'hour') },
+  { value: String(hour), label: formatLong(1, 'hour') },
+  { value: String(7 * 24 * hour), label: formatLong(7, 'day') },
+  { value: String(30 * 24 * hour), label: formatLong(30, 'day') },
+  { value: '0', label: words.secrets.noOverlap },
 ]
 
 /** The keys that sign now, and their rotation. */
@@ -51,17 +58,19 @@ export function Secrets({ subscriber }: { subscriber: Subscriber }) {
   const { id, keys, signing } = subscriber
   return (
     <>
-      <Section
-        title="Signing keys"
-        description="Each request carries one signature per key. Your server accepts a request if one signature matches its secret."
-        flush
-      >
-        <DataTable label="Keys" columns={columns} rows={keys} rowKey={(key) => key.id} empty={null} />
+      <Section title={words.secrets.keys} description={words.secrets.keysHint} flush>
+        <DataTable
+          label={words.secrets.keysTable}
+          columns={columns()}
+          rows={keys}
+          rowKey={(key) => key.id}
+          empty={null}
+        />
       </Section>
       <Rotate subscriber={subscriber} />
       {signing !== 'v1' && (
-        <Section title="Published keys" description="Anyone can read the public keys here.">
-          <CopyValue value={addressOf(`/.well-known/webhook-keys/${id}`)} label="Copy the URL of the keys" />
+        <Section title={words.secrets.published} description={words.secrets.publishedHint}>
+          <CopyValue value={addressOf(`/.well-known/webhook-keys/${id}`)} label={words.secrets.copyKeysUrl} />
         </Section>
       )}
     </>
@@ -72,7 +81,7 @@ function Rotate({ subscriber: { id, url } }: { subscriber: Subscriber }) {
   const calls = useCalls()
   const refresh = useRefresh()
   const confirm = useConfirm()
-  const [overlap, setOverlap] = useState(overlaps[0]!.value)
+  const [overlap, setOverlap] = useState(String(24 * hour))
   const [own, setOwn] = useState('')
   const rotate = useMutation({
     mutationFn: () =>
@@ -87,23 +96,18 @@ function Rotate({ subscriber: { id, url } }: { subscriber: Subscriber }) {
   })
   const ask = async (event: FormEvent): Promise<void> => {
     event.preventDefault()
-    const period = overlaps.find(({ value }) => value === overlap)!.label
+    const period = overlaps().find(({ value }) => value === overlap)!.label
     const isHard = overlap === '0'
     const question = {
-      title: `Rotate the secret of ${url}?`,
-      consequence: isHard
-        ? 'The old secret is revoked now. Your server rejects all requests until it has the new one.'
-        : `The new secret is shown once. Both secrets sign each request for ${period}, so that you can change your server without rejecting any.`,
-      action: 'Rotate secret',
+      title: fill(words.secrets.askTitle, { url }),
+      consequence: isHard ? words.secrets.askNow : fill(words.secrets.ask, { period }),
+      action: words.secrets.rotate,
       kind: isHard ? 'danger' : 'primary',
     } as const
     if (await confirm(question)) rotate.mutate()
   }
   return (
-    <Section
-      title="Rotate the secret"
-      description="Both secrets sign during the overlap. Change your server at any time within it."
-    >
+    <Section title={words.secrets.rotateTitle} description={words.secrets.rotateHint}>
       {rotate.data && <ShownOnce {...rotate.data} />}
       <Form
         problem={rotate.error}
@@ -111,24 +115,24 @@ function Rotate({ subscriber: { id, url } }: { subscriber: Subscriber }) {
         className="grid max-w-2xl gap-4 sm:grid-cols-2"
       >
         <SelectField
-          label="Overlap"
+          label={words.secrets.overlap}
           name="overlapSeconds"
-          options={overlaps}
+          options={overlaps()}
           value={overlap}
           onChange={({ target }) => setOverlap(target.value)}
         />
         <TextField
-          label="Your own secret (optional)"
+          label={words.secrets.own}
           name="secret"
           placeholder="whsec_…"
           autoComplete="off"
-          hint="Default: a new random one."
+          hint={words.secrets.ownHint}
           value={own}
           onChange={({ target }) => setOwn(target.value)}
         />
         <div className="sm:col-span-2">
           <Button type="submit" busy={rotate.isPending}>
-            Rotate secret
+            {words.secrets.rotate}
           </Button>
         </div>
       </Form>

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import '../language/in-english.ts'
 import { changeOf, formOf, newForm } from './settings-form.ts'
 
 const changeTo = (change: Partial<typeof newForm>) => changeOf(newForm, { ...newForm, ...change })

@@ -1,3 +1,4 @@
+import { words } from '../language/words.ts'
 import { readHeaders, writeHeaders } from '../ui/header-lines.ts'
 import { linesOf } from '../ui/lines.ts'
 import type { Condition, Subscriber, SubscriberChange } from './types.ts'
@@ -21,12 +22,11 @@ export interface SettingsForm {
 
 export const conditionsHint =
   'One per line. All must match. Each is a path, an operator (eq, ne, lt, lte, gt, gte, in, prefix, exists) and a JSON value, as in /total gte 100.'
-export const headersHint = 'One per line, as in X-Team: billing. [redacted] keeps the stored value.'
 
-export const signings = [
-  { value: 'v1', label: 'Secret, HMAC-SHA256 (v1)' },
-  { value: 'v1a', label: 'Key pair, ed25519 (v1a)' },
-  { value: 'both', label: 'Both' },
+export const signings = () => [
+  { value: 'v1', label: words.settings.secret },
+  { value: 'v1a', label: words.settings.keyPair },
+  { value: 'both', label: words.settings.both },
 ]
 
 /** A new endpoint, before anything is entered. */

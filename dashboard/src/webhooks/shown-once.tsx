@@ -1,3 +1,4 @@
+import { words } from '../language/words.ts'
 import { CopyValue } from '../ui/copy.tsx'
 import { Notice } from '../ui/notices.tsx'
 import { Facts, Fact } from '../ui/page.tsx'
@@ -8,19 +9,17 @@ export function ShownOnce({ secret, publicKey }: { secret?: string; publicKey?: 
   return (
     <Notice tone="warn">
       <p className="mb-2 font-medium">
-        {secret === undefined
-          ? 'Verify deliveries with this public key.'
-          : 'Copy the secret now. It is shown only once. Your server verifies signatures with it.'}
+        {secret === undefined ? words.secrets.verifyWithKey : words.secrets.copyNow}
       </p>
       <Facts>
         {secret !== undefined && (
-          <Fact name="Secret">
-            <CopyValue value={secret} label="Copy the secret" />
+          <Fact name={words.secrets.secret}>
+            <CopyValue value={secret} label={words.secrets.copySecret} />
           </Fact>
         )}
         {publicKey !== undefined && (
-          <Fact name="Public key">
-            <CopyValue value={publicKey} label="Copy the public key" />
+          <Fact name={words.secrets.publicKey}>
+            <CopyValue value={publicKey} label={words.secrets.copyPublicKey} />
           </Fact>
         )}
       </Facts>

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { seldomChanges } from '../api/refresh.ts'
+import { fill, words } from '../language/words.ts'
 import { CodeBlock } from '../ui/code.tsx'
 import { Notice, ReadState } from '../ui/notices.tsx'
 import { Section } from '../ui/page.tsx'
@@ -20,18 +21,10 @@ export function VerificationCode({ subscriber: { id, url } }: { subscriber: Subs
   if (!query.data) return <ReadState {...query} />
   const { data } = query
   return (
-    <Section
-      title="Verify signatures"
-      description="Complete receivers without a library. They verify the raw body in constant time, reject old requests, and accept any of several signatures, as there are while you rotate a secret."
-    >
-      {data.signing === 'v1a' && (
-        <Notice tone="warn">
-          This endpoint signs with a key pair (v1a) only. The code verifies v1: choose “v1” or “both” as its
-          signatures.
-        </Notice>
-      )}
+    <Section title={words.verification.title} description={words.verification.description}>
+      {data.signing === 'v1a' && <Notice tone="warn">{words.verification.onlyV1a}</Notice>}
       <Tabs
-        label="Language"
+        label={words.verification.language}
         value={language}
         onChange={setLanguage}
         tabs={data.languages.map((one) => ({
@@ -40,7 +33,11 @@ export function VerificationCode({ subscriber: { id, url } }: { subscriber: Subs
           content: (
             <>
               <p className="mb-2 font-mono text-sm text-soft">{one.file}</p>
-              <CodeBlock code={one.code} label={`Code in ${one.name}`} maxHeight="max-h-[40rem]" />
+              <CodeBlock
+                code={one.code}
+                label={fill(words.verification.codeIn, { language: one.name })}
+                maxHeight="max-h-[40rem]"
+              />
             </>
           ),
         }))}

@@ -15,7 +15,10 @@ import type { Area } from './area.ts'
 import { findSession, frameToken, sessionOf } from './portal-sessions.ts'
 import { closedObject, noContent, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
-import { builtPage } from '../../http/pages/built-pages.ts'
+import { builtPage, type BuiltPage } from '../../http/pages/built-pages.ts'
+import { languageOf, languageTags } from '../../http/pages/language/languages.ts'
+import { pageLanguage } from '../../http/pages/page-view.ts'
+import { ofPages } from '../../http/responses/response-headers.ts'
 import { framedBy } from '../../http/responses/security-headers.ts'
 import type { HostCookie } from '../../http/responses/host-cookie.ts'
 import type { OwnerBrands } from '../subscribers/owner-brands.ts'
@@ -245,21 +248,25 @@ interface PortalPageParts {
 function portalPageRoute(app: App, { portal, brands, portalCookie, frameOrigins }: PortalPageParts): void {
   const { basePath, site } = app
   const brand = { name: site.plainName, logo: site.logo }
-  const built = builtPage(site, 'portal.html', { branded: true })
-  const page = built.render({ basePath, brand })
+  const pages = new Map(languageTags.map((tag) => [tag, portalIn(tag)]))
   const headers = framedBy(frameOrigins)
   /** In a frame, the cookie may be that of another owner than the one whose link the frame opens. */
   const isInFrame = ({ headers: { 'sec-fetch-dest': dest } }: FastifyRequest): boolean =>
     dest !== undefined && dest !== 'document'
-  const pageFor = async (request: FastifyRequest): Promise<string> => {
+  const pageFor = async (request: FastifyRequest, page: BuiltPage): Promise<string> => {
     const session = isInFrame(request) ? undefined : await findSession(request, portal, portalCookie)
-    if (!session) return page
-    return built.render({ basePath, brand, ownerBrand: portalBrand(await brands.get(session.owner)) })
+    if (!session) return page.render({ basePath, brand })
+    return page.render({ basePath, brand, ownerBrand: portalBrand(await brands.get(session.owner)) })
+  }
+  function portalIn(tag: string): BuiltPage {
+    const code = tag.slice(0, 2)
+    const preload = `src/portal/language/${code}.ts`
+    return builtPage(site, 'portal.html', { branded: true, language: languageOf(code), preload })
   }
   app.get(
     '/portal',
     {
-      config: { access: 'public', sends: { always: ['Cache-Control'] } },
+      config: { access: 'public', sends: { always: ['Cache-Control', ...ofPages] } },
       schema: {
         tags: ['pages'],
         summary: 'The page of the portal; a link opens it',
@@ -271,6 +278,6 @@ function portalPageRoute(app: App, { portal, brands, portalCookie, frameOrigins 
         .headers(headers)
         .header('cache-control', 'no-store')
         .type('text/html; charset=utf-8')
-        .send(await pageFor(request)),
+        .send(await pageFor(request, pages.get(pageLanguage(reply).tag)!)),
   )
 }

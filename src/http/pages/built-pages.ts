@@ -4,6 +4,7 @@ import { codeFolder } from '../../code-folder.ts'
 import type { App } from '../app.ts'
 import { brandLink, narrowPage, type Site } from './html.ts'
 import { en } from './language/en.ts'
+import type { Language } from './language/languages.ts'
 import { StaticFolder } from './static-folder.ts'
 
 /** Where the pages of dashboard/ are built to: in the package below dist, in a checkout below dashboard. */
@@ -33,13 +34,15 @@ export function serveBuiltFiles(app: App): void {
 export interface BuiltPageOptions {
   /** Whether it has the colours of the brand. Default false. */
   branded?: boolean
-  /** The source of a page whose script is loaded together with the frame, instead of after it. */
+  /** The source of a lazy module that is loaded together with the entry, instead of after it. */
   preload?: string
+  /** Default: English. */
+  language?: Language
 }
 
 /** Reads a built page, `index.html` or `portal.html`. */
 export function builtPage(site: Site, file: string, options: BuiltPageOptions = {}): BuiltPage {
-  const { branded = false, preload } = options
+  const { branded = false, preload, language } = options
   const { basePath } = site
   if (folder === undefined || !existsSync(join(folder, file))) return { render: () => notBuilt(site) }
   const html = readFileSync(join(folder, file), 'utf8')
@@ -48,8 +51,10 @@ export function builtPage(site: Site, file: string, options: BuiltPageOptions = 
     .replaceAll(' crossorigin', '')
     .replace(
       '</head>',
-      `${preload === undefined ? '' : preloads(basePath, preload)}${branded ? brandLink(site) : ''}</head>`,
+      `${preload === undefined ? '' : preloads(basePath, file, preload)}${branded ? brandLink(site) : ''}</head>`,
     )
+    .replace('lang="en"', `lang="${language?.tag ?? 'en'}"`)
+    .replace('These pages need JavaScript.', (language?.words ?? en).common.needsScript)
   const [before, after] = html.split('<div id="root">') as [string, string]
   return {
     // "<" would end the element; a block of data is no script, so the policy against inline scripts allows it.
@@ -59,14 +64,14 @@ export function builtPage(site: Site, file: string, options: BuiltPageOptions = 
 }
 
 /** Links to the file of a lazy module, and to those that it imports, as the build's manifest names them. */
-function preloads(basePath: string, source: string): string {
-  const manifest = JSON.parse(readFileSync(join(folder!, 'manifest.json'), 'utf8')) as Record<
+function preloads(basePath: string, page: string, source: string): string {
+  const manifest = JSON.parse(readFileSync(join(folder!, `${page}.manifest.json`), 'utf8')) as Record<
     string,
     { file: string; imports?: string[] }
   >
   const found = new Set<string>()
   const follow = (name: string): void => {
-    const entry = name === 'index.html' ? undefined : manifest[name]
+    const entry = name === page ? undefined : manifest[name]
     if (!entry || found.has(entry.file)) return
     found.add(entry.file)
     entry.imports?.forEach(follow)

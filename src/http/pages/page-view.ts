@@ -4,7 +4,7 @@ import type { App } from '../app.ts'
 import { rawQuery, readOAuthParameters } from '../requests/query-string.ts'
 import { varyBy } from '../responses/cross-origin.ts'
 import type { Site } from './html.ts'
-import { languageOf, matchAccepted, matchLocales } from './language/languages.ts'
+import { languageOf, matchAccepted, matchLocales, type Language } from './language/languages.ts'
 import type { Words } from './language/en.ts'
 
 declare module 'fastify' {
@@ -40,19 +40,26 @@ export function rememberLocales(reply: FastifyReply, locales: string | undefined
 }
 
 /**
- * The view of a page, in the language of `ui_locales`, of the app's request or of Accept-Language, in this order. It sets the
- * headers of the language.
+ * The language of a page: that of `ui_locales`, of the app's request or of Accept-Language, in this order. It sets the headers of
+ * the language.
  * @param locales `ui_locales`; default: that of the query
  */
-export function pageView(reply: FastifyReply, locales = localesOf(reply.request)): PageView {
+export function pageLanguage(reply: FastifyReply, locales = localesOf(reply.request)): Language {
   const { request, server } = reply
   const code =
     matchLocales(locales) ??
     server.languageCookie.read(request) ??
     matchAccepted(request.headers['accept-language'])
-  const { tag, words } = languageOf(code)
-  void reply.header('content-language', tag)
+  const language = languageOf(code)
+  void reply.header('content-language', language.tag)
   varyBy(reply, 'Accept-Language')
+  return language
+}
+
+/** The view of a page, in its language. @param locales `ui_locales`; default: that of the query */
+export function pageView(reply: FastifyReply, locales?: string): PageView {
+  const { tag, words } = pageLanguage(reply, locales)
+  const { request, server } = reply
   return { site: server.site, language: tag, words, referenceId: referenceOf(request.id) }
 }
 

@@ -14,12 +14,12 @@ import {
   type Faults,
 } from '../../ui/index.ts'
 import { useDefaultSchedule } from './default-schedule.ts'
+import { words } from '../../language/words.ts'
 import { EventTypesField } from '../../webhooks/event-types-field.tsx'
 import {
   changeOf,
   conditionsHint,
   formOf,
-  headersHint,
   signings,
   type SettingsForm,
 } from '../../webhooks/settings-form.ts'
@@ -136,7 +136,12 @@ function HowItIsSent({ form, set }: Part) {
           {...text('retrySchedule')}
         />
         <div className="sm:col-span-2">
-          <TextArea label="Additional headers" rows={3} hint={headersHint} {...text('headers')} />
+          <TextArea
+            label="Additional headers"
+            rows={3}
+            hint={words.settings.headersHint}
+            {...text('headers')}
+          />
         </div>
         <div className="sm:col-span-2">
           <CheckField
@@ -155,7 +160,7 @@ function HowItIsSigned({ form, set }: Part) {
   return (
     <Section title="Signing">
       <div className="grid max-w-3xl gap-4">
-        <SelectField label="Signatures" options={signings} {...text('signing')} />
+        <SelectField label="Signatures" options={signings()} {...text('signing')} />
         <CheckField
           label="HTTP message signatures"
           hint="Also sign with RFC 9421, using the same keys."

@@ -13,6 +13,7 @@ export const de: Words = {
     oneMoment: 'Einen Moment',
     referenceId: 'Referenznummer: {id}',
     contactSupport: 'Support kontaktieren',
+    needsScript: 'Für diese Seite ist JavaScript erforderlich.',
   },
   footer: { terms: 'Nutzungsbedingungen', privacy: 'Datenschutz', support: 'Support' },
   signIn: {
@@ -40,31 +41,30 @@ export const de: Words = {
   },
   failures: {
     'sign-in-expired':
-      'Diese Anmeldung hat länger als zehn Minuten gedauert, wurde bereits abgeschlossen oder in einem anderen Browser gestartet. Bitte versuchen Sie es erneut.',
+      'Diese Anmeldung hat länger als zehn Minuten gedauert, wurde bereits abgeschlossen oder in einem anderen Browser gestartet. Versuchen Sie es erneut.',
     'access-denied': 'Sie haben die Anmeldung beim Anbieter abgebrochen.',
     'provider-refused':
-      'Der Anbieter hat die Anmeldung abgelehnt. Bitte versuchen Sie es erneut. Sollte das Problem weiterhin bestehen, wenden Sie sich an den Support.',
-    'provider-unavailable': 'Der Anbieter antwortet nicht. Bitte versuchen Sie es in einer Minute erneut.',
+      'Der Anbieter hat die Anmeldung abgelehnt. Versuchen Sie es erneut. Sollte das Problem weiterhin bestehen, wenden Sie sich an den Support.',
+    'provider-unavailable': 'Der Anbieter antwortet nicht. Versuchen Sie es in einer Minute erneut.',
     'provider-answer-invalid':
-      'Die Antwort des Anbieters konnte nicht überprüft werden. Bitte versuchen Sie es erneut. Sollte das Problem weiterhin bestehen, wenden Sie sich an den Support.',
+      'Die Antwort des Anbieters konnte nicht überprüft werden. Versuchen Sie es erneut. Sollte das Problem weiterhin bestehen, wenden Sie sich an den Support.',
     'account-not-admitted':
       'Mit diesem Konto können Sie sich hier nicht anmelden. Verwenden Sie ein Konto Ihrer Organisation mit bestätigter E-Mail-Adresse.',
     'account-blocked': 'Ihr Konto ist gesperrt. Wenden Sie sich an den Support.',
     refused: 'Sie können sich hier nicht anmelden.',
     'hook-failed':
-      'Die Anmeldung konnte nicht abgeschlossen werden. Bitte versuchen Sie es erneut. Sollte das Problem weiterhin bestehen, wenden Sie sich an den Support.',
+      'Die Anmeldung konnte nicht abgeschlossen werden. Versuchen Sie es erneut. Sollte das Problem weiterhin bestehen, wenden Sie sich an den Support.',
     'identity-taken': 'Diese Identität gehört zu einem anderen Konto und wurde daher nicht verknüpft.',
     'reauthentication-needed':
-      'Bitte melden Sie sich erneut an. Identitäten können nur kurz nach einer Anmeldung verknüpft oder getrennt werden. Wiederholen Sie den Vorgang anschließend.',
+      'Melden Sie sich erneut an. Identitäten können nur kurz nach einer Anmeldung verknüpft oder getrennt werden. Wiederholen Sie den Vorgang anschließend.',
     'reauthentication-unproven':
       'Der Anbieter hat nicht bestätigt, dass Sie sich dort gerade angemeldet haben. Melden Sie sich dort ab und versuchen Sie es erneut. Sollte das Problem weiterhin bestehen, wenden Sie sich an den Support.',
     'issuer-changed':
       'Dieses Konto gehört zu einem anderen Server des Anbieters. Wenden Sie sich an den Support.',
     'session-changed':
-      'Sie wurden abgemeldet oder haben das Konto gewechselt, während die Identität verknüpft wurde. Bitte melden Sie sich an und verknüpfen Sie sie erneut.',
-    unavailable:
-      'Die Anmeldung ist vorübergehend nicht möglich. Bitte versuchen Sie es in einer Minute erneut.',
-    unknown: 'Die Anmeldung ist fehlgeschlagen. Bitte versuchen Sie es erneut.',
+      'Sie wurden abgemeldet oder haben das Konto gewechselt, während die Identität verknüpft wurde. Melden Sie sich an und verknüpfen Sie sie erneut.',
+    unavailable: 'Die Anmeldung ist vorübergehend nicht möglich. Versuchen Sie es in einer Minute erneut.',
+    unknown: 'Die Anmeldung ist fehlgeschlagen. Versuchen Sie es erneut.',
   },
   errors: {
     signInTitle: 'Zum Fortfahren anmelden',

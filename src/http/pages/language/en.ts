@@ -15,6 +15,7 @@ export const en = {
     oneMoment: 'One moment',
     referenceId: 'Reference ID: {id}',
     contactSupport: 'Contact support',
+    needsScript: 'This page needs JavaScript.',
   },
   footer: { terms: 'Terms', privacy: 'Privacy', support: 'Support' },
   signIn: {

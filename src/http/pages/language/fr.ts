@@ -13,6 +13,7 @@ export const fr: Words = {
     oneMoment: 'Un instant',
     referenceId: 'Numéro de référence : {id}',
     contactSupport: 'Contacter l’assistance',
+    needsScript: 'Cette page nécessite JavaScript.',
   },
   footer: { terms: 'Conditions', privacy: 'Confidentialité', support: 'Assistance' },
   signIn: {
@@ -40,29 +41,29 @@ export const fr: Words = {
   },
   failures: {
     'sign-in-expired':
-      'Cette connexion a duré plus de dix minutes, est déjà terminée ou a été commencée dans un autre navigateur. Veuillez réessayer.',
+      'Cette connexion a duré plus de dix minutes, est déjà terminée ou a été commencée dans un autre navigateur. Réessayez.',
     'access-denied': 'Vous avez annulé la connexion chez le fournisseur.',
     'provider-refused':
-      'Le fournisseur a refusé la connexion. Veuillez réessayer. Si le problème persiste, contactez l’assistance.',
-    'provider-unavailable': 'Le fournisseur ne répond pas. Veuillez réessayer dans une minute.',
+      'Le fournisseur a refusé la connexion. Réessayez. Si le problème persiste, contactez l’assistance.',
+    'provider-unavailable': 'Le fournisseur ne répond pas. Réessayez dans une minute.',
     'provider-answer-invalid':
-      'La réponse du fournisseur n’a pas pu être vérifiée. Veuillez réessayer. Si le problème persiste, contactez l’assistance.',
+      'La réponse du fournisseur n’a pas pu être vérifiée. Réessayez. Si le problème persiste, contactez l’assistance.',
     'account-not-admitted':
       'Ce compte ne permet pas de se connecter ici. Utilisez un compte de votre organisation dont l’adresse e-mail est validée.',
     'account-blocked': 'Votre compte est bloqué. Contactez l’assistance.',
     refused: 'Vous ne pouvez pas vous connecter ici.',
     'hook-failed':
-      'La connexion n’a pas pu aboutir. Veuillez réessayer. Si le problème persiste, contactez l’assistance.',
+      'La connexion n’a pas pu aboutir. Réessayez. Si le problème persiste, contactez l’assistance.',
     'identity-taken': 'Cette identité appartient à un autre compte. Elle n’a donc pas été associée.',
     'reauthentication-needed':
-      'Veuillez vous reconnecter. Les identités ne peuvent être associées ou dissociées que peu après une connexion. Recommencez ensuite l’opération.',
+      'Reconnectez-vous. Les identités ne peuvent être associées ou dissociées que peu après une connexion. Recommencez ensuite l’opération.',
     'reauthentication-unproven':
       'Le fournisseur n’a pas confirmé que vous venez de vous y connecter. Déconnectez-vous chez lui, puis réessayez. Si le problème persiste, contactez l’assistance.',
     'issuer-changed': 'Ce compte appartient à un autre serveur du fournisseur. Contactez l’assistance.',
     'session-changed':
-      'Vous avez été déconnecté ou avez changé de compte pendant l’association de l’identité. Veuillez vous connecter et l’associer de nouveau.',
-    unavailable: 'La connexion est temporairement indisponible. Veuillez réessayer dans une minute.',
-    unknown: 'La connexion a échoué. Veuillez réessayer.',
+      'Vous avez été déconnecté ou avez changé de compte pendant l’association de l’identité. Connectez-vous et associez-la de nouveau.',
+    unavailable: 'La connexion est temporairement indisponible. Réessayez dans une minute.',
+    unknown: 'La connexion a échoué. Réessayez.',
   },
   errors: {
     signInTitle: 'Connectez-vous pour continuer',

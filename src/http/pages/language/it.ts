@@ -13,6 +13,7 @@ export const it: Words = {
     oneMoment: 'Un momento',
     referenceId: 'Numero di riferimento: {id}',
     contactSupport: 'Contatta l’assistenza',
+    needsScript: 'Questa pagina richiede JavaScript.',
   },
   footer: { terms: 'Termini', privacy: 'Privacy', support: 'Assistenza' },
   signIn: {

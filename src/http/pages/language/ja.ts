@@ -13,6 +13,7 @@ export const ja: Words = {
     oneMoment: 'お待ちください',
     referenceId: 'お問い合わせ番号: {id}',
     contactSupport: 'サポートに問い合わせる',
+    needsScript: 'このページには JavaScript が必要です。',
   },
   footer: { terms: '利用規約', privacy: 'プライバシー', support: 'サポート' },
   signIn: {

@@ -13,6 +13,7 @@ export const nl: Words = {
     oneMoment: 'Een ogenblik',
     referenceId: 'Referentienummer: {id}',
     contactSupport: 'Contact opnemen met support',
+    needsScript: 'Voor deze pagina is JavaScript nodig.',
   },
   footer: { terms: 'Voorwaarden', privacy: 'Privacy', support: 'Support' },
   signIn: {
@@ -134,7 +135,7 @@ export const nl: Words = {
       'Het apparaat blijft ingelogd nadat je hier bent uitgelogd. Je kunt dit later in je account beëindigen.',
     cautionTitle: 'Heeft iemand je deze link of code gestuurd?',
     caution:
-      'Kies dan Weigeren. Anders is die persoon ingelogd met jouw account. Niemand heeft dit nodig om je te helpen.',
+      'Kies dan ‘Weigeren’. Anders is die persoon ingelogd met jouw account. Niemand heeft dit nodig om je te helpen.',
     started: 'Ik ben dit zelf gestart en mijn apparaat toont {code}.',
     notCompared: 'Vergelijk eerst de codes en vink dan het vakje aan.',
     doneTitle: 'Je apparaat is ingelogd',

@@ -10,9 +10,10 @@ export const pl: Words = {
     goToDashboard: 'Przejdź do panelu',
     allow: 'Zezwól',
     deny: 'Odmów',
-    oneMoment: 'Chwileczkę',
+    oneMoment: 'Poczekaj chwilę',
     referenceId: 'Numer referencyjny: {id}',
-    contactSupport: 'Skontaktuj się z pomocą',
+    contactSupport: 'Skontaktuj się z pomocą techniczną',
+    needsScript: 'Ta strona wymaga JavaScriptu.',
   },
   footer: { terms: 'Warunki', privacy: 'Prywatność', support: 'Pomoc' },
   signIn: {
@@ -42,22 +43,22 @@ export const pl: Words = {
       'Logowanie trwało dłużej niż dziesięć minut, zostało już zakończone lub rozpoczęto je w innej przeglądarce. Spróbuj ponownie.',
     'access-denied': 'Logowanie u dostawcy zostało anulowane.',
     'provider-refused':
-      'Dostawca odrzucił logowanie. Spróbuj ponownie. Jeśli problem będzie się powtarzał, skontaktuj się z pomocą.',
+      'Dostawca odrzucił logowanie. Spróbuj ponownie. Jeśli problem będzie się powtarzał, skontaktuj się z pomocą techniczną.',
     'provider-unavailable': 'Dostawca nie odpowiada. Spróbuj ponownie za minutę.',
     'provider-answer-invalid':
-      'Nie udało się zweryfikować odpowiedzi dostawcy. Spróbuj ponownie. Jeśli problem będzie się powtarzał, skontaktuj się z pomocą.',
+      'Nie udało się zweryfikować odpowiedzi dostawcy. Spróbuj ponownie. Jeśli problem będzie się powtarzał, skontaktuj się z pomocą techniczną.',
     'account-not-admitted':
       'Na to konto nie można się tutaj zalogować. Użyj konta swojej organizacji ze zweryfikowanym adresem e-mail.',
-    'account-blocked': 'Twoje konto jest zablokowane. Skontaktuj się z pomocą.',
+    'account-blocked': 'Twoje konto jest zablokowane. Skontaktuj się z pomocą techniczną.',
     refused: 'Nie możesz się tutaj zalogować.',
     'hook-failed':
-      'Nie udało się dokończyć logowania. Spróbuj ponownie. Jeśli problem będzie się powtarzał, skontaktuj się z pomocą.',
+      'Nie udało się dokończyć logowania. Spróbuj ponownie. Jeśli problem będzie się powtarzał, skontaktuj się z pomocą techniczną.',
     'identity-taken': 'Ta tożsamość należy do innego konta, dlatego nie została połączona.',
     'reauthentication-needed':
       'Zaloguj się ponownie. Tożsamości można łączyć i odłączać tylko krótko po zalogowaniu. Następnie powtórz czynność.',
     'reauthentication-unproven':
-      'Dostawca nie potwierdził niedawnego zalogowania. Wyloguj się u dostawcy i spróbuj ponownie. Jeśli problem będzie się powtarzał, skontaktuj się z pomocą.',
-    'issuer-changed': 'To konto należy do innego serwera dostawcy. Skontaktuj się z pomocą.',
+      'Dostawca nie potwierdził niedawnego zalogowania. Wyloguj się u dostawcy i spróbuj ponownie. Jeśli problem będzie się powtarzał, skontaktuj się z pomocą techniczną.',
+    'issuer-changed': 'To konto należy do innego serwera dostawcy. Skontaktuj się z pomocą techniczną.',
     'session-changed':
       'Podczas łączenia tożsamości nastąpiło wylogowanie lub zmiana konta. Zaloguj się i połącz ją ponownie.',
     unavailable: 'Logowanie jest tymczasowo niedostępne. Spróbuj ponownie za minutę.',
@@ -78,14 +79,15 @@ export const pl: Words = {
     tooManyAdvice: 'Poczekaj minutę i spróbuj ponownie.',
     invalidTitle: 'Żądanie nie powiodło się',
     invalid: 'Żądanie było nieprawidłowe.',
-    invalidAdvice: 'Wróć i spróbuj ponownie. Jeśli problem będzie się powtarzał, skontaktuj się z pomocą.',
+    invalidAdvice:
+      'Wróć i spróbuj ponownie. Jeśli problem będzie się powtarzał, skontaktuj się z pomocą techniczną.',
     unavailableTitle: 'Tymczasowo niedostępne',
     unavailable: 'Usługa nie może teraz odpowiedzieć.',
     unavailableAdvice: 'Spróbuj ponownie za minutę.',
     internalTitle: 'Coś poszło nie tak',
     internal: 'Wystąpił błąd wewnętrzny.',
     internalAdvice:
-      'Spróbuj ponownie. Jeśli problem będzie się powtarzał, skontaktuj się z pomocą i podaj numer referencyjny.',
+      'Spróbuj ponownie. Jeśli problem będzie się powtarzał, skontaktuj się z pomocą techniczną i podaj numer referencyjny.',
   },
   apps: {
     invalid: 'Aplikacja, która Cię tu skierowała, wysłała nieprawidłowe żądanie.',
@@ -156,7 +158,7 @@ export const pl: Words = {
     signInPage: 'Przejdź do strony logowania',
   },
   guarded: {
-    formTitle: 'Sesja wygasła',
+    formTitle: 'Wylogowano',
     form: 'Formularz nie został wysłany i nic nie zostało zapisane.',
     formAdvice:
       'Aby zachować wpisane dane, zaloguj się w nowej karcie. Następnie wróć do tej karty, odśwież ją i potwierdź ponowne wysłanie formularza.',

@@ -14,6 +14,7 @@ export const pt: Words = {
     oneMoment: 'Um momento',
     referenceId: 'Número de referência: {id}',
     contactSupport: 'Falar com o suporte',
+    needsScript: 'Esta página precisa do JavaScript.',
   },
   footer: { terms: 'Termos', privacy: 'Privacidade', support: 'Suporte' },
   signIn: {

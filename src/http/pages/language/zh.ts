@@ -14,6 +14,7 @@ export const zh: Words = {
     oneMoment: '请稍候',
     referenceId: '参考编号：{id}',
     contactSupport: '联系支持团队',
+    needsScript: '此页面需要启用 JavaScript。',
   },
   footer: { terms: '条款', privacy: '隐私', support: '支持' },
   signIn: {
@@ -94,7 +95,7 @@ export const zh: Words = {
   consent: {
     title: '允许 {app} 访问吗？',
     wants: '{app} 请求获得以下权限：',
-    apis: 'API:{apis}',
+    apis: 'API：{apis}',
     destination: '您将继续前往 {host}。',
     identity: '该应用自称为 {host}。',
     caution: '仅当您信任此应用时才允许访问。您之后可以在账号中撤消此权限。',
@@ -116,7 +117,7 @@ export const zh: Words = {
     wants: '设备上的 {app} 请求获得以下权限：',
     device: '设备',
     unknownDevice: '未知设备',
-    browserOn: '{browser}({system})',
+    browserOn: '{browser}（{system}）',
     someBrowserOn: '浏览器（{system}）',
     address: 'IP 地址',
     unknownAddress: '未知',
