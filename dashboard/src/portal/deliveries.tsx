@@ -38,7 +38,7 @@ const columnsOf = (place: Place): readonly Column<Delivery>[] => [
   {
     key: 'status',
     header: words.attempt.status,
-    width: '8rem',
+    width: '10rem',
     cell: ({ status }) => <Status value={status} />,
   },
   {

@@ -43,7 +43,7 @@ const columns = (): readonly Column<Subscriber>[] => [
   {
     key: 'state',
     header: words.attempt.status,
-    width: '8rem',
+    width: '10rem',
     cell: ({ state }) => <Status value={state} />,
   },
   {

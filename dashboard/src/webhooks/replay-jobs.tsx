@@ -18,7 +18,7 @@ const columns = (): readonly Column<Job>[] => [
   {
     key: 'status',
     header: words.replays.status,
-    width: '8rem',
+    width: '10rem',
     cell: ({ status }) => <Status value={status} />,
   },
   {

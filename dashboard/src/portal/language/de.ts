@@ -112,7 +112,7 @@ export const de: Words = {
     v1a: 'v1a: Schlüsselpaar, ed25519',
     created: 'Erstellt',
     validUntil: 'Gültig bis',
-    rotated: 'Rotation',
+    rotated: 'zur Rotation',
     publicKey: 'Öffentlicher Schlüssel',
     copyPublicKey: 'Öffentlichen Schlüssel kopieren',
     published: 'Veröffentlichte Schlüssel',
