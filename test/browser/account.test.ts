@@ -72,7 +72,7 @@ describe('the account on the dashboard', () => {
   test('devices are listed in words; one ends, then all others', async () => {
     const [first, second] = [await site.elsewhere('Ada Lovelace'), await site.elsewhere('Ada Lovelace')]
     await site.open('/account')
-    await table('Devices').getByText('this one').waitFor()
+    await table('Devices').getByText('this device').waitFor()
     await rows('Devices').nth(2).waitFor()
     assert.match(await table('Devices').innerText(), /Chrome on \w+/)
     await site.look('account-devices')

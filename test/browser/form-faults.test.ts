@@ -91,12 +91,12 @@ describe('errors of forms in a browser', () => {
   test('the address of an alert', async () => {
     await open('/alerts')
     await press('Add destination')
-    await page.getByRole('menuitem', { name: 'E-mail' }).click()
-    await page.getByRole('heading', { name: 'Add e-mail destination' }).waitFor()
+    await page.getByRole('menuitem', { name: 'Email' }).click()
+    await page.getByRole('heading', { name: 'Add email destination' }).waitFor()
     await page.getByLabel('Name').fill('People on call')
-    await page.getByLabel('E-mail addresses').fill('nobody')
+    await page.getByLabel('Email addresses').fill('nobody')
     await press('Add')
-    await assertWrong(page.getByLabel('E-mail addresses'), /\/to/)
+    await assertWrong(page.getByLabel('Email addresses'), /\/to/)
   })
 
   test('the data of an event', async () => {

@@ -235,9 +235,9 @@ describe('the pages of the system', () => {
     }
     await page.getByText('No destinations yet').waitFor()
     await page.getByText('No open alerts.').waitFor()
-    await add('E-mail')
+    await add('Email')
     await page.getByLabel('Name').fill('People on call')
-    await page.getByLabel('E-mail addresses').fill('ops@example.com, boss@example.com')
+    await page.getByLabel('Email addresses').fill('ops@example.com, boss@example.com')
     await look('alerts-add')
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByRole('heading', { name: 'People on call' }).waitFor()

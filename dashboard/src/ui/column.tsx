@@ -15,8 +15,6 @@ export interface Column<Row> {
   width?: string
   /** The place in the two lines that a row has on a telephone. Default: see `phonePlaces`. */
   phone?: PhonePlace
-  /** @deprecated Use `phone: 'hidden'`. */
-  hideOnPhone?: boolean
   /** Shown as a button in the header that asks for another order. */
   sort?: { direction: 'asc' | 'desc' | undefined; onSort: () => void }
 }

@@ -14,8 +14,6 @@ interface FieldParts {
   hint?: ReactNode
   /** What is wrong with the entry, if the form does not say it. */
   error?: string | undefined
-  /** Shows the label to screen readers only, for filters whose placeholder says enough. */
-  hideLabel?: boolean
 }
 
 /** What is wrong with an entry; the input names it in `aria-describedby`. */
@@ -28,19 +26,12 @@ function Fault({ id, children }: { id: string; children: string }) {
 }
 
 /** A label, an input, its hint and its error. */
-function Frame({
-  label,
-  name,
-  hint,
-  error: own,
-  hideLabel = false,
-  children,
-}: FieldParts & { children: ReactNode }) {
+function Frame({ label, name, hint, error: own, children }: FieldParts & { children: ReactNode }) {
   const fault = useFault(name)
   const error = own ?? fault
   return (
     <Base.Root data-field name={name} invalid={error !== undefined} className="min-w-0">
-      <Base.Label className={hideLabel ? 'sr-only' : 'mb-1 block text-sm font-medium'}>{label}</Base.Label>
+      <Base.Label className="mb-1 block text-sm font-medium">{label}</Base.Label>
       {children}
       {hint && <Base.Description className="mt-1 text-sm text-soft">{hint}</Base.Description>}
       {error !== undefined && (
@@ -92,13 +83,12 @@ export function TextField({
   label,
   hint,
   error,
-  hideLabel,
   name,
   className,
   ...rest
 }: FieldParts & ComponentProps<'input'>) {
   return (
-    <Frame {...{ label, name, hint, error, hideLabel }}>
+    <Frame {...{ label, name, hint, error }}>
       <Base.Control type="text" {...rest} className={classes(box, 'h-9', className)} />
     </Frame>
   )
@@ -108,13 +98,12 @@ export function TextArea({
   label,
   hint,
   error,
-  hideLabel,
   name,
   className,
   ...rest
 }: FieldParts & ComponentProps<'textarea'>) {
   return (
-    <Frame {...{ label, name, hint, error, hideLabel }}>
+    <Frame {...{ label, name, hint, error }}>
       <Base.Control
         render={<textarea rows={6} spellCheck={false} {...rest} />}
         className={classes(box, 'font-mono text-sm', className)}
@@ -127,7 +116,6 @@ export function SelectField({
   label,
   hint,
   error,
-  hideLabel,
   name,
   className,
   options,
@@ -135,7 +123,7 @@ export function SelectField({
 }: FieldParts &
   ComponentProps<'select'> & { options: readonly (string | { value: string; label: string })[] }) {
   return (
-    <Frame {...{ label, name, hint, error, hideLabel }}>
+    <Frame {...{ label, name, hint, error }}>
       <Base.Control
         render={
           <select {...rest}>

@@ -29,17 +29,16 @@ export interface Filter {
 /** Milliseconds without a key press after which a text applies. */
 const pause = 300
 /** Parameters that belong to the rows shown, and so end when a filter changes. */
-const ofRows = { page: undefined, peek: undefined }
+const ofRows = { page: undefined, peek: undefined, row: undefined }
 /** On a telephone, filters beyond these wait behind "More filters". */
 const shownOnPhone = 2
 
 /** The filters of a list. They apply at once, a text when typing pauses, and the address keeps them. */
 export function FilterBar({ label, filters }: { label: string; filters: readonly Filter[] }) {
-  const search: Record<string, unknown> = useSearch({ strict: false })
+  const search: Record<string, string | number | boolean | undefined> = useSearch({ strict: false })
   const navigate = useNavigate()
   const valueOf = ({ name }: Filter): string => {
-    const value = search[name]
-    return typeof value === 'string' ? value : ''
+    return String(search[name] ?? '')
   }
   const set = (change: Record<string, string>, replace: boolean): void =>
     void navigate({

@@ -14,6 +14,7 @@ export { TextField, TextArea, SelectField, CheckField, Field, FieldGroup } from 
 export { Form, type Faults } from './form.tsx'
 export { bindFields } from './bind-fields.ts'
 export { FilterBar, type Filter } from './filter-bar.tsx'
+export { Pager } from './pager.tsx'
 export { ChoicesField } from './choices-field.tsx'
 export { Dialog, DialogActions } from './dialog.tsx'
 export { useConfirm } from './confirm.tsx'

@@ -10,8 +10,8 @@ const asides: ReadonlySet<string> = new Set(['status', 'state'])
 export function phonePlaces<Row>(columns: readonly Column<Row>[]): PhonePlace[] {
   const isAsked = (place: PhonePlace): boolean => columns.some(({ phone }) => phone === place)
   let [needsPrimary, left] = [!isAsked('primary'), isAsked('secondary') ? 0 : 2]
-  return columns.map(({ key, phone, hideOnPhone }) => {
-    if (phone || hideOnPhone) return phone ?? 'hidden'
+  return columns.map(({ key, phone }) => {
+    if (phone) return phone
     if (asides.has(key)) return 'aside'
     if (!needsPrimary) return left-- > 0 ? 'secondary' : 'hidden'
     needsPrimary = false

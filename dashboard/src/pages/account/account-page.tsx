@@ -27,7 +27,7 @@ export function AccountPage() {
           )}
           <Facts>
             <Fact name="Name">{user.name ?? 'none'}</Fact>
-            <Fact name="E-mail address">
+            <Fact name="Email address">
               {user.email ?? 'none'}{' '}
               {user.email !== null && <Badge>{user.email_verified ? 'verified' : 'not verified'}</Badge>}
             </Fact>

@@ -40,7 +40,7 @@ export function ActivityTable({
             rowKey={({ id }) => id}
             onMore={onMore}
             loadingMore={loadingMore}
-            empty={<Empty title="Nothing happened yet" />}
+            empty={<Empty title="No activity yet" />}
           />
         </Section>
       )}
@@ -68,9 +68,8 @@ const columns: Column<Omit<Entry, 'byMe'> & { byMe?: boolean }>[] = [
   { key: 'by', header: 'By', width: '11rem', cell: actorOf },
   {
     key: 'address',
-    header: 'Address',
+    header: 'IP address',
     width: '10rem',
-    hideOnPhone: true,
     cell: ({ address }) => address ?? '',
   },
 ]

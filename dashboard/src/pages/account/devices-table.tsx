@@ -36,13 +36,13 @@ function columnsFor(onEnd: (device: Device) => void): Column<Device>[] {
       header: 'Device',
       cell: (device) => (
         <span title={device.userAgent ?? undefined}>
-          {nameOfDevice(device)} {device.current && <Badge tone="info">this one</Badge>}
+          {nameOfDevice(device)} {device.current && <Badge tone="info">this device</Badge>}
         </span>
       ),
     },
     { key: 'kind', header: 'Kind', width: '7rem', cell: ({ kind }) => kind },
     { key: 'provider', header: 'Provider', width: '8rem', cell: ({ provider }) => provider },
-    { key: 'address', header: 'Address', width: '10rem', cell: ({ address }) => address ?? 'unknown' },
+    { key: 'address', header: 'IP address', width: '10rem', cell: ({ address }) => address ?? 'unknown' },
     {
       key: 'since',
       header: 'Signed in',

@@ -37,13 +37,13 @@ function columnsFor(onUnlink: ((identity: Identity) => void) | undefined): Colum
       cell: (identity) => (
         <span title={identity.providerId}>
           {nameOfIdentity(identity)}
-          <span className="block truncate text-sm text-soft">id {identity.providerId}</span>
+          <span className="block truncate text-sm text-soft">ID {identity.providerId}</span>
         </span>
       ),
     },
     {
       key: 'email',
-      header: 'E-mail address',
+      header: 'Email address',
       cell: ({ email, emailVerified }) =>
         email === null ? (
           <span className="text-soft">none</span>

@@ -26,7 +26,7 @@ export function OwnDevices() {
   const onEnd = async (device: Device): Promise<void> => {
     const yes = await ask({
       title: `Sign out ${nameOfDevice(device)}?`,
-      consequence: `The session from ${device.address ?? 'an unknown address'} ends at once. To go on there, you have to sign in again.`,
+      consequence: `The session from ${device.address ?? 'an unknown address'} ends at once. Sign in again to continue there.`,
       action: 'Sign out',
     })
     if (yes) end.mutate(device)

@@ -56,7 +56,7 @@ export function AlertsPage() {
       {data && destinations.length === 0 && (
         <Section>
           <Empty title="No destinations yet">
-            Add an e-mail address or a Slack, Discord or Microsoft Teams channel, then send a test alert.
+            Add an email address or a Slack, Discord or Microsoft Teams channel, then send a test alert.
           </Empty>
         </Section>
       )}

@@ -111,7 +111,7 @@ function DestinationForm({
           onChange={({ target }) => setName(target.value)}
         />
         <TextField
-          label={isMail ? 'E-mail addresses' : 'Webhook URL'}
+          label={isMail ? 'Email addresses' : 'Webhook URL'}
           name={isMail ? 'to' : 'url'}
           hint={
             destination && !isMail

@@ -6,7 +6,7 @@ export type Kind = Destination['kind']
 export type ConditionKind = NonNullable<Destination['conditions']>[number]
 
 export const kinds: Record<Kind, { label: string; hint: string }> = {
-  email: { label: 'E-mail', hint: 'Requires the settings SMTP_URL and MAIL_FROM.' },
+  email: { label: 'Email', hint: 'Requires the settings SMTP_URL and MAIL_FROM.' },
   slack: { label: 'Slack', hint: 'In Slack: your app › Incoming Webhooks › Add New Webhook to Workspace.' },
   discord: {
     label: 'Discord',
@@ -18,9 +18,9 @@ export const kinds: Record<Kind, { label: string; hint: string }> = {
   },
 }
 
-/** The title of the form: “Add e-mail destination”. */
+/** The title of the form: “Add email destination”. */
 export const addText = (kind: Kind): string =>
-  `Add ${kind === 'email' ? 'e-mail' : kinds[kind].label} destination`
+  `Add ${kind === 'email' ? 'email' : kinds[kind].label} destination`
 
 export const conditions: Record<ConditionKind, string> = {
   'subscriber-failing': 'Endpoint failing',

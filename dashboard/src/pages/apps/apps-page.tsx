@@ -106,7 +106,6 @@ const columns: Column<App>[] = [
     key: 'created',
     header: 'Created',
     width: '11rem',
-    hideOnPhone: true,
     cell: ({ createdAt }) => (createdAt === null ? '' : <Time value={createdAt} />),
   },
 ]

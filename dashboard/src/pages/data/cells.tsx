@@ -1,19 +1,16 @@
 import type { ReactNode } from 'react'
 import { Time } from '../../ui/index.ts'
+import { isTime } from './field-types.ts'
 import type { ListField } from './lists.ts'
 
-const times = new Set<ListField['type']>(['time', 'milliseconds', 'timestamp'])
-const numbers = new Set<ListField['type']>(['integer', 'bigint', 'number', 'real', 'numeric'])
 const codes = new Set<ListField['type']>(['uuid', 'json'])
-
-export const isNumber = ({ type }: ListField): boolean => numbers.has(type)
-export const isTime = (type: ListField['type']): boolean => times.has(type) || type === 'timeText'
 
 /** A value in a table: short, with all of it on hover. Numbers are shown as they are stored, since some are exact texts. */
 export function cellOf({ type }: Pick<ListField, 'type'>, value: unknown): ReactNode {
   if (value === null || value === undefined) return <span className="text-soft">—</span>
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  if (times.has(type) && !Number.isNaN(Date.parse(String(value)))) return <Time value={String(value)} />
+  if (isTime(type) && type !== 'timeText' && !Number.isNaN(Date.parse(String(value))))
+    return <Time value={String(value)} />
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
   return (
     <span title={text} className={codes.has(type) ? 'font-mono text-sm' : undefined}>
@@ -30,7 +27,7 @@ export function valueOf(field: Pick<ListField, 'type'>, value: unknown): ReactNo
         {JSON.stringify(value, null, 2)}
       </pre>
     )
-  if (times.has(field.type) && typeof value === 'string')
+  if (isTime(field.type) && field.type !== 'timeText' && typeof value === 'string')
     return (
       <>
         {cellOf(field, value)} <span className="font-mono text-sm text-soft">{value}</span>

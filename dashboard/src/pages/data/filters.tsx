@@ -1,9 +1,6 @@
-import { useState, type FormEvent } from 'react'
-import { Button, ChoicesField, Form, SelectField, TextField } from '../../ui/index.ts'
-import { isTime } from './cells.tsx'
-import { filterFaults } from './filter-faults.ts'
-import { localTime } from '../../ui/format.ts'
-import { filtersOf, type ListSearch } from './list-search.ts'
+import { ChoicesField, FilterBar, type Filter } from '../../ui/index.ts'
+import { isTime } from './field-types.ts'
+import { filterFault } from './filter-fault.ts'
 import type { ListDescription, ListFilter } from './lists.ts'
 
 const words: Record<ListFilter['operator'], string> = {
@@ -26,107 +23,34 @@ function labelOf({ parameter, operator, field }: ListFilter): string {
   return field === null || (isNamed && parameter !== field) ? parameter : `${field} ${words[operator]}`
 }
 
-/** The filters of a list. They apply when the form is sent, so that no half-typed value asks the service. */
-export function Filters({
-  list,
-  search,
-  onChange,
-}: {
-  list: ListDescription
-  search: ListSearch
-  onChange: (filters: Record<string, string>) => void
-}) {
-  const applied = filtersOf(search)
-  const [typed, setTyped] = useState(applied)
-  const [faults, setFaults] = useState(() => filterFaults(list.filters, applied))
-  const [before, setBefore] = useState(JSON.stringify(applied))
-  // "Back", or a link, changed the filters.
-  if (before !== JSON.stringify(applied)) {
-    setBefore(JSON.stringify(applied))
-    setTyped(applied)
-    setFaults(filterFaults(list.filters, applied))
-  }
-  if (list.filters.length === 0) return null
-  const submit = (event: FormEvent): void => {
-    event.preventDefault()
-    const found = filterFaults(list.filters, typed)
-    setFaults(found)
-    if (found) return
-    onChange(Object.fromEntries(Object.entries(typed).filter(([, value]) => value !== '')))
-  }
-  return (
-    <Form
-      problem={undefined}
-      faults={faults}
-      role="search"
-      aria-label="Filters"
-      onSubmit={submit}
-      className="mb-4 flex flex-wrap items-end gap-3 rounded-lg border border-line bg-card p-3"
-    >
-      {list.filters.map((filter) => (
-        <div key={filter.parameter} className={`${isTime(filter.type) ? 'w-56' : 'w-44'} max-md:w-full`}>
-          <FilterField
-            filter={filter}
-            value={typed[filter.parameter] ?? ''}
-            onChange={(value) => setTyped({ ...typed, [filter.parameter]: value })}
-          />
-        </div>
-      ))}
-      <Button type="submit" kind="primary">
-        Apply
-      </Button>
-      {Object.keys(applied).length > 0 && <Button onClick={() => onChange({})}>Clear</Button>}
-    </Form>
-  )
+/** The filters that a list declares. */
+export function Filters({ list: { filters } }: { list: ListDescription }) {
+  return filters.length > 0 && <FilterBar label="Filters" filters={filters.map(filterOf)} />
 }
 
-function FilterField({
-  filter,
-  value,
-  onChange,
-}: {
-  filter: ListFilter
-  value: string
-  onChange: (value: string) => void
-}) {
-  const { operator, type, values } = filter
-  const common = { label: labelOf(filter), name: filter.parameter, title: filter.description }
+function filterOf(filter: ListFilter): Filter {
+  const { operator, type, values, parameter, description } = filter
+  const common = { name: `f.${parameter}`, label: labelOf(filter), title: description }
   const options = optionsOf(filter)
-  if (options)
-    return (
-      <SelectField
-        {...common}
-        options={options}
-        value={value}
-        onChange={(event) => onChange(event.target.value)}
-      />
-    )
+  if (options) return { ...common, options }
   if (operator === 'in' && values)
-    return (
-      <ChoicesField
-        {...common}
-        values={values}
-        chosen={values.filter((one) => new Set(listedValues(value)).has(one))}
-        onChange={(chosen) => onChange(chosen.map(quoted).join(','))}
-      />
-    )
-  if (isTime(type) && operator !== 'equals' && operator !== 'in')
-    return (
-      <TextField
-        {...common}
-        type="datetime-local"
-        value={localTime(value).slice(0, 16)}
-        onChange={({ target }) => onChange(target.value === '' ? '' : new Date(target.value).toISOString())}
-      />
-    )
-  return (
-    <TextField
-      {...common}
-      placeholder={operator === 'in' ? 'a,b' : undefined}
-      value={value}
-      onChange={({ target }) => onChange(target.value)}
-    />
-  )
+    return {
+      ...common,
+      input: (value, onChange) => (
+        <ChoicesField
+          {...common}
+          values={values}
+          chosen={values.filter((one) => new Set(listedValues(value)).has(one))}
+          onChange={(chosen) => onChange(chosen.map(quoted).join(','))}
+        />
+      ),
+    }
+  if (isTime(type) && operator !== 'equals' && operator !== 'in') return { ...common, type: 'time' }
+  return {
+    ...common,
+    placeholder: operator === 'in' ? 'a,b' : undefined,
+    check: (value) => filterFault(filter, value),
+  }
 }
 
 /** A value with a comma stands in double quotes, as in CSV. */

@@ -37,11 +37,6 @@ function OneList({ list }: { list: ListDescription }) {
   const navigate = route.useNavigate()
   const [creating, setCreating] = useState(false)
   const change = (next: ListSearch): void => void navigate({ search: next as never })
-  const filter = (filters: Record<string, string>): void => {
-    const { sort, expand } = search
-    const named = Object.fromEntries(Object.entries(filters).map(([name, value]) => [`f.${name}`, value]))
-    change({ ...(sort && { sort }), ...(expand && { expand }), ...named })
-  }
   const Table = list.pages[0] === 'offset' ? NumberedTable : CursorTable
   return (
     <Page
@@ -60,7 +55,7 @@ function OneList({ list }: { list: ListDescription }) {
         </>
       }
     >
-      <Filters list={list} search={search} onChange={filter} />
+      <Filters list={list} />
       <Expansions list={list} search={search} onChange={(expand) => change({ ...search, expand })} />
       <Table list={list} search={search} onChange={change} />
       {creating && <RowForm list={list} onClose={() => setCreating(false)} />}

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { Badge, DataTable, Empty, Page, ProblemNotice, Section, type Column } from '../../ui/index.ts'
 import { useLists, type ListDescription } from './lists.ts'
 
-const readers = { public: 'everybody', user: 'signed-in users', admin: 'administrators' } as const
+const readers = { public: 'everyone', user: 'signed-in users', admin: 'administrators' } as const
 
 const columns: readonly Column<ListDescription>[] = [
   {
@@ -18,7 +18,7 @@ const columns: readonly Column<ListDescription>[] = [
       </Link>
     ),
   },
-  { key: 'summary', header: 'What it holds', cell: ({ summary }) => <span title={summary}>{summary}</span> },
+  { key: 'summary', header: 'Description', cell: ({ summary }) => <span title={summary}>{summary}</span> },
   { key: 'fields', header: 'Fields', align: 'right', width: '6rem', cell: ({ fields }) => fields.length },
   { key: 'readers', header: 'Readable by', width: '11rem', cell: ({ access }) => readers[access] },
   {
@@ -47,7 +47,7 @@ export function ListsPage() {
   return (
     <Page
       title="Data"
-      description="The lists of this service, and those that your configuration module declares."
+      description="Postern's own lists and the lists that your configuration module declares."
     >
       {error && <ProblemNotice error={error} retry={() => void refetch()} />}
       <Section flush>
@@ -58,13 +58,14 @@ export function ListsPage() {
           rowKey={({ path }) => path}
           loading={isPending}
           error={error}
-          empty={<Empty title="No lists that you may read">Lists are declared in postern.config.ts.</Empty>}
+          empty={<Empty title="No lists you can read">Lists are declared in postern.config.ts.</Empty>}
         />
       </Section>
       <details className="rounded-lg border border-line bg-card px-4 py-2">
-        <summary className="min-h-6 cursor-pointer font-medium">Declare a list of your own table</summary>
+        <summary className="min-h-6 cursor-pointer font-medium">Add a list for your own table</summary>
         <p className="mt-2 text-soft">
-          In <code>postern.config.ts</code>. It gets pages, filters, sorts, an export and a table here.
+          Add it to <code>postern.config.ts</code>. Its API gets pages, filters, sorting and export, and its
+          rows appear here.
         </p>
         <pre
           tabIndex={0}

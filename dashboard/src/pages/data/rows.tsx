@@ -1,13 +1,6 @@
-import {
-  Button,
-  DataTable,
-  Empty,
-  formatNumber,
-  ProblemNotice,
-  Section,
-  type Column,
-} from '../../ui/index.ts'
-import { cellOf, isNumber, isTime } from './cells.tsx'
+import { DataTable, Empty, formatNumber, Pager, ProblemNotice, Section, type Column } from '../../ui/index.ts'
+import { cellOf } from './cells.tsx'
+import { isNumber, isTime } from './field-types.ts'
 import { filtersOf, type ListSearch } from './list-search.ts'
 import {
   directionOf,
@@ -43,7 +36,7 @@ export function CursorTable(props: RowsProps) {
       {rows.length > 0 && (
         <p role="status" className="text-sm text-soft">
           {formatNumber(rows.length)} {rows.length === 1 ? 'row' : 'rows'} shown
-          {onMore ? '; there are more.' : ', which is all.'}
+          {onMore ? ', more available' : ' (all)'}
         </p>
       )}
     </>
@@ -54,28 +47,12 @@ export function CursorTable(props: RowsProps) {
 export function NumberedTable(props: RowsProps) {
   const { list, search, onChange } = props
   const { data, error, isPending, refetch } = useNumberedRows(list, search)
-  const pagination = data?.pagination
-  const page = pagination?.page ?? 1
-  const go = (to: number): void => onChange({ ...search, page: to })
   return (
     <>
       {error && <ProblemNotice error={error} retry={() => void refetch()} />}
       <Rows {...props} rows={data?.data ?? []} loading={isPending} error={error} />
-      {pagination && (
-        <nav aria-label="Pages of rows" className="flex flex-wrap items-center gap-3">
-          <Button small disabled={page <= 1} onClick={() => go(page - 1)}>
-            Previous
-          </Button>
-          <span role="status" className="text-sm text-soft tabular-nums">
-            Page {formatNumber(page)}
-            {pagination.totalPages !== undefined && ` of ${formatNumber(Math.max(pagination.totalPages, 1))}`}
-            {pagination.total !== undefined &&
-              `, ${pagination.estimated ? 'about ' : ''}${formatNumber(pagination.total)} ${pagination.total === 1 ? 'row' : 'rows'}`}
-          </span>
-          <Button small disabled={!pagination.hasNext} onClick={() => go(page + 1)}>
-            Next
-          </Button>
-        </nav>
+      {data?.pagination && (
+        <Pager pagination={data.pagination} one="row" onGo={(to) => onChange({ ...search, page: to })} />
       )}
     </>
   )
@@ -107,8 +84,8 @@ function Rows({
         rowKey={keyOf}
         isCurrent={(row) => row === opened}
         empty={
-          <Empty title={filtered ? 'No row matches the filters' : 'No rows yet'}>
-            {!filtered && list.writes && 'Create one with "New row", or with POST.'}
+          <Empty title={filtered ? 'No row matches these filters' : 'No rows yet'}>
+            {!filtered && list.writes && 'Create one with "New row" or POST.'}
           </Empty>
         }
         {...more}
@@ -123,7 +100,7 @@ function Rows({
 /** Numbers and times have narrow columns, so that the texts get the rest. */
 function widthOf(field: ListField, key: string): { width?: string } {
   if (field.name === key) return { width: '10rem' }
-  if (isNumber(field) || field.type === 'boolean') return { width: '7rem' }
+  if (isNumber(field.type) || field.type === 'boolean') return { width: '7rem' }
   return isTime(field.type) ? { width: '11rem' } : {}
 }
 
@@ -139,7 +116,7 @@ function columnsOf({ list, search, onChange }: RowsProps): Column<Row>[] {
     key: field.name,
     header: field.name,
     ...widthOf(field, list.key),
-    ...(isNumber(field) && { align: 'right' as const }),
+    ...(isNumber(field.type) && { align: 'right' as const }),
     ...(list.sorts.includes(field.name) && {
       sort: { direction: directionOf(list, search, field.name), onSort: () => sortBy(field.name) },
     }),

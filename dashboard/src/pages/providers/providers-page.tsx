@@ -126,11 +126,11 @@ function Rules({ rules }: { rules: Provider['rules'] }) {
   const { allowedEmailDomains, allowedGroups, adminGroups } = rules
   const texts = [
     allowedEmailDomains.length > 0 &&
-      `Only e-mail addresses at ${allowedEmailDomains.join(', ')} can sign in.`,
+      `Only email addresses at ${allowedEmailDomains.join(', ')} can sign in.`,
     allowedGroups.length > 0 && `Only members of ${allowedGroups.join(', ')} can sign in.`,
     adminGroups.length > 0 && `Members of ${adminGroups.join(', ')} are admins.`,
     rules.exclusiveRoles && 'Only these groups grant the admin role.',
-    rules.updateProfile && 'Each sign-in updates the name and e-mail address.',
+    rules.updateProfile && 'Each sign-in updates the name and email address.',
     rules.endSession && 'Signing out also signs out at the provider.',
     rules.keepsTokens && "Stores the provider's tokens for handlers.",
   ].filter((text) => text !== false)

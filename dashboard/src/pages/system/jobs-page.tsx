@@ -91,7 +91,7 @@ function JobTable({ jobs, loading, error, filtered, onMore, loadingMore }: JobTa
     const left = total - done
     const yes = await ask({
       title: 'Cancel this job?',
-      consequence: `${formatNumber(Math.max(0, left))} remaining rows stay as they are. Completed rows are not undone.`,
+      consequence: `The remaining ${formatNumber(Math.max(0, left))} are not processed. Completed ones are not undone.`,
       action: 'Cancel job',
       keep: 'Keep running',
     })
@@ -134,7 +134,7 @@ const columnsOf = (cancel: (job: Job) => void): readonly Column<Job>[] => [
     header: 'For',
     cell: ({ subscriberId, subscriberName }) =>
       subscriberId === null ? (
-        'received events'
+        'Received events'
       ) : (
         <Link to={`/subscribers/${subscriberId}` as '/subscribers'}>{subscriberName ?? subscriberId}</Link>
       ),

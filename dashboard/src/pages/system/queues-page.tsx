@@ -21,7 +21,7 @@ export function QueuesPage() {
     queryFn: ({ signal }) => api.get('/queues', { signal }),
   })
   return (
-    <Page title="Queues" description="Work that is waiting, and how fast it is done.">
+    <Page title="Queues" description="Waiting work and throughput.">
       <SystemLinks />
       {error && <ProblemNotice error={error} retry={() => void refetch()} />}
       {!data && !error && <Loading />}

@@ -58,7 +58,7 @@ const retentionColumns: readonly Column<RetentionRow>[] = [
     key: 'period',
     header: 'Stored for',
     cell: ({ seconds }) =>
-      seconds === null ? 'ever' : <span title={`${seconds} seconds`}>{durationInWords(seconds)}</span>,
+      seconds === null ? 'Forever' : <span title={`${seconds} seconds`}>{durationInWords(seconds)}</span>,
   },
   {
     key: 'oldest',
@@ -76,7 +76,7 @@ const whatText: Readonly<Record<string, string>> = {
 
 function Retention({ rows }: { rows: readonly RetentionRow[] }) {
   return (
-    <Section title="Retention" description="Older rows are deleted in small steps." flush>
+    <Section title="Retention" description="Older rows are deleted in batches." flush>
       <DataTable
         label="Retention"
         columns={retentionColumns}

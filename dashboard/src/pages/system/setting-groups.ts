@@ -8,7 +8,7 @@ const groups: readonly [title: string, pattern: RegExp][] = [
   ['Sign-in and sessions', /^(?:SESSION|RECENT_SIGN_IN|SIGNING_KEY|CLIENT_REGISTRATION)/],
   ['Administrators and audit log', /^(?:ADMIN_|AUDIT_)/],
   ['Pages and branding', /^(?:BRAND_|PORTAL_|API_DOCS|CORS_)/],
-  ['E-mail', /^(?:SMTP_|MAIL_)/],
+  ['Email', /^(?:SMTP_|MAIL_)/],
   ['Database', /^DATABASE_/],
   [
     'Service',

@@ -62,7 +62,7 @@ export function SettingsPage() {
           <p role="status" className="sr-only">
             {shown.length} settings
           </p>
-          {sections.length === 0 && <Empty title="No setting matches" />}
+          {sections.length === 0 && <Empty title="No setting matches these filters" />}
           {sections.map(({ title, settings }) => (
             <Section key={title} flush>
               <details open={isFiltered || title === groupTitles[0]}>

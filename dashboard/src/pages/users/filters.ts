@@ -23,12 +23,12 @@ const seenRules: Record<string, { within: boolean; days: number }> = {
 }
 
 export const seenChoices = [
-  { value: '', label: 'Seen at any time' },
-  { value: '1d', label: 'Seen in the last 24 hours' },
-  { value: '7d', label: 'Seen in the last 7 days' },
-  { value: '30d', label: 'Seen in the last 30 days' },
-  { value: 'not-30d', label: 'Not seen for 30 days' },
-  { value: 'not-90d', label: 'Not seen for 90 days' },
+  { value: '', label: 'Any time' },
+  { value: '1d', label: 'In the last 24 hours' },
+  { value: '7d', label: 'In the last 7 days' },
+  { value: '30d', label: 'In the last 30 days' },
+  { value: 'not-30d', label: 'Not for 30 days' },
+  { value: 'not-90d', label: 'Not for 90 days' },
 ]
 
 /** The parameters that select users. Times are whole hours, so that the same choice is the same query for a while. */

@@ -6,9 +6,13 @@ import { useSession } from '../../api/session.ts'
 import { Button, ProblemNotice, toast, useConfirm } from '../../ui/index.ts'
 import { DeleteUser } from './delete-user.tsx'
 
-const devicesOf = ({ counts }: UserDetail): string => {
+/** Which sessions end, as the first sentence of a consequence; empty without sessions. */
+const endOfSessions = ({ counts }: UserDetail): string => {
   const count = counts.browsers + counts.apps
-  return count === 1 ? 'The session of this user ends' : `All ${count} sessions of this user end`
+  if (count === 0) return ''
+  return count === 1
+    ? "This user's session ends at once. "
+    : `All ${count} of this user's sessions end at once. `
 }
 
 /** Block, change the role, end all sessions, delete: each says first what it will do. */
@@ -36,29 +40,29 @@ export function UserActions({ user }: { user: UserDetail }) {
   const block = async (): Promise<void> => {
     const yes = await ask({
       title: `Block ${name}?`,
-      consequence: `${devicesOf(user)} at once, and this user cannot sign in until you lift the block. Nothing is deleted.`,
+      consequence: `${endOfSessions(user)}The user cannot sign in until you unblock them. Nothing is deleted.`,
       action: 'Block',
     })
     if (yes) change.mutate({ body: { blocked: true }, said: `${name} is blocked` })
   }
   const unblock = async (): Promise<void> => {
     const yes = await ask({
-      title: `Lift the block of ${name}?`,
-      consequence: 'This user can sign in again. Ended sessions do not come back.',
+      title: `Unblock ${name}?`,
+      consequence: 'The user can sign in again. Ended sessions are not restored.',
       action: 'Unblock',
       kind: 'primary',
     })
-    if (yes) change.mutate({ body: { blocked: false }, said: `${name} may sign in again` })
+    if (yes) change.mutate({ body: { blocked: false }, said: `${name} is unblocked` })
   }
   const changeRole = async (): Promise<void> => {
     const role = user.role === 'admin' ? 'user' : 'admin'
     const yes = await ask({
-      title: role === 'admin' ? `Make ${name} an admin?` : `Make ${name} an ordinary user?`,
+      title: role === 'admin' ? `Grant ${name} the admin role?` : `Remove the admin role from ${name}?`,
       consequence:
         role === 'admin'
-          ? `An admin sees and changes everything here. ${devicesOf(user)}; the next sign-in has the new role.`
-          : `This user then sees only their own account. ${devicesOf(user)}.`,
-      action: role === 'admin' ? 'Make admin' : 'Make user',
+          ? `${endOfSessions(user)}After the next sign-in, the user can view and change everything in this dashboard.`
+          : `${endOfSessions(user)}After the next sign-in, the user can view only their own account.`,
+      action: role === 'admin' ? 'Grant admin role' : 'Remove admin role',
     })
     if (yes)
       change.mutate({ body: { role }, said: `${name} is now ${role === 'admin' ? 'an admin' : 'a user'}` })
@@ -66,7 +70,7 @@ export function UserActions({ user }: { user: UserDetail }) {
   const endAll = async (): Promise<void> => {
     const yes = await ask({
       title: `End all sessions of ${name}?`,
-      consequence: `${devicesOf(user)} at once, in browsers and apps. The user may sign in again.`,
+      consequence: `${endOfSessions(user)}The user can sign in again.`,
       action: 'End all sessions',
     })
     if (yes) end.mutate()
@@ -74,7 +78,7 @@ export function UserActions({ user }: { user: UserDetail }) {
   if (isMe)
     return (
       <p className="text-sm text-soft">
-        This is you: another admin can block you, change your role or delete your account.
+        This is your account. Only another administrator can block it, change its role or delete it.
       </p>
     )
   return (
@@ -90,7 +94,7 @@ export function UserActions({ user }: { user: UserDetail }) {
           busy={change.isPending}
           onClick={() => void changeRole()}
         >
-          {user.role === 'admin' ? 'Make user' : 'Make admin'}
+          {user.role === 'admin' ? 'Remove admin role' : 'Grant admin role'}
         </Button>
       )}
       {isBlocked ? (

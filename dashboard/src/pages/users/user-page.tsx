@@ -38,7 +38,7 @@ export function UserPage() {
         <UserFacts user={user} />
       </Section>
       <Tabs
-        label="Parts of the user"
+        label="User details"
         value={tab}
         onChange={(next) => void navigate({ search: (before) => ({ ...before, tab: next }), replace: true })}
         tabs={[
@@ -61,23 +61,23 @@ export function UserPage() {
 }
 
 const adminBy = {
-  role: 'an administrator assigned the role',
-  ADMIN_IDENTITIES: 'an identity is in ADMIN_IDENTITIES; change it there',
-  groups: 'a group at the provider; change it there',
+  role: 'granted by an administrator',
+  ADMIN_IDENTITIES: 'set by ADMIN_IDENTITIES; change it there',
+  groups: 'set by a group at the provider; change it there',
 }
 
 function UserFacts({ user }: { user: UserDetail }) {
   const { id, email, emailVerified, groups, provider, providerId, role, blockedAt } = user
   return (
     <Facts>
-      <Fact name="E-mail address">
+      <Fact name="Email address">
         {email ?? 'none'} {email !== null && <Badge>{emailVerified ? 'verified' : 'not verified'}</Badge>}
       </Fact>
-      <Fact name="Id">
-        <CopyValue value={id} label="Copy the id" />
+      <Fact name="ID">
+        <CopyValue value={id} label="Copy ID" />
       </Fact>
       <Fact name="First identity">
-        <CopyValue value={`${provider}:${providerId}`} label="Copy the identity" />
+        <CopyValue value={`${provider}:${providerId}`} label="Copy identity" />
       </Fact>
       <Fact name="Role">
         {role}

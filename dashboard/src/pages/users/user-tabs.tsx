@@ -9,7 +9,7 @@ import { DevicesTable, nameOfDevice, type Device } from '../account/devices-tabl
 import { IdentitiesTable } from '../account/identities-table.tsx'
 
 /** Browsers and apps in which the user is signed in. Each can be ended. */
-export function UserDevices({ user: { id, name, email } }: { user: UserDetail }) {
+export function UserDevices({ user: { id } }: { user: UserDetail }) {
   const ask = useConfirm()
   const client = useQueryClient()
   const devices = useQuery({
@@ -27,7 +27,7 @@ export function UserDevices({ user: { id, name, email } }: { user: UserDetail })
   const onEnd = async (device: Device): Promise<void> => {
     const yes = await ask({
       title: `Sign out ${nameOfDevice(device)}?`,
-      consequence: `This session of ${name ?? email ?? 'the user'} ends at once. The user may sign in again.`,
+      consequence: 'The session ends at once. The user can sign in again.',
       action: 'Sign out',
     })
     if (yes) end.mutate(device)

@@ -6,15 +6,15 @@ import { addressOf, api } from '../../api/client.ts'
 import {
   Ago,
   Badge,
-  Button,
   DataTable,
   Empty,
   Page,
+  Pager,
   ProblemNotice,
   Section,
   type Column,
 } from '../../ui/index.ts'
-import { UserFilterBar } from './filter-bar.tsx'
+import { UserFilters } from './user-filters.tsx'
 import { userFilters, type UserSearch } from './filters.ts'
 
 type User = RowOf<'GET /users'>
@@ -33,8 +33,8 @@ export function UsersPage() {
     queryFn: ({ signal }) => api.get('/users', { query: { ...filters, limit, page }, signal }),
     placeholderData: keepPreviousData,
   })
-  const change = (changes: UserSearch, replace = false): void =>
-    void navigate({ search: (before) => ({ ...before, page: undefined, ...changes }), replace })
+  const change = (changes: UserSearch): void =>
+    void navigate({ search: (before) => ({ ...before, page: undefined, ...changes }) })
   const filtered = Boolean(search.q || search.role || search.blocked || search.provider || search.seen)
   const exported = `/users.csv?${new URLSearchParams(filters).toString()}`
   return (
@@ -47,11 +47,11 @@ export function UsersPage() {
           download="users.csv"
           className="inline-flex min-h-9 items-center gap-1.5 rounded-md border border-line bg-card px-3 py-1.5 font-medium hover:border-strong"
         >
-          <Download size={16} aria-hidden /> {filtered ? 'Export these as CSV' : 'Export CSV'}
+          <Download size={16} aria-hidden /> Export CSV
         </a>
       }
     >
-      <UserFilterBar search={search} onChange={change} />
+      <UserFilters />
       {users.error && <ProblemNotice error={users.error} retry={() => void users.refetch()} />}
       <Section flush>
         <DataTable
@@ -64,7 +64,9 @@ export function UsersPage() {
           empty={<NoUsers filtered={filtered} />}
         />
       </Section>
-      {users.data && <Pager {...users.data.pagination} onGo={(to) => change({ page: String(to) })} />}
+      {users.data && (
+        <Pager pagination={users.data.pagination} one="user" onGo={(to) => change({ page: String(to) })} />
+      )}
     </Page>
   )
 }
@@ -90,10 +92,10 @@ function columnsFor(sort: string | undefined, onSort: (sort: string | undefined)
       cell: ({ role }) => (role === 'admin' ? <Badge tone="info">admin</Badge> : role),
     },
     {
-      key: 'access',
-      header: 'Access',
+      key: 'status',
+      header: 'Status',
       width: '8rem',
-      cell: ({ blockedAt }) => (blockedAt === null ? 'may sign in' : <Badge tone="danger">blocked</Badge>),
+      cell: ({ blockedAt }) => (blockedAt === null ? 'active' : <Badge tone="danger">blocked</Badge>),
     },
     { key: 'provider', header: 'Provider', width: '9rem', cell: ({ provider }) => provider },
     {
@@ -107,7 +109,6 @@ function columnsFor(sort: string | undefined, onSort: (sort: string | undefined)
       key: 'created',
       header: 'Created',
       width: '10rem',
-      hideOnPhone: true,
       cell: ({ createdAt }) => <Ago value={createdAt} />,
       sort: { direction: byId, onSort: () => onSort(byId === 'desc' ? 'id' : undefined) },
     },
@@ -116,48 +117,12 @@ function columnsFor(sort: string | undefined, onSort: (sort: string | undefined)
 
 function NoUsers({ filtered }: { filtered: boolean }) {
   return filtered ? (
-    <Empty title="No user matches">
-      The search looks at the beginning of the e-mail address, the name and the id.
+    <Empty title="No user matches these filters">
+      Search matches the beginning of the email address, name and ID, or an identity such as github:123.
     </Empty>
   ) : (
     <Empty title="No users yet" command="npx postern import users users.csv">
       A user appears at the first sign-in. Users of another system can be imported.
     </Empty>
-  )
-}
-
-function Pager({
-  page,
-  total,
-  totalPages,
-  hasNext,
-  estimated,
-  onGo,
-}: {
-  page: number
-  total: number
-  totalPages: number
-  hasNext: boolean
-  estimated?: true
-  onGo: (page: number) => void
-}) {
-  const count = `${total.toLocaleString()}${estimated ? ' or more' : ''} ${total === 1 ? 'user' : 'users'}`
-  return (
-    <nav aria-label="Pages of users" className="flex flex-wrap items-center gap-3">
-      <p role="status" className="flex-1 text-soft">
-        {count}
-        {totalPages > 1 && ` · page ${page.toLocaleString()}`}
-      </p>
-      {(page > 1 || hasNext) && (
-        <>
-          <Button disabled={page <= 1} onClick={() => onGo(page - 1)}>
-            Previous
-          </Button>
-          <Button disabled={!hasNext} onClick={() => onGo(page + 1)}>
-            Next
-          </Button>
-        </>
-      )}
-    </nav>
   )
 }
