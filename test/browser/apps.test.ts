@@ -27,7 +27,7 @@ describe('apps on the dashboard', () => {
     await page().getByText('declared in the configuration module').waitFor()
     assert.equal(await page().getByRole('button', { name: 'Save' }).count(), 0)
     assert.equal(await page().getByRole('button', { name: 'Delete' }).count(), 0)
-    assert.ok(await page().getByLabel('Redirect URIs').isDisabled())
+    assert.ok(await page().getByLabel('Redirect URIs', { exact: true }).isDisabled())
   })
 
   test('a new app gets a secret, which is shown once', async () => {
@@ -41,12 +41,12 @@ describe('apps on the dashboard', () => {
     await form.getByLabel('Redirect URIs').fill('https://notes.example/callback')
     await site.look('new-app')
     await form.getByRole('button', { name: 'Add' }).click()
-    await form.getByText('shown only once').waitFor()
+    await form.getByText('be shown again').waitFor()
     const [clientId = '', first = ''] = await codes()
     id = clientId
     secrets.push(first)
     assert.ok(await works(id, first))
-    await form.getByRole('button', { name: 'To its settings' }).click()
+    await form.getByRole('button', { name: 'Open settings' }).click()
     await page().getByRole('heading', { name: 'Notes', level: 1 }).waitFor()
     await page().reload()
     await page().getByRole('heading', { name: 'Notes', level: 1 }).waitFor()
@@ -56,11 +56,11 @@ describe('apps on the dashboard', () => {
 
   test('all settings can be edited; only what changed is sent', async () => {
     await page()
-      .getByLabel('Redirect URIs')
+      .getByLabel('Redirect URIs', { exact: true })
       .fill('https://notes.example/callback\nhttps://notes.example/second')
-    await page().getByLabel('Lifetime of access tokens').fill('300')
+    await page().getByLabel('Access token lifetime').fill('300')
     await page().getByLabel('Audiences', { exact: true }).fill('https://api.example.com')
-    await page().getByLabel('It belongs to this product').uncheck()
+    await page().getByLabel('First-party app').uncheck()
     await page().getByRole('button', { name: 'Save' }).click()
     await page().getByText('Settings saved').waitFor()
     const shown = (await (await site.service.admin(`/clients/${id}`)).json()) as Record<string, unknown>
@@ -82,12 +82,38 @@ describe('apps on the dashboard', () => {
     await site.look('app-settings')
   })
 
+  test('its sign-in is tried in a new tab, and the code works with the verifier that is shown', async () => {
+    await page().getByRole('button', { name: 'Try the sign-in' }).click()
+    const dialog = page().getByRole('dialog', { name: 'Try the sign-in of Notes' })
+    const command = await dialog.getByLabel('Request that exchanges the code', { exact: true }).innerText()
+    await site.look('app-try')
+    const callback = page()
+      .context()
+      .waitForEvent('request', (request) => request.url().startsWith('https://notes.example/callback?'))
+    const opened = page().waitForEvent('popup')
+    await dialog.getByRole('link', { name: 'Open in a new tab' }).click()
+    const tab = await opened
+    await tab.getByRole('button', { name: 'Allow', exact: true }).click()
+    const code = new URL((await callback).url()).searchParams.get('code')
+    const { status } = await token(site.service, {
+      grant_type: 'authorization_code',
+      client_id: id,
+      client_secret: secrets[0]!,
+      code: code!,
+      redirect_uri: 'https://notes.example/callback',
+      code_verifier: /code_verifier=(\S+)/.exec(command)![1]!,
+    })
+    assert.equal(status, 200)
+    await tab.close()
+    await dialog.getByRole('button', { name: 'Close' }).first().click()
+  })
+
   test('a second secret lives beside the first; each can be removed', async () => {
     await page().getByRole('tab', { name: 'Secrets' }).click()
-    await page().getByRole('button', { name: 'New secret' }).click()
-    await answerDialog(page(), 'Make a new secret')
-    const dialog = page().getByRole('dialog', { name: 'The new secret' })
-    await dialog.getByText('shown only once').waitFor()
+    await page().getByRole('button', { name: 'Add secret' }).click()
+    await answerDialog(page(), 'Add secret')
+    const dialog = page().getByRole('dialog', { name: 'New secret' })
+    await dialog.getByText('be shown again').waitFor()
     secrets.push((await codes())[1]!)
     await dialog.getByRole('button', { name: 'Close' }).click()
     assert.deepEqual([await works(id, secrets[0]!), await works(id, secrets[1]!)], [true, true])
@@ -104,22 +130,6 @@ describe('apps on the dashboard', () => {
   })
 
   test('a sign-in in the app is listed and ended', async () => {
-    const { database } = site.service
-    const [user] = await database.reader.selectFrom('users').select('id').execute()
-    const now = Date.now()
-    const times = { created_at: now, last_seen_at: now, expires_at: now + 3_600_000, authenticated_at: now }
-    const family = {
-      id: '0197d2a4-5b1c-7000-9c3e-2f6a1b0c4d5e',
-      client_id: id,
-      provider: 'demo',
-      scope: 'openid',
-    }
-    await database.transaction((tx) =>
-      tx
-        .insertInto('token_families')
-        .values({ ...family, ...times, user_id: user!.id })
-        .execute(),
-    )
     await page().getByRole('tab', { name: 'Sign-ins' }).click()
     const table = page().getByRole('table', { name: 'Sign-ins' })
     await table.getByRole('link', { name: 'Ada Lovelace' }).waitFor()

@@ -2,7 +2,7 @@ import type { RowOf } from '../api/answers.ts'
 import { api } from '../api/client.ts'
 import { findInGuide, findSettings } from './found-guide.ts'
 import { readStored, writeStored } from '../ui/storage.ts'
-import { adminPlaces } from './navigation.ts'
+import { adminPlaces, userPlaces } from './navigation.ts'
 
 /** An entry of the palette: a page, or something that was found. */
 export interface Entry {
@@ -56,7 +56,7 @@ async function findInService(text: string, signal: AbortSignal): Promise<Entry[]
 
 /** Pages whose name contains the text. */
 function pagesFor(text: string): Entry[] {
-  return adminPlaces
+  return [...adminPlaces, ...userPlaces]
     .flatMap(({ places }) => places)
     .filter(({ label }) => label.toLowerCase().includes(text.toLowerCase()))
     .map(({ to, label }) => ({ key: `page ${to}`, group: 'Pages', title: label, detail: null, to }))

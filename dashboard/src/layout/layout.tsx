@@ -34,7 +34,6 @@ const openToAll: ReadonlySet<string> = new Set(
 function Frame() {
   const { user, stepUp } = useSession()
   const isAdmin = user.role === 'admin'
-  const groups = isAdmin ? adminPlaces : userPlaces
   const path = useMatches({ select: (matches) => matches.at(-1)?.fullPath })
   const isAllowed = isAdmin || path === undefined || openToAll.has(path)
   return (
@@ -52,9 +51,9 @@ function Frame() {
           className="sticky top-14 hidden h-[calc(100dvh-3.5rem)] w-52 shrink-0 flex-col overflow-y-auto p-3 md:flex"
         >
           <div className="flex-1">
-            <Places groups={groups} />
+            <Places groups={isAdmin ? adminPlaces : userPlaces} />
           </div>
-          <Person />
+          <Person isAdmin={isAdmin} />
         </nav>
         <main id="content" tabIndex={-1} className="min-w-0 flex-1 px-4 py-5 pb-24 md:px-6 md:pb-10">
           {stepUp !== undefined && (

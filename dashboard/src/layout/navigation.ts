@@ -31,7 +31,7 @@ export interface PlaceGroup {
   places: readonly Place[]
 }
 
-/** What an administrator sees. */
+/** What an administrator sees, above the link to their account. */
 export const adminPlaces: readonly PlaceGroup[] = [
   { places: [{ to: '/', label: 'Home', icon: House }] },
   {
@@ -70,7 +70,6 @@ export const adminPlaces: readonly PlaceGroup[] = [
       { to: '/system', label: 'System', icon: Cog },
     ],
   },
-  { places: [{ to: '/account', label: 'Account', icon: CircleUser }] },
 ]
 
 /** What all others see. */

@@ -8,7 +8,7 @@ export default function PagesDrawer({ onClose }: { onClose: () => void }) {
   return (
     <Dialog open onClose={onClose} title="Pages" place="drawer">
       <Places groups={adminPlaces} onGo={onClose} />
-      <Person />
+      <Person isAdmin onGo={onClose} />
     </Dialog>
   )
 }

@@ -32,8 +32,8 @@ export function AccountPage() {
               {user.email !== null && <Badge>{user.email_verified ? 'verified' : 'not verified'}</Badge>}
             </Fact>
             <Fact name="Role">{user.role}</Fact>
-            <Fact name="Id">
-              <CopyValue value={user.id} label="Copy your id" />
+            <Fact name="ID">
+              <CopyValue value={user.id} label="Copy your ID" />
             </Fact>
           </Facts>
         </div>

@@ -23,9 +23,7 @@ export function AppsTable({
       rows={apps}
       rowKey={({ id }) => id}
       loading={loading}
-      empty={
-        <Empty title="No apps yet">Apps appear here when somebody signs in to them with this service.</Empty>
-      }
+      empty={<Empty title="No apps yet">Apps appear here after you sign in to them with this service.</Empty>}
     />
   )
 }
@@ -49,8 +47,8 @@ function columnsFor(
     },
     {
       key: 'scopes',
-      header: 'May use',
-      cell: ({ firstParty, scopes }) => (firstParty ? 'belongs to this product' : scopes.join(', ')),
+      header: 'Scopes',
+      cell: ({ firstParty, scopes }) => (firstParty ? 'first-party app' : scopes.join(', ')),
     },
     { key: 'since', header: 'Since', width: '11rem', cell: ({ since }) => <Time value={since} /> },
     {

@@ -1,11 +1,24 @@
 import type { RowOf } from '../../api/answers.ts'
 import { Ago, Badge, DataTable, Empty, Time, type Column, actionColumn } from '../../ui/index.ts'
+import { formatExact } from '../../ui/format.ts'
+import { browserVersion } from './browser-version.ts'
 
 export type Device = RowOf<'GET /auth/sessions'>
 
 /** A device as people know it: `Firefox on Linux`, or the name of the app. */
 export const nameOfDevice = ({ appName, device }: Device): string =>
   appName === null ? device : `${appName} (${device})`
+
+/** Distinguishes sign-ins from devices of one name. */
+export const signedInText = ({ createdAt }: Device): string => `signed in ${formatExact(new Date(createdAt))}`
+
+const placeOf = ({ kind, userAgent, address }: Device): string => {
+  const version = browserVersion(userAgent)
+  return [
+    kind === 'app' ? 'App' : version === undefined ? 'Browser' : `Version ${version}`,
+    address ?? 'unknown address',
+  ].join(', ')
+}
 
 /** Browsers and apps in which a user is signed in. */
 export function DevicesTable({
@@ -37,12 +50,11 @@ function columnsFor(onEnd: (device: Device) => void): Column<Device>[] {
       cell: (device) => (
         <span title={device.userAgent ?? undefined}>
           {nameOfDevice(device)} {device.current && <Badge tone="info">this device</Badge>}
+          <span className="block truncate text-sm text-soft">{placeOf(device)}</span>
         </span>
       ),
     },
-    { key: 'kind', header: 'Kind', width: '7rem', cell: ({ kind }) => kind },
     { key: 'provider', header: 'Provider', width: '8rem', cell: ({ provider }) => provider },
-    { key: 'address', header: 'IP address', width: '10rem', cell: ({ address }) => address ?? 'unknown' },
     {
       key: 'since',
       header: 'Signed in',
@@ -57,7 +69,7 @@ function columnsFor(onEnd: (device: Device) => void): Column<Device>[] {
     },
     actionColumn({
       action: 'Sign out',
-      nameOf: nameOfDevice,
+      nameOf: (device) => `${nameOfDevice(device)}, ${signedInText(device)}`,
       isOffered: ({ current }) => !current,
       onAction: onEnd,
     }),

@@ -3,7 +3,7 @@ import { Ago, Badge, DataTable, Empty, Time, type Column, actionColumn } from '.
 
 export type Identity = RowOf<'GET /auth/identities'>
 
-/** Tells two identities of one provider apart. */
+/** Distinguishes two identities of one provider. */
 export const nameOfIdentity = ({ name, email, providerId }: Identity): string => name ?? email ?? providerId
 
 /** The identities of a user. With `onUnlink` all but the last one can be unlinked. */

@@ -14,14 +14,14 @@ export function OwnApps() {
   const remove = useMutation({
     mutationFn: ({ id }: AllowedApp) => api.delete('/auth/apps/{clientId}', { params: { clientId: id } }),
     onSuccess: async (_answer, { name }) => {
-      toast(`${name} is removed`)
+      toast(`Removed ${name}`)
       await client.invalidateQueries({ queryKey: ['account'] })
     },
   })
   const onRemove = async (app: AllowedApp): Promise<void> => {
     const yes = await ask({
       title: `Remove ${app.name}?`,
-      consequence: `It is signed out at once, on all devices.${app.firstParty ? '' : ' It has to ask you again before it gets anything.'}`,
+      consequence: `You are signed out of it immediately, on all devices.${app.firstParty ? '' : ' It has to ask for your consent again.'}`,
       action: 'Remove',
     })
     if (yes) remove.mutate(app)

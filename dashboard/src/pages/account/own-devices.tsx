@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { api } from '../../api/client.ts'
 import { Button, ProblemNotice, Section, toast, useConfirm } from '../../ui/index.ts'
-import { DevicesTable, nameOfDevice, type Device } from './devices-table.tsx'
+import { DevicesTable, nameOfDevice, signedInText, type Device } from './devices-table.tsx'
 
 /** Where the person is signed in: end one session, or all others. */
 export function OwnDevices() {
@@ -17,16 +17,16 @@ export function OwnDevices() {
   }
   const end = useMutation({
     mutationFn: ({ id }: Device) => api.delete('/auth/sessions/{id}', { params: { id } }),
-    onSuccess: (_answer, device) => after(`${nameOfDevice(device)} is signed out`)(),
+    onSuccess: (_answer, device) => after(`Signed out ${nameOfDevice(device)}`)(),
   })
   const endOthers = useMutation({
     mutationFn: () => api.delete('/auth/sessions'),
-    onSuccess: after('You are signed out everywhere else'),
+    onSuccess: after('Signed out everywhere else'),
   })
   const onEnd = async (device: Device): Promise<void> => {
     const yes = await ask({
       title: `Sign out ${nameOfDevice(device)}?`,
-      consequence: `The session from ${device.address ?? 'an unknown address'} ends at once. Sign in again to continue there.`,
+      consequence: `The session from ${device.address ?? 'an unknown address'}, ${signedInText(device)}, ends immediately. To continue there, sign in again.`,
       action: 'Sign out',
     })
     if (yes) end.mutate(device)
@@ -36,7 +36,7 @@ export function OwnDevices() {
   const onEndOthers = async (): Promise<void> => {
     const yes = await ask({
       title: `Sign out ${others === 1 ? 'your other session' : `your ${others} other sessions`}?`,
-      consequence: 'They end at once, on all devices and in all apps. You stay signed in here.',
+      consequence: 'They end immediately, on all devices and in all apps. You stay signed in here.',
       action: 'Sign out everywhere else',
     })
     if (yes) endOthers.mutate()

@@ -19,6 +19,7 @@ import { AppSecrets } from './app-secrets.tsx'
 import { AppSettings } from './app-settings.tsx'
 import { AppSignIns } from './app-sign-ins.tsx'
 import { DeleteApp } from './delete-app.tsx'
+import { TrySignIn } from './try-sign-in.tsx'
 
 const route = getRouteApi('/apps/$id')
 
@@ -41,11 +42,16 @@ export function AppPage() {
       up={<Link to="/apps">Apps</Link>}
       beside={
         <>
-          {app.declared && <Badge>in the configuration</Badge>}
-          {app.registered && <Badge tone="warn">registered itself</Badge>}
+          {app.declared && <Badge>from configuration</Badge>}
+          {app.registered && <Badge tone="warn">self-registered</Badge>}
         </>
       }
-      actions={!app.declared && <DeleteApp app={app} />}
+      actions={
+        <>
+          <TrySignIn app={app} />
+          {!app.declared && <DeleteApp app={app} />}
+        </>
+      }
     >
       <ReadState {...query} />
       {app.declared && <Notice>This app is declared in the configuration module. Edit it there.</Notice>}
@@ -64,7 +70,9 @@ export function AppPage() {
             />
           </Fact>
           <Fact name="Type">
-            {app.confidential ? 'confidential: it authenticates itself' : 'public: no secret, with PKCE'}
+            {app.confidential
+              ? 'Confidential (authenticates with a secret or key)'
+              : 'Public (PKCE without a secret)'}
           </Fact>
         </Facts>
       </Section>

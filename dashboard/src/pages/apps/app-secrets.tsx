@@ -37,26 +37,26 @@ export function AppSecrets({ app }: { app: AppDetail }) {
     mutationFn: ({ id }: Secret) =>
       api.delete('/clients/{id}/secrets/{secretId}', { params: { id: app.id, secretId: id } }),
     onSuccess: () => {
-      toast('The secret is removed')
+      toast('Secret removed')
       return after()
     },
   })
   const onAdd = async (): Promise<void> => {
     const yes = await ask({
-      title: `Make a new secret for ${app.name}?`,
+      title: `Add a secret for ${app.name}?`,
       consequence:
         app.secrets.length > 1
-          ? 'The oldest secret ends at once, the newest one in 24 hours. The new one is shown once.'
-          : 'The present secret stays valid for 24 hours, so that you can replace it. The new one is shown once.',
-      action: 'Make a new secret',
+          ? 'The oldest secret stops working immediately, the other one in 24 hours. The new secret is shown once.'
+          : 'The current secret stays valid for 24 hours, so you can replace it. The new secret is shown once.',
+      action: 'Add secret',
       kind: app.secrets.length > 1 ? 'danger' : 'primary',
     })
     if (yes) add.mutate()
   }
   const onRemove = async (secret: Secret): Promise<void> => {
     const yes = await ask({
-      title: `Remove the secret ${secret.begins}…?`,
-      consequence: 'Requests with this secret are rejected at once. This cannot be undone.',
+      title: `Remove secret ${secret.begins}…?`,
+      consequence: 'Requests with this secret are rejected immediately. This cannot be undone.',
       action: 'Remove',
     })
     if (yes) remove.mutate(secret)
@@ -68,10 +68,10 @@ export function AppSecrets({ app }: { app: AppDetail }) {
       <Section
         flush
         title="Secrets"
-        description="Two are valid at a time. They are stored as hashes."
+        description="Up to two secrets are valid at a time. Only their hashes are stored."
         actions={
           <Button small busy={add.isPending} onClick={() => void onAdd()}>
-            New secret
+            Add secret
           </Button>
         }
       >
@@ -80,10 +80,10 @@ export function AppSecrets({ app }: { app: AppDetail }) {
           columns={columnsFor((secret) => void onRemove(secret))}
           rows={app.secrets}
           rowKey={({ id }) => id}
-          empty={<Empty title="No secret is valid">The app cannot authenticate until you make one.</Empty>}
+          empty={<Empty title="No valid secrets">The app cannot authenticate until you add one.</Empty>}
         />
       </Section>
-      <Dialog open={shown !== undefined} onClose={() => setShown(undefined)} title="The new secret">
+      <Dialog open={shown !== undefined} onClose={() => setShown(undefined)} title="New secret">
         {shown && <ShownSecret clientId={app.id} secret={shown.secret} />}
       </Dialog>
     </>
@@ -95,12 +95,12 @@ const columnsFor = (onRemove: (secret: Secret) => void): Column<Secret>[] => [
   { key: 'created', header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} /> },
   {
     key: 'ends',
-    header: 'Ends',
-    cell: ({ expiresAt }) => (expiresAt === null ? 'not yet' : <Time value={expiresAt} />),
+    header: 'Expires',
+    cell: ({ expiresAt }) => (expiresAt === null ? 'never' : <Time value={expiresAt} />),
   },
   actionColumn({
     action: 'Remove',
-    nameOf: ({ begins }) => `the secret ${begins}`,
+    nameOf: ({ begins }) => `secret ${begins}`,
     onAction: onRemove,
   }),
 ]

@@ -9,19 +9,15 @@ import { secondsOf, textOf } from './form-values.ts'
 type Change = BodyOf<'PATCH /clients/{id}'>
 
 const flags = [
-  ['firstParty', 'It belongs to this product', 'Users are not asked for consent.'],
-  [
-    'clientCredentials',
-    'Tokens without a user',
-    'For programs that act for themselves (client credentials).',
-  ],
-  ['deviceGrant', 'Sign-in of devices', 'For televisions and command lines without a browser (RFC 8628).'],
+  ['firstParty', 'First-party app', 'Skip the consent screen.'],
+  ['clientCredentials', 'Client credentials', 'The app can get tokens for itself, without a user.'],
+  ['deviceGrant', 'Device sign-in', 'For TVs and command lines without a browser (RFC 8628).'],
   [
     'admin',
-    'Its tokens may have the admin role',
-    'When an admin signs in. Anyone who has such a token is an admin.',
+    'Admin role in tokens',
+    'When an admin signs in, the tokens grant the admin role to anyone who has them.',
   ],
-  ['managesSessions', 'It manages sessions', 'Its tokens may list and end all sessions of their user.'],
+  ['managesSessions', 'Manage sessions', 'The app can list and end all sessions of its user.'],
 ] as const
 
 /** All settings of an app in one form. Empty fields select the default. */
@@ -49,47 +45,47 @@ export function AppSettings({ app }: { app: AppDetail }) {
             label="Redirect URIs"
             name="redirectUris"
             values={app.redirectUris}
-            hint="One in each line, compared exactly."
+            hint="One per line. Must match exactly."
           />
           <Lines
-            label="Addresses after a sign-out"
+            label="Post-logout redirect URIs"
             name="postLogoutRedirectUris"
             values={app.postLogoutRedirectUris}
-            hint="Where the browser may go after a sign-out. One in each line."
+            hint="Where the app may redirect after a sign-out. One per line."
           />
           <Lines
             label="Scopes"
             name="scopes"
             values={app.scopes}
-            hint="What it may ask for. One in each line; none selects the default."
+            hint="Scopes that the app may request. One per line. Leave empty for the default."
           />
           <Lines
             label="Audiences"
             name="audiences"
             values={app.audiences}
-            hint="Other APIs that its tokens may be for. One in each line."
+            hint="Other APIs that the app may request tokens for. One per line."
           />
           <TextField
             label="Back-channel logout URI"
             name="backchannelLogoutUri"
             type="url"
             defaultValue={app.backchannelLogoutUri ?? ''}
-            hint="Called when a sign-in ends."
+            hint="Receives a request when a session ends."
           />
           <TextField
             label="Default audience"
             name="audience"
             defaultValue={app.audience?.join(' ') ?? ''}
-            hint="Empty: this service."
+            hint="Leave empty for this service."
           />
           <Seconds
-            label="Lifetime of access tokens"
+            label="Access token lifetime"
             name="accessTokenLifetime"
             max={3600}
             value={app.accessTokenLifetime}
           />
           <Seconds
-            label="Lifetime of refresh tokens"
+            label="Refresh token lifetime"
             name="refreshTokenLifetime"
             max={1e9}
             value={app.refreshTokenLifetime}
@@ -115,7 +111,7 @@ export function AppSettings({ app }: { app: AppDetail }) {
 function AlgorithmField({ app }: { app: AppDetail }) {
   return (
     <SelectField
-      label="Algorithm of id tokens"
+      label="ID token algorithm"
       name="idTokenAlgorithm"
       defaultValue={app.idTokenAlgorithm}
       options={['ES256', 'RS256', 'EdDSA']}
@@ -156,7 +152,7 @@ function Seconds({
       min={60}
       max={max}
       defaultValue={value ?? ''}
-      hint="Seconds; empty for the default."
+      hint="In seconds. Leave empty for the default."
     />
   )
 }
@@ -186,6 +182,6 @@ function readForm(form: FormData, app: AppDetail): Change {
   )
   const body = Object.fromEntries(changed) as Change
   if (body.scopes?.length === 0) body.scopes = null
-  // A call without a change is refused.
+  // The API rejects a request without a change.
   return changed.length === 0 ? { name: all.name } : body
 }

@@ -35,14 +35,14 @@ export function AppSignIns({ app }: { app: AppDetail }) {
     mutationFn: (signIn: SignIn) =>
       api.delete('/clients/{id}/sign-ins/{signInId}', { params: { id, signInId: signIn.id } }),
     onSuccess: async (_answer, signIn) => {
-      toast(`${nameOf(signIn)} is signed out of ${app.name}`)
+      toast(`Signed ${nameOf(signIn)} out of ${app.name}`)
       await client.invalidateQueries({ queryKey: ['apps', id] })
     },
   })
   const onEnd = async (signIn: SignIn): Promise<void> => {
     const yes = await ask({
       title: `Sign ${nameOf(signIn)} out of ${app.name}?`,
-      consequence: 'This sign-in’s tokens stop working at once. Other apps stay signed in.',
+      consequence: 'This sign-in’s tokens stop working immediately. Other apps stay signed in.',
       action: 'Sign out',
     })
     if (yes) end.mutate(signIn)
@@ -61,7 +61,11 @@ export function AppSignIns({ app }: { app: AppDetail }) {
           error={signIns.error}
           onMore={signIns.onMore}
           loadingMore={signIns.loadingMore}
-          empty={<Empty title="No sign-ins">A sign-in appears here when the app has its tokens.</Empty>}
+          empty={
+            <Empty title="No sign-ins">
+              A sign-in appears here after the app has exchanged its code for tokens.
+            </Empty>
+          }
         />
       </Section>
     </>

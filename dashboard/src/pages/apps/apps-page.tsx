@@ -77,17 +77,17 @@ const columns: Column<App>[] = [
   },
   {
     key: 'origin',
-    header: 'From',
+    header: 'Added by',
     width: '10rem',
     cell: ({ declared, registered }) =>
-      declared ? 'the configuration' : registered ? <Badge tone="warn">registered itself</Badge> : 'an admin',
+      declared ? 'configuration' : registered ? <Badge tone="warn">self-registered</Badge> : 'administrator',
   },
   {
     key: 'kind',
-    header: 'Kind',
+    header: 'Type',
     width: '15rem',
     cell: ({ confidential, firstParty }) =>
-      `${confidential ? 'with a secret' : 'public'}, ${firstParty ? 'ours' : 'asks for consent'}`,
+      `${confidential ? 'Confidential' : 'Public'}, ${firstParty ? 'first-party' : 'asks for consent'}`,
   },
   {
     key: 'redirects',

@@ -6,7 +6,7 @@ export function DeleteApp({ app: { id, name } }: { app: AppDetail }) {
   return (
     <DeleteButton
       name={name}
-      consequence="Users can no longer sign in with it. All its tokens and secrets stop working at once, and its users’ consents are removed. This cannot be undone."
+      consequence="Users can no longer sign in with it. Its tokens and secrets stop working immediately, and its users’ consents are removed. This cannot be undone."
       call={() => api.delete('/clients/{id}', { params: { id } })}
       list="apps"
       id={id}

@@ -20,8 +20,8 @@ import { ShownSecret } from './shown-secret.tsx'
 type Created = AnswerOf<'POST /clients'>
 
 const kinds = [
-  { value: 'confidential', label: 'Web application with a server: it keeps a secret' },
-  { value: 'public', label: 'Single page, mobile or command line app: no secret, PKCE' },
+  { value: 'confidential', label: 'Confidential: web app with a server' },
+  { value: 'public', label: 'Public: single-page, mobile or command-line app (PKCE)' },
 ]
 
 /** The form of a new app, and then its secret, which is shown only here. */
@@ -36,7 +36,7 @@ export function NewAppDialog({ open, onClose }: { open: boolean; onClose: () => 
     create.reset()
   }
   return (
-    <Dialog open={open} onClose={close} title={create.data ? `${create.data.name} is ready` : 'Add an app'}>
+    <Dialog open={open} onClose={close} title={create.data ? `${create.data.name} added` : 'Add app'}>
       {create.data ? (
         <NewCredentials app={create.data} onClose={close} />
       ) : (
@@ -74,21 +74,16 @@ function NewAppForm({
   }
   return (
     <Form problem={error} onSubmit={submit} className="grid gap-4">
-      <TextField label="Name" name="name" required maxLength={100} hint="Users see it when they sign in." />
-      <SelectField label="Kind" name="kind" options={kinds} />
+      <TextField label="Name" name="name" required maxLength={100} hint="Shown to users when they sign in." />
+      <SelectField label="Type" name="kind" options={kinds} />
       <TextArea
         label="Redirect URIs"
         name="redirectUris"
         rows={3}
         placeholder="https://app.example.com/callback"
-        hint="One in each line. They are compared exactly."
+        hint="One per line. Must match exactly."
       />
-      <CheckField
-        label="It belongs to this product"
-        name="firstParty"
-        defaultChecked
-        hint="Users are not asked for consent."
-      />
+      <CheckField label="First-party app" name="firstParty" defaultChecked hint="Skip the consent screen." />
       <DialogActions>
         <Button onClick={onCancel}>Cancel</Button>
         <Button kind="primary" type="submit" busy={busy}>
@@ -110,7 +105,7 @@ function NewCredentials({ app, onClose }: { app: Created; onClose: () => void })
       <ShownSecret clientId={app.id} secret={app.secret} />
       <DialogActions>
         <Button kind="primary" onClick={open}>
-          To its settings
+          Open settings
         </Button>
       </DialogActions>
     </>
