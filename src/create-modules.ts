@@ -12,7 +12,7 @@ import { createClients, createOAuth2 } from './oauth2/index.ts'
 import { createForwardAuth } from './forward-auth/index.ts'
 import { createEvents } from './events/index.ts'
 import { createReceiving } from './receiving/index.ts'
-import type { OpenSpool } from './receiving/spool/open.ts'
+import type { OpenSpool } from './receiving/spool/file-spool.ts'
 
 /** All modules, and what serves their routes. */
 export type Modules = ReturnType<typeof createModules>

@@ -24,6 +24,7 @@ export type {
   ReceivedEvent,
   ReceivingConfig,
 } from './receiving/config.ts'
+export type { Spool, SpoolEntry, SpoolSize } from './receiving/spool/spool.ts'
 export { exactPayload } from './receiving/worker/received-event.ts'
 export type { ForwardTarget } from './receiving/forward-target.ts'
 export * from './receiving/schemes/index.ts'

@@ -8,7 +8,7 @@ import type { App } from './http/app.ts'
 import { oldestOfAll } from './http/operations/readiness.ts'
 import type { ModuleParts } from './http/service-module.ts'
 import { longestTimeout } from './receiving/handlers/declared-handlers.ts'
-import { openSpool } from './receiving/spool/open.ts'
+import { openSpool } from './receiving/spool/file-spool.ts'
 import { openKeyring, openServiceDatabase, prepareDatabase } from './service-database.ts'
 import { createModules } from './create-modules.ts'
 import {
@@ -103,10 +103,8 @@ async function assemble(
   const { configuration, database, keyring, clock, log } = common
   const { roles, config } = parts
   // A process that receives no webhooks acknowledges none.
-  const spool =
-    configuration.spool && roles.http
-      ? await openSpool(configuration.spool, { keyring, log, bodyLimit: configuration.bodyLimit })
-      : undefined
+  const choice = { settings: configuration.spool, custom: config?.receiving?.spool }
+  const spool = roles.http ? await openSpool(choice, { keyring, clock, log }) : undefined
   if (spool) running.spool = spool
   // A project has data of its own.
   const showsSamples = parts.samples === true && configuration.demo && config === undefined

@@ -16,7 +16,7 @@ export interface Running {
   readonly log: Log
   workers: readonly Worker[]
   app?: App
-  spool?: { readonly spool: { close(): Promise<void> } }
+  spool?: { readonly spool: { close?(): Promise<void> } }
   /** Records what the other parts count, so it is closed after them. */
   recorder?: { close(): Promise<void>; cancel(): void }
 }
@@ -48,7 +48,8 @@ export async function stop(running: Running, limit: number): Promise<void> {
     log.error('a part did not stop in time, and was left behind')
   clearTimeout(cut)
   // Its events stay there for the next start.
-  if (spool && !(await within(until, spool.spool.close()))) log.warn('the spool did not close in time')
+  if (spool?.spool.close && !(await within(until, spool.spool.close())))
+    log.warn('the spool did not close in time')
   if (recorder && !(await within(until, recorder.close())))
     log.warn('the last minute of the history of metrics could not be written in time')
   if (!(await within(until, database.close())))

@@ -11,8 +11,6 @@ export interface Plan {
   /** Webhooks a second meanwhile, and beside the drain. */
   readonly rate: number
   readonly live: number
-  readonly spool: 'file' | 'nats'
-  readonly servers: number
   /** Of a body. */
   readonly bytes: number
   readonly connections: number

@@ -1,7 +1,7 @@
 // `npm run outage`: webhooks at a constant rate while PostgreSQL is away, then the drain of the spool beside live ones, and whether each
 // that was acknowledged has one event and one effect.
 //   npm run outage                                          two minutes without a database, a spool in a file
-//   npm run outage -- --minutes 60 --spool nats --servers 3
+//   npm run outage -- --minutes 60 --json FILE
 import { writeFileSync } from 'node:fs'
 import { killAll } from '../harness/processes.ts'
 import { removeFolders } from '../harness/databases.ts'
@@ -14,8 +14,6 @@ const { values } = readOptions(import.meta.filename, {
     minutes: { type: 'string', default: '2' },
     rate: { type: 'string', default: '500' },
     live: { type: 'string', default: '500' },
-    spool: { type: 'string', default: 'file' },
-    servers: { type: 'string', default: '1' },
     bytes: { type: 'string', default: '1024' },
     connections: { type: 'string', default: '64' },
     unhandled: { type: 'boolean', default: false },
@@ -23,24 +21,17 @@ const { values } = readOptions(import.meta.filename, {
   },
 })
 
-function numberOf(
-  name: 'minutes' | 'rate' | 'live' | 'servers' | 'bytes' | 'connections',
-  most: number,
-): number {
+function numberOf(name: 'minutes' | 'rate' | 'live' | 'bytes' | 'connections', most: number): number {
   const value = Number(values[name])
   if (!(value > 0 && value <= most)) throw new RangeError(`--${name} takes a number up to ${most}`)
   return value
 }
 
 function readPlan(): Plan {
-  const { spool } = values
-  if (spool !== 'file' && spool !== 'nats') throw new Error('--spool takes file or nats')
   return {
     minutes: numberOf('minutes', 24 * 60),
     rate: numberOf('rate', 20_000),
     live: numberOf('live', 20_000),
-    spool,
-    servers: numberOf('servers', 5),
     bytes: numberOf('bytes', 100_000),
     connections: numberOf('connections', 1_000),
     handled: !values.unhandled,

@@ -26,7 +26,7 @@ export function describe({ plan, drain, handledAfter, memory, checked }: Outcome
   const { spooled, seconds, live, p50, p99, posternCpu, postgresCpu, loadBefore, loadAfter } = drain
   const perEvent = (cpu: number): string => `${((cpu / (spooled + live)) * 1e6).toFixed(0)} µs`
   return [
-    `spool: ${plan.spool === 'file' ? 'file' : `NATS, ${plan.servers} servers`}; ${plan.minutes} min without a database at ${plan.rate} webhooks a second of ${plan.bytes} bytes`,
+    `${plan.minutes} min without a database at ${plan.rate} webhooks a second of ${plan.bytes} bytes`,
     `acknowledged: ${checked.acknowledged}; lost: ${checked.lostEvents} events, ${checked.lostEffects} effects; doubled: ${checked.doubledEvents} events, ${checked.doubledEffects} effects`,
     `drain: ${spooled} events in ${seconds.toFixed(1)} s, ${rateOf(drain).toFixed(0)} a second, beside ${(live / seconds).toFixed(0)} live a second (p50 ${p50.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms)`,
     `CPU of the drain and the live webhooks, for each: Postern ${perEvent(posternCpu)}, PostgreSQL ${perEvent(postgresCpu)}; in all ${((posternCpu + postgresCpu) / seconds).toFixed(2)} of ${availableParallelism()} cores; load of the machine before and after it: ${loadBefore.toFixed(1)}, ${loadAfter.toFixed(1)}`,

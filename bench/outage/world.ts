@@ -1,5 +1,4 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { startNats } from '../../test/harness/nats.ts'
 import { startOwnPostgres, type OwnPostgres } from '../../test/harness/postgres.ts'
 import {
   createDatabase,
@@ -14,9 +13,6 @@ import { cpuOf, cpuOfFamily, postmasterOf } from '../measure/cpu.ts'
 import { createOrders, handler } from '../process/orders.ts'
 
 export interface WorldOptions {
-  spool: 'file' | 'nats'
-  /** Servers of NATS. */
-  servers: number
   /** Bytes that the spool may hold. */
   spoolBytes: number
   /** Whether a handler writes a row for each webhook. */
@@ -36,20 +32,14 @@ export interface World extends AsyncDisposable {
   cpu(): Promise<{ postern: number; postgres: number }>
 }
 
-export async function openWorld({ spool, servers, spoolBytes, handled }: WorldOptions): Promise<World> {
+export async function openWorld({ spoolBytes, handled }: WorldOptions): Promise<World> {
   await using stack = new AsyncDisposableStack()
   const postgres = await startOwnPostgres({ durable: true, folder: diskFolder() })
   stack.defer(() => postgres.stop())
   await settle(postgres.url)
   const database = await createDatabase('postgres', postgres.url)
   await createOrders(database)
-  const limit = `max_bytes=${spoolBytes}`
-  let address = `file:${makeFolder()}/spool.db?${limit}`
-  if (spool === 'nats') {
-    const nats = await startNats(servers)
-    stack.defer(() => nats.close())
-    address = `nats://${nats.servers.join(',')}?replicas=${servers}&${limit}`
-  }
+  const address = `file:${makeFolder()}/spool.db?max_bytes=${spoolBytes}`
   const env = { ...production, ...(handled && handler), DATABASE_URL: database.url, SPOOL_URL: address }
   const postern = await startPostern({ folder: database.folder, env })
   stack.use(postern)

@@ -27,7 +27,9 @@ export async function doctor(): Promise<void> {
       if (finding.state === 'fault') isUsable = false
     }
   report.tell(await checkStandby(configuration))
-  report.tell(await checkSpool(configuration))
+  const spool = inspected.config?.receiving?.spool
+  report.tell(await checkSpool(configuration, spool))
+  await spool?.close?.()
   if (place && isUsable) for await (const finding of checkContents(place, inspected)) report.tell([finding])
   if (configuration.demo) report.tell([ok('provider demo', 'built in, there while the service runs')])
   report.tell(await checkProviders(providers, configuration.allowPrivateNetwork ?? false))

@@ -65,9 +65,8 @@ export const settings = {
   spool: setting({
     env: 'SPOOL_URL',
     read: readSpoolUrl,
-    secret: true,
     description:
-      'Stores webhooks while the database is unavailable; without it they get 503. `file:PATH` (SQLite), or `nats://…` or `tls://user:password@host:4222,host:4222` (NATS JetStream). `?max_bytes=` limits the size (4 GiB). For NATS also `?replicas=` (3) and `?stream=` (`POSTERN_SPOOL`), with `tls://` also `?ca=`, `?cert=` and `?key=`, paths of PEM files. See [Storage](../guides/receiving/storage.md#while-the-database-is-unavailable).',
+      'Stores webhooks while the database is unavailable; without it they get 503. `file:PATH`: an SQLite file. `?max_bytes=` limits the size (4 GiB). To store them elsewhere, set `receiving.spool`. See [the guide](../guides/receiving/storage.md#while-the-database-is-unavailable).',
   }),
   databaseSessionUrl: setting({
     env: 'DATABASE_SESSION_URL',

@@ -22,6 +22,7 @@ import { resolveLoginConfig } from '../login/resolve-login-config.ts'
 import { providersWithStoredTokens } from '../login/keep-tokens-config.ts'
 import { readHandlers } from '../receiving/handlers/declared-handlers.ts'
 import { readSources, weakSources } from '../receiving/sources.ts'
+import { checkSpoolChoice } from '../receiving/spool/file-spool.ts'
 
 export interface CommandConfiguration extends CompletedConfiguration {
   config: PosternConfig | undefined
@@ -99,6 +100,7 @@ function faultsOfRooms(
     webhookSecrets = ['another matter'],
     handlerTimeout = 0,
     production = false,
+    spool,
   }: Inspection['configuration'],
 ): string[] {
   const withTokens = providersWithStoredTokens(login)
@@ -109,6 +111,7 @@ function faultsOfRooms(
   const checks = [
     () => readSources(receiving.sources, { webhookSecrets, production }),
     () => readHandlers(receiving.handlers, handlerTimeout, tokens, receiving.eventTypes),
+    () => checkSpoolChoice({ settings: spool, custom: receiving.spool }),
     () => readLists(listing),
   ]
   return checks.flatMap((check) => {

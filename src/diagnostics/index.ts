@@ -93,7 +93,7 @@ async function* findingsOf(check: CheckName, parts: DiagnosticsParts): AsyncGene
       yield* await checkStandby(configuration)
       break
     case 'spool':
-      yield* await checkSpool(configuration)
+      yield* await checkSpool(configuration, parts.config?.receiving?.spool)
       break
     case 'contents':
       if (await isUpToDate(database)) yield* checkRows(database, configuration)

@@ -2,13 +2,14 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { systemClock } from '../runtime/clock.ts'
 import type { Configuration } from '../config/environment.ts'
-import type { FileSpoolSettings, NatsSpoolSettings } from '../config/spool-url.ts'
-import { foreignFiles } from '../receiving/spool/file-spool.ts'
-import { inspectFile, inspectFiles, inspectStream, type FileContents } from '../receiving/spool/inspect.ts'
-import { aroundAnEvent } from '../receiving/spool/stream-messages.ts'
+import type { FileSpoolSettings } from '../config/spool-url.ts'
+import { fileNames, foreignFiles } from '../receiving/spool/file-spool.ts'
+import type { Spool } from '../receiving/spool/spool.ts'
 import { mostBytes } from '../receiving/sqlite/spool-file.ts'
+import { SqliteConnection } from '../storage/sqlite/connection.ts'
 import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
+import { withinTime } from '../storage/within-time.ts'
 import { describeExposed, exposedFiles } from '../storage/sqlite/file-modes.ts'
 import { describeError } from './describe-error.ts'
 import { fault, ok, warning, type Finding } from './finding.ts'
@@ -16,16 +17,18 @@ import { fault, ok, warning, type Finding } from './finding.ts'
 /** Milliseconds that webhooks may lie in the spool before it is worth a warning. */
 const longestWait = 60_000
 
-/** Whether the spools can be used, and what lies in them: the one beside an SQLite file, and that of SPOOL_URL. Changes nothing. */
-export async function checkSpool({
-  databaseUrl = '',
-  spool,
-  bodyLimit,
-}: Partial<Pick<Configuration, 'databaseUrl' | 'spool' | 'bodyLimit'>>): Promise<Finding[]> {
+/** Milliseconds for the size of a custom spool. */
+const answerWithin = 3_000
+
+/** Whether the spools can be used, and what they contain: the one beside an SQLite file, and that of SPOOL_URL or the module. Changes nothing. */
+export async function checkSpool(
+  { databaseUrl = '', spool }: Partial<Pick<Configuration, 'databaseUrl' | 'spool'>>,
+  custom?: Spool,
+): Promise<Finding[]> {
   const findings = checkBeside(sqliteFileOf(databaseUrl))
-  if (!spool) return findings
-  if (spool.kind === 'file') return [...findings, ...checkFiles(spool)]
-  return [...findings, ...(await checkStream(spool, bodyLimit))]
+  if (spool) findings.push(...checkFiles(spool))
+  if (custom) findings.push(await checkCustom(custom))
+  return findings
 }
 
 /** The spool beside an SQLite file, which is created when it is first needed. */
@@ -34,7 +37,7 @@ function checkBeside(database: string | undefined): Finding[] {
   if (database === undefined || !existsSync(file)) return []
   const about = `spool ${file}`
   try {
-    return [describe(about, inspectFile(file), statSync(file).size, mostBytes)]
+    return [describe(inspectFile(file), mostBytes)]
   } catch (error) {
     const cause = error instanceof StorageUnavailable ? error.cause : error
     return [
@@ -47,22 +50,16 @@ function checkBeside(database: string | undefined): Finding[] {
   }
 }
 
-async function checkStream(settings: NatsSpoolSettings, bodyLimit = 0): Promise<Finding[]> {
-  const about = `spool ${settings.stream}`
+async function checkCustom(spool: Spool): Promise<Finding> {
+  const about = 'spool of the configuration'
   try {
-    const { maxPayload, contents } = await inspectStream(settings)
-    const findings: Finding[] = []
-    if (maxPayload < bodyLimit + aroundAnEvent)
-      findings.push(
-        warning(
-          about,
-          `NATS takes messages of ${maxPayload} bytes (max_payload), and WEBHOOK_BODY_LIMIT is ${bodyLimit}: larger webhooks get HTTP 503 while the database is unavailable`,
-        ),
-      )
-    if (!contents) return [...findings, ok(about, 'the stream will be created at the first start')]
-    return [...findings, describe(about, contents, contents.bytes, settings.maxBytes)]
+    const asked = withinTime(systemClock, answerWithin, spool.size(), 'size() took too long')
+    const { entries, oldest, full = false } = await asked
+    if (full) return warning(about, `full: ${entries} webhooks waiting`)
+    return describeWaiting(about, entries, oldest?.getTime())
   } catch (error) {
-    return [fault(about, `NATS does not respond: ${error instanceof Error ? error.message : String(error)}`)]
+    const cause = error instanceof StorageUnavailable ? error.cause : error
+    return fault(about, `does not respond: ${cause instanceof Error ? cause.message : String(cause)}`)
   }
 }
 
@@ -78,32 +75,74 @@ function* checkFiles({ file, maxBytes }: FileSpoolSettings): Generator<Finding> 
   try {
     // The folder is not made by the start.
     accessSync(existsSync(file) ? file : dirname(file), constants.W_OK)
-    const found = inspectFiles(file)
+    const found = [...fileNames(file)].filter((name) => existsSync(name)).map(inspectFile)
     if (found.length === 0) yield ok('spool', `${file} will be created at the first start`)
-    for (const contents of found)
-      yield describe(`spool ${contents.file}`, contents, statSync(contents.file).size, maxBytes)
+    for (const contents of found) yield describe(contents, maxBytes)
   } catch (error) {
     yield fault('spool', describeError(error))
   }
 }
 
-function describe(
-  about: string,
-  { events, oldest, setAside }: Pick<FileContents, 'events' | 'oldest' | 'setAside'>,
-  bytes: number,
-  maxBytes: number,
-): Finding {
+function describe({ file, events, oldest, setAside }: FileContents, maxBytes: number): Finding {
+  const about = `spool ${file}`
   if (setAside > 0)
     return warning(
       about,
       `set aside there: ${setAside}`,
-      'the database rejected acknowledged webhooks, or another program wrote entries: each has its reason beside it',
+      'the database rejected acknowledged webhooks: each has its reason beside it',
     )
+  const [size, most] = [statSync(file).size, maxBytes].map((count) => Math.round(count / 1024 ** 2))
+  return describeWaiting(about, events, oldest, `; ${size} of ${most} MB`)
+}
+
+function describeWaiting(about: string, events: number, oldest: number | undefined, more = ''): Finding {
   if (events === 0) return ok(about, 'empty')
   const age = oldest === undefined ? 0 : systemClock.now() - oldest
-  const [size, most] = [bytes, maxBytes].map((count) => Math.round(count / 1024 ** 2))
-  const text = `${events} webhooks waiting, the oldest for ${Math.round(age / 1000)} s; ${size} of ${most} MB`
+  const since = oldest === undefined ? '' : `, the oldest for ${Math.round(age / 1000)} s`
+  const text = `${events} webhooks waiting${since}${more}`
   return age > longestWait
     ? warning(about, text, 'check that the database is available and a service is running')
     : ok(about, text)
+}
+
+/** The contents of a spool's file. */
+interface FileContents {
+  readonly file: string
+  readonly events: number
+  /** When the oldest of them was received, in milliseconds since 1970. */
+  readonly oldest: number | undefined
+  /** Events that the database refused. */
+  readonly setAside: number
+}
+
+/** Larger files are not read as a whole, which may take seconds: bytes. */
+const mostChecked = 32 * 1024 ** 2
+
+/** Reads one existing file. @throws Error if it is damaged */
+function inspectFile(file: string): FileContents {
+  const connection = new SqliteConnection(file, { readOnly: true })
+  try {
+    // It reports the first fault (https://sqlite.org/pragma.html#pragma_quick_check).
+    const check = statSync(file).size <= mostChecked ? connection.get('pragma quick_check(1)') : undefined
+    if (check && check['quick_check'] !== 'ok') throw new Error(`${file}: ${String(check['quick_check'])}`)
+    const tables = connection.all<{ name: string }>(`select name from sqlite_schema where type = 'table'`)
+    const has = (table: string): boolean => tables.some(({ name }) => name === table)
+    const spooled = has('spool')
+      ? connection.get<{ events: number; oldest: number | null }>(
+          `select coalesce(max(seq) - min(seq) + 1, 0) as events,
+            (select received_at from spool order by seq limit 1) as oldest from spool`,
+        )
+      : undefined
+    const aside = has('set_aside')
+      ? connection.get<{ count: number }>('select count(*) as count from set_aside')
+      : undefined
+    return {
+      file,
+      events: spooled?.events ?? 0,
+      oldest: spooled?.oldest ?? undefined,
+      setAside: aside?.count ?? 0,
+    }
+  } finally {
+    connection.close()
+  }
 }

@@ -1,6 +1,7 @@
 import type { Transaction } from 'kysely'
 import type { StandardSchema } from '../json/standard-schema.ts'
 import type { Scheme } from './schemes/scheme.ts'
+import type { Spool } from './spool/spool.ts'
 
 /** Any tables with any columns: the type of `tx` without `tx.withTables<…>()`. */
 export type AnyTables = Record<string, Record<string, unknown>>
@@ -125,4 +126,6 @@ export interface ReceivingConfig<DB = AnyTables> {
    * specific first, in one transaction.
    */
   handlers?: Readonly<Record<string, DeclaredHandler<DB>>>
+  /** Stores acknowledged webhooks while the database is unavailable, in place of the file of `SPOOL_URL`. */
+  spool?: Spool
 }

@@ -3,7 +3,7 @@ import type { ModuleParts } from '../http/service-module.ts'
 import type { EmitWithin } from './worker/attempt.ts'
 import type { ReceivingConfig } from './config.ts'
 import { type ProviderTokenSource } from './handlers/declared-handlers.ts'
-import type { OpenSpool } from './spool/open.ts'
+import type { OpenSpool } from './spool/file-spool.ts'
 
 export interface ReceivingParts extends ModuleParts {
   config?: ReceivingConfig | undefined

@@ -2,9 +2,7 @@ import type { Activity } from './activity/activity.ts'
 import { createAcceptor, type InsertEvents } from './endpoint/acceptor.ts'
 import { RecentFailure } from './endpoint/recent-failure.ts'
 import { openEventQueue } from './queue/event-queue.ts'
-import { Fallback } from './spool/fallback.ts'
-import { measureSpool } from './spool/metrics.ts'
-import { EventTooLarge } from './spool/spool.ts'
+import { Fallback, measureSpool } from './spool/fallback.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { BlockedLoop } from './worker/blocked-loop.ts'
 import { AbortBroadcast } from '../runtime/abort-broadcast.ts'
@@ -15,11 +13,8 @@ import type { ReceivingParts } from './parts.ts'
 export function storeEvents({ database, clock, log, metrics, spool }: ReceivingParts, activity: Activity) {
   const onError = (error: unknown): void =>
     log.warn({ err: error }, 'spooled events could not be moved to the database')
-  const onCommitError = (error: unknown): void => {
-    // Of a batch: the group commit stores the other events, and the sender of this one gets 503.
-    if (!(error instanceof EventTooLarge))
-      log.error({ err: error }, 'webhooks could not be stored: those that caused it got an error')
-  }
+  const onCommitError = (error: unknown): void =>
+    log.error({ err: error }, 'webhooks could not be stored: those that caused it got an error')
   const onClaimerError = (error: unknown): void =>
     log.warn({ err: error }, 'the session that holds the claims of events has broken')
   const duplicates = metrics.counter(

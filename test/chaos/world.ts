@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Chance } from '../harness/chance.ts'
 import { adminKey } from './postern/keys.ts'
-import { startNats, withoutNats, type NatsServers } from '../harness/nats.ts'
 import { eventually } from '../receiving/harness.ts'
 import { findBinaries } from '../harness/postgres-binaries.ts'
 import { Cluster } from './cluster/cluster.ts'
@@ -64,7 +63,6 @@ export class World implements AsyncDisposable {
   balanced = false
   senders: Senders | undefined
   #sinks: Sinks | undefined
-  #nats: NatsServers | undefined
 
   private constructor(folder: string, topology: Topology, ledger: Ledger) {
     this.ledger = ledger
@@ -106,15 +104,6 @@ export class World implements AsyncDisposable {
       .filter(({ open, ready }) => open && (ready || !this.balanced))
       .map(({ baseUrl }) => baseUrl)
 
-  /** A spool for each process: its own file, or a stream of all where NATS is wanted and installed. */
-  async spoolUrls(nats: boolean): Promise<string[]> {
-    if (nats && !withoutNats) this.#nats ??= await startNats(1)
-    const [server] = this.#nats?.servers ?? []
-    return this.processes.map((_, index) =>
-      server ? `nats://${server}?replicas=1` : `file:${join(this.folder, `spool-${index}.db`)}`,
-    )
-  }
-
   /** Whether all that lies in spools at this time is in the database within so many milliseconds. */
   readonly spoolsEmpty = async (ms: number): Promise<boolean> => {
     const until = performance.now() + ms
@@ -136,7 +125,6 @@ export class World implements AsyncDisposable {
   endNow(): void {
     for (const process of this.processes) process.killNow()
     this.topology.killNow()
-    this.#nats?.close()
     removeFolder(this.folder)
   }
 
@@ -148,7 +136,6 @@ export class World implements AsyncDisposable {
     await Promise.all(this.processes.map((process) => process.kill()))
     await this.#sinks?.[Symbol.asyncDispose]()
     await this.topology.end()
-    this.#nats?.close()
     removeFolder(this.folder)
   }
 

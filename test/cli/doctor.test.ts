@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
@@ -66,7 +66,7 @@ describe('postern doctor', () => {
     }
   })
 
-  test('reports the contents of the spool, and servers that do not respond', async () => {
+  test('reports the contents of the spool, and a custom one that does not respond', async () => {
     const file = join(home, 'spool.db')
     const SPOOL_URL = `file:${file}`
     assert.match((await doctor({ SPOOL_URL })).stdout, /^✔ spool: .*spool\.db will be created/m)
@@ -86,10 +86,19 @@ describe('postern doctor', () => {
     )
     spool.close()
 
-    const { code, stdout } = await doctor({ SPOOL_URL: 'nats://me:swordfish@127.0.0.1:9' })
+    const custom = async (size: string): Promise<{ code: number; stdout: string }> => {
+      const POSTERN_CONFIG = join(home, 'spool.config.mjs')
+      writeFileSync(
+        POSTERN_CONFIG,
+        `const none = async () => []\nexport default { receiving: { spool: { append: none, read: none, remove: none, size: async () => ${size} } } }`,
+      )
+      return doctor({ POSTERN_CONFIG })
+    }
+    const waiting = await custom('({ entries: 2 })')
+    assert.match(waiting.stdout, /^✔ spool of the configuration: 2 webhooks waiting$/m)
+    const { code, stdout } = await custom(`{ throw new Error('no route') }`)
     assert.equal(code, 1)
-    assert.match(stdout, /^✖ spool POSTERN_SPOOL: NATS does not respond: /m)
-    assert.doesNotMatch(stdout, /swordfish/)
+    assert.match(stdout, /^✖ spool of the configuration: does not respond: no route$/m)
   })
 
   test('continues after invalid settings, and exits with 1', async () => {

@@ -163,7 +163,7 @@ onEachEngine('calls of the operator', (engine) => {
     assert.deepEqual(shown('PAYLOAD_RETENTION_DAYS'), ['off', true, false, 'environment'])
     assert.deepEqual(shown('EMIT_TIMEOUT'), ['15', true, false, 'default'])
     assert.deepEqual(shown('ADMIN_IDENTITIES'), ['demo:ada', true, false, 'demo mode'])
-    assert.deepEqual(shown('SPOOL_URL'), [null, false, true, 'not set'])
+    assert.deepEqual(shown('SPOOL_URL'), [null, false, false, 'not set'])
     assert.deepEqual(shown('POSTERN_SECRET'), [null, true, true, 'environment'])
     assert.deepEqual(shown('DATABASE_URL'), [null, true, true, 'environment'])
     assert.deepEqual(shown('ACME_CLIENT_ID'), ['shop', true, false, 'environment'])

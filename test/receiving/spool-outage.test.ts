@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import pg from 'pg'
+import type { Spool } from '../../src/receiving/spool/spool.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
@@ -14,6 +15,7 @@ import { engines, type TestDatabase } from '../harness/engines.ts'
 import { openLink, type Link } from '../harness/link.ts'
 import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
+import { MemorySpool } from './memory-spool.ts'
 
 const postgres = engines.find(({ name }) => name === 'postgres')
 
@@ -320,6 +322,56 @@ test(
   },
 )
 
+describe('a custom spool of the configuration', { skip: !postgres }, () => {
+  test('acknowledges webhooks while PostgreSQL is unavailable, also when the process ends meanwhile', async () => {
+    const home = await postgres!.createMigratedDatabase()
+    const link = await openLink(home.url)
+    const direct = await openDatabase(home.url)
+    const spool = new MemorySpool()
+    const start = (): Promise<TestService> =>
+      startTestService(postgres!, {
+        databaseUrl: link.url,
+        env: { HANDLER_TIMEOUT: '5', HANDLER_RETRY_SCHEDULE: '0,0,0,0,0' },
+        config: { receiving: { spool, handlers: { work: (event, { tx }) => writeEffect(tx, event.id) } } },
+      })
+    const send = async (service: TestService, ...ids: string[]): Promise<void> => {
+      for (const id of ids) assert.equal((await postWebhook(service, { id, type: 'work' })).status, 200, id)
+    }
+    let service = await start()
+    try {
+      await createEffects(direct)
+      await send(service, 'before')
+      link.cut()
+      await send(service, 'one', 'two', 'one')
+      assert.equal(spool.entries.size, 3)
+      const [status, ready] = await readinessOf(service, '/readyz?for=webhooks')
+      assert.deepEqual([status, ready.status, ready.spool?.events], [200, 'spooling', 3])
+      const metrics = await (await service.admin('/metrics')).text()
+      assert.match(metrics, /^postern_spool_events 3$/m)
+      spool.before = (method) => {
+        if (method === 'append') throw new Error('the spool is full')
+      }
+      const rejected = await postWebhook(service, { id: 'rejected', type: 'work' })
+      assert.equal(rejected.status, 503)
+      assert.ok(Number(rejected.headers.get('retry-after')) > 0)
+      spool.before = () => undefined
+
+      await service.stop(2_000)
+      assert.equal(spool.closed, 1)
+      link.mend()
+      service = await start()
+      await drained(service)
+      await settled(direct)
+      assert.deepEqual(await readEffects(direct), ['before', 'one', 'two'])
+    } finally {
+      await service.close()
+      link.close()
+      await direct.close()
+      await home.drop()
+    }
+  })
+})
+
 test('an unusable spool stops the start', { skip: !postgres }, async () => {
   const home = await postgres!.createMigratedDatabase()
   const start = (spool: string): Promise<TestService> =>
@@ -331,6 +383,15 @@ test('an unusable spool stops the start', { skip: !postgres }, async () => {
       assert.doesNotMatch(error.message, /swordfish/)
       return true
     })
+    await assert.rejects(start('nats://one:4222'), /SPOOL_URL is wrong: .*examples\/spool-nats/)
+    const spool = new MemorySpool()
+    const custom = (given: Spool, env: Record<string, string> = {}): Promise<TestService> =>
+      startTestService(postgres!, { databaseUrl: home.url, env, config: { receiving: { spool: given } } })
+    await assert.rejects(custom(spool, { SPOOL_URL: 'file:spool.db' }), /both set: remove one/)
+    await assert.rejects(
+      custom({ size: () => spool.size() } as Spool),
+      /receiving\.spool lacks .*append, read, remove/,
+    )
   } finally {
     await home.drop()
   }

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { SpoolSettings } from '../../config/spool-url.ts'
+import type { FileSpoolSettings } from '../../config/spool-url.ts'
 import type { Attention } from '../attention.ts'
 import { oldestDue, stalledAfter, type ReadinessParts } from './readiness.ts'
 import { spoolReport } from './spool-report.ts'
@@ -72,13 +72,13 @@ export async function stalledWork({
 /** The volumes of an SQLite file and of a spool's file, if they fill. Files of other machines are not seen. */
 export async function fillingDisks(
   database: { engine: 'sqlite'; file: string } | { engine: 'postgres' },
-  spool: SpoolSettings | undefined,
+  spool: FileSpoolSettings | undefined,
 ): Promise<Attention[]> {
   const files = [
     ...(database.engine === 'sqlite'
       ? [{ topic: 'database', name: 'database', file: database.file } as const]
       : []),
-    ...(spool?.kind === 'file' ? [{ topic: 'spool', name: 'spool', file: spool.file } as const] : []),
+    ...(spool ? [{ topic: 'spool', name: 'spool', file: spool.file } as const] : []),
   ]
   const found = await Promise.all(
     files.map(async ({ topic, name, file }): Promise<Attention[]> => {

@@ -1,24 +1,39 @@
 import { sleep, type Clock } from '../../runtime/clock.ts'
-import type { Portion, Spool } from './spool.ts'
-import { DatabaseAway, storePortion, type StoreParts } from './store-portion.ts'
+import { isRefusedValue } from '../../storage/refused-value.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { IncomingEvent } from '../queue/incoming.ts'
+import type { Spool, SpoolEntry } from './spool.ts'
 
-/** Events in one portion. */
+/** Entries that are read and stored together. */
 const step = 2_000
 /** Milliseconds between two drains, and after a failure. */
 const [interval, pauseAfterError] = [5_000, 1_000]
 
 const notMoved = 'webhooks could not be moved from the spool into the database'
 
-export interface DrainerParts extends StoreParts {
-  spool: Spool
-  /** Whether the database is believed to answer. */
+type EventSpool = Spool<IncomingEvent>
+
+export interface DrainerParts {
+  spool: EventSpool
+  /** Stores events in the database, each at most once per (source, event id). */
+  store: (events: readonly IncomingEvent[]) => Promise<void>
+  /** Whether the database is believed to be available. */
   present: () => boolean
   /** Opens the spool of a process that ended and was not started again. */
-  openAbandoned?: () => Promise<Spool | undefined>
+  openAbandoned?: () => Promise<EventSpool | undefined>
   clock: Clock
+  log: Log
 }
 
-/** Moves spooled events into the database, oldest first. A portion may be moved twice: the insert ignores known events. */
+/** The database is unavailable or rejects all events. Errors of the spool have other classes. */
+class DatabaseAway extends Error {
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause })
+    this.name = 'DatabaseAway'
+  }
+}
+
+/** Moves spooled events into the database, oldest first. An event may be moved twice: the insert ignores known events. */
 export class Drainer {
   readonly #parts: DrainerParts
   readonly #stopping = new AbortController()
@@ -41,7 +56,7 @@ export class Drainer {
     this.#wake?.()
   }
 
-  /** Begins no further portion, and resolves when the current one has ended. */
+  /** Starts no further batch, and resolves when the current one has ended. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#wake?.()
@@ -49,30 +64,21 @@ export class Drainer {
   }
 
   /**
-   * Moves the oldest events, after a drain in progress, to see whether the database takes them. Failures of the spool are logged
-   * only: they say nothing about the database.
+   * Moves the oldest events, after a drain in progress, to see whether the database stores them. Failures of the spool are only
+   * logged: they say nothing about the database.
    * @throws DatabaseAway
    */
   async step(): Promise<void> {
-    const { signal } = this.#stopping
+    const { spool, log } = this.#parts
     try {
-      await this.#inTurn(() => this.#moveOldest())
+      await this.#inTurn(async () => void (await this.#moveOldest(spool)))
     } catch (error) {
       if (error instanceof DatabaseAway) throw error
-      if (!signal.aborted) this.#parts.log.warn({ err: error }, notMoved)
+      if (!this.#stopping.signal.aborted) log.warn({ err: error }, notMoved)
     }
   }
 
-  async #moveOldest(): Promise<void> {
-    const { spool } = this.#parts
-    const portion = await spool.read(step)
-    if (portion.events.length === 0) return
-    await storePortion(portion, spool, this.#parts)
-    this.#moved += portion.events.length
-    await portion.remove()
-  }
-
-  /** Lets one work at a time read the spool: another one would get later events, and might store them first. */
+  /** Lets one work at a time read the spool: `read` returns the same entries until they are removed. */
   #inTurn(work: () => Promise<void>): Promise<void> {
     const turn = this.#turn.then(work)
     this.#turn = turn.catch(() => undefined)
@@ -80,13 +86,13 @@ export class Drainer {
   }
 
   async #run(): Promise<void> {
-    const { clock, log, present } = this.#parts
+    const { spool, log, present } = this.#parts
     const { signal } = this.#stopping
     while (!signal.aborted) {
       let pause = interval
       try {
-        // While the database is away, a stop must not wait for a check of it.
-        if (present()) await this.#inTurn(() => this.#drainOwn())
+        // While the database is unavailable, a stop must not wait for a check of it.
+        if (present()) await this.#inTurn(() => this.#drain(spool))
         this.#logEmpty()
         if (present() && !signal.aborted) await this.#drainAbandoned()
       } catch (error) {
@@ -94,12 +100,8 @@ export class Drainer {
         log.warn({ err: error }, notMoved)
         pause = pauseAfterError
       }
-      await this.#sleep(clock, pause)
+      await this.#sleep(pause)
     }
-  }
-
-  #drainOwn(): Promise<void> {
-    return this.#drain(this.#parts.spool, (count) => (this.#moved += count))
   }
 
   #logEmpty(): void {
@@ -109,54 +111,67 @@ export class Drainer {
   }
 
   /** Resolves after so many milliseconds, or at `wake`. */
-  async #sleep(clock: Clock, ms: number): Promise<void> {
+  async #sleep(ms: number): Promise<void> {
     if (this.#stopping.signal.aborted) return
     const woken = new AbortController()
     this.#wake = () => woken.abort()
-    await sleep(clock, ms, woken.signal).catch(() => undefined)
+    await sleep(this.#parts.clock, ms, woken.signal).catch(() => undefined)
     this.#wake = undefined
   }
 
   async #drainAbandoned(): Promise<void> {
     const spool = await this.#parts.openAbandoned?.()
     if (!spool) return
-    let moved = 0
+    const before = this.#moved
     try {
-      await this.#drain(spool, (count) => (moved += count))
+      await this.#drain(spool)
     } finally {
-      await spool.close()
+      await spool.close?.()
     }
+    const moved = this.#moved - before
+    this.#moved = before
     this.#parts.log.info({ moved }, 'webhooks were moved that another process had left in its spool')
   }
 
-  /** Moves all events while the database answers. During the insert of a portion, the next is read and the one before is removed. */
-  async #drain(spool: Spool, onMoved: (count: number) => void): Promise<void> {
-    let next: Promise<Portion> | undefined
-    let removal = Promise.resolve()
+  /** Moves all events while the database is available. */
+  async #drain(spool: EventSpool): Promise<void> {
+    while (this.#parts.present() && !this.#stopping.signal.aborted)
+      if ((await this.#moveOldest(spool)) === 0) return
+  }
+
+  async #moveOldest(spool: EventSpool): Promise<number> {
+    const entries = await spool.read(step)
+    if (entries.length === 0) return 0
+    await this.#store(entries, spool)
+    this.#moved += entries.length
+    await spool.remove(entries.map(({ id }) => id))
+    return entries.length
+  }
+
+  /** Removes an event that the database rejects, so that it does not block the others. Halving finds it. */
+  async #store(entries: readonly SpoolEntry<IncomingEvent>[], spool: EventSpool): Promise<void> {
     try {
-      while (this.#parts.present() && !this.#stopping.signal.aborted) {
-        const isAhead = next !== undefined
-        const portion = await (next ?? spool.read(step))
-        next = undefined
-        if (portion.events.length === 0) {
-          // Events may have come, or been given back, after this read ahead.
-          await removal
-          if (isAhead) continue
-          return
-        }
-        next = spool.read(step)
-        next.catch(() => undefined)
-        await storePortion(portion, spool, this.#parts)
-        onMoved(portion.events.length)
-        const earlier = removal
-        removal = portion.remove()
-        removal.catch(() => undefined)
-        await earlier
-      }
-      await removal
-    } finally {
-      await next?.then((portion) => portion.release()).catch(() => undefined)
-      await removal.catch(() => undefined)
+      await this.#parts.store(entries.map(({ content }) => content))
+    } catch (error) {
+      // Another error than of a value, such as a missing table or right, concerns all events.
+      if (!isRefusedValue(error)) throw new DatabaseAway(error)
+      if (entries.length === 1) return this.#reject(entries[0]!, spool, error)
+      const middle = Math.ceil(entries.length / 2)
+      await this.#store(entries.slice(0, middle), spool)
+      await this.#store(entries.slice(middle), spool)
     }
+  }
+
+  async #reject(
+    { id, content }: SpoolEntry<IncomingEvent>,
+    spool: EventSpool,
+    error: unknown,
+  ): Promise<void> {
+    await spool.remove([id], error instanceof Error ? error.message : String(error))
+    const { source, eventId, type } = content
+    this.#parts.log.error(
+      { err: error, source, eventId, type },
+      'the database rejects an acknowledged webhook: it is set aside in the spool',
+    )
   }
 }

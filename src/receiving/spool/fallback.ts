@@ -4,10 +4,11 @@ import type { SpoolStatus } from '../../http/service-module.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { withinTime } from '../../storage/within-time.ts'
 import type { Log } from '../../telemetry/log.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
 import type { InsertEvents } from '../endpoint/acceptor.ts'
 import type { IncomingEvent } from '../queue/incoming.ts'
 import { Drainer } from './drainer.ts'
-import { EventTooLarge, type Spool, type SpoolState } from './spool.ts'
+import type { Spool } from './spool.ts'
 
 /**
  * Milliseconds that a commit may take before its events go to the spool: senders give up after 5 to 10 s. If the commit succeeds
@@ -22,7 +23,7 @@ const drainWithin = 10_000
 const logFullEvery = 10_000
 
 export interface FallbackParts {
-  spool: Spool
+  spool: Spool<IncomingEvent>
   /** Stores events in the database within so many milliseconds. @throws StorageUnavailable */
   store: (events: readonly IncomingEvent[], within: number) => Promise<void>
   /** Checks that the database answers. @throws StorageUnavailable */
@@ -30,7 +31,7 @@ export interface FallbackParts {
   /** Counts events that went to the spool, or that it did not take. */
   count: (outcome: 'stored' | 'refused', events: number) => void
   /** Opens the spool of a process that ended and was not started again. */
-  openAbandoned?: () => Promise<Spool | undefined>
+  openAbandoned?: () => Promise<Spool<IncomingEvent> | undefined>
   clock: Clock
   log: Log
 }
@@ -84,9 +85,10 @@ export class Fallback implements SpoolStatus {
     await this.#append(events)
   }
 
-  /** @throws StorageUnavailable if the spool does not answer */
-  state(): Promise<SpoolState> {
-    return this.#parts.spool.state()
+  /** @throws StorageUnavailable if the spool does not respond */
+  async state(): ReturnType<SpoolStatus['state']> {
+    const { entries, oldest, full = false } = await this.#parts.spool.size()
+    return { events: entries, oldest: oldest?.getTime(), full }
   }
 
   /** Stops the work in the background. */
@@ -111,11 +113,7 @@ export class Fallback implements SpoolStatus {
       await this.#parts.spool.append(events)
       this.#parts.count('stored', events.length)
     } catch (error) {
-      // The group commit halves the batch, and offers the others again.
-      if (error instanceof EventTooLarge && events.length > 1) throw error
       this.#parts.count('refused', events.length)
-      // The limit of bodies is above that of the spool: the sender must try again when the database is back.
-      if (error instanceof EventTooLarge) throw new StorageUnavailable(error)
       if (error instanceof Problem && error.code === 'overloaded') this.#logFull()
       throw error
     }
@@ -163,4 +161,38 @@ export class Fallback implements SpoolStatus {
       return false
     }
   }
+}
+
+/** Adds the metrics of a spool. They are NaN while the spool does not answer. */
+export function measureSpool(spool: SpoolStatus, metrics: Metrics, clock: Clock, log: Log): void {
+  const stateOf = async (): ReturnType<SpoolStatus['state']> => {
+    try {
+      return await spool.state()
+    } catch (error) {
+      if (!(error instanceof StorageUnavailable)) throw error
+      log.warn({ err: error }, 'the contents of the spool could not be read')
+      return { events: Number.NaN, oldest: Number.NaN, full: false }
+    }
+  }
+  metrics.gauge(
+    'postern_spool_events',
+    'Acknowledged webhooks that lie in the spool, until the database takes them',
+    [],
+    async (gauge) => gauge.set((await stateOf()).events),
+  )
+  metrics.gauge(
+    'postern_spool_oldest_seconds',
+    'Age of the oldest webhook in the spool; 0 when it is empty',
+    [],
+    async (gauge) => {
+      const { oldest } = await stateOf()
+      gauge.set(oldest === undefined ? 0 : (clock.now() - oldest) / 1000)
+    },
+  )
+  metrics.gauge(
+    'postern_spool_away',
+    '1 while webhooks go to the spool, since the database does not answer',
+    [],
+    (gauge) => gauge.set(spool.away ? 1 : 0),
+  )
 }

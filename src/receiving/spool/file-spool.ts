@@ -3,21 +3,23 @@ import { Problem } from '../../errors.ts'
 import { SqliteConnection } from '../../storage/sqlite/connection.ts'
 import { isForeign } from '../../storage/sqlite/file-modes.ts'
 import { claimFile, FileInUse } from '../../storage/sqlite/owner.ts'
+import { ConfigurationError } from '../../config/environment.ts'
 import type { FileSpoolSettings } from '../../config/spool-url.ts'
+import type { Keyring } from '../../crypto/keyring.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import { buffersOf } from '../../storage/sqlite/packed-rows.ts'
 import { ThreadClient } from '../../storage/sqlite/thread-client.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
+import type { Log } from '../../telemetry/log.ts'
 import type { IncomingEvent } from '../queue/incoming.ts'
 import { packEvents, unpackEvents } from '../queue/event-rows.ts'
 import type { SpoolFileTasks } from './spool-file-thread.ts'
-import { noPortion, type Portion, type Spool, type SpoolState } from './spool.ts'
+import { signedSpool, type Spool, type SpoolEntry, type SpoolSize } from './spool.ts'
 
 /** A spool in an SQLite file that only this process uses. */
-class FileSpool implements Spool {
+class FileSpool implements Spool<IncomingEvent> {
   readonly #release: () => void
   readonly #thread: ThreadClient<SpoolFileTasks>
-  /** The numbers in the file of the events that were read. */
-  readonly #seqs = new WeakMap<IncomingEvent, number>()
   #closed = false
 
   /** @param release gives the file up for other processes. */
@@ -27,31 +29,25 @@ class FileSpool implements Spool {
     this.#thread = new ThreadClient({ module, name: 'spool', workerData: { file, maxBytes } })
   }
 
+  /** @throws Problem `overloaded` if the spool is full; StorageUnavailable */
   async append(events: readonly IncomingEvent[]): Promise<void> {
     const rows = packEvents(events)
     if (!(await this.#open.call('append', rows, buffersOf(rows))))
       throw new Problem('overloaded', { retryAfter: 1 })
   }
 
-  async read(limit: number): Promise<Portion> {
+  async read(limit: number): Promise<SpoolEntry<IncomingEvent>[]> {
     const { rows, seqs } = await this.#open.call('read', limit)
-    if (seqs.length === 0) return noPortion
-    const events = unpackEvents(rows)
-    for (const [index, event] of events.entries()) this.#seqs.set(event, seqs[index]!)
-    const range = { from: seqs[0]!, to: seqs.at(-1)! }
-    return {
-      events,
-      remove: async () => this.#open.call('remove', range),
-      release: async () => this.#open.call('releaseEvents', range),
-    }
+    return unpackEvents(rows).map((content, index) => ({ id: String(seqs[index]), content }))
   }
 
-  async setAside(event: IncomingEvent, reason: string): Promise<void> {
-    await this.#open.call('setAside', { seq: this.#seqs.get(event)!, reason })
+  async remove(ids: readonly string[], rejected?: string): Promise<void> {
+    await this.#open.call('remove', { seqs: ids.map(Number), rejected })
   }
 
-  async state(): Promise<SpoolState> {
-    return this.#open.call('state', undefined)
+  async size(): Promise<SpoolSize> {
+    const { oldest, ...size } = await this.#open.call('size', undefined)
+    return { ...size, oldest: oldest === undefined ? undefined : new Date(oldest) }
   }
 
   async close(): Promise<void> {
@@ -90,7 +86,7 @@ export function foreignFiles(file: string): string[] {
  * It may hold events of an earlier process.
  * @throws StorageUnavailable if the file cannot be opened; FileInUse if all names are taken
  */
-export async function openFileSpool(settings: FileSpoolSettings): Promise<Spool> {
+export async function openFileSpool(settings: FileSpoolSettings): Promise<FileSpool> {
   for (const file of fileNames(settings.file)) {
     if (isForeign(file)) continue
     const spool = await claimSpool({ ...settings, file })
@@ -100,7 +96,7 @@ export async function openFileSpool(settings: FileSpoolSettings): Promise<Spool>
 }
 
 /** Opens a file with events that no process uses, if there is one. @throws StorageUnavailable if a file cannot be opened */
-export async function openAbandoned(settings: FileSpoolSettings): Promise<Spool | undefined> {
+export async function openAbandoned(settings: FileSpoolSettings): Promise<FileSpool | undefined> {
   for (const file of fileNames(settings.file)) {
     if (!existsSync(file) || isForeign(file) || !holdsEvents(file)) continue
     const spool = await claimSpool({ ...settings, file })
@@ -121,7 +117,7 @@ function holdsEvents(file: string): boolean {
 }
 
 /** Undefined if another process uses the file. */
-async function claimSpool(settings: FileSpoolSettings): Promise<Spool | undefined> {
+async function claimSpool(settings: FileSpoolSettings): Promise<FileSpool | undefined> {
   let release: () => void
   try {
     release = claimFile(settings.file)
@@ -131,10 +127,66 @@ async function claimSpool(settings: FileSpoolSettings): Promise<Spool | undefine
   }
   const spool = new FileSpool(settings, release)
   try {
-    await spool.state()
+    await spool.size()
     return spool
   } catch (error) {
     await spool.close().catch(() => undefined)
     throw error
+  }
+}
+
+/** Where the spool is: `SPOOL_URL` or `receiving.spool`. */
+export interface SpoolChoice {
+  readonly settings: FileSpoolSettings | undefined
+  readonly custom: Spool | undefined
+}
+
+/** @throws ConfigurationError if both are set, or if a method of the custom spool is missing */
+export function checkSpoolChoice({ settings, custom }: SpoolChoice): void {
+  if (!custom) return
+  if (settings) throw new ConfigurationError(['SPOOL_URL and receiving.spool are both set: remove one'])
+  const missing = (['append', 'read', 'remove', 'size'] as const).filter(
+    (name) => typeof custom[name] !== 'function',
+  )
+  if (missing.length > 0)
+    throw new ConfigurationError([`receiving.spool lacks the methods ${missing.join(', ')}`])
+}
+
+export interface OpenSpool {
+  readonly spool: Spool<IncomingEvent>
+  /** Opens the spool of a process that ended and was not started again, if there is one. */
+  readonly openAbandoned?: () => Promise<Spool<IncomingEvent> | undefined>
+}
+
+/**
+ * Opens the spool, if one is configured. A custom spool that does not respond now is tried again when it is needed.
+ * @throws ConfigurationError if it cannot be used
+ */
+export async function openSpool(
+  choice: SpoolChoice,
+  parts: { keyring: Keyring; clock: Clock; log: Log },
+): Promise<OpenSpool | undefined> {
+  checkSpoolChoice(choice)
+  const { settings, custom } = choice
+  const { log } = parts
+  if (custom) {
+    const spool = signedSpool(custom, parts)
+    await spool.size().catch((error: unknown) => {
+      log.warn({ err: error }, 'the spool does not answer yet: it is tried again when it is needed')
+    })
+    return { spool }
+  }
+  if (!settings) return undefined
+  try {
+    const foreign = foreignFiles(settings.file)
+    if (foreign.length > 0)
+      log.warn({ files: foreign }, 'files of the spool that other users made are not read')
+    return { spool: await openFileSpool(settings), openAbandoned: () => openAbandoned(settings) }
+  } catch (error) {
+    const cause = error instanceof StorageUnavailable ? error.cause : error
+    if (!(error instanceof StorageUnavailable || error instanceof FileInUse)) throw error
+    throw new ConfigurationError([
+      `SPOOL_URL cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`,
+    ])
   }
 }

@@ -64,7 +64,7 @@ function moveAndInsert(later: readonly IncomingEvent[]): Outcome {
     if (spooled.length === 0 || !isRefusedValue(error)) throw error
     return moveSingly(spooled) ? moveAndInsert(later) : 'locked'
   }
-  ofSpool((opened) => opened.forget(spooled))
+  ofSpool((opened) => opened.forget(spooled.map(({ seq }) => seq)))
   return isAll ? 'stored' : 'moved'
 }
 
@@ -80,7 +80,7 @@ function moveSingly(spooled: readonly Spooled[]): boolean {
       ofSpool((opened) => opened.setAside(event.seq, reason))
       refusals.push(`${event.source} ${event.eventId}: ${reason}`)
     }
-    ofSpool((opened) => opened.forget([event]))
+    ofSpool((opened) => opened.forget([event.seq]))
   }
   return true
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { IncomingEvent } from '../queue/incoming.ts'
 import { SqliteConnection } from '../../storage/sqlite/connection.ts'
-import { copyAside, SpoolFile } from './spool-file.ts'
+import { copyAside, SpoolFile, type Spooled } from './spool-file.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'postern-spool-file-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -24,11 +24,13 @@ const events = (from: number, count: number, bytes = 10): IncomingEvent[] =>
     orderKey: null,
   }))
 
+const seqsOf = (spooled: readonly Spooled[]): number[] => spooled.map(({ seq }) => seq)
+
 test('added events survive a restart, with their count and order', () => {
   const file = join(folder, 'order.db')
   const first = new SpoolFile(file)
   first.add(events(0, 30))
-  first.forget(first.oldest(10))
+  first.forget(seqsOf(first.oldest(10)))
   first.close()
   const second = new SpoolFile(file)
   assert.equal(second.count, 20)
@@ -38,27 +40,22 @@ test('added events survive a restart, with their count and order', () => {
     second.oldest(100).map(({ eventId }) => eventId),
     Array.from({ length: 25 }, (_, index) => `evt_${10 + index}`),
   )
-  second.forget(second.oldest(100))
+  second.forget(seqsOf(second.oldest(100)))
   assert.equal(second.count, 0)
   assert.equal(second.oldestReceivedAt, undefined)
   second.close()
 })
 
-test('events are read after others that are still there, and a gap does not stay in the count', () => {
+test('a gap of removed events does not stay in the count', () => {
   const file = join(folder, 'gap.db')
   const first = new SpoolFile(file)
   first.add(events(0, 30))
-  const ahead = first.oldest(10, first.oldest(10).at(-1)!.seq)
-  assert.deepEqual(
-    ahead.map(({ eventId }) => eventId),
-    Array.from({ length: 10 }, (_, index) => `evt_${10 + index}`),
-  )
-  first.forget(ahead)
+  first.forget(seqsOf(first.oldest(20).slice(10)))
   assert.equal(first.count, 20)
   assert.equal(first.oldest(100).length, 20)
   first.close()
   const second = new SpoolFile(file)
-  second.forget(second.oldest(100))
+  second.forget(seqsOf(second.oldest(100)))
   assert.deepEqual(second.oldest(100), [])
   assert.equal(second.count, 0)
   second.close()
@@ -71,7 +68,7 @@ test('a full spool refuses events, and accepts them again after others were remo
   assert.ok(added > 20 && added < 80)
   assert.ok(spool.full)
   assert.equal(spool.count, added)
-  spool.forget(spool.oldest(20))
+  spool.forget(seqsOf(spool.oldest(20)))
   assert.ok(!spool.full)
   assert.ok(spool.add(events(500, 10)))
   spool.close()
@@ -84,7 +81,7 @@ test('large events are read in small batches of at least one', () => {
   for (const expected of [2, 2, 1]) {
     const read = spool.oldest(500)
     assert.equal(read.length, expected)
-    spool.forget(read)
+    spool.forget(seqsOf(read))
   }
   spool.close()
 })
@@ -95,7 +92,7 @@ test('an empty spool frees its disk space', () => {
   spool.add(events(0, 100, 20_000))
   spool.shrink()
   assert.ok(statSync(`${file}-wal`).size > 1_000_000, 'it does nothing while something lies in it')
-  spool.forget(spool.oldest(100))
+  spool.forget(seqsOf(spool.oldest(100)))
   spool.shrink()
   assert.ok(statSync(file).size < 65_536)
   assert.equal(statSync(`${file}-wal`).size, 0)

@@ -21,13 +21,13 @@ const createTable = `
     status text not null, due_at integer not null, order_key text
   ) strict`
 const insert = `insert into spool (${eventColumns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-const selectSizes =
-  'select seq, length(payload) + length(headers) as size from spool where seq > ? order by seq limit ?'
+const selectSizes = 'select seq, length(payload) + length(headers) as size from spool order by seq limit ?'
 const selectOldest = `
   select seq, source, event_id as eventId, type, content_type as contentType, payload, headers,
     received_at as receivedAt, status, due_at as dueAt,
     order_key as orderKey
-  from spool where seq > ? and seq <= ? order by seq`
+  from spool where seq <= ? order by seq`
+const deleteMoved = 'delete from spool where seq in (select value from json_each(?))'
 /** For operators. The service does not read it. */
 const createSetAside = `
   create table if not exists set_aside (
@@ -96,33 +96,27 @@ export class SpoolFile {
     return true
   }
 
-  /** The oldest events behind the number `after`: at most `limit`, and about 8 MiB of them. @throws StorageUnavailable */
-  oldest(limit: number, after = 0): Spooled[] {
+  /** The oldest events: at most `limit`, and about 8 MiB of them. @throws StorageUnavailable */
+  oldest(limit: number): Spooled[] {
     const connection = this.#connection
     if (!connection || this.#count === 0) return []
     let bytes = 0
     let last: number | undefined
-    const sizes = connection.all<{ seq: number; size: number }>(selectSizes, [after, limit])
-    for (const { seq, size } of sizes) {
+    for (const { seq, size } of connection.all<{ seq: number; size: number }>(selectSizes, [limit])) {
       bytes += size
       if (last !== undefined && bytes > readAtOnce) break
       last = seq
     }
-    if (last !== undefined) return connection.all<Spooled>(selectOldest, [after, last])
+    if (last !== undefined) return connection.all<Spooled>(selectOldest, [last])
     // A crash may leave a gap, which was counted at the start.
-    if (!connection.get('select 1 from spool limit 1')) this.#count = 0
+    this.#count = 0
     return []
   }
 
-  /** Deletes what `oldest` returned, after it was moved into the database. */
-  forget(moved: readonly Spooled[]): void {
-    if (moved.length > 0) this.forgetBetween(moved[0]!.seq, moved.at(-1)!.seq)
-  }
-
-  /** Deletes the events from one number to another, both included. */
-  forgetBetween(from: number, to: number): void {
-    if (!this.#connection) return
-    this.#count -= this.#connection.run('delete from spool where seq between ? and ?', [from, to]).changes
+  /** Deletes events by their numbers, after they were moved into the database. */
+  forget(seqs: readonly number[]): void {
+    if (!this.#connection || seqs.length === 0) return
+    this.#count -= this.#connection.run(deleteMoved, [JSON.stringify(seqs)]).changes
   }
 
   /** Copies an event, with the reason why it cannot be moved, to a table of its own. */

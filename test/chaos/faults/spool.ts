@@ -1,7 +1,8 @@
+import { join } from 'node:path'
 import type { Link } from '../../harness/link.ts'
 import { settled } from '../settled.ts'
 import type { World } from '../world.ts'
-import { everywhere, last, type Draw, type Fault } from './fault.ts'
+import { everywhere, last, type Fault } from './fault.ts'
 
 /** Milliseconds from the return of the database until a spool is to be empty. */
 const emptyWithin = 15_000
@@ -13,12 +14,11 @@ const ways: Record<string, (link: Link) => void> = {
 }
 
 /** Restarts the processes with a spool, which they keep: what lies in it is theirs to move. */
-async function prepare(world: World, chance: Draw): Promise<void> {
-  const urls = await world.spoolUrls(chance.is(0.4))
+async function prepare(world: World): Promise<void> {
   for (const [index, process] of world.processes.entries()) {
     if (process.settings['SPOOL_URL']) continue
     await process.kill()
-    process.settings = { ...process.settings, SPOOL_URL: urls[index]! }
+    process.settings = { ...process.settings, SPOOL_URL: `file:${join(world.folder, `spool-${index}.db`)}` }
     await process.start()
     // The take-over from this process ends before the next process is killed: each one must take less than the limit.
     await settled(world)
@@ -47,8 +47,7 @@ const spool: Fault = {
     const began = performance.now()
     if (!(await spoolsEmpty(emptyWithin))) findings.push(`spool: not empty after ${emptyWithin} ms`)
     const seconds = ((performance.now() - began) / 1000).toFixed(1)
-    const kind = processes[0]!.settings['SPOOL_URL']!.split(':')[0]
-    return `${kind}, all paths ${way} for ${away}, ${lying} lay there, empty after ${seconds} s`
+    return `all paths ${way} for ${away}, ${lying} lay there, empty after ${seconds} s`
   },
 }
 

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, test } from 'node:test'
+import { incomingEvent } from '#test/receiving/incoming-event.ts'
+import { MemorySpool } from '#test/receiving/memory-spool.ts'
+import { Keyring } from '../../crypto/keyring.ts'
+import { systemClock } from '../../runtime/clock.ts'
+import { createLog } from '../../telemetry/log.ts'
+import type { IncomingEvent } from '../queue/incoming.ts'
+import { openFileSpool } from './file-spool.ts'
+import { EntrySignature, signedSpool, type Spool } from './spool.ts'
+
+const [a, b] = ['a'.repeat(32), 'b'.repeat(32)]
+const of = (...secrets: string[]) => new EntrySignature(new Keyring(secrets))
+const content = Buffer.from('webhooks')
+
+test('an entry is read with the key that signed it, before and after the others of a rotation', () => {
+  const entry = of(a).sign(content)
+  for (const reader of [of(a), of(b, a), of(a, b)])
+    assert.deepEqual(Buffer.from(reader.verify(entry)), content)
+  assert.deepEqual(Buffer.from(of(a, b).verify(of(b, a).sign(content))), content)
+  assert.equal(of(b).verify(entry), 'unknown-key')
+})
+
+test('a changed, shortened or unsigned entry is forged', () => {
+  const entry = of(a).sign(content)
+  for (const at of [5, 20, 36, 37, entry.length - 1]) {
+    const changed = Buffer.from(entry)
+    changed[at]! ^= 1
+    assert.equal(of(a).verify(changed), 'forged', String(at))
+  }
+  assert.equal(of(a).verify(entry.subarray(0, 37)), 'forged')
+  for (const short of [0, 1, 36]) assert.equal(of(a).verify(entry.subarray(0, short)), 'forged')
+  assert.equal(of(a).verify(content), 'forged')
+})
+
+/** Each spool that an implementation of the interface opens. */
+const spools: Record<string, (folder: string) => Promise<Spool<IncomingEvent>>> = {
+  'the file': (folder) => openFileSpool({ file: join(folder, 'spool.db'), maxBytes: 2 ** 27 }),
+  'a custom spool': async () =>
+    signedSpool(new MemorySpool(), {
+      keyring: new Keyring([a]),
+      clock: systemClock,
+      log: createLog('silent'),
+    }),
+}
+
+for (const [name, open] of Object.entries(spools))
+  describe(name, () => {
+    let folder: string
+    let spool: Spool<IncomingEvent>
+    beforeEach(async () => {
+      folder = mkdtempSync(join(tmpdir(), 'postern-spool-'))
+      spool = await open(folder)
+    })
+    afterEach(async () => {
+      await spool.close?.()
+      rmSync(folder, { recursive: true, force: true })
+    })
+
+    const fill = (count: number, first = 0): Promise<void> =>
+      spool.append(Array.from({ length: count }, (_, index) => incomingEvent(`evt_${first + index}`)))
+    const read = async (limit: number): Promise<string[]> =>
+      (await spool.read(limit)).map(({ content }) => content.eventId)
+
+    test('returns what was appended, in order, again until it is removed', async () => {
+      await fill(3)
+      await fill(2, 3)
+      assert.deepEqual(await read(4), ['evt_0', 'evt_1', 'evt_2', 'evt_3'])
+      const entries = await spool.read(9)
+      assert.deepEqual(
+        entries.map(({ content }) => Object.assign({}, content, { payload: Buffer.from(content.payload) })),
+        [0, 1, 2, 3, 4].map((n) => Object.assign(incomingEvent(`evt_${n}`), { payload: Buffer.alloc(1) })),
+      )
+      await spool.remove(entries.slice(0, 2).map(({ id }) => id))
+      assert.deepEqual(await read(9), ['evt_2', 'evt_3', 'evt_4'])
+      assert.equal((await spool.size()).entries, 3)
+    })
+
+    test('removes any of the entries, and ignores those that are no longer there', async () => {
+      await fill(4)
+      const ids = (await spool.read(9)).map(({ id }) => id)
+      await spool.remove([ids[1]!, ids[3]!])
+      await spool.remove([ids[1]!, ids[3]!])
+      assert.deepEqual(await read(9), ['evt_0', 'evt_2'])
+      await spool.remove([ids[0]!, ids[2]!])
+      assert.deepEqual(await read(9), [])
+      assert.equal((await spool.size()).entries, 0)
+      await fill(1, 9)
+      assert.deepEqual(await read(9), ['evt_9'], 'an emptied spool stores again')
+    })
+
+    test('a rejected entry is gone from the others', async () => {
+      await fill(2)
+      const [first] = await spool.read(1)
+      await spool.remove([first!.id], 'a constraint')
+      assert.deepEqual(await read(9), ['evt_1'])
+      assert.equal((await spool.size()).entries, 1)
+    })
+  })
