@@ -1,15 +1,14 @@
 /** The more particular names first: Edge and Opera name Chrome too. */
-const products = [
-  'Edg[A-Za-z]*',
-  'OPR',
-  'SamsungBrowser',
-  'Firefox',
-  'FxiOS',
-  'CriOS',
-  '(?:Headless)?Chrome',
-  'Version',
+const patterns = [
+  /\bEdg[A-Za-z]*\/(\d{1,4})\b/,
+  /\bOPR\/(\d{1,4})\b/,
+  /\bSamsungBrowser\/(\d{1,4})\b/,
+  /\bFirefox\/(\d{1,4})\b/,
+  /\bFxiOS\/(\d{1,4})\b/,
+  /\bCriOS\/(\d{1,4})\b/,
+  /\b(?:Headless)?Chrome\/(\d{1,4})\b/,
+  /\bVersion\/(\d{1,4})\b/,
 ]
-const patterns = products.map((product) => new RegExp(`\\b${product}/(\\d{1,4})\\b`))
 
 /** The major version of a browser, such as `142`. */
 export function browserVersion(userAgent: string | null): string | undefined {
