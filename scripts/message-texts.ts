@@ -5,11 +5,11 @@ import { parseAst } from 'rolldown/parseAst'
 
 const files = {
   pattern: ['src/**/*.ts', 'dashboard/src/**/*.{ts,tsx}', 'packages/*/src/**/*.ts'],
-  // Receivers in other languages, statements, and the texts of people in samples.
+  // Translations, receivers in other languages, statements, and the texts of people in samples.
   exclude: [
     '**/*.test.{ts,tsx}',
     'packages/client/src/api/calls.ts',
-    'src/**/{translations,locales}/**',
+    '**/language/{de,es,fr,it,ja,nl,pl,pt,zh}.ts',
     'src/emitting/verification/languages/**',
     '**/samples/**',
     'src/demo/sample-data.ts',
