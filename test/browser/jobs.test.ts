@@ -106,7 +106,7 @@ describe('the jobs of the dashboard', () => {
     await button('Block').click()
     await page()
       .getByRole('alertdialog')
-      .getByText(/session of this user ends at once/)
+      .getByText(/This user's session ends at once/)
       .waitFor()
     await page().getByRole('alertdialog').getByRole('button', { name: 'Block' }).click()
     await page().locator('h1').getByText('blocked').waitFor()
