@@ -96,6 +96,12 @@ describe('a spool in NATS JetStream', { skip: withoutNats }, () => {
     assert.deepEqual((await read(spool, 3)).texts, ['webhook 0', 'webhook 1', 'webhook 2'])
   })
 
+  test('an entry above max_payload is a RangeError, with which Postern stores the others of the batch', async () => {
+    const spool = open()
+    await assert.rejects(spool.append([new Uint8Array(10), new Uint8Array(1_100_000)]), RangeError)
+    assert.equal((await spool.size()).entries, 0)
+  })
+
   test('a full stream rejects, and stores again when there is room', async () => {
     const spool = open()
     const large = new Uint8Array(900_000)

@@ -61,7 +61,10 @@ class NatsSpool implements Spool {
   }
 
   async append(contents: readonly Uint8Array[]): Promise<void> {
-    const { client } = await this.#connect()
+    const { client, connection } = await this.#connect()
+    const most = connection.info?.max_payload ?? Infinity
+    if (contents.some(({ length }) => length > most))
+      throw new RangeError(`the server accepts messages of up to ${most} bytes (max_payload)`)
     // A server that answers has the message on a majority of the replicas. It syncs to disk by its own sync_interval.
     await Promise.all(contents.map((content) => publish(client, this.#subjects.webhooks, content)))
   }

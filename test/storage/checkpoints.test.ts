@@ -112,7 +112,7 @@ test(
   'its thread has a low priority',
   {
     skip:
-      (process.platform !== 'linux' && 'only Linux tells the priority of a thread') ||
+      (process.platform !== 'linux' && 'only Linux shows the priority of a thread') ||
       (getPriority() >= 10 && 'this process has a low priority already'),
   },
   async () => {

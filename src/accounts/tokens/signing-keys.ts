@@ -155,7 +155,7 @@ class SigningKeyRotation {
 
   /**
    * Creates a key. Returns its id and when it starts to sign. `planned`: it is published now and signs in an hour; tokens of
-   * older keys stay valid until they expire. `now`: it signs at once, and all tokens of older keys are refused.
+   * older keys stay valid until they expire. `now`: it signs at once, and tokens signed with older keys are rejected.
    */
   async rotate(how: 'planned' | 'now', origin: AuditOrigin): Promise<{ kid: string; activeAt: number }> {
     const { database, clock } = this.#parts

@@ -312,7 +312,7 @@ type ProviderAnswer = Pick<ProfileSource, 'claims' | 'document' | 'profileUrl' |
 
 /**
  * The identity in a provider's verified answer, with its groups.
- * @throws AccountNotAdmitted; UnusableProfile; ProfileRefused when the provider's API does not tell the groups.
+ * @throws AccountNotAdmitted; UnusableProfile; ProfileRefused when the provider's API does not return the groups.
  */
 async function readIdentity(
   provider: ResolvedProvider,

@@ -84,8 +84,8 @@ export function dropbox(options: SourceOptions): Scheme {
 /**
  * GitHub: `X-Hub-Signature-256: sha256=<hex>`, HMAC-SHA256 over the body. The id is `X-GitHub-Delivery`, which redeliveries
  * repeat. GitHub signs neither the id nor a time; `id: 'digest'` uses the body instead. The type is the event header, with
- * `.action` if the body has one: `push`, `issues.opened`. In webhooks of content type form, `payload` has the JSON. The signed
- * bytes tell the two apart: `Content-Type` is not signed.
+ * `.action` if the body has one: `push`, `issues.opened`. In webhooks of content type form, `payload` has the JSON. The
+ * signed bytes show which of the two it is, because `Content-Type` is not signed.
  * https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries
  * https://docs.github.com/en/webhooks/webhook-events-and-payloads#delivery-headers
  */
@@ -272,7 +272,7 @@ export function x(options: SourceOptions): Scheme {
  * the body. Events have `id` and `type` in their JSON, such as `zen:event-type:ticket.created`. The author of a trigger or an
  * automation defines its body (JSON, XML or a form): its type is `trigger` unless the JSON has one, and its id is
  * `X-Zendesk-Webhook-Invocation-Id`, which is not signed; `id: 'digest'` uses the signed time and the body instead. Zendesk does not document whether retries have a new time and signature: raise
- * `tolerance` if they are refused.
+ * `tolerance` if Postern rejects them.
  * https://developer.zendesk.com/documentation/webhooks/verifying/
  */
 export function zendesk(options: TimedOptions & UnsignedIdOptions): Scheme {
@@ -305,7 +305,7 @@ export function zendesk(options: TimedOptions & UnsignedIdOptions): Scheme {
  * Zoom: `x-zm-signature: v0=<hex>`, HMAC-SHA256 over `v0:<x-zm-request-timestamp>:<body>` with the app's secret token.
  * `endpoint.url_validation`, which is signed as well, is answered with its token and the token's HMAC. The type is `event`.
  * Zoom sends no id, so the id is the digest of the body, which contains `event_ts`. Zoom does not document whether retries
- * have a new time and signature: raise `tolerance` if they are refused.
+ * have a new time and signature: raise `tolerance` if Postern rejects them.
  * https://developers.zoom.us/docs/api/webhooks/#verify-webhook-events
  */
 export function zoom(options: TimedOptions): Scheme {

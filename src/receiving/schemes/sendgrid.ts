@@ -11,7 +11,7 @@ import { defaultTolerance, checkTime, shownAt } from './timestamp.ts'
  * and the body, in `X-Twilio-Email-Event-Webhook-Signature` and `-Timestamp`. A request is an array of events. It is stored as
  * one event of type `batch`, and the handler iterates over it. The id is the digest of the body. A retried event can be in
  * another batch; its `sg_event_id` identifies it. SendGrid does not document whether retries have a new time and signature:
- * raise `tolerance` if they are refused.
+ * raise `tolerance` if Postern rejects them.
  * https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
  */
 export function sendgrid(options: TimedOptions): Scheme {

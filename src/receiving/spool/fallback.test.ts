@@ -5,8 +5,11 @@ import { MemorySpool } from '#test/receiving/memory-spool.ts'
 import { ManualClock } from '#test/harness/manual-clock.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { createLog } from '../../telemetry/log.ts'
+import { Keyring } from '../../crypto/keyring.ts'
+import { createAcceptor } from '../endpoint/acceptor.ts'
 import type { IncomingEvent } from '../queue/incoming.ts'
 import { Fallback } from './fallback.ts'
+import { signedSpool } from './spool.ts'
 
 const gone = (): Promise<never> => Promise.reject(new StorageUnavailable(new Error('gone')))
 const fine = (): Promise<void> => Promise.resolve()
@@ -57,7 +60,7 @@ test('a database that stored a portion is back, also if the spool cannot remove 
   await fallback.stop()
 })
 
-test('a database that answers and does not store is away', async () => {
+test('a database that answers but stores nothing is unavailable', async () => {
   const { fallback, database, probe } = await away()
   await probe()
   assert.equal(fallback.away, true)
@@ -72,5 +75,37 @@ test('a database that answers and refuses all events is away: a table or a right
   database.store = () => Promise.reject(Object.assign(new Error('no such table'), { code: '42P01' }))
   await probe()
   assert.equal(fallback.away, true)
+  await fallback.stop()
+})
+
+test('a webhook that is too large for the spool gets 503 alone; the others of its batch are stored', async () => {
+  const counted = { stored: 0, refused: 0 }
+  class SmallSpool extends MemorySpool {
+    override async append(contents: readonly Uint8Array[]): Promise<void> {
+      if (contents.some(({ length }) => length > 10_000)) throw new RangeError('up to 10,000 bytes')
+      await super.append(contents)
+    }
+  }
+  const stored = new SmallSpool()
+  const clock = new ManualClock()
+  const log = createLog('silent')
+  const spool = signedSpool(stored, { keyring: new Keyring(['a'.repeat(32)]), clock, log })
+  const fallback = new Fallback({
+    spool,
+    store: gone,
+    ping: gone,
+    count: (outcome, events) => (counted[outcome] += events),
+    clock,
+    log,
+  })
+  const acceptor = createAcceptor(fallback.insert, () => undefined)
+  const large = { ...event('large'), payload: Buffer.alloc(20_000, 'x') }
+  const results = await Promise.allSettled([event('a'), large, event('b')].map((one) => acceptor.add(one)))
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  )
+  assert.ok((results[1] as PromiseRejectedResult).reason instanceof StorageUnavailable)
+  assert.deepEqual([stored.entries.size, counted], [2, { stored: 2, refused: 1 }])
   await fallback.stop()
 })

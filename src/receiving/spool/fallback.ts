@@ -8,7 +8,7 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import type { InsertEvents } from '../endpoint/acceptor.ts'
 import type { IncomingEvent } from '../queue/incoming.ts'
 import { Drainer } from './drainer.ts'
-import type { Spool } from './spool.ts'
+import { EntryTooLarge, type Spool } from './spool.ts'
 
 /**
  * Milliseconds that a commit may take before its events go to the spool: senders give up after 5 to 10 s. If the commit succeeds
@@ -113,6 +113,8 @@ export class Fallback implements SpoolStatus {
       await this.#parts.spool.append(events)
       this.#parts.count('stored', events.length)
     } catch (error) {
+      // The halves of the batch follow, and are counted.
+      if (error instanceof EntryTooLarge) throw error
       this.#parts.count('refused', events.length)
       if (error instanceof Problem && error.code === 'overloaded') this.#logFull()
       throw error

@@ -27,7 +27,7 @@ export interface SpoolSize {
 /**
  * Stores acknowledged webhooks while the database is unavailable, and returns them in order when it is available again. Postern signs
  * each entry with a key derived from `POSTERN_SECRET` and verifies it after `read`, so the contents are opaque bytes here, and a spool
- * does not have to be trusted. It is not encrypted: whoever reads the spool sees the webhooks.
+ * does not have to be trusted. It is not encrypted: anyone who can read the spool can read the webhooks.
  *
  * Postern waits eight seconds for each method, and treats a later result or a rejection with any error as "unavailable now".
  */
@@ -35,7 +35,8 @@ export interface Spool<Content = Uint8Array> {
   /**
    * Stores entries, in this order, behind all others. Resolve only once they are durable: the sender gets HTTP 200 then and does not
    * send the webhook again. Reject if they cannot be stored, for example because a size limit is reached: all senders of the batch get HTTP
-   * 503 and retry, so an entry that was stored anyway does no harm. Calls can overlap.
+   * 503 and retry, so an entry that was stored anyway does no harm. Reject with a RangeError if an entry is too large to be stored at all:
+   * then Postern appends the others without it. Calls can overlap.
    */
   append(contents: readonly Content[]): Promise<void>
   /**
@@ -90,7 +91,13 @@ class SignedSpool implements Spool<IncomingEvent> {
 
   append(events: readonly IncomingEvent[]): Promise<void> {
     const entries = events.map((event) => this.#signature.sign(encodeEvents([event])))
-    return this.#call('append', () => this.#spool.append(entries))
+    return this.#call('append', async () => {
+      try {
+        await this.#spool.append(entries)
+      } catch (error) {
+        throw error instanceof RangeError && events.length > 1 ? new EntryTooLarge(error) : error
+      }
+    })
   }
 
   async read(limit: number): Promise<SpoolEntry<IncomingEvent>[]> {
@@ -180,8 +187,18 @@ class SignedSpool implements Spool<IncomingEvent> {
         `${method} of receiving.spool took too long`,
       )
     } catch (error) {
-      throw error instanceof StorageUnavailable ? error : new StorageUnavailable(error)
+      throw error instanceof StorageUnavailable || error instanceof EntryTooLarge
+        ? error
+        : new StorageUnavailable(error)
     }
+  }
+}
+
+/** One of several entries is too large for the spool. The group commit halves the batch, so that the others are stored. */
+export class EntryTooLarge extends Error {
+  constructor(cause: RangeError) {
+    super(`an entry is too large for receiving.spool: ${cause.message}`, { cause })
+    this.name = 'EntryTooLarge'
   }
 }
 

@@ -16,6 +16,7 @@ declare module '@nats-io/transport-node' {
     set(name: string, value: string): void
   }
   export interface NatsConnection {
+    readonly info?: { readonly max_payload: number }
     close(): Promise<void>
     closed(): Promise<void | Error>
   }

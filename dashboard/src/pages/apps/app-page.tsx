@@ -92,8 +92,12 @@ export function AppPage() {
 }
 
 /** Starts a sign-in with a usual client library. */
-function AppCode({ app: { id, confidential, redirectUris } }: { app: AppDetail }) {
-  const secret = confidential ? ', process.env.CLIENT_SECRET' : ''
+function AppCode({ app: { id, confidential, jwks, redirectUris } }: { app: AppDetail }) {
+  const secret = jwks
+    ? ', undefined, oidc.PrivateKeyJwt(privateKey)'
+    : confidential
+      ? ', process.env.CLIENT_SECRET'
+      : ''
   const redirectUri = redirectUris[0] ?? 'https://app.example.com/callback'
   return (
     <Section

@@ -21,9 +21,11 @@ test('each attempt has values of its own', async () => {
   assert.notEqual((await attempt()).verifier, (await attempt()).verifier)
 })
 
-test('the command authenticates an app with a secret, and names a public one', () => {
-  const command = (confidential: boolean) =>
-    exchangeCommand(issuer, { id: 'shop', confidential }, redirectUri, 'v')
-  assert.match(command(true), /-u 'shop:'"\$CLIENT_SECRET"/)
-  assert.match(command(false), /-d client_id='shop'/)
+test('the command authenticates the app by its secret or its key, and names a public one', () => {
+  const command = (confidential: boolean, jwks: { keys: [] } | null) =>
+    exchangeCommand(issuer, { id: 'shop', confidential, jwks }, redirectUri, 'v')
+  assert.match(command(true, null), /-u 'shop:'"\$CLIENT_SECRET"/)
+  assert.match(command(true, { keys: [] }), /-d client_assertion="\$CLIENT_ASSERTION"/)
+  assert.doesNotMatch(command(true, { keys: [] }), /CLIENT_SECRET/)
+  assert.match(command(false, null), /-d client_id='shop'/)
 })

@@ -39,16 +39,29 @@ export async function newAttempt(
 /** The request that exchanges the attempt's code for tokens. */
 export function exchangeCommand(
   issuer: string,
-  { id, confidential }: Pick<AppDetail, 'id' | 'confidential'>,
+  app: Pick<AppDetail, 'id' | 'confidential' | 'jwks'>,
   redirectUri: string,
   verifier: string,
 ): string {
   return [
     `curl ${issuer}/oauth2/token`,
-    confidential ? `-u '${id}:'"$CLIENT_SECRET"` : `-d client_id='${id}'`,
+    ...authenticationOf(app),
     '-d grant_type=authorization_code',
     '-d code="$CODE"',
     `--data-urlencode redirect_uri='${redirectUri}'`,
     `-d code_verifier=${verifier}`,
   ].join(' \\\n  ')
+}
+
+function authenticationOf({
+  id,
+  confidential,
+  jwks,
+}: Pick<AppDetail, 'id' | 'confidential' | 'jwks'>): string[] {
+  if (jwks)
+    return [
+      '-d client_assertion_type=urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      '-d client_assertion="$CLIENT_ASSERTION"',
+    ]
+  return [confidential ? `-u '${id}:'"$CLIENT_SECRET"` : `-d client_id='${id}'`]
 }
