@@ -360,6 +360,21 @@ onEachEngine('store', (engine) => {
       assert.deepEqual(await store.claim([id]), [id])
     })
 
+    test('a release waits for no queue that a take-over is deleting', async () => {
+      const [taken, released] = [await subscriberWith(10), await subscriberWith(10)]
+      const ids = [taken.id, released.id]
+      const owners = (db: Pick<Database['reader'], 'selectFrom'>) =>
+        db.selectFrom('queue_owners').select('subscriber_id').where('subscriber_id', 'in', ids).execute()
+      assert.deepEqual((await store.claim(ids)).toSorted(), ids.toSorted())
+      await database.transaction(async (tx) => {
+        await tx.deleteFrom('queue_owners').where('subscriber_id', '=', taken.id).execute()
+        // It would wait for the deletion until the test ends.
+        await store.release(ids)
+        assert.deepEqual(await owners(tx), [])
+      })
+      assert.deepEqual(await owners(database.reader), [])
+    })
+
     test('a dispatcher that finds a queue owned by another locks no subscriber', async () => {
       const { id } = await subscriberWith(10)
       const other = open()

@@ -49,7 +49,11 @@ const take = `
   select subscriber_id as id from taken
   union all select subscriber_id from queue_owners where subscriber_id = any($2) and dispatcher = $1`
 
-const release = 'delete from queue_owners where dispatcher = $1 and subscriber_id = any($2)'
+// A locked row is being deleted: by a take-over, or with its subscriber. Waiting for it in another order would be a deadlock.
+const release = `
+  delete from queue_owners where subscriber_id in (
+    select subscriber_id from queue_owners where dispatcher = $1 and subscriber_id = any($2) for update skip locked
+  )`
 
 const oldest = `
   select id, due from (
