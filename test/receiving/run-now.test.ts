@@ -119,12 +119,12 @@ onEachEngine('an event whose handler failed', (engine) => {
         tx.updateTable('event_queue').set({ due_at: 0 }).where('event', '=', event).execute(),
       )
       service.database.signal('event_queue')
-      return eventually(async () => {
-        // The failure is shown before the event is released.
-        if ((await rowOf('now'))?.claim !== null) return undefined
-        const detail = await detailOf(event)
-        return detail.processing.failures.length === failures ? detail : undefined
+      // The failure is shown before the event is released, and the release decides the status.
+      await eventually(async () => {
+        const { processing } = await detailOf(event)
+        return processing.failures.length === failures && (await rowOf('now'))?.claim === null
       })
+      return detailOf(event)
     }
     assert.equal((await atItsTime(6)).status, 'retrying', 'the second of three attempts failed')
     assert.equal((await atItsTime(7)).status, 'failed', 'the third of three attempts failed')
