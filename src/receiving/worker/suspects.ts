@@ -18,7 +18,7 @@ import type { WakeUps } from './wake-ups.ts'
 /** Suspects that one query reads. */
 const perPage = 100
 /** Milliseconds between two searches for suspects that another process found and released. */
-const lookEvery = 5_000
+const lookEvery = 1_000
 
 /** A row of a suspect that no process runs. Times in milliseconds since 1970. */
 interface Suspect {

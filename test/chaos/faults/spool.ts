@@ -20,7 +20,9 @@ async function prepare(world: World): Promise<void> {
     await process.kill()
     process.settings = { ...process.settings, SPOOL_URL: `file:${join(world.folder, `spool-${index}.db`)}` }
     await process.start()
-    // The take-over from this process ends before the next process is killed: each one must take less than the limit.
+    // Each take-over must take less than the limit, so the next process is killed only when what waited for this one is done: what was
+    // there at the start, and then what came until the take-over.
+    await settled(world)
     await settled(world)
   }
 }

@@ -43,7 +43,7 @@ export type OpenClaimSession = (onBroken: (error?: unknown) => void) => ClaimSes
 
 /** Milliseconds to connect, and for a statement. */
 const connectWithin = 2_000
-const answerWithin = 4_000
+const answerWithin = 3_000
 /** Milliseconds for a take-over, which reads all pending rows. */
 const takeOverWithin = 60_000
 

@@ -9,6 +9,8 @@ const checkEvery = 500
 const reconnectAfter = 100
 /** Milliseconds from the last proof of its session for which a process begins claimed work, and in which it must reconnect. */
 const leaseTime = 2_000
+/** The most different errors of one loss that are reported. */
+const mostReported = 10
 
 export interface ClaimListener {
   /** Other processes may take over the claims of this process: it must stop working on them. */
@@ -51,8 +53,8 @@ export class Claimer {
   #isAwaited = false
   #cancelTimer: (() => void) | undefined
   #cancelLoss: (() => void) | undefined
-  /** The last error that was reported since the session was lost. */
-  #reported: string | undefined
+  /** The errors that were reported since the session was lost. */
+  readonly #reported = new Set<string>()
 
   constructor(parts: ClaimerParts) {
     this.#parts = parts
@@ -138,7 +140,7 @@ export class Claimer {
     }
     if (this.#isClosed) return void session.end().catch(this.#parts.onError)
     this.#isReady = true
-    this.#reported = undefined
+    this.#reported.clear()
     this.#cancelLoss?.()
     this.#proven(asked)
     this.#after(0, () => void this.#check(session))
@@ -170,8 +172,8 @@ export class Claimer {
   /** Reports equal errors once: ten attempts a second fail while the database is unavailable. */
   #report(error: unknown): void {
     const text = String(error)
-    if (text === this.#reported) return
-    this.#reported = text
+    if (this.#reported.has(text) || this.#reported.size >= mostReported) return
+    this.#reported.add(text)
     this.#parts.onError(error)
   }
 
@@ -234,10 +236,10 @@ export class Claimer {
 const longestGap = 2_000
 /**
  * Milliseconds for which other processes must see no session before they take over. It exceeds the pause between two checks plus
- * the limit of a statement (4 s, `claim-session.ts`): by then a process has stopped its work, even if the server ended its
+ * the limit of a statement (3 s, `claim-session.ts`): by then a process has stopped its work, even if the server ended its
  * session without notice, if its last answer arrived within half a second.
  */
-const takeOverAfter = 5_000
+const takeOverAfter = 4_000
 /**
  * Milliseconds after a take-over at which it is repeated. A statement that the dead process sent may still claim in its name: the
  * server runs it for 5 s at most, and a proxy may delay it (`unsettled.ts` waits as long).
