@@ -1,6 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { waitUntilHandled } from './acknowledge/stored.ts'
-import type { Cost } from './capacity/cost.ts'
 import { subscribe } from './deliver/subscribers.ts'
 import { createDatabase, readNumber, type BenchDatabase } from './harness/databases.ts'
 import { adminKey, production, startPostern, webhookSecret, type Postern } from './harness/postern.ts'
@@ -20,16 +19,25 @@ const bytes = 1024
 const limit = 120_000
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
+/** What one webhook with its handler, or one delivery with its share of the event, costs. */
+interface Cost {
+  posternMs: number
+  postgresMs: number
+  /** Bytes of the write-ahead log. */
+  walBytes: number
+  /** Syncs of the write-ahead log. */
+  syncs: number
+}
+
 interface Measured extends Cost {
   perSecond: number
 }
 
-/** The names of the figures in the result, as the simulation reads them. */
-export const costNames = {
+const names = {
   received: 'webhook with its handler',
   delivered: 'delivery with a fifth of its event',
 }
-export const costUnits: Record<keyof Cost, string> = {
+const units: Record<keyof Cost, string> = {
   posternMs: 'ms of CPU of Postern',
   postgresMs: 'ms of CPU of PostgreSQL',
   walBytes: 'bytes of write-ahead log',
@@ -71,7 +79,7 @@ async function measure(server: string, context: BenchContext): Promise<Outcome> 
   const port = postern.port
 
   const received: Side<Measured> = {
-    name: costNames.received,
+    name: names.received,
     run: (prefix) =>
       counter(scaled(webhooks, context.scale), async (count) => {
         const requests = { kind: 'webhooks', count, prefix, secret: webhookSecret, bytes } as const
@@ -80,7 +88,7 @@ async function measure(server: string, context: BenchContext): Promise<Outcome> 
       }),
   }
   const delivered: Side<Measured> = {
-    name: costNames.delivered,
+    name: names.delivered,
     run: (prefix) =>
       counter(scaled(emits, context.scale) * subscribers, async (count) => {
         const requests = {
@@ -102,10 +110,10 @@ async function measure(server: string, context: BenchContext): Promise<Outcome> 
 
 function report(sides: readonly { name: string; rounds: readonly Measured[] }[]): Outcome {
   const figures: Figure[] = sides.flatMap(({ name, rounds }) => [
-    ...(Object.keys(costUnits) as (keyof Cost)[]).map((key) =>
+    ...(Object.keys(units) as (keyof Cost)[]).map((key) =>
       figure(
         name,
-        costUnits[key],
+        units[key],
         rounds.map((round) => round[key]),
       ),
     ),

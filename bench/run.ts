@@ -9,7 +9,6 @@
 import { startPostgres, type PostgresServer } from '../test/harness/postgres.ts'
 import { readOptions } from '../test/harness/script-options.ts'
 import { acknowledge } from './acknowledge.ts'
-import { clientVerify } from './client-verify.ts'
 import { contention } from './contention.ts'
 import { anonymous } from './anonymous.ts'
 import { authorize } from './authorize.ts'
@@ -17,17 +16,13 @@ import { cost } from './cost.ts'
 import { before } from './before.ts'
 import { beside } from './beside.ts'
 import { deliver } from './deliver.ts'
-import { dispatch } from './dispatch.ts'
-import { endurance } from './endurance.ts'
 import { diskFolder, makeFolder, removeFolders, type EngineName } from './harness/databases.ts'
 import type { Profile } from './harness/postern.ts'
 import { killAll } from './harness/processes.ts'
 import { settle } from './harness/settled-server.ts'
 import { depth } from './depth.ts'
-import { exportBench } from './export.ts'
 import { forwardAuth } from './forward-auth.ts'
 import { lists } from './lists.ts'
-import { live } from './live.ts'
 import { login } from './login.ts'
 import type { Bench, Scale } from './measure/bench.ts'
 import { asText } from './report/format.ts'
@@ -37,10 +32,6 @@ import { showProgress } from './report/progress.ts'
 import { writeResult } from './report/results.ts'
 import { pages } from './pages.ts'
 import { processing } from './process.ts'
-import { processes } from './processes.ts'
-import { memory } from './memory.ts'
-import { retention } from './retention.ts'
-import { sessions } from './sessions.ts'
 import { sizing } from './sizing.ts'
 import { start } from './start.ts'
 
@@ -50,24 +41,15 @@ const benches: readonly Bench[] = [
   authorize,
   before,
   beside,
-  clientVerify,
   contention,
   cost,
   deliver,
   depth,
-  exportBench,
-  dispatch,
-  endurance,
   forwardAuth,
   lists,
-  live,
   login,
-  memory,
   pages,
   processing,
-  processes,
-  retention,
-  sessions,
   sizing,
   start,
 ]

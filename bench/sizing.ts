@@ -15,7 +15,7 @@ import type { Bench, BenchContext, Scale } from './measure/bench.ts'
 import { cpuOf, cpuOfFamily, postmasterOf } from './measure/cpu.ts'
 import { figure, type Figure, type Outcome } from './measure/outcome.ts'
 import { createOrders, handler } from './process/orders.ts'
-import type { Steady, SteadyResult } from './processes/load.ts'
+import type { Steady, SteadyResult } from './sizing/steady.ts'
 import { storedIn, type Stored } from './sizing/stored.ts'
 
 /** Events a second. */
@@ -102,7 +102,7 @@ async function setUp(
   postgresServer: string | undefined,
 ): Promise<Rig> {
   const sink = stack.use(await startHelper<{ port: number }, Expectation, Sunk>('load/sink.ts'))
-  const generator: Rig['generator'] = stack.use(await startHelper('processes/steady.ts'))
+  const generator: Rig['generator'] = stack.use(await startHelper('sizing/steady.ts'))
   const database = await createDatabase(engine, postgresServer)
   await createOrders(database)
   const env = { ...production, ...handler, DATABASE_URL: database.url }
@@ -134,7 +134,7 @@ async function load(
   })()
   try {
     const sent = await generator.ask({
-      ports: [postern.port],
+      port: postern.port,
       seconds,
       webhooks: rate,
       emits: rate,

@@ -44,8 +44,3 @@ export async function setStatus(
 ): Promise<void> {
   await Promise.all(ids.map((id) => call(port, 'PATCH', `/subscribers/${id}`, { status })))
 }
-
-/** What is under way to them goes on; nothing else of them is left. */
-export async function remove(port: number, ids: readonly string[]): Promise<void> {
-  await Promise.all(ids.map((id) => call(port, 'DELETE', `/subscribers/${id}`)))
-}

@@ -4,20 +4,15 @@ import { after, test } from 'node:test'
 import { acknowledge } from '../../bench/acknowledge.ts'
 import { anonymous } from '../../bench/anonymous.ts'
 import { authorize } from '../../bench/authorize.ts'
-import { clientVerify } from '../../bench/client-verify.ts'
 import { contention } from '../../bench/contention.ts'
 import { deliver } from '../../bench/deliver.ts'
 import { depth } from '../../bench/depth.ts'
-import { endurance } from '../../bench/endurance.ts'
 import { forwardAuth } from '../../bench/forward-auth.ts'
 import { removeFolders, type EngineName } from '../../bench/harness/databases.ts'
 import { lists } from '../../bench/lists.ts'
 import type { Bench, Scale } from '../../bench/measure/bench.ts'
 import { asMarkdown, asText } from '../../bench/report/format.ts'
-import { memory } from '../../bench/memory.ts'
 import { processing } from '../../bench/process.ts'
-import { retention } from '../../bench/retention.ts'
-import { sessions } from '../../bench/sessions.ts'
 import { sizing } from '../../bench/sizing.ts'
 import { start } from '../../bench/start.ts'
 
@@ -30,17 +25,12 @@ const trials: readonly (readonly [Bench, EngineName])[] = [
   [acknowledge, 'sqlite'],
   [anonymous, 'sqlite'],
   [authorize, 'sqlite'],
-  [clientVerify, 'sqlite'],
   ...(postgresServer === undefined ? [] : [[contention, 'postgres'] as const]),
   [deliver, 'sqlite'],
   [depth, postgresServer === undefined ? 'sqlite' : 'postgres'],
-  [endurance, 'sqlite'],
   [forwardAuth, 'sqlite'],
   [lists, postgresServer === undefined ? 'sqlite' : 'postgres'],
-  [memory, 'sqlite'],
   [processing, postgresServer === undefined ? 'sqlite' : 'postgres'],
-  [retention, 'sqlite'],
-  [sessions, postgresServer === undefined ? 'sqlite' : 'postgres'],
   [sizing, 'sqlite'],
   [start, 'sqlite'],
 ]

@@ -7,14 +7,14 @@ import { promisify } from 'node:util'
 
 const root = join(import.meta.dirname, '..', '..')
 /** One that starts quickly; all read their options by the same function, as the last test asserts. */
-const script = join(root, 'bench/capacity/run.ts')
+const script = join(root, 'test/chaos/run.ts')
 /** Prints at the end which module a process has run. */
 const tellMain = "process.on('exit', () => process.stdout.write(String(process.argv[1])))"
 const run = (option: string) => promisify(execFile)(process.execPath, [script, option], { cwd: root })
 
 test("--help prints a script's comment and its options, and runs nothing", async () => {
   const { stdout } = await run('--help')
-  assert.match(stdout, /^`npm run capacity`: .*\n(.+\n)+\nOptions:\n( {2}--.*\n)+ {2}--help\n$/)
+  assert.match(stdout, /^`npm run chaos`: .*\n(.+\n)+\nOptions:\n( {2}--.*\n)+ {2}--help\n$/)
   assert.match(stdout, /^ {2}--seed VALUE +default 1$/m)
 })
 
