@@ -188,7 +188,7 @@ describe('the frame of the dashboard', () => {
       await page.getByRole('heading', { name: 'Not allowed' }).waitFor()
       assert.equal(await page.getByText('No subscribers yet').count(), 0)
     }
-    await page.getByRole('link', { name: 'To your account' }).click()
+    await page.getByRole('link', { name: 'Go to your account' }).click()
     await page.getByRole('heading', { name: 'Account', level: 1 }).waitFor()
   })
 

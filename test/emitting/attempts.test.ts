@@ -46,9 +46,9 @@ onEachEngine('attempts', (engine) => {
       errors.push(attempt!.error)
     }
     assert.deepEqual(errors, [
-      'no answer within 3 s',
-      "the answer's body did not end within 3 s",
-      "the answer's body did not end within 3 s",
+      'no response within 3 s',
+      "the response's body did not end within 3 s",
+      "the response's body did not end within 3 s",
     ])
     await Promise.all([service.close(), ...receivers.map((receiver) => receiver.close())])
   })
@@ -71,8 +71,8 @@ onEachEngine('attempts', (engine) => {
       [garbage, /not valid HTTP/],
       [short, /closed|reset|not as long/],
       [hundred, /headers are too large/],
-      [moved, /answered 302 to http:\/\/127.0.0.1:9\/elsewhere: redirects are not followed/],
-      [404, /^answered 404$/],
+      [moved, /returned HTTP 302 to http:\/\/127.0.0.1:9\/elsewhere: redirects are not followed/],
+      [404, /^returned HTTP 404$/],
     ]
     const service = await startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0' } })
     const receivers = await Promise.all(cases.map(([answer]) => startReceiver(answer)))

@@ -84,7 +84,7 @@ onEachEngine('completions', (engine) => {
       at: 4,
       durationMs: 1,
       status: 500,
-      error: 'answered 500',
+      error: 'returned HTTP 500',
       failure: 'server-error',
       phases: null,
       requestHeaders: '{}',

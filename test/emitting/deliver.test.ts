@@ -33,8 +33,8 @@ onEachEngine('deliver', (engine) => {
     assert.deepEqual(
       dead.attempts.map(({ number, status, error }) => [number, status, error]),
       [
-        [1, 500, 'answered 500'],
-        [2, 500, 'answered 500'],
+        [1, 500, 'returned HTTP 500'],
+        [2, 500, 'returned HTTP 500'],
       ],
     )
     await Promise.all([service.close(), receiver.close()])

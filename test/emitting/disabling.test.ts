@@ -52,7 +52,7 @@ onEachEngine('deliveries that end', (engine) => {
     const { attempts } = await settled(service, id, 'dead')
     assert.equal(attempts.length, 1)
     assert.equal(attempts[0]!.failure, 'aborted')
-    assert.equal(attempts[0]!.error, 'answered 500 with webhook-delivery: abort-message')
+    assert.equal(attempts[0]!.error, 'returned HTTP 500 with webhook-delivery: abort-message')
     await emit(service, { type: 'a', data: 2 })
     await settled(service, id, 'delivered')
     const { status, failingSince } = await show(service, id)

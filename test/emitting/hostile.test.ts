@@ -117,8 +117,8 @@ const failed: [name: string, behave: Behaviour, failure: string, error: RegExp][
     'timeout-body',
     /body did not end within 0.6 s/,
   ],
-  ['trickles a head', forever('HTTP/1.1 200 OK\r\n', 'x', 20), 'timeout-answer', /no answer within 0.6 s/],
-  ['trickles headers', forever('HTTP/1.1 200 OK\r\n', 'x: y\r\n', 20), 'timeout-answer', /no answer/],
+  ['trickles a head', forever('HTTP/1.1 200 OK\r\n', 'x', 20), 'timeout-answer', /no response within 0.6 s/],
+  ['trickles headers', forever('HTTP/1.1 200 OK\r\n', 'x: y\r\n', 20), 'timeout-answer', /no response/],
   ['resets', (socket) => socket.resetAndDestroy(), 'closed', /reset|closed/],
   [
     'resets within the body',

@@ -53,7 +53,7 @@ onEachEngine('operational events', (engine) => {
     assert.deepEqual(failing!.data.subscriber, { id, url: receiver.url, owner: 'acme' })
     assert.deepEqual(
       [failing!.data.delivery!.attempts, failing!.data.delivery!.status, failing!.data.delivery!.error],
-      [3, 500, 'answered 500'],
+      [3, 500, 'returned HTTP 500'],
     )
     assert.equal(recovered!.data.delivery!.status, 204)
     await areOfTheCatalogue(service, read(admins))

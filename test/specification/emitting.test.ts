@@ -119,7 +119,7 @@ onEachEngine('Emitted webhooks', (engine) => {
       async () => (await deliveries(service, id, '?status=dead')).length === 15,
       'the slow one’s are given up in the end',
     )
-    assert.match((await settled(service, id, 'dead')).attempts[0]!.error ?? '', /no answer within 0.5 s/)
+    assert.match((await settled(service, id, 'dead')).attempts[0]!.error ?? '', /no response within 0.5 s/)
     await slow.close()
     await Promise.all([service.close(), healthy.close()])
   })
@@ -130,7 +130,7 @@ onEachEngine('Emitted webhooks', (engine) => {
     const { eventId } = await emit(service, { type: 'order.paid', data: 1 })
     const dead = await settled(service, id, 'dead')
     for (const attempt of dead.attempts) {
-      assert.deepEqual([attempt.status, attempt.error], [500, 'answered 500'])
+      assert.deepEqual([attempt.status, attempt.error], [500, 'returned HTTP 500'])
       assert.ok(
         !Number.isNaN(Date.parse(attempt.at)) && attempt.durationMs >= 0 && attempt.responseHeaders !== null,
       )

@@ -8,7 +8,7 @@ import { Page } from '../ui/page.tsx'
 export function NotFoundPage() {
   return (
     <Page title="Not found">
-      <Empty title="There is nothing at this address" action={<ButtonLink to="/">To Home</ButtonLink>}>
+      <Empty title="There is nothing at this address" action={<ButtonLink to="/">Go to Home</ButtonLink>}>
         It may have been deleted, or the address is mistyped.
       </Empty>
     </Page>
@@ -20,7 +20,7 @@ export function NotAllowedPage() {
   return (
     <Page title="Not allowed">
       <Notice tone="warn">Your account may not see this page. An administrator can change your role.</Notice>
-      <ButtonLink to="/account">To your account</ButtonLink>
+      <ButtonLink to="/account">Go to your account</ButtonLink>
     </Page>
   )
 }

@@ -9,6 +9,7 @@ import { asLabel } from '../ui/format.ts'
 import type { Column } from '../ui/column.tsx'
 import { DataTable } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
+import { responseWord } from '../webhooks/response-word.ts'
 import { api, type Delivery } from './client.ts'
 import { DeliveryDrawer } from './delivery-drawer.tsx'
 import { portalWords } from './language/load.ts'
@@ -51,8 +52,10 @@ const columnsOf = (place: Place): readonly Column<Delivery>[] => [
   {
     key: 'answer',
     header: portalWords.lastResponse,
-    cell: ({ lastStatus, lastError }) => (
-      <span title={lastError ?? undefined}>{lastStatus ?? lastError ?? '—'}</span>
+    cell: ({ attemptCount, lastStatus, lastError }) => (
+      <span title={lastError ?? undefined}>
+        {attemptCount === 0 ? '—' : responseWord(lastStatus, lastError)}
+      </span>
     ),
   },
 ]

@@ -33,38 +33,34 @@ export function ChartTable({
       </summary>
       {open && (
         <div className="max-h-64 overflow-auto" tabIndex={0} role="region" aria-label={`${title}, values`}>
-          {shown.length === 0 ? (
-            <p className="py-2 text-soft">There is nothing in this time.</p>
-          ) : (
-            <table className="w-full text-left tabular-nums">
-              <thead>
-                <tr>
-                  <th scope="col" className="py-1 pr-3 font-medium">
-                    Time
+          <table className="w-full text-left tabular-nums">
+            <thead>
+              <tr>
+                <th scope="col" className="py-1 pr-3 font-medium">
+                  Time
+                </th>
+                {lines.map(({ label }) => (
+                  <th key={label} scope="col" className="py-1 pr-3 text-right font-medium">
+                    {label}
                   </th>
-                  {lines.map(({ label }) => (
-                    <th key={label} scope="col" className="py-1 pr-3 text-right font-medium">
-                      {label}
-                    </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {shown.toReversed().map((index) => (
+                <tr key={times[index]} className="border-t border-line">
+                  <td className="py-1 pr-3">
+                    <Time value={times[index]} />
+                  </td>
+                  {lines.map(({ label, values }) => (
+                    <td key={label} className="py-1 pr-3 text-right">
+                      {values[index] === null ? '–' : format(values[index]!)}
+                    </td>
                   ))}
                 </tr>
-              </thead>
-              <tbody>
-                {shown.toReversed().map((index) => (
-                  <tr key={times[index]} className="border-t border-line">
-                    <td className="py-1 pr-3">
-                      <Time value={times[index]} />
-                    </td>
-                    {lines.map(({ label, values }) => (
-                      <td key={label} className="py-1 pr-3 text-right">
-                        {values[index] === null ? '–' : format(values[index]!)}
-                      </td>
-                    ))}
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          )}
+              ))}
+            </tbody>
+          </table>
         </div>
       )}
     </details>

@@ -24,7 +24,8 @@ export default function Chart({ title, times, lines, format, height = 160 }: Cha
   const theme = useThemeVersion()
   const data = useRef<UPlot.AlignedData>([[]])
   data.current = [times.map((time) => time / 1000), ...lines.map(({ values }) => [...values])]
-  // The plot is made anew when its lines or colours are others; new values only change its data.
+  const isEmpty = lines.every(({ values }) => !values.some(Boolean))
+  // New lines or colors need a new plot, new values do not.
   const shape = JSON.stringify(lines.map(({ label, color, filled }) => [label, color, filled]))
   const formatting = useRef(format)
   formatting.current = format
@@ -70,8 +71,15 @@ export default function Chart({ title, times, lines, format, height = 160 }: Cha
           <span className="ml-auto text-soft tabular-nums">{formatTime(times[at])}</span>
         )}
       </figcaption>
-      <div ref={place} aria-hidden="true" className="w-full overflow-hidden" style={{ height }} />
-      <ChartTable title={title} times={times} lines={lines} format={format} />
+      <div className="relative">
+        <div ref={place} aria-hidden="true" className="w-full overflow-hidden" style={{ height }} />
+        {isEmpty && (
+          <p className="absolute inset-0 flex items-center justify-center pb-8 pl-14 text-sm text-soft">
+            No data in this period
+          </p>
+        )}
+      </div>
+      {!isEmpty && <ChartTable title={title} times={times} lines={lines} format={format} />}
     </figure>
   )
 }

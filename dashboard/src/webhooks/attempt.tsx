@@ -1,23 +1,21 @@
 import { fill, fillNodes, words } from '../language/words.ts'
 import { Badge } from '../ui/badge.tsx'
 import { CodeBlock } from '../ui/code.tsx'
-import { formatBytes, formatDuration } from '../ui/format.ts'
+import { asLabel, formatBytes, formatDuration } from '../ui/format.ts'
 import { JsonView } from '../ui/json.tsx'
 import { Facts, Fact } from '../ui/page.tsx'
 import { Time } from '../ui/time.tsx'
 import type { AnswerOf } from '../api/answers.ts'
+import { httpStatus, isSuccess } from './response-word.ts'
 
 export type DeliveryDetail = AnswerOf<'GET /deliveries/{id}'>
 export type Made = DeliveryDetail['attempts'][number]
-
-export const isSuccess = ({ status }: Pick<Made, 'status'>): boolean =>
-  status !== null && status >= 200 && status < 300
 
 /** An attempt in one line. */
 export const AttemptLine = ({ made }: { made: Made }) => (
   <span className="inline-flex flex-wrap items-center gap-x-3 gap-y-0.5">
     <span className="font-medium">{fill(words.attempt.title, { number: made.number })}</span>
-    <Badge tone={isSuccess(made) ? 'ok' : 'danger'}>{made.status ?? words.attempt.noAnswer}</Badge>
+    <Badge tone={isSuccess(made.status) ? 'ok' : 'danger'}>{httpStatus(made.status)}</Badge>
     <span className="text-sm text-soft">
       <Time value={made.at} /> · {formatDuration(made.durationMs)}
     </span>
@@ -28,7 +26,9 @@ export const AttemptLine = ({ made }: { made: Made }) => (
 export function Attempt({ delivery, made }: { delivery: DeliveryDetail; made: Made }) {
   return (
     <div>
-      {made.error !== null && <p className="font-medium text-danger">{made.error}</p>}
+      {made.error !== null && made.error !== `returned HTTP ${made.status}` && (
+        <p className="font-medium text-danger">{asLabel(made.error)}</p>
+      )}
       {made.advice !== null && (
         <p className="mt-0.5 mb-2 max-w-prose">{words.advice[made.failure ?? ''] ?? made.advice}</p>
       )}
@@ -131,7 +131,7 @@ function Response({ made }: { made: Made }) {
         <>
           <Facts>
             <Fact name={words.attempt.status}>
-              <Badge tone={isSuccess(made) ? 'ok' : 'danger'}>{made.status}</Badge>
+              <Badge tone={isSuccess(made.status) ? 'ok' : 'danger'}>{httpStatus(made.status)}</Badge>
             </Fact>
             <Fact name={words.attempt.received}>
               {fillNodes(words.attempt.receivedAfter, {

@@ -152,7 +152,7 @@ test('a head that is not valid HTTP is explained, and not as a wrong length', as
     [['content-length: 2', 'content-length: 2'], /Content-Length occurs twice/],
     [['content-length: 2', 'content-length: 3'], /Content-Length occurs twice/],
     [['content-length: 2', 'x-folded: a', '  b'], /continued on a second line/],
-    [['x-folded: a', ' b', 'content-length: 2'], /^the answer is not valid HTTP\/1\.1: /],
+    [['x-folded: a', ' b', 'content-length: 2'], /^the response is not valid HTTP\/1\.1: /],
     [['content-length: -2'], /not valid HTTP\/1\.1/],
   ] as const) {
     const [failure, error] = await failureAt(answering(...lines), 'http')

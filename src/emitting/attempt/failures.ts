@@ -9,21 +9,21 @@ export interface Failure {
 /** Network errors by their code. */
 const byCode = {
   ECONNREFUSED: ['refused', 'the connection was refused: nothing listens at this address'],
-  ECONNRESET: ['closed', 'the connection was reset before the answer was complete'],
+  ECONNRESET: ['closed', 'the connection was reset before the response was complete'],
   EPIPE: ['closed', 'the connection was closed while the request was being sent'],
-  UND_ERR_SOCKET: ['closed', 'the connection was closed before the answer was complete'],
+  UND_ERR_SOCKET: ['closed', 'the connection was closed before the response was complete'],
   EHOSTUNREACH: ['unreachable', 'the host cannot be reached'],
   ENETUNREACH: ['unreachable', 'the network cannot be reached'],
   ENOTFOUND: ['name-not-found', 'the host name does not resolve'],
   EAI_AGAIN: ['name-unavailable', 'the host name could not be resolved at the moment'],
-  UND_ERR_HEADERS_OVERFLOW: ['headers-too-large', "the answer's headers are too large"],
+  UND_ERR_HEADERS_OVERFLOW: ['headers-too-large', "the response's headers are too large"],
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: [
     'wrong-length',
-    "the answer's body is not as long as its Content-Length says",
+    "the response's body is not as long as its Content-Length says",
   ],
   UND_ERR_PRX_TLS: ['proxy-failed', 'the TLS connection to the proxy failed'],
   UND_ERR_PRX_CONN: ['proxy-failed', 'the proxy closed the connection'],
-  ENDLESS_INTERIM: ['not-http', 'interim answers (1xx) came without end, and no answer'],
+  ENDLESS_INTERIM: ['not-http', 'interim responses (1xx) came without end, and no final response'],
   CERT_HAS_EXPIRED: ['tls-expired', 'the TLS certificate has expired'],
   CERT_NOT_YET_VALID: ['tls-expired', 'the TLS certificate is not valid yet'],
   DEPTH_ZERO_SELF_SIGNED_CERT: ['tls-untrusted', 'the TLS certificate is self-signed'],
@@ -43,8 +43,8 @@ const slow = {
   dns: ['timeout-dns', 'the host name was not resolved'],
   connect: ['timeout-connect', 'no connection was established'],
   tls: ['timeout-tls', 'the TLS handshake did not end'],
-  answer: ['timeout-answer', 'no answer'],
-  body: ['timeout-body', "the answer's body did not end"],
+  answer: ['timeout-answer', 'no response'],
+  body: ['timeout-body', "the response's body did not end"],
 } as const satisfies Record<Step, readonly [kind: string, message: string]>
 
 const byStatus = {
@@ -79,11 +79,11 @@ export function failureOfStatus(status: number, location: string | undefined): F
   if (status >= 200 && status <= 299) return undefined
   if (status >= 300 && status <= 399) {
     const to = location === undefined ? '' : ` to ${location.slice(0, 500)}`
-    return { kind: 'redirect', message: `answered ${status}${to}: redirects are not followed` }
+    return { kind: 'redirect', message: `returned HTTP ${status}${to}: redirects are not followed` }
   }
   const known = byStatus[status as keyof typeof byStatus] as FailureKind | undefined
   const kind = known ?? (status < 500 ? 'client-error' : 'server-error')
-  return { kind, message: `answered ${status}` }
+  return { kind, message: `returned HTTP ${status}` }
 }
 
 /** @param limit milliseconds */
@@ -116,10 +116,10 @@ export function failureOfError({ error, status, step, phases }: Outcome): Failur
   if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT')
     return failureOfTime(step, Math.round(phases.total / 100) * 100)
   if (cause.message.startsWith('Proxy response'))
-    return { kind: 'proxy-failed', message: `the proxy refused the connection: ${cause.message}` }
+    return { kind: 'proxy-failed', message: `the proxy rejected the connection: ${cause.message}` }
   // undici fails an assertion if a response breaks the protocol, for example by an upgrade that nobody requested.
   if (cause.name === 'HTTPParserError' || code === 'ERR_ASSERTION')
-    return { kind: 'not-http', message: 'the answer is not valid HTTP' }
+    return { kind: 'not-http', message: 'the response is not valid HTTP' }
   if (typeof code === 'string' && (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS')))
     return { kind: 'tls-failed', message: alertInWords(code) ?? `TLS failed (${code})` }
   const text = cause.message.replaceAll('\0', '').toWellFormed().slice(0, 500)
@@ -132,8 +132,8 @@ function faultOfHead(cause: Error & { code?: unknown }): string | undefined {
   if (!isParsed && cause.code !== 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') return undefined
   const reason = /\(([\w ,.:;/'`-]+)\)$/.exec(cause.message)?.[1]
   return isParsed && reason !== undefined
-    ? `the answer is not valid HTTP/1.1: ${reason}`
-    : 'the answer is not valid HTTP/1.1: a header is invalid, or continued on a second line, or Content-Length occurs twice'
+    ? `the response is not valid HTTP/1.1: ${reason}`
+    : 'the response is not valid HTTP/1.1: a header is invalid, or continued on a second line, or Content-Length occurs twice'
 }
 
 /** What the alert of a server means. Codes are OpenSSL's names. */

@@ -37,7 +37,7 @@ const delivery = {
   eventType: 'order.shipped',
   attempts: 3,
   status: 503,
-  error: 'answered 503',
+  error: 'returned HTTP 503',
 }
 
 /** The types of events that the service emits itself. All but the test events go to operational subscribers. */

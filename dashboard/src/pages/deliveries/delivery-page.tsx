@@ -18,7 +18,8 @@ import {
   Time,
   toast,
 } from '../../ui/index.ts'
-import { Attempt, AttemptLine, isSuccess, type DeliveryDetail } from '../../webhooks/attempt.tsx'
+import { Attempt, AttemptLine, type DeliveryDetail } from '../../webhooks/attempt.tsx'
+import { isSuccess } from '../../webhooks/response-word.ts'
 import { curlOf } from './curl.ts'
 import { DeliveryStatus } from './delivery-table.tsx'
 import { CustomerFact } from '../customers/customer-fact.tsx'
@@ -158,7 +159,7 @@ function Attempts({ delivery, awaited }: { delivery: DeliveryDetail; awaited: nu
             <li key={made.number} className="relative pb-4 pl-5 last:pb-0">
               <span
                 aria-hidden
-                className={`absolute top-2.5 -left-[7px] size-3 rounded-full ${isSuccess(made) ? 'bg-ok' : 'bg-danger'}`}
+                className={`absolute top-2.5 -left-[7px] size-3 rounded-full ${isSuccess(made.status) ? 'bg-ok' : 'bg-danger'}`}
               />
               <h3>
                 <button

@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import type { RowOf } from '../../api/answers.ts'
 import { DataTable, Status, Time, type Column } from '../../ui/index.ts'
+import { responseWord } from '../../webhooks/response-word.ts'
 import { CustomerLink } from '../customers/customer-fact.tsx'
 import { SearchOn } from './search-on.tsx'
 import type { usePages } from '../../api/use-pages.ts'
@@ -25,7 +26,7 @@ export function DeliveryStatus(delivery: Pick<Delivery, 'status' | 'attemptCount
 /** What the newest attempt brought. */
 export function lastResult({ attemptCount, lastStatus, lastError }: Delivery): string {
   if (attemptCount === 0) return 'not attempted yet'
-  return lastError ?? (lastStatus === null ? 'no response' : `HTTP ${lastStatus}`)
+  return responseWord(lastStatus, lastError)
 }
 
 /** `https://` is the same for all, and hides what tells them apart. */

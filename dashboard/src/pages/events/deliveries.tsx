@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { type Column, DataTable, Section, Status, Time } from '../../ui/index.ts'
+import { responseWord } from '../../webhooks/response-word.ts'
 import { linkLook } from '../deliveries/delivery-table.tsx'
 import { subscriberName } from './way-steps.ts'
 import type { EventDetail } from './use-event.ts'
@@ -32,7 +33,8 @@ const columns: Column<Delivery>[] = [
   {
     key: 'last',
     header: 'Last response',
-    cell: ({ lastStatus, lastError }) => lastError ?? lastStatus ?? '',
+    cell: ({ attempts, lastStatus, lastError }) =>
+      attempts === 0 ? 'not attempted yet' : responseWord(lastStatus, lastError),
   },
   {
     key: 'delivery',
