@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createAlerts } from './alerts/index.ts'
-import { systemClock, type Clock } from './runtime/clock.ts'
-import { ConfigurationError, type Configuration } from './config/environment.ts'
+import { type Clock, systemClock } from './runtime/clock.ts'
+import { type Configuration, ConfigurationError } from './config/environment.ts'
 import { insertSamples } from './demo/sample-data.ts'
 import { sampleReceiving } from './demo/sample-events.ts'
 import type { App } from './http/app.ts'
@@ -13,19 +13,21 @@ import { openKeyring, openServiceDatabase, prepareDatabase } from './service-dat
 import { createModules } from './create-modules.ts'
 import {
   addSamples,
+  type AppParts,
   createServiceApp,
   declareOperations,
   declareRoutes,
   insertSamplesOfTime,
-  type AppParts,
 } from './service-app.ts'
-import { endOutdated, stop, type Running } from './shutdown.ts'
-import { statisticsWorkers } from './runtime/statistics-worker.ts'
+import { endOutdated, type Running, stop } from './shutdown.ts'
 import type { Database } from './storage/database.ts'
 import { SchemaWatch } from './storage/schema-watch.ts'
 import type { Log } from './telemetry/log.ts'
 import { createMetricsHistory } from './telemetry/history/index.ts'
 import { Metrics } from './telemetry/metrics.ts'
+import type { Worker } from './runtime/worker.ts'
+import { periodicWorker } from './runtime/periodic-worker.ts'
+import { analyzeChanged } from './storage/postgres/statistics.ts'
 
 export interface ServiceParts extends AppParts {
   configuration: Configuration
@@ -170,4 +172,23 @@ function once<A extends unknown[], T>(call: (...args: A) => Promise<T>): (...arg
 
 function localUrl(host: string, port: number | string): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** Milliseconds between two checks. */
+const interval = 2_000
+
+/** Keeps PostgreSQL's statistics of our tables up to date between runs of autovacuum. SQLite does not need them. */
+function statisticsWorkers(database: Database, clock: Clock, log: Log): Worker[] {
+  if (database.engine === 'sqlite') return []
+  return [
+    periodicWorker('statistics', clock, interval, async () => {
+      try {
+        const tables = await database.maintenance(() => analyzeChanged(database.pool))
+        if (tables.length > 0) log.debug({ tables }, 'tables have changed, and were analyzed')
+      } catch (error) {
+        // Other workers report that the database is unavailable; the next round tries again.
+        log.debug({ err: error, worker: 'statistics' }, 'could not check whether tables have changed')
+      }
+    }),
+  ]
 }

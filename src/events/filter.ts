@@ -1,5 +1,4 @@
-import { readChoice, readText } from '../paging/filter-parameters.ts'
-import { readTimeParameter } from '../paging/time-parameter.ts'
+import { readChoice, readText, readTimeParameter } from '../paging/filter-parameters.ts'
 import type { EventStatus } from './store.ts'
 import { optionalText } from '../http/schemas/schemas.ts'
 

@@ -1,13 +1,18 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { randomUUID } from 'node:crypto'
-import Fastify, { type FastifyBaseLogger, type FastifyRequest, LogController } from 'fastify'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyRequest,
+  LogController,
+} from 'fastify'
 import type { Clock } from '../runtime/clock.ts'
 import type { Configuration } from '../config/environment.ts'
 import type { App } from './app.ts'
 import { guardRoutes, type NoteForbidden, type NoteForeignCall } from './access/access.ts'
 import { compileSerializer, compileValidator } from './schemas/schema-compilers.ts'
 import { addSecurityHeaders, securityHeaders, type SecurityHeaders } from './responses/security-headers.ts'
-import { serveAssets } from './pages/assets.ts'
+import { type DashboardParts, serveAssets, serveDashboard } from './pages/dashboard.ts'
 import { serveBrand } from './pages/brand.ts'
 import { rememberLanguages } from './pages/page-view.ts'
 import { serveBuiltFiles } from './pages/built-pages.ts'
@@ -16,28 +21,25 @@ import { bodyLimits, type BodyLimits } from './body/budget.ts'
 import { IncomingRequest } from './body/incoming-request.ts'
 import { TrustedProxies } from './limits/client-address.ts'
 import { BodyReader, defaultBodyLimit } from './body/reader.ts'
-import { clientErrorAnswerer } from './connections/client-errors.ts'
+import { clientErrorAnswerer, closeAfterUpgradeRequests, ServiceOutage } from './connections/client-errors.ts'
 import { Closing } from './connections/closing.ts'
-import { continueLate } from './body/expect-continue.ts'
 import { refuseFramingFaults } from './connections/framing.ts'
 import { allowOrigins, answerPreflights, showLimitsToPages } from './responses/cross-origin.ts'
 import { serveGuide } from './guide/routes.ts'
 import { RouteMethods } from './responses/methods.ts'
-import { type DashboardParts, serveDashboard } from './pages/dashboard.ts'
-import { ServiceOutage } from './connections/refusal.ts'
 import { describeRoutes, docsAccess } from './schemas/openapi.ts'
 import type { Authenticate } from './access/principal.ts'
 import { answerProblems, sendProblem, toProblem } from './responses/problem-details.ts'
 import { ProblemLog } from './responses/problem-log.ts'
-import { refuseUnstorablePaths } from './requests/path-parameters.ts'
 import { parseQueryString } from './requests/query-string.ts'
 import { logRequests } from './responses/request-log.ts'
-import { closeAfterUpgradeRequests } from './connections/upgrades.ts'
 import { limitRequests } from './limits/rate-limits.ts'
 import { serveReference } from './reference/page.ts'
 import { RawRoutes } from './raw/routes.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type CountCalls, SharedCounts } from './limits/shared-counts.ts'
+import { Problem } from '../errors.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 
 export interface AppParts {
   configuration: Configuration
@@ -227,4 +229,45 @@ function addHooks(
   const { bodies, basePath } = app
   const raw = { log, limits, bodies, proxies, headers: headers.common, basePath, problemLog }
   app.decorate('raw', new RawRoutes(app, raw))
+}
+
+/**
+ * Answers with 404 if a parameter of the path contains U+0000: PostgreSQL refuses it as a value, and no id or name contains one. A
+ * path cannot contain a lone surrogate, because its percent sequences must be UTF-8. Callers without access are refused before.
+ */
+function refuseUnstorablePaths(app: FastifyInstance): void {
+  app.addHook('preValidation', (request, _reply, done) => {
+    for (const value of Object.values(request.params as Record<string, string>))
+      if (value.includes('\0')) return done(new Problem('not-found') as never)
+    done()
+  })
+}
+
+declare module 'http' {
+  interface IncomingMessage {
+    /** Set if the client waits for the status 100 before it sends the body: call it before the body is read. */
+    sendContinue?: () => void
+  }
+}
+
+/**
+ * Handles requests with `Expect: 100-continue` (RFC 9110, section 10.1.1). Node would answer all of them with 100 before anything
+ * is known. Here they get it when their body is about to be read, so that a body that is refused for its length, its credentials
+ * or a lack of memory is never sent.
+ */
+function continueLate({ server, closing }: Pick<FastifyInstance, 'server' | 'closing'>): void {
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    request.sendContinue = () => {
+      if (response.headersSent) return
+      if (request.headers.upgrade === undefined && !closing.begun) response.removeHeader('connection')
+      response.writeContinue()
+    }
+    // Without the 100, the server cannot know whether the body follows the answer.
+    response.setHeader('connection', 'close')
+    server.emit('request', request, response)
+  })
+  // Other expectations may be ignored. Node would answer 417 by itself, without the headers of other answers.
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    server.emit('request', request, response)
+  })
 }

@@ -1,19 +1,19 @@
 import type { Engine } from '../storage/query-runner.ts'
 import {
   comparison,
-  fieldOf,
-  shownFields,
-  sortKeyOf,
   type Expansion,
   type Field,
+  fieldOf,
   type ListDeclaration,
+  shownFields,
+  sortKeyOf,
 } from './list.ts'
 import { internalName } from './names.ts'
-import { quote, quoteTable } from '../storage/sql-names.ts'
-import { Statement, readColumn, type Plan } from './plan.ts'
+import { quote, quoteTable } from '../storage/sql-text.ts'
+import { type Plan, readColumn, Statement } from './plan.ts'
 import type { KeyValue } from '../paging/cursor-values.ts'
 import { oneOf } from './filters.ts'
-import { presenter, type Item } from './items.ts'
+import { type Item, presenter } from './items.ts'
 import { storedValue } from './field-types.ts'
 import type { Query } from './query.ts'
 import type { ListReader, Row } from './reader.ts'

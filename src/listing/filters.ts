@@ -13,7 +13,7 @@ import {
 import type { ValuePosition } from './field-readers.ts'
 import type { FilterKind } from './config.ts'
 import type { Engine } from '../storage/query-runner.ts'
-import { quote, quoteTable } from '../storage/sql-names.ts'
+import { quote, quoteTable } from '../storage/sql-text.ts'
 
 /** Values in one parameter at most. */
 export const maxFilterValues = 50

@@ -1,6 +1,6 @@
 import type { KeyValue } from '../paging/cursor-values.ts'
 import type { Engine } from '../storage/query-runner.ts'
-import { quote } from '../storage/sql-names.ts'
+import { quote } from '../storage/sql-text.ts'
 import type { Scope } from '../http/access/scopes.ts'
 import type { TimeForm } from './stored-times.ts'
 import type { ExpandOptions, FieldOptions, FilterOptions, ListOptions, RowAccess } from './config.ts'

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { longestName } from '../storage/sql-names.ts'
+import { longestName } from '../storage/sql-text.ts'
 
 /** A name for aliases in generated SQL. The prefix avoids conflicts with the columns of users' tables. */
 export function internalName(name: string): string {

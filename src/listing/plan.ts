@@ -12,7 +12,7 @@ import {
   type SortKey,
 } from './list.ts'
 import { internalName } from './names.ts'
-import { quote, quoteTable } from '../storage/sql-names.ts'
+import { quote, quoteTable } from '../storage/sql-text.ts'
 
 /** A statement for all queries of one shape. */
 export interface Plan {

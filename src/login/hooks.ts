@@ -6,7 +6,7 @@ import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { LoginConfig } from './config.ts'
 import type { DeclaredHook, Hook, HookContext } from './hook-context.ts'
 import { SignInFailure } from './flow/failures.ts'
-import type { VerifiedIdentity } from './provider-client/verified-identity.ts'
+import type { VerifiedIdentity } from './provider-client/profile.ts'
 
 export type HookName = 'onSignUp' | 'onSignIn' | 'onLink'
 

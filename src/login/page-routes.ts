@@ -5,17 +5,16 @@ import type { Users } from '../accounts/users/users.ts'
 import type { App } from '../http/app.ts'
 import { rawQuery, readOAuthParameters } from '../http/requests/query-string.ts'
 import type { Queryable } from '../storage/database.ts'
-import type { AppSignIns } from './flow/app-sign-ins.ts'
-import { redirectToBaseUrl } from './demo-host-redirect.ts'
+import type { AppSignIns } from './flow/flows.ts'
 import type { ProviderClient } from './provider-client/provider-client.ts'
-import type { RefusalMessages } from './flow/refusal-messages.ts'
+import { type FailureCode, isFailureCode, type RefusalMessages } from './flow/failures.ts'
 import { defaultTarget, safeReturnTo } from './flow/return-to.ts'
 import { pageView, type PageView, rememberLocales, sendPage } from '../http/pages/page-view.ts'
 import { ofPages } from '../http/responses/response-headers.ts'
 import { optionalText } from '../http/schemas/schemas.ts'
 import { escapeHtml, narrowPage, strong, supportLine } from '../http/pages/html.ts'
 import { fill, sentences } from '../http/pages/language/languages.ts'
-import { type FailureCode, isFailureCode } from './flow/failures.ts'
+import { hostnameOf, isLoopbackHost } from '../network/loopback.ts'
 
 export interface PageRoutesParts {
   providers: ReadonlyMap<string, ProviderClient>
@@ -248,4 +247,19 @@ function signedIn(name: string, page: LoginPage): string {
 <p><a class="button wide primary" href="${escapeHtml(returnTo ?? `${basePath}/dashboard`)}">${returnTo === undefined ? common.goToDashboard : onward}</a></p>
 <form method="post" action="${basePath}/auth/logout" class="center"><button class="quiet">${signIn.signOut}</button></form>
 <h2>${signIn.otherAccount}</h2>`
+}
+
+/**
+ * For demo mode: redirects a GET request to the host of BASE_URL, when it came by another name of this machine (localhost
+ * for 127.0.0.1). Cookies belong to one host name, and the provider redirects to the one of BASE_URL. Only loopback names
+ * are redirected, so a forged Host header has no effect.
+ */
+export function redirectToBaseUrl(routes: App, baseUrl: () => string): void {
+  routes.addHook('onRequest', (request, reply, done) => {
+    const base = new URL(baseUrl())
+    const asked = hostnameOf(request.headers.host ?? '')
+    const another = asked !== base.hostname && isLoopbackHost(asked) && isLoopbackHost(base.hostname)
+    if (request.method === 'GET' && another) void reply.redirect(baseUrl() + request.url, 303)
+    else done()
+  })
 }

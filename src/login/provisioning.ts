@@ -7,7 +7,7 @@ import type { Tx } from '../storage/database.ts'
 import { SignInFailure } from './flow/failures.ts'
 import type { HookName, Hooks } from './hooks.ts'
 import type { ProviderTokens } from './provider-tokens.ts'
-import type { VerifiedIdentity } from './provider-client/verified-identity.ts'
+import type { VerifiedIdentity } from './provider-client/profile.ts'
 
 /** The user of a verified identity. */
 export interface ProvisionedUser {

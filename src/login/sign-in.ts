@@ -6,11 +6,10 @@ import type { Database, Tx } from '../storage/database.ts'
 import type { FlowsTable } from '../storage/tables.ts'
 import type { AppLink } from '../http/pages/error-page.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { AppSignIns } from './flow/app-sign-ins.ts'
-import type { FlowOutcome } from './flow/flows.ts'
+import type { AppSignIns, FlowOutcome } from './flow/flows.ts'
 import { SignInFailure } from './flow/failures.ts'
 import type { Provisioning } from './provisioning.ts'
-import type { VerifiedIdentity } from './provider-client/verified-identity.ts'
+import type { VerifiedIdentity } from './provider-client/profile.ts'
 
 export interface Browser {
   /** Where the callback came from. */

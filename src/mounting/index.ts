@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { MountOptions } from './options.ts'
+import type { MountOptions } from './mount.ts'
 
 export type { MountOptions }
 

@@ -7,9 +7,9 @@ import { startService } from '../service.ts'
 import { createLog } from '../telemetry/log.ts'
 import { logOutput } from '../telemetry/readable.ts'
 import { answerFetch } from './answer-fetch.ts'
-import type { MountOptions } from './options.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Closing } from '../http/connections/closing.ts'
+import type { PosternConfig } from '../define-config.ts'
 
 /** A running service without a server of its own. */
 export interface Mounted {
@@ -121,4 +121,16 @@ class InProgress {
     this.#onNone = () => over.abort()
     await sleep(limit, undefined, { signal: over.signal }).catch(() => undefined)
   }
+}
+
+/** The configuration, and how the service is part of another program. */
+export interface MountOptions extends PosternConfig {
+  /** The path below which the service is reached, such as `/gate`. Default: the path of BASE_URL. */
+  prefix?: string
+  /** Whether this process also handles received events and sends emitted ones. Default true. */
+  workers?: boolean
+  /** The folder with the migrations of the product's own tables. Default none. */
+  migrations?: string
+  /** The settings, by their names in the environment. Default `process.env`. */
+  env?: Readonly<Record<string, string | undefined>>
 }

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { Type, type TSchema } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import { toProblem } from '../http/responses/problem-details.ts'
 
 /** The body of an error of RFC 6749, section 5.2. */
@@ -55,3 +55,16 @@ export const clientCall = <B extends TSchema, A extends TSchema>(summary: string
   schema: { tags: ['sign-in'], summary, body, response: { 200: answer, ...oauthErrors } },
   errorHandler: answerOAuthError,
 })
+
+/**
+ * An error that the client gets at its redirect URI (RFC 6749, section 4.1.2.1; OpenID Connect Core, section 3.1.2.6).
+ * The description is for developers.
+ */
+export class AuthorizationError extends Error {
+  readonly error: string
+
+  constructor(error: string, description: string) {
+    super(description)
+    this.error = error
+  }
+}

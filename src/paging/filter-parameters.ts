@@ -1,4 +1,5 @@
 import { Problem } from '../errors.ts'
+import { canonicalTime, InvalidTime, restorePlus } from './time.ts'
 
 /** In characters. */
 const longestText = 1_000
@@ -23,4 +24,18 @@ export function readText(text: string, parameter: string): string {
     parameter,
     detail: `The parameter \`${parameter}\` must be a text of up to ${longestText} characters.`,
   })
+}
+
+/**
+ * Reads a time of a query string. Returns milliseconds since 1970; microseconds are rounded up.
+ * @throws Problem `invalid-parameter` that names the parameter.
+ */
+export function readTimeParameter(text: string, parameter: string): number {
+  try {
+    return Math.ceil(Date.parse(canonicalTime(restorePlus(text))))
+  } catch (error) {
+    if (!(error instanceof InvalidTime)) throw error
+    const detail = `The parameter \`${parameter}\` ${error.message}.`
+    throw new Problem('invalid-parameter', { parameter, detail })
+  }
 }

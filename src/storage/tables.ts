@@ -1,4 +1,4 @@
-import type { ColumnType } from 'kysely'
+import type { ColumnType, Generated } from 'kysely'
 import type { ApiKeysTable, IdentitiesTable, SessionsTable, UsersTable } from './tables/accounts.ts'
 import type {
   AuthorizationCodesTable,
@@ -20,7 +20,6 @@ import type {
   ClientSecretsTable,
   ClientsTable,
 } from './tables/clients.ts'
-import type { HostCodesTable, HostSessionsTable } from './tables/forward-auth.ts'
 import type { AuditExportsTable, AuditLogTable } from './tables/audit.ts'
 import type {
   AlertDestinationsTable,
@@ -30,10 +29,10 @@ import type {
 } from './tables/alerts.ts'
 import type { EventsTable, JobsTable } from './tables/events.ts'
 import type {
-  FailureGroupsTable,
-  HandlerFailuresTable,
   EventQueueClaimersTable,
   EventQueueTable,
+  FailureGroupsTable,
+  HandlerFailuresTable,
   PausedHandlersTable,
   ReceivingActivityTable,
   RejectedCountsTable,
@@ -42,47 +41,27 @@ import type {
 import type {
   AttemptsTable,
   DeliveriesTable,
-  QueueOwnersTable,
   DispatchersTable,
   IdempotencyKeysTable,
   OwnerBrandsTable,
   OwnerNamesTable,
   PortalLinksTable,
   PortalSessionsTable,
+  QueueOwnersTable,
   SubscriberHoursTable,
   SubscriberSecretsTable,
   SubscribersTable,
 } from './tables/emitting.ts'
-import type {
-  CountsBucketsTable,
-  CountsChangesTable,
-  CountsTotalTable,
-  PostsTable,
-  ProductsTable,
-} from './tables/lists.ts'
-import type {
-  AllowancesTable,
-  CallCountsTable,
-  HandlerSlotsTable,
-  SourceRatesTable,
-} from './tables/limits.ts'
-import type { ContinuityTable, ReplicaBeatsTable } from './tables/servers.ts'
-import type { MetricHistoryTable } from './tables/telemetry.ts'
 
 export type * from './tables/accounts.ts'
 export type * from './tables/clients.ts'
 export type * from './tables/login.ts'
 export type * from './tables/oauth2.ts'
-export type * from './tables/forward-auth.ts'
 export type * from './tables/alerts.ts'
 export type * from './tables/audit.ts'
 export type * from './tables/events.ts'
 export type * from './tables/receiving.ts'
 export type * from './tables/emitting.ts'
-export type * from './tables/lists.ts'
-export type * from './tables/limits.ts'
-export type * from './tables/servers.ts'
-export type * from './tables/telemetry.ts'
 
 /**
  * The rows of every table, with the same types on both engines. Times are whole milliseconds since 1970 unless a comment says
@@ -172,4 +151,136 @@ interface MigrationsTable {
   name: string
   breaking: number
   applied_at: ColumnType<number, number, never>
+}
+
+/** A session at a host other than the service's own: the cookie there has a token of its own. */
+export interface HostSessionsTable {
+  /** SHA-256 of the cookie's token. */
+  token_hash: Uint8Array
+  session_id: string
+  /** With the port, if it is not the default one. */
+  host: string
+  created_at: number
+}
+
+/** A one-time code that carries a session to another host. */
+export interface HostCodesTable {
+  code_hash: Uint8Array
+  session_id: string
+  host: string
+  /** SHA-256 of the value of the binding cookie at that host. */
+  browser_hash: Uint8Array
+  /** The path to return to. */
+  return_to: string
+  expires_at: number
+}
+
+/** The server that last gave out the numbers of events and deliveries: one row. PostgreSQL only. */
+export interface ContinuityTable {
+  one: number
+  /** A random name, new each time that the database was taken back to an earlier state. */
+  life: string
+  /** What `postern_server()` returned then. */
+  server: string
+  since: number
+}
+
+/** A number that a process writes here and reads on a standby, to measure the standby's age. PostgreSQL only. */
+export interface ReplicaBeatsTable {
+  process: string
+  beat: number
+  beat_at: number
+}
+
+/** Counts and durations of a minute, ten minutes or an hour, of all processes together. */
+export interface MetricHistoryTable {
+  /** Seconds: 60, 600 or 3600. */
+  step: number
+  /** A name of telemetry/history/series.ts, or that of one of its parts, such as `webhooks:github`. */
+  series: string
+  /** Its first millisecond. */
+  at: number
+  ok: number
+  failed: number
+  duplicates: number
+  /** See telemetry/history/encoded-buckets.ts; null without durations. */
+  durations: Uint8Array | null
+}
+
+/** The use of a limit that holds for all processes together. See emitting/deliveries/allowances.ts. */
+export interface AllowancesTable {
+  /** The kind of limit and its holder. */
+  key: string
+  /** When the full allowance is available again. */
+  until: number
+}
+
+/** The slots of one process for a handler with a declared concurrency. PostgreSQL only. */
+export interface HandlerSlotsTable {
+  /** The type or pattern that the handler was declared for. */
+  handler: string
+  /** The process: its id in `event_queue_claimers`. */
+  claimer: number
+  held: number
+  wanted: number
+  /** When other processes may take the slots, unless the process renews them before. */
+  until: number
+}
+
+/** The use of a source's declared rate by all processes together. PostgreSQL only. */
+export interface SourceRatesTable {
+  source: string
+  /** The time of the last change, in milliseconds and fractions. */
+  at: number
+  /** When the full rate is available again, in milliseconds and fractions. */
+  until: number
+}
+
+/** The calls of a minute, counted by all processes together. PostgreSQL only. */
+export interface CallCountsTable {
+  /** A hash of the kind of limit and its holder. */
+  key: string
+  /** Minutes since 1970. */
+  minute: number
+  calls: number
+  /** Calls in the minute before. */
+  before: number
+}
+
+export interface ProductsTable {
+  id: string
+  category: string
+  price: number
+  stock: number
+  name: string
+  /** Canonical text: UTC with six digits of fraction, `2026-01-31T08:30:00.000000Z`. Sorts by time. */
+  created_at: string
+}
+
+export interface PostsTable {
+  id: string
+  title: string
+  body: string
+  /** As in products. */
+  created_at: string
+}
+
+/** The number of users without the changes that are not folded in yet: one row. See storage/maintained-counts. */
+export interface CountsTotalTable {
+  one: number
+  size: number
+}
+
+/** A bucket of about a thousand users. */
+export interface CountsBucketsTable {
+  id: Generated<number>
+  /** The id of the first user in it. */
+  k0: string
+  size: number
+}
+
+/** An inserted (1) or deleted (-1) user. On SQLite the rows have an `id`. */
+export interface CountsChangesTable {
+  k0: string
+  size: number
 }

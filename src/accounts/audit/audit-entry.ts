@@ -1,6 +1,9 @@
 import { printable } from '../../telemetry/printable.ts'
 import type { AuditRow } from './audit-log.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
+import { type PageOfRows, viewPage } from '../../paging/page.ts'
+import type { Database } from '../../storage/database.ts'
+import { readSubjectNames } from './subject-names.ts'
 
 /** An entry in the API for admins. */
 export function presentEntry(row: AuditRow) {
@@ -30,4 +33,19 @@ export function exportEntry(row: AuditRow) {
 /** An entry as one line of NDJSON. Terminal control characters are escaped, so that it can be printed. */
 export function entryLine(row: AuditRow): string {
   return `${printable(JSON.stringify(exportEntry(row)))}\n`
+}
+
+/** A page of the audit log for admins, with the names of the users, API keys and apps in it. */
+export async function viewNamedEntries(database: Pick<Database, 'reader'>, page: PageOfRows<AuditRow>) {
+  const userOf = (row: AuditRow): string => `user:${row.user_id}`
+  const names = await readSubjectNames(
+    database,
+    page.rows.flatMap((row) => [userOf(row), row.actor, row.target]),
+  )
+  return viewPage(page, (row) => ({
+    ...presentEntry(row),
+    userName: names.get(userOf(row)) ?? null,
+    actorName: names.get(row.actor ?? '') ?? null,
+    targetName: names.get(row.target ?? '') ?? null,
+  }))
 }

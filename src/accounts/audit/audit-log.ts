@@ -1,12 +1,12 @@
-import { sql, type Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { Problem } from '../../errors.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../../paging/page.ts'
-import { readTimeParameter } from '../../paging/time-parameter.ts'
+import { readTimeParameter } from '../../paging/filter-parameters.ts'
 import type { Database } from '../../storage/database.ts'
 import type { AuditLogTable } from '../../storage/tables.ts'
 import { isStorableText } from '../../storage/text.ts'
-import { auditActions, isAuditAction, type AuditAction } from './audit-actions.ts'
+import { type AuditAction, auditActions, isAuditAction } from './audit-actions.ts'
 
 export type AuditRow = Selectable<AuditLogTable>
 

@@ -4,8 +4,7 @@ import type { App } from '../../http/app.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import { auditFilters, auditPaging, Entry, OwnEntry } from './audit-schemas.ts'
-import { entryLine, presentEntry } from './audit-entry.ts'
-import { viewNamedEntries } from './named-entries.ts'
+import { entryLine, presentEntry, viewNamedEntries } from './audit-entry.ts'
 import { type AuditLog, type AuditRow, parseAuditFilter } from './audit-log.ts'
 import type { AuditReader, AuditStart } from './audit-reader.ts'
 import type { Database } from '../../storage/database.ts'
@@ -14,7 +13,7 @@ import { optionalText } from '../../http/schemas/schemas.ts'
 import { Readable } from 'node:stream'
 import { closedSignal } from '../../http/connections/closed-signal.ts'
 import { acceptedCoding, encodeStream } from '../../http/caching/content-coding.ts'
-import { readTimeParameter } from '../../paging/time-parameter.ts'
+import { readTimeParameter } from '../../paging/filter-parameters.ts'
 
 /** GET /audit for admins, and GET /auth/audit for a user's own account. */
 export function auditRoutes(

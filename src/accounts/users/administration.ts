@@ -5,9 +5,10 @@ import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { Role } from '../../storage/tables.ts'
 import type { AuditEntry, AuditOrigin, RecordAudit } from '../audit/audit.ts'
 import type { Devices } from '../sessions/devices.ts'
-import { hasAdmin, lockAdmins } from './last-admin.ts'
-import { roleExpression, type AdminRule } from './roles.ts'
+import { type AdminRule, isAdminIdentity, roleExpression } from './roles.ts'
 import { lockUser } from './users.ts'
+import { sql } from 'kysely'
+import { adminLock } from '../../storage/advisory-locks.ts'
 
 /** Changes that an admin can make to an account. */
 export interface AccessChange {
@@ -163,4 +164,24 @@ function givesAdmin(before: Account | undefined, after: Account | undefined): bo
 
 function isUnblockedAdmin(account: Account | undefined): boolean {
   return account?.role === 'admin' && account.blockedAt === null
+}
+
+/**
+ * Two admins that demote each other at the same time would each still see the other one as admin. On SQLite there is one
+ * writer at a time. Take it before the lock of a user's row.
+ */
+export async function lockAdmins({ engine }: Pick<Database, 'engine'>, tx: Tx): Promise<void> {
+  if (engine === 'postgres')
+    await sql`select pg_advisory_xact_lock(${adminLock[0]}, ${adminLock[1]})`.execute(tx)
+}
+
+/** Whether there is an admin who is not blocked. */
+export async function hasAdmin(tx: Tx, admins: readonly AdminRule[]): Promise<boolean> {
+  const unblocked = tx.selectFrom('users').select('users.id').where('users.blocked_at', 'is', null).limit(1)
+  // A literal, not a parameter: otherwise the partial index of admins is not used.
+  if (await unblocked.where(sql<boolean>`users.role = 'admin'`).executeTakeFirst()) return true
+  const listed = unblocked
+    .innerJoin('identities', 'identities.user_id', 'users.id')
+    .where(isAdminIdentity(admins))
+  return admins.length > 0 && (await listed.executeTakeFirst()) !== undefined
 }

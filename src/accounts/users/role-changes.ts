@@ -1,7 +1,7 @@
 import type { Database, Tx } from '../../storage/database.ts'
 import type { AuditOrigin, RecordAudit } from '../audit/audit.ts'
 import type { Devices } from '../sessions/devices.ts'
-import { hasAdmin, lockAdmins } from './last-admin.ts'
+import { hasAdmin, lockAdmins } from './administration.ts'
 import type { AdminRule } from './roles.ts'
 import type { Sessions, SessionToken } from '../sessions/sessions.ts'
 import type { FoundUser, ProviderIdentity } from './identities.ts'

@@ -1,5 +1,5 @@
 import { Problem } from '../../errors.ts'
-import { readTimeParameter } from '../../paging/time-parameter.ts'
+import { readTimeParameter } from '../../paging/filter-parameters.ts'
 import type { DeliveryStatus } from '../../storage/tables.ts'
 
 /** Selects deliveries of a subscriber. All given conditions must hold. */

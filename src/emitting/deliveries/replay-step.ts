@@ -1,7 +1,7 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import type { JobStep } from '../../events/jobs/worker.ts'
 import type { Database, Tx } from '../../storage/database.ts'
-import { isOneOf } from '../../storage/one-of.ts'
+import { isOneOf } from '../../storage/sql-text.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { JobsTable } from '../../storage/tables.ts'
 import { isForItsOwner } from '../events/audience.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
-import { isOneOf } from '../../storage/one-of.ts'
+import { isOneOf } from '../../storage/sql-text.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import type { AttemptOutcome } from '../attempt/attempt-outcome.ts'
 import type { AttemptResult } from '../attempt/attempt.ts'

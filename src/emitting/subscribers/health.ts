@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
-import { isOneOf } from '../../storage/one-of.ts'
+import { isOneOf } from '../../storage/sql-text.ts'
 import type { SubscriberHoursTable } from '../../storage/tables.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { classOf } from './health-summary.ts'

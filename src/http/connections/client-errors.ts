@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { STATUS_CODES } from 'node:http'
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { Problem, type ProblemCode } from '../../errors.ts'
 import type { ServerSocket } from './closing.ts'
 import { problemBody, problemMediaType } from '../responses/problem-details.ts'
+import type { FastifyInstance } from 'fastify'
 
 const codes: Record<string, ProblemCode> = {
   HPE_HEADER_OVERFLOW: 'headers-too-large',
@@ -38,5 +39,44 @@ export function clientErrorAnswerer(
     // Otherwise a client could keep the connection open.
     const timer = setTimeout(() => socket.destroy(), lastWords)
     socket.once('close', () => clearTimeout(timer))
+  }
+}
+
+/**
+ * Closes the connection after a request with an Upgrade header. The service supports no upgrade and answers such a request like any
+ * other (RFC 9110, section 7.8), but Node stops reading after it and drops the rest of the packet. Closing tells the client which
+ * requests were not processed.
+ */
+export function closeAfterUpgradeRequests({ server }: FastifyInstance): void {
+  server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+    if (request.headers.upgrade !== undefined) response.setHeader('connection', 'close')
+  })
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    outage: ServiceOutage
+  }
+}
+
+/** Paths that are still answered: probes of the process itself. */
+const answered = new Set(['/healthz', '/readyz'])
+
+/** Answers all calls with the same problem, from `begin` on. */
+export class ServiceOutage {
+  #problem: Problem | undefined
+
+  constructor(app: FastifyInstance) {
+    app.addHook('onRequest', async ({ routeOptions }) => {
+      if (this.#problem && !answered.has(routeOptions.url ?? '')) throw this.#problem
+    })
+  }
+
+  get problem(): Problem | undefined {
+    return this.#problem
+  }
+
+  start(problem: Problem): void {
+    this.#problem = problem
   }
 }

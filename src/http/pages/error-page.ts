@@ -1,10 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Problem } from '../../errors.ts'
-import { wayBack } from '../requests/way-back.ts'
+import { signInPath, wayBack } from './way-back.ts'
 import { escapeHtml, narrowPage, supportLine } from './html.ts'
 import type { Words } from './language/en.ts'
-import { pageView, sendPage, type PageView } from './page-view.ts'
-import { signInPath } from './sign-in-path.ts'
+import { pageView, type PageView, sendPage } from './page-view.ts'
 
 /** What a page says about a problem. All texts are escaped when they are shown. */
 export interface ProblemWords {

@@ -2,8 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { extname, join, sep } from 'node:path'
-import { acceptedCoding, encodeOnce, type Coding } from '../caching/content-coding.ts'
-import { entityTag, matches } from '../caching/entity-tag.ts'
+import { acceptedCoding, type Coding, encodeOnce } from '../caching/content-coding.ts'
+import { entityTag, matches } from '../caching/tagged-answer.ts'
 
 const types: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',

@@ -1,19 +1,19 @@
 import type { Database, PostgresDatabase, SqliteDatabase } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
-import { quote, quoteTable } from '../../storage/sql-names.ts'
-import { sortKeyOf, type Expansion, type Field, type Filter, type ListDeclaration } from '../list.ts'
+import { quote, quoteTable } from '../../storage/sql-text.ts'
+import { type Expansion, type Field, type Filter, type ListDeclaration, sortKeyOf } from '../list.ts'
 import { indexName } from '../names.ts'
 import {
   missingIndex,
-  missingIndexes,
   type MissingIndex,
+  missingIndexes,
   type MissingIndexes,
   validateRowAccess,
 } from './index-advice.ts'
 import { missingConfigurations } from './inspect.postgres.ts'
 import { inspectTable, type Table } from './table.ts'
 import { createUnique, isUnique, knownFields, validateColumns, validateKey } from './columns.ts'
-import { sqliteForm, timeFormOf, type TimeForm } from '../stored-times.ts'
+import { sqliteForm, type TimeForm, timeFormOf } from '../stored-times.ts'
 import { totalTableOf, whyNotCountable } from '../counts/list-order.ts'
 import { defaultOrder } from '../order.ts'
 

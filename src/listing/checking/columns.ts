@@ -1,5 +1,5 @@
 import type { Engine } from '../../storage/query-runner.ts'
-import { quote, quoteTable } from '../../storage/sql-names.ts'
+import { quote, quoteTable } from '../../storage/sql-text.ts'
 import type { FieldType } from '../field-types.ts'
 import type { Field, ListDeclaration } from '../list.ts'
 import { indexName } from '../names.ts'

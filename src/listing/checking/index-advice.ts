@@ -3,7 +3,7 @@ import { areConditions } from '../row-access.ts'
 import { defaultOrder, readOrder } from '../order.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import { indexName } from '../names.ts'
-import { quote, quoteTable } from '../../storage/sql-names.ts'
+import { quote, quoteTable } from '../../storage/sql-text.ts'
 import type { Index, Table } from './table.ts'
 
 /** The index that a query needs: first the columns that it compares with one value, then its order. */

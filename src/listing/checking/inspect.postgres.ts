@@ -1,6 +1,6 @@
 import type { PostgresDatabase } from '../../storage/database.ts'
 import { poolRows } from '../../storage/postgres/pool/pool-rows.ts'
-import { quoteTable } from '../../storage/sql-names.ts'
+import { quoteTable } from '../../storage/sql-text.ts'
 import type { Index, Table, TableColumn } from './table.ts'
 
 const tableOf = `

@@ -1,6 +1,6 @@
 import type { Database, SqliteDatabase } from '../../storage/database.ts'
 import { inspectPostgresTable } from './inspect.postgres.ts'
-import { quote, quoteTable } from '../../storage/sql-names.ts'
+import { quote, quoteTable } from '../../storage/sql-text.ts'
 
 export interface TableColumn {
   /** PostgreSQL's name of the type (of a domain, its base type); on SQLite the affinity of the column. */

@@ -28,7 +28,7 @@ import {
   ProviderReturnedError,
   quoteProvider,
 } from '../provider-client/provider-errors.ts'
-import type { VerifiedIdentity } from '../provider-client/verified-identity.ts'
+import type { VerifiedIdentity } from '../provider-client/profile.ts'
 
 export interface CallbackRouteParts extends StartParts {
   signIn: SignIn

@@ -1,11 +1,10 @@
 import type { FastifyRequest } from 'fastify'
-import { auditOrigin, type Audit } from '../../accounts/audit/audit.ts'
+import { type Audit, auditOrigin } from '../../accounts/audit/audit.ts'
 import { referenceOf } from '../../http/pages/page-view.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
-import { describeCause, type SignInFailure } from './failures.ts'
+import { describeCause, type RefusalMessages, type SignInFailure } from './failures.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
 import { defaultTarget } from './return-to.ts'
-import type { RefusalMessages } from './refusal-messages.ts'
 
 export interface FailedSignInsParts {
   audit: Audit

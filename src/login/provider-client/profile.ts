@@ -1,5 +1,7 @@
 import type { ProviderIdentity } from '../../accounts/users/identities.ts'
 import { isStorableText, storableText } from '../../storage/text.ts'
+import type { Authentication } from '../../accounts/sessions/authentication.ts'
+import type { IssuedTokens } from './issued-tokens.ts'
 
 /** The fields of a profile before validation by `toIdentity`. */
 export interface RawProfile {
@@ -129,4 +131,18 @@ function emailAddress(value: unknown): string | null {
 function text(value: unknown, maxCharacters: number): string | null {
   if (typeof value !== 'string') return null
   return storableText(storableText(value).trim(), maxCharacters) || null
+}
+
+/** The result of a code exchange whose checks all passed. */
+export interface VerifiedIdentity {
+  identity: ProviderIdentity
+  /** Whether the groups of the identity alone decide on the role. */
+  exclusiveRoles: boolean
+  /** Whether a sign-in replaces the e-mail address and name of the user. Empty ones are filled in any case. */
+  updateProfile: boolean
+  authentication: Authentication
+  /** The provider's profile as received; with OpenID Connect, the claims merged with the userinfo response. */
+  profile: ProfileDocument
+  /** For the provider's API. */
+  tokens: IssuedTokens
 }

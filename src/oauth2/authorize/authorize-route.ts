@@ -14,24 +14,23 @@ import { ClientDocumentFault } from '../clients/client-documents.ts'
 import type { Clients } from '../clients/clients.ts'
 import type { Consents } from '../consent/consents.ts'
 import { answerWithPage, RequestOver } from '../error-page.ts'
-import { acceptRawForms } from '../raw-forms.ts'
-import { AuthorizationError } from './authorization-error.ts'
+import { acceptRawForms, parseRequest, returnAddress, type ReturnAddress } from './request-parameters.ts'
+import { AuthorizationError } from '../oauth-error.ts'
 import {
-  isOwnRequestUri,
   type AuthorizationRequests,
+  isOwnRequestUri,
   type Parameters,
   type StoredRequest,
 } from './authorization-requests.ts'
 import type { Decision } from './decision.ts'
-import { parseRequest, returnAddress, type ReturnAddress } from './request-parameters.ts'
 import {
+  type Answer,
   answerParameters,
   askToContinuePage,
+  type Authorization,
   authorizePath,
   formPostPage,
   formPostPolicy,
-  type Answer,
-  type Authorization,
 } from './responses.ts'
 
 export interface AuthorizeRouteParts {

@@ -5,13 +5,11 @@ import { Problem } from '../../errors.ts'
 import type { Client } from '../clients/client.ts'
 import type { ClientAuthentication } from '../clients/client-authentication.ts'
 import type { Clients } from '../clients/clients.ts'
-import { answerOAuthError, OAuthError, oauthErrors } from '../oauth-error.ts'
-import { acceptRawForms } from '../raw-forms.ts'
+import { answerOAuthError, AuthorizationError, OAuthError, oauthErrors } from '../oauth-error.ts'
+import { acceptRawForms, parseRequest, returnAddress } from './request-parameters.ts'
 import { oauthParameters, readOAuthParameters } from '../../http/requests/query-string.ts'
-import { allowClientOrigins, browserCall } from '../token/client-origins.ts'
-import { AuthorizationError } from './authorization-error.ts'
-import { pushedLifetime, type AuthorizationRequests, type Parameters } from './authorization-requests.ts'
-import { parseRequest, returnAddress } from './request-parameters.ts'
+import { allowClientOrigins, browserCall } from '../token/token-call.ts'
+import { type AuthorizationRequests, type Parameters, pushedLifetime } from './authorization-requests.ts'
 
 /** Parameters that authenticate the client, and are not part of the request. */
 const ofAuthentication = new Set(['client_secret', 'client_assertion', 'client_assertion_type'])

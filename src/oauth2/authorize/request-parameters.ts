@@ -4,13 +4,15 @@ import { isChallenge } from '../clients/app-request.ts'
 import {
   allowsRedirect,
   apiFinder,
+  type Client,
   defaultApisOf,
   isPublic,
   requestableApis,
-  type Client,
 } from '../clients/client.ts'
-import { AuthorizationError } from './authorization-error.ts'
+import { AuthorizationError } from '../oauth-error.ts'
 import type { Parameters } from './authorization-requests.ts'
+import type { App } from '../../http/app.ts'
+import { anonymousBodyLimit } from '../../http/body/reader.ts'
 
 export const responseModes = ['query', 'form_post'] as const
 export const prompts = ['none', 'login', 'select_account', 'consent'] as const
@@ -238,4 +240,15 @@ function printed(name: string): string {
 
 function invalid(description: string): AuthorizationError {
   return new AuthorizationError('invalid_request', description)
+}
+
+/** Gives handlers the text of a form, and takes nothing else: `resource` may be repeated, so the parameters are not an object. */
+export function acceptRawForms(scope: App): void {
+  scope.removeContentTypeParser('application/json')
+  scope.bodies.parse(
+    scope,
+    ['application/x-www-form-urlencoded'],
+    (_request, bytes, done) => done(null, bytes.toString()),
+    anonymousBodyLimit,
+  )
 }

@@ -3,11 +3,10 @@ import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { equalBytes } from '../../crypto/constant-time.ts'
 import { hashToken } from '../../crypto/tokens.ts'
 import { OAuthError } from '../oauth-error.ts'
-import { isPublic, type Client } from './client.ts'
+import { type Client, isPublic } from './client.ts'
 import { assertionType, type ClientAssertions } from './client-assertions.ts'
 import { ClientDocumentFault } from './client-documents.ts'
 import type { Clients } from './clients.ts'
-import { RefusedClient } from './refused-client.ts'
 
 /** Failed authentications of one client in a minute; more are answered 429. A valid secret is not counted. */
 const failuresPerClient = 60
@@ -170,5 +169,23 @@ function formDecoded(text: string): string {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {
     return text
+  }
+}
+
+/** A client could not authenticate, or asked for more than it may: the audit log gets an entry. */
+export class RefusedClient extends OAuthError {
+  /** The reason, for the audit log. */
+  readonly code: string
+  /** As the request names it. No such client need exist. */
+  readonly clientId: string | undefined
+
+  constructor(
+    code: string,
+    clientId: string | undefined,
+    ...about: ConstructorParameters<typeof OAuthError>
+  ) {
+    super(...about)
+    this.code = code
+    this.clientId = clientId
   }
 }

@@ -1,8 +1,10 @@
-import { idScope, type Cursors } from '../../paging/cursor.ts'
+import { type Cursors, idScope } from '../../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../../paging/page.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Client } from './client.ts'
 import { storedClient, type StoredClient } from './client-store.ts'
+import { contains, type Finder } from '../../http/finder.ts'
+import type { Clients } from './clients.ts'
 
 const scope = idScope('clients', {})
 
@@ -41,4 +43,26 @@ export async function storedClients(
 /** By bytes, as the databases compare ids. */
 function compareIds(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b))
+}
+
+/** Stored clients that are searched, the newest. */
+const mostSearched = 1_000
+
+/** Finds apps by id or name. */
+export function clientFinder(database: Database, clients: Clients): Finder {
+  return {
+    scope: 'clients:read',
+    async find(text) {
+      const byId = await clients.find(text)
+      const all = byId ? [byId] : [...clients.declared(), ...(await storedClients(database, mostSearched))]
+      return all
+        .filter(({ id, name }) => id === text || contains(name, text))
+        .map(({ id, name }) => ({
+          kind: 'app',
+          id,
+          title: name ?? id,
+          detail: name === undefined ? null : id,
+        }))
+    },
+  }
 }

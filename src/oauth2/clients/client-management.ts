@@ -3,12 +3,13 @@ import { Problem } from '../../errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { ClientsTable } from '../../storage/tables.ts'
-import { isPrivileged, originsOf, type Client } from './client.ts'
+import { type Client, isPrivileged, originsOf } from './client.ts'
 import { rejectTooMany } from './registered-clients.ts'
-import { settingsToStore, type GivenSettings } from './given-settings.ts'
 import { forgetClient, keepLogouts } from './client-removal.ts'
-import { addSecret, removeSecret, secretsOfClient, type ListedSecret } from './client-secrets.ts'
+import { addSecret, type ListedSecret, removeSecret, secretsOfClient } from './client-secrets.ts'
 import { announceClients, isClientId, newClientId, storedClient, type StoredClient } from './client-store.ts'
+import type { ClientSettings } from './client-config.ts'
+import { nameFaults, settingsFaults } from './client-faults.ts'
 
 export interface NewClient {
   name: string
@@ -216,4 +217,30 @@ async function writeOrigins(tx: Tx, client: StoredClient): Promise<void> {
 
 function entryOf(action: AuditEntry['action'], { id, name, confidential }: StoredClient): AuditEntry {
   return { action, target: clientTarget(id), detail: { name, confidential } }
+}
+
+/** Settings that a caller gives; `null` selects the default. */
+export type GivenSettings = { [K in keyof ClientSettings]?: ClientSettings[K] | null | undefined }
+
+/**
+ * The settings to store for an app of this name.
+ * @param before the stored ones, of which those stay that are not given
+ * @throws Problem `invalid-body`
+ */
+function settingsToStore(
+  name: string,
+  given: GivenSettings,
+  confidential: boolean,
+  before: ClientSettings = {},
+): ClientSettings {
+  const changes = Object.entries(given).filter(([, value]) => value !== undefined)
+  const all = Object.entries({ ...before, ...Object.fromEntries(changes) })
+  const settings: ClientSettings = Object.fromEntries(all.filter(([, value]) => value !== null))
+  const [fault] = [
+    ...nameFaults(name, 'the app').map((message) => ({ setting: 'name', message })),
+    ...settingsFaults(settings, { named: 'the app', confidential }),
+  ]
+  if (fault !== undefined)
+    throw new Problem('invalid-body', { detail: `${fault.message}.`, pointer: `/${fault.setting}` })
+  return settings
 }

@@ -8,8 +8,7 @@ import type { App } from '../../http/app.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import type { ClientList } from './client-list.ts'
-import type { ClientCaller, ClientManagement } from './client-management.ts'
-import type { GivenSettings } from './given-settings.ts'
+import type { ClientCaller, ClientManagement, GivenSettings } from './client-management.ts'
 import {
   closedObject,
   DateTime,

@@ -1,6 +1,6 @@
 import { withQuery } from '../../http/requests/with-query.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import type { BrowserBinding } from '../../accounts/sessions/browser-binding.ts'
 import type { HostCookie } from '../../http/responses/host-cookie.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
@@ -12,16 +12,16 @@ import type { App } from '../../http/app.ts'
 import { refreshPage } from '../../http/pages/html.ts'
 import { pageView } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
-import { AuthorizationError } from '../authorize/authorization-error.ts'
+import { AuthorizationError } from '../oauth-error.ts'
 import type { AuthorizationRequests, Parameters } from '../authorize/authorization-requests.ts'
 import type { Decision, Wanted } from '../authorize/decision.ts'
-import { parseRequest, returnAddress, type AuthorizationRequest } from '../authorize/request-parameters.ts'
+import { type AuthorizationRequest, parseRequest, returnAddress } from '../authorize/request-parameters.ts'
 import {
+  type Answer,
   answerParameters,
   askToContinuePage,
   formPostPage,
   formPostPolicy,
-  type Answer,
 } from '../authorize/responses.ts'
 import type { Client } from '../clients/client.ts'
 import { ClientDocumentFault } from '../clients/client-documents.ts'

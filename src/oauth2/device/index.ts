@@ -6,19 +6,18 @@ import type { Database } from '../../storage/database.ts'
 import type { ClientAuthentication } from '../clients/client-authentication.ts'
 import type { Clients } from '../clients/clients.ts'
 import { Consents } from '../consent/consents.ts'
-import { codeLifetime, DeviceCodes, pollInterval } from './device-codes.ts'
-import { deviceCodeGrant } from './device-grant.ts'
+import { codeLifetime, DeviceCodes, type Poll, pollInterval } from './device-codes.ts'
 import { deviceRoutes } from './device-routes.ts'
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { withForms } from '../../http/requests/forms.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
-import { AuthorizationError } from '../authorize/authorization-error.ts'
+import { AuthorizationError, clientCall, OAuthError } from '../oauth-error.ts'
 import { resourceOf, scopeOf } from '../authorize/request-parameters.ts'
 import type { Client } from '../clients/client.ts'
-import { clientCall, OAuthError } from '../oauth-error.ts'
-import { clientCredentials } from '../token/token-call-body.ts'
+import { clientCredentials } from '../token/token-call.ts'
 import { displayUserCode } from './user-codes.ts'
+import { type Grant, narrowed } from '../token/grants.ts'
 
 export interface DeviceSignInParts {
   accounts: Accounts
@@ -110,5 +109,35 @@ function grantable(client: Client, { scope, resource }: { scope?: string; resour
   } catch (error) {
     if (error instanceof AuthorizationError) throw new OAuthError(error.error, error.message)
     throw error
+  }
+}
+
+export const deviceGrantType = 'urn:ietf:params:oauth:grant-type:device_code'
+
+/** The errors of RFC 8628, section 3.5. */
+const errors: Partial<Record<Poll['state'], readonly [error: string, description: string]>> = {
+  pending: ['authorization_pending', 'the person has not decided yet'],
+  'too-fast': ['slow_down', 'wait five seconds longer between two calls'],
+  expired: ['expired_token', 'the code has expired: start again'],
+  denied: ['access_denied', 'the person did not allow this'],
+}
+
+function deviceCodeGrant(deviceCodes: DeviceCodes): Grant {
+  return {
+    credential: ({ device_code: code }) => code,
+    invalid: 'the device code is wrong or was used',
+    async exchange({ client, body }) {
+      const { device_code: code } = body
+      if (!client.deviceGrant)
+        throw new OAuthError('unauthorized_client', 'this app may not use the device grant')
+      if (!code) throw new OAuthError('invalid_request', 'device_code is missing')
+      const poll = await deviceCodes.poll(code, client, (family) => void narrowed(client, family, body))
+      if (poll.state === 'unknown') return { invalidGrant: true, userId: poll.userId }
+      if (poll.state === 'approved') {
+        const { family, refreshToken } = poll
+        return { family, refreshToken, nonce: null, ...narrowed(client, family, body) }
+      }
+      throw new OAuthError(...errors[poll.state]!)
+    },
   }
 }

@@ -22,10 +22,11 @@ import {
   endSessionParameters,
   type EndSessionQuery,
   type EndSessionRequest,
+  type Next,
+  type Onward,
   readEndSessionRequest,
   RefusedSignOut,
 } from './end-session-request.ts'
-import type { Next, Onward } from './onward.ts'
 import { returnPath, type SignOut } from './sign-out.ts'
 import { escapeHtml, narrowPage, strong, supportLine } from '../../http/pages/html.ts'
 import { fill, sentences } from '../../http/pages/language/languages.ts'

@@ -10,8 +10,8 @@ import { Consents } from '../consent/consents.ts'
 import type { IdTokens } from '../token/id-tokens.ts'
 import { BackchannelLogouts } from './backchannel-logouts.ts'
 import { endSessionRoutes } from './end-session-routes.ts'
-import { Onward } from './onward.ts'
-import { SignOut, type EndSessionUrl } from './sign-out.ts'
+import { Onward } from './end-session-request.ts'
+import { type EndSessionUrl, SignOut } from './sign-out.ts'
 
 export interface LogoutParts {
   clients: Clients

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Keyring } from '../../crypto/keyring.ts'
 import { systemClock } from '../../runtime/clock.ts'
-import { Onward } from './onward.ts'
+import { Onward } from './end-session-request.ts'
 
 test('the address comes back for ten minutes, and only as it was signed', () => {
   let now = 1_000

@@ -4,8 +4,7 @@ import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import type { Sessions } from '../../accounts/sessions/sessions.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Consents } from '../consent/consents.ts'
-import type { EndSessionRequest } from './end-session-request.ts'
-import type { Next, Onward } from './onward.ts'
+import type { EndSessionRequest, Next, Onward } from './end-session-request.ts'
 
 /** Where a browser ends its session at a provider; `undefined` when the sign-out ends here. */
 export type EndSessionUrl = (

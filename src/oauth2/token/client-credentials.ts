@@ -1,5 +1,5 @@
-import { apiFinder, identityScopes, type Client } from '../clients/client.ts'
-import { RefusedClient } from '../clients/refused-client.ts'
+import { apiFinder, type Client, identityScopes } from '../clients/client.ts'
+import { RefusedClient } from '../clients/client-authentication.ts'
 import type { Grant, TokenBody } from './grants.ts'
 
 /** Tokens for an app without a user (RFC 6749, section 4.4): no refresh token and no id_token. `sub` is the app. */

@@ -1,14 +1,13 @@
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { allowedScopes } from '../../accounts/tokens/access-tokens.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { withForms } from '../../http/requests/forms.ts'
 import type { App } from '../../http/app.ts'
-import type { ClientAuthentication } from '../clients/client-authentication.ts'
-import { apisOf, isPublic, type Client } from '../clients/client.ts'
-import { RefusedClient } from '../clients/refused-client.ts'
+import { type ClientAuthentication, RefusedClient } from '../clients/client-authentication.ts'
+import { apisOf, type Client, isPublic } from '../clients/client.ts'
 import { clientCall, OAuthError } from '../oauth-error.ts'
 import { acceptJsonWithoutDuplicates } from './json-without-duplicates.ts'
-import { TokenCallBody } from './token-call-body.ts'
+import { TokenCallBody } from './token-call.ts'
 import type { KnownToken, TokenStatus } from './token-status.ts'
 
 export interface IntrospectionParts {

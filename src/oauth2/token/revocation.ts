@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { auditOrigin, type Audit } from '../../accounts/audit/audit.ts'
+import { type Audit, auditOrigin } from '../../accounts/audit/audit.ts'
 import type { TokenFamilies } from '../../accounts/tokens/token-families.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { withForms } from '../../http/requests/forms.ts'
@@ -7,9 +7,8 @@ import type { App } from '../../http/app.ts'
 import type { ClientAuthentication } from '../clients/client-authentication.ts'
 import type { Clients } from '../clients/clients.ts'
 import { clientCall, OAuthError } from '../oauth-error.ts'
-import { allowClientOrigins, browserCall } from './client-origins.ts'
+import { allowClientOrigins, browserCall, TokenCallBody } from './token-call.ts'
 import { acceptJsonWithoutDuplicates } from './json-without-duplicates.ts'
-import { TokenCallBody } from './token-call-body.ts'
 import type { KnownToken, TokenStatus } from './token-status.ts'
 
 export interface RevocationParts {

@@ -1,6 +1,5 @@
 import { Problem } from '../../errors.ts'
-import { readChoice, readText } from '../../paging/filter-parameters.ts'
-import { readTimeParameter } from '../../paging/time-parameter.ts'
+import { readChoice, readText, readTimeParameter } from '../../paging/filter-parameters.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
 
 /** The events of a declared handler. */

@@ -4,7 +4,7 @@ import { JobView, viewJob } from '../../events/jobs/job.ts'
 import type { App } from '../../http/app.ts'
 import { closedObject, EmptyBody, IdParams, optionalText } from '../../http/schemas/schemas.ts'
 import type { CursorScope } from '../../paging/cursor.ts'
-import { readChoice, readText } from '../../paging/filter-parameters.ts'
+import { readChoice, readText, readTimeParameter } from '../../paging/filter-parameters.ts'
 import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { pageParameters } from '../../paging/parameters.ts'
@@ -26,7 +26,6 @@ import {
 import type { AuditAction } from '../../accounts/audit/audit-actions.ts'
 import { Problem } from '../../errors.ts'
 import { readBodyFilters } from '../../http/requests/body-filters.ts'
-import { readTimeParameter } from '../../paging/time-parameter.ts'
 import type { FailureGroupState } from '../../storage/tables.ts'
 
 const limits = { default: 20, max: 50 }

@@ -14,10 +14,9 @@ import {
   WaitedForTransaction,
 } from './interruptions.ts'
 import type { Plan } from '../handlers/plan.ts'
-import { receivedEvent } from './received-event.ts'
+import { computedProperty, receivedEvent } from './received-event.ts'
 import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import type { ClaimedEvent, ProcessedMarker } from '../queue/store.ts'
-import { computedProperty } from '../../runtime/computed-property.ts'
 import { noProviderToken } from '../handlers/declared-handlers.ts'
 
 /** Milliseconds that one handler may delay the others that share its transaction. */

@@ -1,5 +1,4 @@
 import { isForm, readFormBody } from '../../http/requests/query-string.ts'
-import { computedProperty } from '../../runtime/computed-property.ts'
 import { hasLongNumber, parseToExactValues, rememberNumbers } from '../../json/exact.ts'
 import { jsonText } from '../../json/lossless.ts'
 import { readStoredHeaders } from '../../events/verification.ts'
@@ -74,4 +73,20 @@ function parse(raw: Buffer, contentType = '', parseJson: (text: string) => unkno
  */
 export function exactPayload({ raw, headers }: Pick<ReceivedEvent, 'raw' | 'headers'>): unknown {
   return parse(raw, headers['content-type'], parseToExactValues)
+}
+
+/**
+ * Describes a computed own property of objects that are created for each event. All objects share one descriptor: a `get` in an
+ * object literal creates a function per object, and V8 keeps each with its own hidden class, and all that it closes over, until a
+ * full garbage collection.
+ * @param read computes the value; called at each access
+ */
+export function computedProperty<Owner extends object>(read: (owner: Owner) => unknown): PropertyDescriptor {
+  return {
+    enumerable: true,
+    configurable: true,
+    get(this: Owner) {
+      return read(this)
+    },
+  }
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { longestName, quote, quoteTable } from '../sql-names.ts'
+import { longestName, quote, quoteTable } from '../sql-text.ts'
 
 /** An order of a table's rows. Every key has the same direction, none may be null, and the last one is unique. */
 export interface OrderColumns {

@@ -1,7 +1,6 @@
 import { type Clock, type Scheduler, systemClock } from '../../../runtime/clock.ts'
 import { StorageUnavailable, translateError } from '../../unavailable.ts'
 import type { ClaimSession, OpenClaimSession } from './claim-session.ts'
-import { type Instant, never, TwoClocks } from './two-clocks.ts'
 
 /** Milliseconds between two checks for dead claimers. Each check also renews the lease of this process. */
 const checkEvery = 500
@@ -307,5 +306,34 @@ class DeadClaimers {
   /** Records that take-overs have been repeated. */
   repeated(repeats: readonly Repeat[]): void {
     this.#repeats = this.#repeats.filter((repeat) => !repeats.includes(repeat))
+  }
+}
+
+/** A time by both clocks: the wall clock can be set, and the steady clock may stop while the machine sleeps. */
+interface Instant {
+  now: number
+  elapsed: number
+}
+
+const never: Instant = { now: -Infinity, elapsed: -Infinity }
+
+/** Measures periods by the wall clock and the steady clock. */
+class TwoClocks {
+  readonly #clock: Clock
+  /** Milliseconds by the steady clock. */
+  readonly elapsed: Scheduler['elapsed']
+
+  constructor(clock: Clock, elapsed: Scheduler['elapsed']) {
+    this.#clock = clock
+    this.elapsed = elapsed
+  }
+
+  instant(): Instant {
+    return { now: this.#clock.now(), elapsed: this.elapsed() }
+  }
+
+  /** Milliseconds since `instant`, by the clock that shows more. */
+  since({ now, elapsed }: Instant): number {
+    return Math.max(this.#clock.now() - now, this.elapsed() - elapsed)
   }
 }

@@ -1,4 +1,4 @@
-import { sql, type RawBuilder, type SqlBool } from 'kysely'
+import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import type { Engine } from './query-runner.ts'
 
 /**
@@ -15,3 +15,16 @@ export function isOneOf(
   const type = sql.raw(typeof values[0] === 'string' ? 'text[]' : 'bigint[]')
   return sql`${left} = any(${[...values]}::${type})`
 }
+
+/** A name as a quoted SQL identifier, whatever characters it has. */
+export function quote(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+/** A quoted table name, with its schema if any: `shop.orders` becomes `"shop"."orders"`. */
+export function quoteTable(name: string): string {
+  return name.split('.', 2).map(quote).join('.')
+}
+
+/** The longest name that PostgreSQL does not truncate, in bytes. */
+export const longestName = 63
