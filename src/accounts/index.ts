@@ -1,16 +1,15 @@
-import { ConfigurationError, type Configuration } from '../config/environment.ts'
+import { type Configuration, ConfigurationError } from '../config/environment.ts'
 import type { NoteForbidden, NoteForeignCall } from '../http/access/access.ts'
 import type { Authenticate } from '../http/access/principal.ts'
 import type { ModuleParts, ServiceModule } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
 import {
-  AccountEvents,
-  validateAccountEvents,
   type AccountEventChoice,
+  AccountEvents,
   type EmitEvents,
+  validateAccountEvents,
 } from './users/account-events.ts'
 import { AccessTokens, type AppRights } from './tokens/access-tokens.ts'
-import { expiringKeys } from './attention.ts'
 import type { ApiKeys } from './tokens/api-keys.ts'
 import { AuditLog } from './audit/audit-log.ts'
 import { AuditReader } from './audit/audit-reader.ts'
@@ -47,6 +46,9 @@ import { userDetailRoutes } from './users/user-detail-routes.ts'
 import { userRoutes } from './users/user-routes.ts'
 import { createUserServices } from './user-services.ts'
 import { Users } from './users/users.ts'
+import { type Attention, mostOfAKind, quoted } from '../http/attention.ts'
+import type { Database } from '../storage/database.ts'
+import { isoTime } from '../runtime/iso-time.ts'
 
 export interface AccountsParts extends ModuleParts {
   /** Which events about accounts are emitted: `login.events` of the configuration module. */
@@ -168,4 +170,28 @@ function createServices(parts: AccountsParts) {
 
 function secondFactorPolicy({ adminMfa, adminAmrValues, adminAcrValues }: Configuration): SecondFactorPolicy {
   return { required: adminMfa === 'required', amrValues: adminAmrValues, acrValues: adminAcrValues }
+}
+
+const day = 86_400_000
+/** Milliseconds before a key expires from which on it needs attention. */
+const notice = 14 * day
+
+/** API keys that expire within two weeks. */
+async function expiringKeys({ readerAside: reader }: Database, now: number): Promise<Attention[]> {
+  const keys = await reader
+    .selectFrom('api_keys')
+    .select(['id', 'name', 'expires_at'])
+    .where('expires_at', '>', now)
+    .where('expires_at', '<', now + notice)
+    .where('revoked_at', 'is', null)
+    .orderBy('expires_at')
+    .limit(mostOfAKind)
+    .execute()
+  return keys.map(({ id, name, expires_at }) => ({
+    kind: 'key-expires',
+    severity: 'warning',
+    text: `API key ${quoted(name)} expires on ${isoTime(expires_at ?? now).slice(0, 10)}.`,
+    since: null,
+    about: { topic: 'key', id },
+  }))
 }

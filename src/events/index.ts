@@ -2,12 +2,15 @@ import type { Authenticate } from '../http/access/principal.ts'
 import type { ModuleParts, ServiceModule } from '../http/service-module.ts'
 import { BodySearches } from './body-search/body-search.ts'
 import { bodySearchRoute } from './body-search/routes.ts'
-import { eventFinder } from './finder.ts'
-import { openEventLog } from './log.ts'
+import { type EventLog, openEventLog } from './log.ts'
 import { LiveHub } from './live/hub.ts'
 import { liveRoute } from './live/routes.ts'
 import { openRetentionStore, RetentionWorker } from './retention/worker.ts'
 import { eventRoutes } from './routes.ts'
+import { type Finder, type Found, mostFound } from '../http/finder.ts'
+import type { Database } from '../storage/database.ts'
+import { searchEvents } from './search.ts'
+import type { EventRow } from './store.ts'
 
 export interface EventsParts extends ModuleParts {
   /** Checks the credentials of live connections again. */
@@ -44,4 +47,32 @@ export function createEvents(parts: EventsParts): ServiceModule {
       liveRoute(app, { hub, authenticate })
     },
   }
+}
+
+/** Finds events by their number and id, and order keys. */
+function eventFinder(database: Database, log: EventLog): Finder {
+  const newest = { cursor: Number.MAX_SAFE_INTEGER, descending: true, limit: mostFound }
+  return {
+    scope: 'events:read',
+    async find(text) {
+      const horizon = await log.horizon()
+      const { rows } = await searchEvents(database, { filter: { eventId: text }, ...newest, horizon })
+      const byNumber = /^[1-9]\d{0,15}$/.test(text) ? await log.some([Number(text)]) : []
+      const ofKey = await database.reader
+        .selectFrom('event_queue')
+        .select('event')
+        .where('order_key', '=', text)
+        .limit(1)
+        .executeTakeFirst()
+      const found = [...byNumber, ...rows].map(describe)
+      if (ofKey)
+        found.push({ kind: 'order-key', id: text, title: text, detail: 'events with this order key' })
+      return found
+    },
+  }
+}
+
+function describe({ id, event_id: eventId, type, source, status }: EventRow): Found {
+  const detail = `${type} · ${source ?? 'emitted'} · ${status}`
+  return { kind: 'event', id: String(id), title: eventId, detail }
 }

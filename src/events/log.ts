@@ -1,7 +1,6 @@
-import type { Database } from '../storage/database.ts'
+import type { Database, SqliteDatabase } from '../storage/database.ts'
 import { postgresEvents } from './store.postgres.ts'
-import { sqliteEvents } from './store.sqlite.ts'
-import type { EventRow, EventStore } from './store.ts'
+import { columns, type EventRow, type EventStore } from './store.ts'
 
 export interface EventPage {
   rows: EventRow[]
@@ -63,4 +62,18 @@ export function openEventLog(database: Database): EventLog {
   const log = new EventLog(database.engine === 'sqlite' ? sqliteEvents(database) : postgresEvents(database))
   database.onSetBack(() => log.setBack())
   return log
+}
+
+const page = `select ${columns} from events e where e.id > ? and e.id <= ? order by e.id limit ?`
+const pageDown = `select ${columns} from events e where e.id < ? and e.id <= ? order by e.id desc limit ?`
+const some = `select ${columns} from events e where e.id in (select value from json_each(?)) order by e.id`
+
+/** SQLite has one writer at a time, so events become visible in the order of their numbers. */
+function sqliteEvents({ readConnection }: SqliteDatabase): EventStore {
+  return {
+    read: async (after, upTo, limit) => readConnection.all<EventRow>(page, [after, upTo, limit]),
+    readDown: async (before, upTo, limit) => readConnection.all<EventRow>(pageDown, [before, upTo, limit]),
+    some: async (ids) => readConnection.all<EventRow>(some, [JSON.stringify(ids)]),
+    horizon: () => Promise.resolve(Number.MAX_SAFE_INTEGER),
+  }
 }

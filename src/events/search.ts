@@ -1,11 +1,10 @@
-import { sql, type RawBuilder, type SqlBool } from 'kysely'
+import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import type { Database } from '../storage/database.ts'
 import { poolRows } from '../storage/postgres/pool/pool-rows.ts'
-import { candidatesOf, wholeLog, type Candidates } from './candidates.ts'
-import { conditionsOf } from './conditions.ts'
+import { type Candidates, candidatesOf, wholeLog } from './candidates.ts'
+import { conditionsOf, idAtTimeSql } from './conditions.ts'
 import type { EventFilter } from './filter.ts'
 import { columns, type EventRow } from './store.ts'
-import { idAtTimeSql } from './time-bounds.ts'
 
 export interface Search {
   filter: EventFilter

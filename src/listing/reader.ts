@@ -1,6 +1,5 @@
-import type { Database } from '../storage/database.ts'
+import type { Database, SqliteDatabase } from '../storage/database.ts'
 import { postgresReader } from './store.postgres.ts'
-import { sqliteReader } from './store.sqlite.ts'
 import type { KeyValue } from '../paging/cursor-values.ts'
 import type { Plan } from './plan.ts'
 
@@ -29,4 +28,19 @@ export interface ListReader {
 
 export function createListReader(database: Database): ListReader {
   return database.engine === 'sqlite' ? sqliteReader(database) : postgresReader(database)
+}
+
+function sqliteReader({ readConnection }: SqliteDatabase): ListReader {
+  const read: ListReader['read'] = async ({ sql, slots }, values) =>
+    readConnection.arrays<KeyValue[]>(
+      sql,
+      slots.map((slot) => values[slot]!),
+    )
+  return {
+    read,
+    async estimate(plan, values) {
+      const [row] = await read(plan, values)
+      return { total: Number(row![0]), estimated: false }
+    },
+  }
 }

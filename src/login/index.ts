@@ -28,8 +28,7 @@ import type { StoredTokenScopes } from './keep-tokens-config.ts'
 import { withForms } from '../http/requests/forms.ts'
 import type { App } from '../http/app.ts'
 import { callbackRoute, type CallbackRouteParts } from './flow/callback-route.ts'
-import { linkRoute, type LinkRouteParts } from './flow/link-route.ts'
-import { startRoute, type StartRouteParts } from './flow/start-route.ts'
+import { linkRoute, type LinkRouteParts, startRoute, type StartRouteParts } from './flow/start-route.ts'
 
 /** The provider of demo mode, which runs in this process. Its issuer is known once the service listens. */
 export interface BuiltInProvider {

@@ -19,8 +19,7 @@ import { isScopeText, validateClients } from './clients/client-faults.ts'
 import { ClientDocuments } from './clients/client-documents.ts'
 import { clientFinder, ClientList } from './clients/client-list.ts'
 import { ClientManagement } from './clients/client-management.ts'
-import { clientSignInRoutes } from './clients/client-sign-in-routes.ts'
-import { ClientSignIns } from './clients/client-sign-ins.ts'
+import { clientSignInRoutes, ClientSignIns } from './clients/client-sign-in-routes.ts'
 import { clientRoutes } from './clients/client-routes.ts'
 import { deleteUnusedRegistrations } from './clients/registered-clients.ts'
 import { registrationRoute } from './clients/registration-routes.ts'
@@ -28,12 +27,9 @@ import { deleteEndedSecrets } from './clients/client-secrets.ts'
 import { StoredClients } from './clients/client-store.ts'
 import { Clients } from './clients/clients.ts'
 import { createDeviceSignIn, deviceGrantType } from './device/index.ts'
-import { createLogout } from './logout/index.ts'
-import type { EndSessionUrl } from './logout/sign-out.ts'
+import { type EndSessionUrl, SignOut } from './logout/sign-out.ts'
 import { AuthorizationCodes } from './token/authorization-codes.ts'
-import { clientCredentialsGrant } from './token/client-credentials.ts'
-import { authorizationCodeGrant, refreshTokenGrant } from './token/grants.ts'
-import { createAuthorization } from './authorize/index.ts'
+import { authorizationCodeGrant, clientCredentialsGrant, refreshTokenGrant } from './token/grants.ts'
 import { discoveryRoutes } from './discovery.ts'
 import { userinfoRoutes } from './userinfo-routes.ts'
 import { IdTokens } from './token/id-tokens.ts'
@@ -42,6 +38,19 @@ import { revocationRoute } from './token/revocation.ts'
 import { tokenRoutes } from './token/token-routes.ts'
 import { TokenStatus } from './token/token-status.ts'
 import { UserClaims } from './user-claims.ts'
+import { BrowserBinding } from '../accounts/sessions/browser-binding.ts'
+import { AllowedApps, allowedAppsRoutes } from './consent/allowed-apps-routes.ts'
+import { ConsentForms } from './consent/consent-page.ts'
+import { consentRoute } from './consent/consent-route.ts'
+import { ConsentStep } from './consent/consent-step.ts'
+import { Consents } from './consent/consents.ts'
+import { AuthorizationRequests } from './authorize/authorization-requests.ts'
+import { authorizeRoutes } from './authorize/authorize-route.ts'
+import { Decision } from './authorize/decision.ts'
+import { pushRoute } from './authorize/push-route.ts'
+import { BackchannelLogouts } from './logout/backchannel-logouts.ts'
+import { endSessionRoutes } from './logout/end-session-routes.ts'
+import { Onward } from './logout/end-session-request.ts'
 
 /** The part of `login` in the configuration module that is about the product's applications. */
 export interface OAuth2Config {
@@ -206,4 +215,50 @@ function sweeper({ database, clock, log, accounts }: OAuth2Parts, swept: readonl
     (now) => deleteUnusedRegistrations(database, accounts.audit.record, now),
     (now) => database.transaction((tx) => deleteEndedSecrets(tx, now), { priority: 'work' }),
   ])
+}
+
+interface AuthorizationParts extends OAuth2Parts {
+  authentication: ClientAuthentication
+  codes: AuthorizationCodes
+  idTokens: IdTokens
+}
+
+/** What leads to a code: authorization requests, pushed requests and consent. */
+function createAuthorization(parts: AuthorizationParts) {
+  const { accounts, clients, authentication, database, keyring, clock, baseUrl } = parts
+  const requests = new AuthorizationRequests(database, clock)
+  const binding = new BrowserBinding(baseUrl)
+  const consents = new Consents(database, clock)
+  const forms = new ConsentForms(keyring)
+  const consent = new ConsentStep({ consents, forms, users: accounts.users, reader: database.reader })
+  const decision = new Decision({ ...accounts, ...parts, requests, consent })
+  return {
+    async routes(app: App): Promise<void> {
+      const shared = { clients, requests, binding, decision, consents, baseUrl }
+      await authorizeRoutes(app, { ...accounts, ...shared })
+      allowedAppsRoutes(
+        app,
+        new AllowedApps({ ...accounts, ...parts, consents, record: accounts.audit.record }),
+        async (id) => (await accounts.users.find(database.reader, id)) !== undefined,
+      )
+      await consentRoute(app, { ...accounts, ...shared, forms })
+      await pushRoute(app, { ...accounts, clients, authentication, requests })
+    },
+    sweep: (now: number) => requests.sweep(now),
+  }
+}
+
+/** Sign-out for apps, and notices for those that it concerns. */
+function createLogout(parts: OAuth2Parts & { idTokens: IdTokens }): ServiceModule {
+  const { clock, database, keyring, accounts, configuration } = parts
+  const onward = new Onward(keyring, clock)
+  const { record } = accounts.audit
+  const consents = new Consents(database, clock)
+  const signOut = new SignOut({ ...parts, ...accounts, record, onward, consents })
+  const { allowPrivateNetwork } = configuration
+  const told = new BackchannelLogouts({ ...parts, keys: accounts.signingKeys, record, allowPrivateNetwork })
+  return {
+    routes: (app) => endSessionRoutes(app, { ...parts, ...accounts, signOut, onward }),
+    workers: [told],
+  }
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { AttemptResult } from './attempt.ts'
-import { readDirective } from './directive.ts'
+import { type AttemptResult, readDirective } from './attempt.ts'
 import { evaluateAttempt } from './attempt-outcome.ts'
 
 const answered = (status: number | null, more: Partial<AttemptResult> = {}): AttemptResult => ({

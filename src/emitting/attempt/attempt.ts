@@ -3,15 +3,14 @@ import { version } from '../../runtime/version.ts'
 import { NotSent, type Outcome, type Phases } from '../../network/exchange.ts'
 import { redactedValue } from '../../telemetry/redaction.ts'
 import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
-import { readDirective, type Directive } from './directive.ts'
 import type { Agents } from './egress.ts'
 import {
+  type Failure,
+  type FailureKind,
   failureOfError,
   failureOfStatus,
   failureOfTime,
   withoutResolution,
-  type Failure,
-  type FailureKind,
 } from './failures.ts'
 import { httpSignatureHeaders } from './http-signature.ts'
 import { readRetryAfter } from '../../network/retry-after.ts'
@@ -199,4 +198,19 @@ function describeResponse(headers: NodeJS.Dict<string | string[]>): string {
 
 function first(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value
+}
+
+/** A request of the subscriber in its response. */
+type Directive = 'disable' | 'abort-message'
+
+/**
+ * Reads the `webhook-delivery` header of a response, as Svix defines it (https://docs.svix.com/receiving/delivery-control):
+ * `disable` disables the subscriber, `abort-message` ends the attempts of this delivery. Other values are ignored.
+ */
+export function readDirective(header: string | string[] | undefined): Directive | undefined {
+  if (header === undefined) return undefined
+  const wanted = [header].flat().join(',').toLowerCase().split(',')
+  const values = new Set(wanted.map((value) => value.trim()))
+  if (values.has('disable')) return 'disable'
+  return values.has('abort-message') ? 'abort-message' : undefined
 }

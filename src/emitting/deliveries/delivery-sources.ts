@@ -1,9 +1,9 @@
-import { sql, type RawBuilder } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { Queryable } from '../../storage/database.ts'
 import type { DeliverySearch } from './delivery-filter.ts'
 import { idsBelow, type IdStream, type OpenStatus } from './id-streams.ts'
-import { idAtTime } from '../../events/time-bounds.ts'
+import { idAtTime } from '../../events/conditions.ts'
 
 /** A place in the order of a source: the delivery's id, and the event's number if the order is that of events. */
 export interface Place {

@@ -1,5 +1,4 @@
-import { splitLines } from './lines.ts'
-import { decodeUtf8, type FileRecord, maxRecordLength } from './records.ts'
+import { decodeUtf8, type FileRecord, maxRecordLength, splitLines } from './lines.ts'
 
 /**
  * A line, numbered from 1. Its text has one character for each byte (Latin-1), so that invalid UTF-8 is a fault of its line only;

@@ -12,8 +12,7 @@ import type { ItemRow, WritableTable } from '../writing/store.ts'
 import { idField } from '../writing/fields.ts'
 import { NewPost } from '../writing/posts.ts'
 import { NewProduct } from '../writing/products.ts'
-import { splitLines } from './lines.ts'
-import { decodeUtf8, type FileRecord, maxRecordLength } from './records.ts'
+import { decodeUtf8, type FileRecord, maxRecordLength, splitLines } from './lines.ts'
 
 /** A row to import, and whether its record has a `createdAt`. Without one, an existing row keeps its own. */
 interface ImportedItem {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { startFlow, type StartParts } from './start-flow.ts'
+import { startFlow, type StartParts } from './start-route.ts'
 
 test('a fault of the service during a start is not reported as a failed discovery', async () => {
   const fault = new TypeError('baseUrl is not a function')

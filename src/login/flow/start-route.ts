@@ -4,11 +4,59 @@ import { actsOnGet } from '../../http/access/background.ts'
 import type { App } from '../../http/app.ts'
 import { rawQuery, readOAuthParameters } from '../../http/requests/query-string.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
-import type { AppSignIns } from './flows.ts'
+import type { AppSignIns, Flows, Intent } from './flows.ts'
 import type { AuthenticationDemands } from './authorization-request.ts'
 import { findProvider, limitPerIp, ProviderParams } from './provider-param.ts'
 import { safeReturnTo } from './return-to.ts'
-import { ReturnTo, startFlow, type StartParts } from './start-flow.ts'
+import type { RecentSignIn } from '../../accounts/sessions/recent-sign-in.ts'
+import { sessionOf } from '../../accounts/routes.ts'
+import { refreshPage } from '../../http/pages/html.ts'
+import { pageView } from '../../http/pages/page-view.ts'
+import { ofPages } from '../../http/responses/response-headers.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { BrowserBinding } from '../../accounts/sessions/browser-binding.ts'
+import { wantsPage } from '../../http/requests/wants-page.ts'
+import { DiscoveryFailed } from '../provider-client/discovery.ts'
+import { type FailedSignInsParts, failurePath, recordFailure } from './failed-sign-ins.ts'
+import { SignInFailure } from './failures.ts'
+import type { ProviderClient } from '../provider-client/provider-client.ts'
+import { providerErrorCode } from '../provider-client/provider-errors.ts'
+
+export interface StartParts extends FailedSignInsParts {
+  providers: ReadonlyMap<string, ProviderClient>
+  flows: Flows
+  binding: BrowserBinding
+  baseUrl: () => string
+}
+
+const ReturnTo = optionalText('A path of this service to go to afterwards; default /dashboard')
+
+/**
+ * Starts a flow and gives the address at the provider. When the provider cannot be discovered, a browser is redirected to
+ * /login and the result is `undefined`.
+ * @throws Problem `provider-unavailable` for callers that do not want a page.
+ */
+export async function startFlow(
+  parts: StartParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { providerClient, intent }: { providerClient: ProviderClient; intent: Intent },
+): Promise<URL | undefined> {
+  try {
+    return await parts.flows.start(providerClient, parts.binding.of(request, reply).bind(), intent)
+  } catch (error) {
+    if (!(error instanceof DiscoveryFailed)) throw error
+    const failure = new SignInFailure(providerErrorCode(error), error)
+    const linkingUserId = intent.purpose === 'link' ? intent.userId : undefined
+    await recordFailure(parts, request, { providerClient, failure, linkingUserId })
+    if (!wantsPage(request)) throw new Problem('provider-unavailable', { retryAfter: 10 })
+    void reply.redirect(
+      failurePath(parts, request, { providerClient, failure, returnTo: intent.returnTo }),
+      303,
+    )
+    return undefined
+  }
+}
 
 export interface StartRouteParts extends StartParts {
   apps: AppSignIns
@@ -100,4 +148,58 @@ function parseFlag(parameter: string, value: string | undefined): boolean {
   if (value !== undefined && value !== 'true' && value !== 'false')
     throw new Problem('invalid-parameter', { parameter, detail: 'Send `true` or `false`.' })
   return value === 'true'
+}
+
+export interface LinkRouteParts extends StartParts {
+  recentSignIn: RecentSignIn
+}
+
+/** POST /auth/{provider}/link: starts the linking of another identity, shortly after a sign-in only. */
+export function linkRoute(routes: App, parts: LinkRouteParts): void {
+  routes.post(
+    '/auth/:provider/link',
+    {
+      config: {
+        access: 'session',
+        rateLimit: { ...limitPerIp, perAccount: 30 },
+        sends: { sometimes: ['Set-Cookie', 'Refresh', ...ofPages] },
+      },
+      schema: {
+        tags: ['sign-in'],
+        summary: 'Link another identity to the signed-in user: redirects to the provider',
+        params: ProviderParams,
+        querystring: Type.Object({ return_to: ReturnTo }),
+        response: {
+          200: Type.String({ description: 'For a form in a browser: a page that redirects' }),
+          303: Type.Null(),
+        },
+      },
+    },
+    async (request, reply) => {
+      const providerClient = findProvider(parts.providers, request.params.provider)
+      const { userId, sessionId } = sessionOf(request)
+      const returnTo = safeReturnTo(request.query.return_to, parts.baseUrl())
+      const isForm = request.headers['sec-fetch-dest'] === 'document'
+      const problem = await parts.recentSignIn.check(
+        request,
+        'identity.link_failed',
+        providerClient.provider.name,
+      )
+      if (problem) {
+        if (!isForm) throw problem
+        const query = new URLSearchParams({ error: 'reauthentication-needed', return_to: returnTo })
+        return reply.redirect(`${routes.basePath}/login?${query.toString()}`, 303)
+      }
+      const intent = { purpose: 'link', returnTo, userId, sessionId } as const
+      const url = await startFlow(parts, request, reply, { providerClient, intent })
+      if (url === undefined) return reply
+      // Browsers apply the page's form-action policy to redirects after a form, and it does not list the provider. A page
+      // with a Refresh header starts a new navigation.
+      if (!isForm) return reply.redirect(url.href, 303)
+      reply.header('refresh', `0;url=${url.href}`).type('text/html; charset=utf-8')
+      return reply
+        .serializer((html: string) => html)
+        .send(refreshPage(pageView(reply), providerClient.provider.label, url.href))
+    },
+  )
 }

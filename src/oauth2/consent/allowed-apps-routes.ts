@@ -1,13 +1,16 @@
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { auditOrigin } from '../../accounts/audit/audit.ts'
+import { auditOrigin, type AuditOrigin, type RecordAudit } from '../../accounts/audit/audit.ts'
 import { signedIn } from '../../accounts/routes.ts'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { DateTime, IdParams, noContent, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
-import type { AllowedApp, AllowedApps } from './allowed-apps.ts'
+import type { TokenFamilies } from '../../accounts/tokens/token-families.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Clients } from '../clients/clients.ts'
+import type { Consents } from './consents.ts'
 
 const tags = ['sign-in']
 
@@ -93,4 +96,88 @@ function userOf(request: Pick<FastifyRequest, 'principal'>): string {
       detail: 'This call needs a browser session, or an app that manages sessions.',
     })
   return userId
+}
+
+/** Sign-ins of a user in apps that are read at most. */
+const mostFamilies = 1_000
+
+/** An app that a user allowed, or in which the user is signed in. */
+interface AllowedApp {
+  /** The client id. */
+  id: string
+  name: string
+  firstParty: boolean
+  scopes: string[]
+  /** The first consent, or the oldest live sign-in. */
+  since: number
+  /** The last sign-in or refresh; null when no sign-in is live. */
+  lastUsedAt: number | null
+}
+
+interface AllowedAppsParts {
+  clients: Clients
+  consents: Consents
+  tokenFamilies: TokenFamilies
+  database: Database
+  record: RecordAudit
+}
+
+/** The apps under a user's account. */
+export class AllowedApps {
+  readonly #parts: AllowedAppsParts
+
+  constructor(parts: AllowedAppsParts) {
+    this.#parts = parts
+  }
+
+  /** The last used app first. Apps that are not registered any more are left out: their tokens are refused. */
+  async list(userId: string): Promise<AllowedApp[]> {
+    const { clients, consents, tokenFamilies } = this.#parts
+    const [allowed, families] = await Promise.all([
+      consents.list(userId),
+      tokenFamilies.list(userId, mostFamilies),
+    ])
+    const uses = [
+      ...allowed.map(({ client_id: id, scope, granted_at: since }) => ({ id, scope, since, usedAt: null })),
+      ...families.map((row) => ({
+        id: row.client_id,
+        scope: row.scope,
+        since: row.created_at,
+        usedAt: row.last_seen_at,
+      })),
+    ]
+    const byApp = Map.groupBy(uses, ({ id }) => id)
+    const apps = await Promise.all(
+      [...byApp].map(async ([id, rows]): Promise<AllowedApp | undefined> => {
+        const client = await clients.find(id)
+        if (!client) return undefined
+        const scopes = rows.flatMap(({ scope }) => scope?.split(' ') ?? []).filter((scope) => scope !== '')
+        const used = rows.flatMap(({ usedAt }) => usedAt ?? [])
+        return {
+          id,
+          name: client.name,
+          firstParty: client.firstParty,
+          scopes: [...new Set(scopes)].toSorted(),
+          since: Math.min(...rows.map(({ since }) => since)),
+          lastUsedAt: used.length === 0 ? null : Math.max(...used),
+        }
+      }),
+    )
+    return apps
+      .filter((app) => app !== undefined)
+      .toSorted((a, b) => (b.lastUsedAt ?? b.since) - (a.lastUsedAt ?? a.since))
+  }
+
+  /** Revokes the consent for an app and all of the user's sign-ins in it. False when there is neither. */
+  async remove(userId: string, clientId: string, origin: AuditOrigin): Promise<boolean> {
+    const { consents, tokenFamilies, database, record } = this.#parts
+    return database.transaction(async (tx) => {
+      const hadConsent = await consents.revoke(tx, userId, clientId)
+      const count = await tokenFamilies.revokeAll(tx, userId, { clientId })
+      if (!hadConsent && count === 0) return false
+      const detail = { consent: hadConsent, signIns: count }
+      await record(tx, { ...origin, action: 'app.removed', userId, target: `app:${clientId}`, detail })
+      return true
+    })
+  }
 }

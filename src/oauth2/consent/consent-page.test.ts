@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Keyring } from '../../crypto/keyring.ts'
 import { en } from '../../http/pages/language/en.ts'
-import { ConsentForms } from './consent-forms.ts'
-import { consentPage } from './consent-page.ts'
+import { ConsentForms, consentPage } from './consent-page.ts'
 
 const request = {
   sessionId: 's1',

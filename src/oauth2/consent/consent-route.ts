@@ -27,7 +27,7 @@ import type { Client } from '../clients/client.ts'
 import { ClientDocumentFault } from '../clients/client-documents.ts'
 import type { Clients } from '../clients/clients.ts'
 import { answerWithPage, RequestOver } from '../error-page.ts'
-import type { ConsentForms } from './consent-forms.ts'
+import type { ConsentForms } from './consent-page.ts'
 import type { Consents } from './consents.ts'
 import { closedObject } from '../../http/schemas/schemas.ts'
 

@@ -5,8 +5,7 @@ import { pageView } from '../../http/pages/page-view.ts'
 import type { Queryable } from '../../storage/database.ts'
 import type { AuthorizationRequest } from '../authorize/request-parameters.ts'
 import type { Client } from '../clients/client.ts'
-import type { ConsentForms } from './consent-forms.ts'
-import { consentPage } from './consent-page.ts'
+import { type ConsentForms, consentPage } from './consent-page.ts'
 import type { Consents } from './consents.ts'
 
 /** What a person is asked to allow. */

@@ -3,7 +3,7 @@ import { DelayedWrites } from '../../runtime/delayed-writes.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { ReceivingActivityTable } from '../../storage/tables.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { laterOf } from '../later-of.ts'
+import { type RawBuilder, sql } from 'kysely'
 
 export type ActivityKind = ReceivingActivityTable['kind']
 
@@ -179,4 +179,10 @@ async function deleteOld(tx: Tx, now: number): Promise<void> {
       .where('slot', '>', allTime)
       .where('slot', '<', now - slots[kind].retention - slots[kind].length)
       .execute()
+}
+
+/** In an upsert, the later of the stored time and the new one. A `case`, because the engines name the function differently. */
+export function laterOf(stored: `${'rejected_counts' | 'receiving_activity'}.last_at`): RawBuilder<number> {
+  const column = sql.ref(stored)
+  return sql`case when excluded.last_at > ${column} then excluded.last_at else ${column} end`
 }

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
-import { readEventNumber } from '../../events/event-number.ts'
+import { readEventNumber } from '../../events/cursor.ts'
 import { requireScope } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
 import { EmptyBody, IdParams, nullable } from '../../http/schemas/schemas.ts'

@@ -2,10 +2,8 @@ import type { JobStep } from '../../events/jobs/worker.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { EventQueueStatus, JobsTable } from '../../storage/tables.ts'
-import { advance } from '../queue/advance.ts'
-import { orderKeysOf } from '../queue/order-keys.ts'
+import { advance, orderKeysOf } from '../queue/order-keys.ts'
 import type { FailedFilter } from './filter.ts'
-import { makeDueNow } from './run-now.ts'
 import { failedEvents } from './store.ts'
 import { type RawBuilder, sql } from 'kysely'
 
@@ -175,4 +173,18 @@ const retrying: Stream = {
   index: 'event_queue_retrying',
   where: sql`status = 'pending' and failed_at is not null`,
   columns: 'event, source, type',
+}
+
+/**
+ * Makes waiting events due. If this run fails, the next attempt is due when it was before: the run uses up no entry of the retry schedule.
+ * An event whose handler is running is due already, and its claim prevents a second run.
+ */
+export async function makeDueNow(tx: Tx, events: readonly number[], now: number): Promise<void> {
+  await tx
+    .updateTable('event_queue')
+    .set((eb) => ({ due_at: now, planned_at: eb.fn.coalesce('planned_at', 'due_at') }))
+    .where('event', 'in', events)
+    .where('status', '=', 'pending')
+    .where('due_at', '>', now)
+    .execute()
 }

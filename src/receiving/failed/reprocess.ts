@@ -1,13 +1,18 @@
 import type { AuditOrigin } from '../../accounts/audit/audit.ts'
 import { AuditedStore } from '../../accounts/audit/audited-store.ts'
-import { startJob, type ShownJob } from '../../events/jobs/job.ts'
+import { type ShownJob, startJob } from '../../events/jobs/job.ts'
 import { JobWorker, type JobWorkerParts } from '../../events/jobs/worker.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { EventStatus } from '../../events/store.ts'
 import type { FailedFilter } from './filter.ts'
-import { giveAllAttempts, measure, reprocessStep, type ReprocessFilter } from './reprocess-step.ts'
-import { makeDueNow } from './run-now.ts'
+import {
+  giveAllAttempts,
+  makeDueNow,
+  measure,
+  type ReprocessFilter,
+  reprocessStep,
+} from './reprocess-step.ts'
 import { findReceived } from './store.ts'
 
 /** Resets the attempts of failed events, and makes events due that wait for their next attempt. */

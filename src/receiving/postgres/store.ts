@@ -22,8 +22,7 @@ import { postgresSlots } from './slots.ts'
 import { CompiledQuery } from 'kysely'
 import { ClosingStatement } from '../../storage/closing-statement.ts'
 import { type Column, encodeArrays } from '../../storage/postgres/driver/array-encoder.ts'
-import { advance } from '../queue/advance.ts'
-import { orderKeysOf } from '../queue/order-keys.ts'
+import { advance, orderKeysOf } from '../queue/order-keys.ts'
 import { ClaimLost } from '../worker/interruptions.ts'
 
 /** Each step is one index seek, regardless of the number of rows between two kinds. */

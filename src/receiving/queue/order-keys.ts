@@ -1,4 +1,7 @@
 import { lockSpaces } from '../../storage/advisory-locks.ts'
+import { CompiledQuery } from 'kysely'
+import type { Tx } from '../../storage/database.ts'
+import type { Engine } from '../../storage/query-runner.ts'
 
 /** On SQLite: makes the next event of an order key (given twice) pending if none is. */
 export const advanceOne = `
@@ -25,4 +28,15 @@ export function orderKeysOf(events: Iterable<{ readonly orderKey: string | null 
   const keys = new Set<string>()
   for (const { orderKey } of events) if (orderKey !== null) keys.add(orderKey)
   return [...keys]
+}
+
+/** Makes the next event of each order key pending. Call it last in a transaction: on PostgreSQL it locks the keys. */
+export async function advance(engine: Engine, tx: Tx, keys: readonly string[]): Promise<void> {
+  if (keys.length === 0) return
+  if (engine === 'sqlite') {
+    for (const key of keys) await tx.executeQuery(CompiledQuery.raw(advanceOne, [key, key]))
+    return
+  }
+  await tx.executeQuery(CompiledQuery.raw(lockKeys, [keys]))
+  await tx.executeQuery(CompiledQuery.raw(advanceAll, [keys]))
 }

@@ -1,6 +1,6 @@
 import type { Tx } from '../../storage/database.ts'
 import type { Reason } from './reasons.ts'
-import { laterOf } from '../later-of.ts'
+import { laterOf } from '../activity/activity.ts'
 
 const dayLength = 86_400_000
 

@@ -1,8 +1,7 @@
 import type { Database } from '../../storage/database.ts'
 import type { EventQueueStatus } from '../../storage/tables.ts'
-import { advance } from '../queue/advance.ts'
+import { advance, orderKeysOf } from '../queue/order-keys.ts'
 import { ownWork } from './held-events.ts'
-import { orderKeysOf } from '../queue/order-keys.ts'
 import type { Kind } from '../queue/store.ts'
 
 /**

@@ -1,18 +1,15 @@
-import type { CompiledQuery, QueryResult } from 'kysely'
-import type { Pool } from 'pg'
+import { CompiledQuery, type QueryResult } from 'kysely'
+import type { Pool, PoolClient } from 'pg'
 import { systemClock } from '../../runtime/clock.ts'
 import type { BeforeCommit } from '../shared-transactions.ts'
 import type { PostgresDatabase, RunLast, TransactionOptions, Tx } from '../database.ts'
 import { kyselyOver } from '../query-runner.ts'
 import { SharedTransactionQueue } from '../sharing/shared-transaction-queue.ts'
-import { mayRunAgain, translated } from '../unavailable.ts'
+import { mayRunAgain, StorageUnavailable, translated } from '../unavailable.ts'
 import { queryRows } from './driver/queries.ts'
-import { joinInserts } from './driver/joined-inserts.ts'
-import { bounded, toResult, toStatement } from './driver/statement.ts'
+import { bounded, prepare, toResult, toStatement } from './driver/statement.ts'
 import { ConnectionShares } from './pool/connection-shares.ts'
-import { openConnections, type ConnectionOptions, type Connections } from './connections.ts'
-import { liveConnections } from './pool/live-connections.ts'
-import { Semaphore } from './pool/semaphore.ts'
+import { type ConnectionOptions, type Connections, openConnections } from './connections.ts'
 import { openReplica, type ReplicaOptions } from './replica.ts'
 import { sharedClaimingSession } from './session/claim-session.ts'
 import { ListeningSession } from './session/listening-session.ts'
@@ -152,4 +149,99 @@ async function run(pool: Pool, query: CompiledQuery): Promise<QueryResult<unknow
 async function ping(pool: Pool): Promise<void> {
   // After an error, the pool closes the connection.
   await translated(pool.query(bounded(pingWithin, requireWrites)))
+}
+
+/** Bounds how many pieces of work run at once. Waiting work runs in order. */
+class Semaphore {
+  #free: number
+  readonly #within: number
+  readonly #waiting: (() => void)[] = []
+
+  /** @param within milliseconds that work may wait */
+  constructor(most: number, within: number) {
+    this.#free = most
+    this.#within = within
+  }
+
+  /** @throws StorageUnavailable if the work cannot begin in time */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free -= 1
+    else await this.#wait()
+    try {
+      return await work()
+    } finally {
+      const next = this.#waiting.shift()
+      if (next) next()
+      else this.#free += 1
+    }
+  }
+
+  #wait(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const enter = (): void => {
+        clearTimeout(timer)
+        resolve()
+      }
+      const timer = setTimeout(() => {
+        this.#waiting.splice(this.#waiting.indexOf(enter), 1)
+        reject(new StorageUnavailable(new Error('all connections for such work are in use')))
+      }, this.#within)
+      this.#waiting.push(enter)
+    })
+  }
+}
+
+/** Milliseconds after its last use for which a connection counts as live. */
+const liveFor = 2_000
+/** Milliseconds that a connection has to answer. */
+const answerWithin = 2_000
+
+/**
+ * Connections of a pool; those that were idle for a while are tested first. The statements of a handler have a long limit: if the
+ * network path became silent meanwhile, the first statement would wait for all of it.
+ */
+function liveConnections(pool: Pool): { connect(): Promise<PoolClient> } {
+  const usedAt = new WeakMap<PoolClient, number>()
+  pool.on('release', (_error, client) => usedAt.set(client, performance.now()))
+
+  async function connect(): Promise<PoolClient> {
+    for (;;) {
+      const client = await pool.connect()
+      const at = usedAt.get(client)
+      if (at === undefined || performance.now() - at < liveFor || (await answers(client))) return client
+      client.release(true)
+    }
+  }
+  return { connect }
+}
+
+async function answers(client: PoolClient): Promise<boolean> {
+  try {
+    await client.query(bounded(answerWithin, 'select 1'))
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Inserts as one statement, which has one answer and is atomic by itself. None of them sees the rows of another; foreign keys are
+ * checked at the end (https://www.postgresql.org/docs/current/queries-with.html#QUERIES-WITH-MODIFYING).
+ */
+function joinInserts(inserts: readonly CompiledQuery[]): CompiledQuery {
+  let before = 0
+  const texts = inserts.map(({ sql, parameters }) => {
+    const text = sql.replaceAll(/\$(\d+)/g, (_, number: string) => `$${Number(number) + before}`)
+    before += parameters.length
+    return text
+  })
+  const last = texts.pop()
+  const others = texts.map((text, index) => `insert_${index} as (${text})`)
+  const text = others.length === 0 ? last! : `with ${others.join(', ')} ${last}`
+  return prepare(
+    CompiledQuery.raw(
+      text,
+      inserts.flatMap(({ parameters }) => [...parameters]),
+    ),
+  )
 }

@@ -16,14 +16,13 @@ import type {
   Tx,
 } from '../../../src/storage/database.ts'
 import type { BeforeCommit } from '../../../src/storage/shared-transactions.ts'
-import { advance } from '../../../src/receiving/queue/advance.ts'
+import { advance, orderKeysOf } from '../../../src/receiving/queue/order-keys.ts'
 import type { IncomingEvent } from '../../../src/receiving/queue/incoming.ts'
 import {
-  insertWithClaim,
   type ClaimInserts,
   type InsertLeases,
+  insertWithClaim,
 } from '../../../src/receiving/queue/insert-claims.ts'
-import { orderKeysOf } from '../../../src/receiving/queue/order-keys.ts'
 import { insertEvents } from '../../../src/receiving/sqlite/insert-events.ts'
 import { sqliteEventQueue } from '../../../src/receiving/sqlite/store.ts'
 import type { ClaimedEvent, ProcessedMarker } from '../../../src/receiving/queue/store.ts'
