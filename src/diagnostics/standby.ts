@@ -7,7 +7,7 @@ type Settings = Partial<Pick<Configuration, 'databaseReplicaUrl' | 'databaseSess
 const about = 'standby'
 
 const askState = `select pg_is_in_recovery() as standby,
-  (select has_table_privilege(oid, 'select') from pg_class where oid = to_regclass('replica_beats')) as readable`
+  (select has_table_privilege(oid, 'select') from pg_class where oid = to_regclass('continuity')) as readable`
 interface State {
   standby: boolean
   /** Null if there is no such table. */
@@ -19,7 +19,7 @@ export async function checkStandby({ databaseReplicaUrl, databaseSessionUrl }: S
   if (databaseReplicaUrl === undefined) return []
   try {
     // The driver is loaded only if it is needed.
-    const { askStandby } = await import('../storage/postgres/standby-connector.ts')
+    const { askStandby } = await import('../storage/postgres/replica.ts')
     const pooled = databaseSessionUrl !== undefined
     const rows = await askStandby<State>(databaseReplicaUrl, { pooled }, askState)
     const { standby, readable } = rows[0]!
@@ -27,7 +27,7 @@ export async function checkStandby({ databaseReplicaUrl, databaseSessionUrl }: S
       return [
         fault(
           about,
-          'it has no table replica_beats: it is another database, or has not replayed the migrations',
+          'it has no table continuity: it is another database, or has not replayed the migrations',
         ),
       ]
     if (!readable) return [fault(about, 'its user may not read the tables: lists are read on the primary')]

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { PostgresDatabase, Replica } from '../storage/database.ts'
+import type { PostgresDatabase } from '../storage/database.ts'
 import { millisecondsSince, type Moment } from '../storage/moment.ts'
+import type { Replica } from '../storage/postgres/replica.ts'
 import { postgresReader } from './store.postgres.ts'
 import type { ListReader } from './reader.ts'
 
@@ -22,12 +23,12 @@ const timedOut = '57014'
  * does not answer, or has cancelled the statement because it conflicted with the replay.
  */
 export class StandbyReader implements ListReader {
-  readonly #replica: Replica
+  readonly #replica: Pick<Replica, 'usable'>
   readonly #primary: ListReader
   readonly #standby: ListReader
   readonly #requests = new AsyncLocalStorage<StandbyRequest>()
 
-  constructor(database: PostgresDatabase, replica: Replica) {
+  constructor(database: PostgresDatabase, replica: Pick<Replica, 'usable' | 'rows'>) {
     this.#replica = replica
     this.#primary = postgresReader(database)
     this.#standby = postgresReader({

@@ -1,8 +1,8 @@
 import type { CompiledQuery, Kysely, QueryResult, Transaction as KyselyTransaction } from 'kysely'
 import type { Pool, PoolClient } from 'pg'
-import type { Moment } from './moment.ts'
 import type { RowsStatement, RowValue } from './postgres/driver/queries.ts'
 import type { SessionCheck } from './postgres/driver/session-client.ts'
+import type { Replica } from './postgres/replica.ts'
 import type { SharedSession } from './postgres/session/shared-session.ts'
 import type { SqliteConnection, WriteSession } from './sqlite/connection.ts'
 import type { OpenFile } from './sqlite/file-in-place.ts'
@@ -66,22 +66,6 @@ export interface Revocations {
    * cheap and other processes cannot be heard.
    */
   readonly current: boolean
-}
-
-/** A standby, for reads whose data may be old by a bounded time. */
-export interface Replica {
-  /**
-   * Whether a read on the standby is likely to succeed. To be called before each read, because these calls keep measuring the
-   * lag. The first call after a pause returns false.
-   * @param maxAge milliseconds
-   */
-  usable(maxAge: number): boolean
-  /**
-   * Runs a statement of a list on the standby. The rows include everything that was committed before `asOf`.
-   * @throws ReplicaBehind if they would be older than `maxAge` milliseconds, or the standby is unreachable; the error of the
-   * statement
-   */
-  rows(statement: RowsStatement, maxAge: number): Promise<{ rows: RowValue[][]; asOf: Moment }>
 }
 
 interface CommonDatabase {

@@ -138,7 +138,6 @@ export interface Tables {
   call_counts: CallCountsTable
 
   continuity: ContinuityTable
-  replica_beats: ReplicaBeatsTable
 
   metric_history: MetricHistoryTable
 
@@ -183,13 +182,6 @@ export interface ContinuityTable {
   /** What `postern_server()` returned then. */
   server: string
   since: number
-}
-
-/** A number that a process writes here and reads on a standby, to measure the standby's age. PostgreSQL only. */
-export interface ReplicaBeatsTable {
-  process: string
-  beat: number
-  beat_at: number
 }
 
 /** Counts and durations of a minute, ten minutes or an hour, of all processes together. */

@@ -210,4 +210,15 @@ describe('lists on a standby', { skip: !postgres }, () => {
     assert.equal(walked.length, 20)
     assert.equal(new Set(walked).size, 20)
   })
+
+  test('a standby that was promoted beside its primary is not used, although its log is ahead', async () => {
+    await used()
+    await standby.query('select pg_promote()')
+    await standby.query(`select pg_logical_emit_message(true, 'test', repeat('x', 10000000))`)
+    await untilPrimary('while-promoted')
+    await create('after-promotion')
+    const { names, age } = await read()
+    assert.equal(age, 0)
+    assert.ok(names.includes('after-promotion'))
+  })
 })

@@ -62,7 +62,7 @@ describe('on a standby', { skip: !postgres }, () => {
       assert.match(await doctor(primary.url), /! standby: .*no standby/)
       const other = new URL(standby.url)
       other.pathname = '/template1'
-      assert.match(await doctor(other.href), /✖ standby: it has no table replica_beats/)
+      assert.match(await doctor(other.href), /✖ standby: it has no table continuity/)
       assert.match(await doctor('postgres://127.0.0.1:1/none'), /✖ standby: .*cannot be used.*ECONNREFUSED/)
     } finally {
       await rm(folder, { recursive: true, force: true })

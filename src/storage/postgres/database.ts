@@ -10,7 +10,7 @@ import { queryRows } from './driver/queries.ts'
 import { bounded, prepare, toResult, toStatement } from './driver/statement.ts'
 import { ConnectionShares } from './pool/connection-shares.ts'
 import { type ConnectionOptions, type Connections, openConnections } from './connections.ts'
-import { openReplica, type ReplicaOptions } from './replica.ts'
+import { Replica, type ReplicaOptions } from './replica.ts'
 import { sharedClaimingSession } from './session/claim-session.ts'
 import { ListeningSession } from './session/listening-session.ts'
 import { Notifications } from './session/notifications.ts'
@@ -49,7 +49,9 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   const notifications = new Notifications(pool, listening, onError)
   const revocations = new PostgresRevocations(pool, listening, onError)
   continuity.onSetBack(() => revocations.forgetAll())
-  const replica = openReplica(options, connections)
+  const { replicaUrl } = options
+  const replica =
+    replicaUrl === undefined ? undefined : new Replica(replicaUrl, connections, options.onReplica)
   const lists = new Semaphore(counts.quickLists, listsWait)
   const slowLists = new Semaphore(counts.lists, listsWait)
   const maintenance = new Semaphore(1, maintenanceWait)

@@ -1,23 +1,35 @@
-import type { Pool, PoolClient } from 'pg'
-import type { Replica } from '../database.ts'
-import { millisecondsSince, type Moment } from '../moment.ts'
+import type { Pool } from 'pg'
+import { millisecondsSince, thisMoment, type Moment } from '../moment.ts'
 import type { Connections } from './connections.ts'
 import { queryRows, type RowsStatement, type RowValue } from './driver/queries.ts'
-import { Heartbeats, type HeartbeatRow } from './heartbeats.ts'
+import { endClient } from './driver/session-client.ts'
+import { bounded } from './driver/statement.ts'
+import { Connector } from './pool/connector.ts'
 import { openPool, type OpenPool } from './pool/open-pool.ts'
-import { standbyConnector } from './standby-connector.ts'
 
 /** Connections for lists at most. One more measures the replication lag. */
 const mostConnections = 7
-/** Milliseconds after a heartbeat for which a session that has it is not asked again. */
-const knownFor = 1_000
+/** Milliseconds between two measurements. */
+const interval = 500
+/** Milliseconds after the last call of `usable` until measuring stops. */
+const wantedFor = 10_000
+/** Milliseconds that each server may take for a measurement. */
+const answerWithin = 2_000
+/** Positions of the primary that are remembered. Older ones are useless, because `maxAge` is at most five minutes. */
+const mostRemembered = 1_000
 
-/** The standby is too far behind for this query, or unreachable. */
-export class ReplicaBehind extends Error {
-  constructor() {
-    super('the standby is too far behind, or out of reach')
-    this.name = 'ReplicaBehind'
-  }
+/** A position in the write-ahead log. Positions compare only within one `life` of the database (docs/adr/0029). */
+interface Position {
+  life: string
+  wal: number
+}
+
+const primaryPosition = `select life, (pg_current_wal_insert_lsn() - '0/0')::float8 as wal from continuity`
+/** Before the first replay, and on a server that is neither a standby nor the primary, -1: its log is another one. */
+const standbyPosition = {
+  name: 'standby_position',
+  text: `select life, coalesce(case when pg_is_in_recovery() then pg_last_wal_replay_lsn()
+    when server = postern_server() then pg_current_wal_insert_lsn() end - '0/0', -1)::float8 as wal from continuity`,
 }
 
 export interface ReplicaOptions {
@@ -26,80 +38,71 @@ export interface ReplicaOptions {
   onReplica?: ((usable: boolean, reason?: Error) => void) | undefined
 }
 
-/** Opens the pools of the standby, if one is configured. Nothing is connected yet. */
-export function openReplica(
-  { replicaUrl, onReplica = () => undefined }: ReplicaOptions,
-  { pool, connector, onError, answerWithin }: Connections,
-): PostgresReplica | undefined {
-  if (replicaUrl === undefined) return undefined
-  const { pooled } = connector
-  const standby = standbyConnector(replicaUrl, pooled)
-  const settings = 'set default_transaction_read_only = on'
-  const open = (max: number) => openPool(standby, { onError, answerWithin, cancelled: true, max, settings })
-  return new PostgresReplica({
-    primary: pool,
-    standby: open(mostConnections),
-    probe: open(1),
-    pooled,
-    onChange: onReplica,
-  })
-}
-
-interface ReplicaParts {
-  primary: Pool
-  standby: OpenPool
-  /** One more connection, so that reading the heartbeat does not wait for lists. */
-  probe: OpenPool
-  /** Whether a pooler may change the session of a connection between transactions. */
-  pooled: boolean
-  onChange: (usable: boolean, reason?: Error) => void
-}
-
 interface Rows {
   rows: RowValue[][]
   asOf: Moment
 }
 
 /**
- * A standby, and a bound of its lag. While lists are read, this process writes a growing number on the primary, twice a second,
- * and remembers when it sent each. A session of the standby that shows a number has everything that was committed before that
- * number was sent. This needs no clock of another machine and no state of the replication: a standby whose replay is paused, that
- * lost its primary, or that follows another one, shows no new number. See docs/adr/0032.
+ * A standby, for reads whose data may be old by a bounded time. While lists are read, this process remembers the primary's position
+ * in the log twice a second. A session of the standby that has replayed a position has everything that was committed before this
+ * process asked for it. This needs no clock of another machine: the position of a standby whose replay is paused, or that lost its
+ * primary, does not grow, and one that follows another primary has another life. See docs/adr/0032.
  */
-class PostgresReplica implements Replica {
-  readonly #parts: ReplicaParts
-  readonly #heartbeats: Heartbeats
-  /** When the newest heartbeat was sent that a session is known to have. */
-  readonly #sessions = new WeakMap<PoolClient, Moment>()
-  /** When the newest heartbeat was sent that was found on the standby. */
-  #seen: Moment | undefined
+export class Replica {
+  readonly #primary: Pool
+  readonly #standby: OpenPool
+  /** One more connection, so that measuring does not wait for lists. */
+  readonly #probe: OpenPool
+  /** Whether a pooler may change the session of a connection between transactions. */
+  readonly #pooled: boolean
+  readonly #onChange: (usable: boolean, reason?: Error) => void
+  /** Positions of the primary, the oldest first, each with the time before it was asked for. */
+  readonly #positions: (Position & { askedAt: Moment })[] = []
+  /** The time up to which the standby had all commits when it was last measured. */
+  #asOf: Moment | undefined
+  #wantedAt = 0
+  #measuring = false
+  #timer: NodeJS.Timeout | undefined
   #closed = false
   #reported: boolean | undefined
-  /** Called when reading the heartbeat fails: queries that wait for the standby give up. */
+  /** Called when measuring fails: queries that wait for the standby give up. */
   readonly #waiting = new Set<() => void>()
 
-  constructor(parts: ReplicaParts) {
-    this.#parts = parts
-    this.#heartbeats = new Heartbeats({
-      primary: parts.primary,
-      probe: parts.probe.pool,
-      onSeen: (sentAt, settled) => {
-        this.#seen = sentAt
-        const usable = sentAt !== undefined
-        if (usable || settled) this.#report(usable)
-      },
-      onError: (error) => this.#fail(error),
-    })
+  /** Opens the pools of the standby. Nothing is connected yet. @throws Error if a file that the address names cannot be read */
+  constructor(
+    url: string,
+    { pool, connector, onError, answerWithin }: Connections,
+    onChange: ReplicaOptions['onReplica'] = () => undefined,
+  ) {
+    this.#pooled = connector.pooled
+    const standby = standbyConnector(url, this.#pooled)
+    const settings = 'set default_transaction_read_only = on'
+    const open = (max: number) => openPool(standby, { onError, answerWithin, cancelled: true, max, settings })
+    this.#primary = pool
+    this.#standby = open(mostConnections)
+    this.#probe = open(1)
+    this.#onChange = onChange
   }
 
+  /**
+   * Whether a read on the standby is likely to succeed. To be called before each read, because these calls keep measuring the
+   * lag. The first call after a pause returns false.
+   * @param maxAge milliseconds
+   */
   usable(maxAge: number): boolean {
-    this.#heartbeats.want()
-    return this.#seen !== undefined && millisecondsSince(this.#seen) <= maxAge
+    this.#wantedAt = performance.now()
+    if (!this.#measuring && !this.#closed) void this.#measure()
+    return this.#asOf !== undefined && millisecondsSince(this.#asOf) <= maxAge
   }
 
+  /**
+   * Runs a statement of a list on the standby. The rows include everything that was committed before `asOf`.
+   * @throws Error if they would be older than `maxAge` milliseconds, or the standby is unreachable; the error of the statement
+   */
   async rows(statement: RowsStatement, maxAge: number): Promise<Rows> {
     const { promise, resolve, reject } = Promise.withResolvers<Rows>()
-    const giveUp = (): void => reject(new ReplicaBehind())
+    const giveUp = (): void => reject(new Error('the standby is unreachable'))
     this.#waiting.add(giveUp)
     this.#rows(statement, maxAge).then(resolve, reject)
     try {
@@ -111,54 +114,86 @@ class PostgresReplica implements Replica {
 
   async close(): Promise<void> {
     this.#closed = true
-    await Promise.all([this.#heartbeats.close(), this.#parts.standby.close(), this.#parts.probe.close()])
+    clearTimeout(this.#timer)
+    await Promise.all([this.#standby.close(), this.#probe.close()])
   }
 
+  /** Reads both on one session, in this order: an address may lead to several standbys. */
   async #rows(statement: RowsStatement, maxAge: number): Promise<Rows> {
-    const client = await this.#parts.standby.pool.connect()
+    const client = await this.#standby.pool.connect()
     let failed = true
     try {
-      const known = this.#sessions.get(client)
-      const { rows, asOf } =
-        known && millisecondsSince(known) <= Math.min(knownFor, maxAge / 2)
-          ? { rows: await queryRows(client, statement), asOf: known }
-          : await this.#rowsAfterHeartbeat(client, statement)
+      // If it fails, the next statements fail as well.
+      if (this.#pooled) client.query('begin').catch(() => undefined)
+      const [position, rows] = await Promise.all([
+        client.query<Position>(standbyPosition),
+        queryRows(client, statement),
+        this.#pooled && client.query('commit'),
+      ])
       failed = false
-      if (!asOf || millisecondsSince(asOf) > maxAge) throw new ReplicaBehind()
+      const asOf = this.#asOfPosition(position.rows[0])
+      if (!asOf || millisecondsSince(asOf) > maxAge) throw new Error('the standby is too far behind')
       return { rows, asOf }
     } finally {
       client.release(failed)
     }
   }
 
-  /** Reads both on one session, in this order: an address may lead to several standbys. */
-  async #rowsAfterHeartbeat(
-    client: PoolClient,
-    statement: RowsStatement,
-  ): Promise<{ rows: RowValue[][]; asOf: Moment | undefined }> {
-    const { pooled } = this.#parts
-    // If it fails, the next statements fail as well.
-    if (pooled) client.query('begin').catch(() => undefined)
-    const [heartbeat, rows] = await Promise.all([
-      client.query<HeartbeatRow>(this.#heartbeats.statement),
-      queryRows(client, statement),
-      pooled && client.query('commit'),
-    ])
-    const asOf = this.#heartbeats.sentAt(heartbeat.rows[0])
-    // A session never goes back in time. Through a pooler, the next statement may have another session.
-    if (asOf && !pooled) this.#sessions.set(client, asOf)
-    return { rows, asOf }
+  /** When this process asked for the newest position of the primary that includes nothing beyond `reached`. */
+  #asOfPosition(reached: Position | undefined): Moment | undefined {
+    return this.#positions.findLast(({ life, wal }) => life === reached?.life && wal <= reached.wal)?.askedAt
   }
 
-  #fail(error: unknown): void {
-    this.#seen = undefined
-    for (const giveUp of this.#waiting) giveUp()
-    this.#report(false, error as Error)
+  async #measure(): Promise<void> {
+    this.#measuring = true
+    try {
+      const askedAt = thisMoment()
+      const { rows } = await this.#primary.query<Position>(bounded(answerWithin, primaryPosition))
+      this.#positions.push({ ...rows[0]!, askedAt })
+      if (this.#positions.length > mostRemembered) this.#positions.shift()
+      const reached = await this.#probe.pool.query<Position>(bounded(answerWithin, standbyPosition.text))
+      this.#asOf = this.#asOfPosition(reached.rows[0])
+      // The standby may not have replayed the first positions yet.
+      if (this.#asOf || this.#positions.length > 20) this.#report(this.#asOf !== undefined)
+    } catch (error) {
+      this.#asOf = undefined
+      for (const giveUp of this.#waiting) giveUp()
+      this.#report(false, error as Error)
+    }
+    this.#timer = setTimeout(() => {
+      this.#measuring = false
+      if (performance.now() - this.#wantedAt < wantedFor && !this.#closed) void this.#measure()
+    }, interval).unref()
   }
 
   #report(usable: boolean, reason?: Error): void {
     if (this.#reported === usable || this.#closed) return
     this.#reported = usable
-    this.#parts.onChange(usable, reason)
+    this.#onChange(usable, reason)
+  }
+}
+
+/**
+ * Makes the connections to the address of a standby: of several servers, to a standby if there is one.
+ * @param pooled whether the address may lead to a pooler that changes sessions: see `Connector`
+ */
+function standbyConnector(replicaUrl: string, pooled: boolean): Connector {
+  return new Connector(replicaUrl, { ofSeveral: 'prefer-standby', pooled })
+}
+
+/** Runs one statement there, on a connection of its own, within ten seconds. */
+export async function askStandby<Row extends object>(
+  replicaUrl: string,
+  { pooled }: { pooled: boolean },
+  statement: string,
+): Promise<Row[]> {
+  const client = standbyConnector(replicaUrl, pooled).newClient({ answerWithin: 10_000, brief: true })
+  // The statement reports errors. Without a listener they would end the process.
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    return (await client.query<Row>(statement)).rows
+  } finally {
+    await endClient(client)
   }
 }

@@ -2,7 +2,7 @@ import type { SchemaPart } from './dialect.ts'
 
 /**
  * What relates a database to the server that it runs on: numbers that stay unique after a fail-over or a restore
- * (docs/adr/0029-continuity.md), and the age of a standby (docs/adr/0032-standbys.md). SQLite has no servers.
+ * (docs/adr/0029-continuity.md). SQLite has no servers.
  */
 export const servers: SchemaPart = {
   tables: () => '',
@@ -81,11 +81,5 @@ export const servers: SchemaPart = {
 
     insert into continuity select 1, md5(random()::text || clock_timestamp()::text), postern_server(),
       extract(epoch from clock_timestamp()) * 1000;
-
-    -- One row for each process that reads lists on a standby. The process writes a growing number here and reads it on the
-    -- standby. The row is updated twice a second, so each page has room for a second version of its rows.
-    create table replica_beats (
-      process text collate "C" primary key, beat bigint not null, beat_at bigint not null
-    ) with (fillfactor = 50);
   `,
 }
