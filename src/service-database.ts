@@ -2,7 +2,7 @@ import { ConfigurationError, type Configuration } from './config/environment.ts'
 import { secretsFile } from './config/generated-secrets.ts'
 import { Keyring } from './crypto/keyring.ts'
 import type { Database } from './storage/database.ts'
-import { migrate } from './storage/migrate.ts'
+import { migrate, pendingMigrations } from './storage/migrate.ts'
 import { migrations } from './storage/migrations/index.ts'
 import { openDatabase } from './storage/open.ts'
 import { applyProductMigrations, readProductMigrations } from './storage/product-migrations.ts'
@@ -68,7 +68,11 @@ export async function prepareDatabase(database: Database, parts: PreparationPart
     const exposed = exposedFiles(database.file, [secretsFile(configuration.databaseUrl)])
     if (exposed.length > 0) log.warn({ exposed }, describeExposed(exposed))
   } else await database.checkPooling()
-  if (parts.migrate === false) return
+  if (parts.migrate === false) {
+    // Throws if this process cannot work with the database's schema.
+    await pendingMigrations(database)
+    return
+  }
   const options = {
     onWait: () => log.warn('another process migrates the database: this one waits until it has ended'),
   }

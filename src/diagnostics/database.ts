@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { systemClock } from '../runtime/clock.ts'
 import { secretsFile } from '../config/generated-secrets.ts'
 import type { Database } from '../storage/database.ts'
-import { NewerDatabase, OccupiedDatabase, pendingMigrations } from '../storage/migrate.ts'
+import { NewerDatabase, OccupiedDatabase, pendingMigrations, UnreleasedDatabase } from '../storage/migrate.ts'
 import { type DatabasePlace, openDatabase } from '../storage/open.ts'
 import { describeExposed, exposedFiles } from '../storage/sqlite/file-modes.ts'
 import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
@@ -89,7 +89,8 @@ async function* checkContents(database: Database): AsyncGenerator<Finding> {
         ? await checkOwnClock(database)
         : ownClock()
   } catch (error) {
-    if (!(error instanceof NewerDatabase || error instanceof OccupiedDatabase)) throw error
+    const known = [NewerDatabase, UnreleasedDatabase, OccupiedDatabase]
+    if (!(error instanceof Error && known.some((kind) => error instanceof kind))) throw error
     yield fault('migrations', error.message)
   }
 }

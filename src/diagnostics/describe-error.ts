@@ -1,5 +1,5 @@
 import { ConfigurationError, inspectEnvironment, redactedDatabaseUrl } from '../config/environment.ts'
-import { NewerDatabase, OccupiedDatabase } from '../storage/migrate.ts'
+import { NewerDatabase, OccupiedDatabase, UnreleasedDatabase } from '../storage/migrate.ts'
 import { ProductMigrationError } from '../storage/product-migrations.ts'
 import { UnsuitablePooler } from '../storage/postgres/pool/pooler-check.ts'
 import { FileInUse } from '../storage/sqlite/owner.ts'
@@ -17,6 +17,7 @@ export function describeError(error: unknown, env = process.env): string {
       NewerDatabase,
       OccupiedDatabase,
       ProductMigrationError,
+      UnreleasedDatabase,
       UnsuitablePooler,
     ].some((known) => error instanceof known)
   )

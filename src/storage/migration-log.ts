@@ -31,10 +31,11 @@ export interface MigrationLog<Migration extends { name: string }, Applied extend
   readonly pendingAfter: (
     applied: readonly Applied[],
     migrations: readonly Migration[],
+    database: Database,
   ) => readonly Migration[]
   readonly sqlOf: (migration: Migration, engine: Engine) => string
   /** The row of an applied migration; `now` is in milliseconds since 1970. */
-  readonly rowOf: (migration: Migration, now: number) => readonly (string | number)[]
+  readonly rowOf: (migration: Migration, now: number, engine: Engine) => readonly (string | number)[]
   /** Returns the error for a migration that fails. Default: the database's error. */
   readonly failureOf?: (migration: Migration, error: unknown) => Error
   /** Runs in the same transaction, on PostgreSQL only. */
@@ -62,7 +63,7 @@ export async function applyMigrations<Migration extends { name: string }, Applie
   if (database.engine === 'sqlite')
     return database.batch('request', (connection) => {
       connection.exec(`create table if not exists ${table} (${log.columnsOf('integer')}) strict`)
-      const pending = log.pendingAfter(connection.all<Applied>(select), migrations)
+      const pending = log.pendingAfter(connection.all<Applied>(select), migrations, database)
       for (const migration of pending) {
         try {
           const statements = log.sqlOf(migration, 'sqlite')
@@ -71,7 +72,7 @@ export async function applyMigrations<Migration extends { name: string }, Applie
         } catch (error) {
           throw failureOf(migration, error)
         }
-        const row: readonly SqlValue[] = log.rowOf(migration, now)
+        const row: readonly SqlValue[] = log.rowOf(migration, now, 'sqlite')
         connection.run(`insert into ${table} values (${row.map(() => '?').join(', ')})`, row)
       }
       return pending.map(({ name }) => name)
@@ -80,13 +81,13 @@ export async function applyMigrations<Migration extends { name: string }, Applie
   return underMigrationLock(database.pool, toldWait, async (client) => {
     await client.query(`create table if not exists ${table} (${log.columnsOf('bigint')})`)
     const { rows } = await client.query<Applied>(select)
-    const pending = log.pendingAfter(rows, migrations)
+    const pending = log.pendingAfter(rows, migrations, database)
     for (const migration of pending) {
       const statement = bounded(longestMigration, log.sqlOf(migration, 'postgres'))
       await client.query(statement).catch((error: unknown) => {
         throw failureOf(migration, error)
       })
-      const row = log.rowOf(migration, now)
+      const row = log.rowOf(migration, now, 'postgres')
       const places = row.map((_, index) => `$${index + 1}`).join(', ')
       await client.query(`insert into ${table} values (${places})`, [...row])
     }
@@ -113,7 +114,7 @@ export async function pendingNames<Migration extends { name: string }, Applied e
     )
     if (rows[0]?.found) applied = (await database.pool.query<Applied>(select)).rows
   }
-  return pendingAfter(applied, migrations).map(({ name }) => name)
+  return pendingAfter(applied, migrations, database).map(({ name }) => name)
 }
 
 /** Runs `work` in a transaction that waits for concurrent migrations, without a limit for its statements. */

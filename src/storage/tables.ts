@@ -150,6 +150,7 @@ interface MigrationsTable {
   name: string
   breaking: number
   applied_at: ColumnType<number, number, never>
+  checksum: string
 }
 
 /** A session at a host other than the service's own: the cookie there has a token of its own. */

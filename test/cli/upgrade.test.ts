@@ -65,7 +65,7 @@ onEachEngine('postern upgrade --check', (engine) => {
 
   test('a database of a newer version, and a missing one, are errors', async () => {
     const database = await openDatabase({ databaseUrl: home.url })
-    const row = "insert into migrations values (9002, 'gone', 1, 0)"
+    const row = "insert into migrations values (9002, 'gone', 1, 0, '')"
     if (database.engine === 'sqlite') await database.batch('request', (connection) => connection.exec(row))
     else await database.pool.query(row)
     await database.close()

@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
+import { describeError } from '../../src/diagnostics/describe-error.ts'
 import type { Database } from '../../src/storage/database.ts'
-import { migrate, pendingMigrations } from '../../src/storage/migrate.ts'
+import { migrate, pendingMigrations, UnreleasedDatabase } from '../../src/storage/migrate.ts'
 import type { Migration } from '../../src/storage/migrations/migration.ts'
 import { migrations } from '../../src/storage/migrations/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
@@ -174,25 +175,68 @@ onEachEngine('a release that adds to the schema of a filled database', (engine) 
   }
 })
 
-onEachEngine('a database of an unreleased version', (engine) => {
-  test('is refused with advice', async () => {
+onEachEngine('a database of an unreleased build', (engine) => {
+  const [initial, ...later] = migrations
+  const changed = (statements: (text: string) => string): Migration[] => [
+    { ...initial!, sqlite: statements(initial!.sqlite), postgres: statements(initial!.postgres) },
+    ...later,
+  ]
+  const after = async (prepare: (database: Database) => Promise<unknown>, work: typeof migrate) => {
     const home = await engine.createDatabase()
     const database = await openDatabase(home.url)
-    const empty = { breaking: true, sqlite: 'select 1', postgres: 'select 1' }
-    const early = [
-      { ...empty, number: 1, name: 'initial' },
-      { ...empty, number: 2, name: 'order-keys' },
-    ]
     try {
-      await migrate(database, early)
-      for (const look of [migrate, pendingMigrations])
-        await assert.rejects(
-          look(database),
-          /unreleased version .* set DATABASE_URL to a new, empty database/,
-        )
+      await prepare(database)
+      return await work(database)
     } finally {
       await database.close()
       await home.drop()
     }
+  }
+  const isRejected = async (prepare: (database: Database) => Promise<unknown>): Promise<void> => {
+    for (const work of [migrate, pendingMigrations])
+      await assert.rejects(after(prepare, work), (error: Error) => {
+        assert.ok(error instanceof UnreleasedDatabase, error.message)
+        assert.equal(describeError(error), error.message)
+        const remedy = engine.name === 'sqlite' ? /start over: delete \/.*\.db, or set/ : /start over: set/
+        assert.match(error.message, remedy)
+        return true
+      })
+  }
+
+  test('is rejected if a migration differs', async () => {
+    await isRejected((database) =>
+      migrate(
+        database,
+        changed((text) => `${text} create table more (id integer);`),
+      ),
+    )
+  })
+
+  test('is rejected if it recorded no checksums', async () => {
+    await isRejected(async (database) => {
+      await migrate(database)
+      await database.transaction((tx) => sql`alter table migrations drop column checksum`.execute(tx))
+    })
+  })
+
+  test('is usable if only comments and layout differ', async () => {
+    const layout = changed((text) => `-- The schema.\n${text.replaceAll('\n', '\n\n  ')}`)
+    assert.deepEqual(await after((database) => migrate(database, layout), migrate), [])
+  })
+
+  test('stops the start, also without migrating', async () => {
+    const home = await engine.createDatabase()
+    const database = await openDatabase(home.url)
+    await migrate(
+      database,
+      changed((text) => `${text} create table more (id integer);`),
+    )
+    await database.close()
+    for (const migrating of [true, false])
+      await assert.rejects(
+        startTestService(engine, { databaseUrl: home.url, parts: { migrate: migrating } }),
+        UnreleasedDatabase,
+      )
+    await home.drop()
   })
 })
