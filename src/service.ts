@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createAlerts } from './alerts/index.ts'
 import { type Clock, systemClock } from './runtime/clock.ts'
 import { type Configuration, ConfigurationError } from './config/environment.ts'
-import { insertSamples } from './demo/sample-data.ts'
-import { sampleReceiving } from './demo/sample-events.ts'
+import { Samples } from './demo/samples.ts'
 import type { App } from './http/app.ts'
 import { oldestOfAll } from './http/operations/readiness.ts'
 import type { ModuleParts } from './http/service-module.ts'
@@ -11,14 +10,7 @@ import { longestTimeout } from './receiving/handlers/declared-handlers.ts'
 import { openSpool } from './receiving/spool/file-spool.ts'
 import { openKeyring, openServiceDatabase, prepareDatabase } from './service-database.ts'
 import { createModules } from './create-modules.ts'
-import {
-  addSamples,
-  type AppParts,
-  createServiceApp,
-  declareOperations,
-  declareRoutes,
-  insertSamplesOfTime,
-} from './service-app.ts'
+import { type AppParts, createServiceApp, declareOperations, declareRoutes } from './service-app.ts'
 import { endOutdated, type Running, stop } from './shutdown.ts'
 import type { Database } from './storage/database.ts'
 import { SchemaWatch } from './storage/schema-watch.ts'
@@ -110,8 +102,8 @@ async function assemble(
   if (spool) running.spool = spool
   // A project has data of its own.
   const showsSamples = parts.samples === true && configuration.demo && config === undefined
-  const samplesOfEvents = showsSamples ? { receiving: sampleReceiving(common.keyring) } : {}
-  const modules = createModules(common, { ...config, ...samplesOfEvents }, spool)
+  const samples = showsSamples ? new Samples(common) : undefined
+  const modules = createModules(common, samples ? { receiving: samples.receiving() } : { ...config }, spool)
   const history = createMetricsHistory({
     ...common,
     oldestDue: roles.workers ? () => oldestOfAll(running.workers, clock) : undefined,
@@ -127,15 +119,9 @@ async function assemble(
   running.workers = [...running.workers, ...alerts.workers]
   await declareRoutes(app, modules)
   await alerts.routes(app)
-  const samples =
-    showsSamples &&
-    roles.http &&
-    (await addSamples(app, common, { ...modules, destinations: alerts.destinations }))
+  if (samples && roles.http) await samples.routes(app)
   await app.ready()
-  if (!samples) return { app, history }
-  const isFirst = await insertSamples(database, clock.now())
-  if (isFirst) await insertSamplesOfTime(common, history.store)
-  return { app, history, beginSamples: () => samples.begin(isFirst) }
+  return { app, history, beginSamples: roles.http ? () => samples?.begin() : undefined }
 }
 
 /** Starts the server. Returns the public address of the service. @throws ConfigurationError if the host has no address */

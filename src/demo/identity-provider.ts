@@ -68,7 +68,7 @@ function mountProvider(
     raw.sendContinue?.()
     done(null)
   })
-  const options = { config: { access: 'public' }, schema: { hide: true } } as const
+  const options = { config: { access: 'public' }, logLevel: 'warn', schema: { hide: true } } as const
   scope.all(`${mountPath}/*`, options, async (request, reply) => {
     const handle = await loaded()
     // The answer bypasses Fastify, so the common security headers are set here.

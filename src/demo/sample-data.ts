@@ -85,40 +85,12 @@ const articles: readonly (readonly [string, string])[] = [
   ['Looking ahead', 'What we plan for the coming year, in no order and without promises.'],
 ]
 
-/** Returns the sample products and posts. The newest are slightly older than `now` (milliseconds since 1970). */
-export function sampleData(now: number): { products: ProductsTable[]; posts: PostsTable[] } {
-  // Whole days, so that two starts on one day create the same data.
-  const today = Math.floor(now / day) * day
-  const products = Object.entries(catalogue).flatMap(([category, samples], shelf) =>
-    samples.map(([name, price, stock], place): ProductsTable => {
-      // Times are spread over two months, not in the order of names, and some are equal.
-      const created_at = timeOf(
-        today - (((place * 5) % 7) * 9 + (shelf % 2) * 3 + 1) * day + (place % 3) * 3_600_000,
-      )
-      return {
-        id: `${category}-${String(place + 1).padStart(2, '0')}`,
-        category,
-        price,
-        stock,
-        name,
-        created_at,
-      }
-    }),
-  )
-  const posts = articles.map(([title, body], index): PostsTable => {
-    const created_at = timeOf(today - (articles.length - index) * 15 * day + 9 * 3_600_000)
-    return { id: `post-${String(index + 1).padStart(2, '0')}`, title, body, created_at }
-  })
-  return { products, posts }
-}
-
 /** Fills empty tables of products and posts. Returns false, without an effect, if one of them has a row. */
-export async function insertSamples(database: Database, now: number): Promise<boolean> {
+export async function insertSampleData(database: Database, now: number): Promise<boolean> {
+  const { products, posts } = sampleData(now)
   return database.transaction(async (tx) => {
-    for (const table of ['products', 'posts'] as const) {
+    for (const table of ['products', 'posts'] as const)
       if (await tx.selectFrom(table).select('id').limit(1).executeTakeFirst()) return false
-    }
-    const { products, posts } = sampleData(now)
     // Another process may start at the same time and insert the same rows.
     await tx
       .insertInto('products')
@@ -132,4 +104,22 @@ export async function insertSamples(database: Database, now: number): Promise<bo
       .execute()
     return true
   })
+}
+
+function sampleData(now: number): { products: ProductsTable[]; posts: PostsTable[] } {
+  // Whole days, so that two starts on one day create the same data.
+  const today = Math.floor(now / day) * day
+  const products = Object.entries(catalogue).flatMap(([category, samples], shelf) =>
+    samples.map(([name, price, stock], place): ProductsTable => {
+      const id = `${category}-${String(place + 1).padStart(2, '0')}`
+      // Times are spread over two months, not in the order of names, and some are equal.
+      const age = (((place * 5) % 7) * 9 + (shelf % 2) * 3 + 1) * day - (place % 3) * 3_600_000
+      return { id, category, price, stock, name, created_at: timeOf(today - age) }
+    }),
+  )
+  const posts = articles.map(([title, body], index): PostsTable => {
+    const created_at = timeOf(today - (articles.length - index) * 15 * day + 9 * 3_600_000)
+    return { id: `post-${String(index + 1).padStart(2, '0')}`, title, body, created_at }
+  })
+  return { products, posts }
 }

@@ -4,7 +4,6 @@ import type { ServiceModule, SpoolStatus } from '../http/service-module.ts'
 import type { Worker } from '../runtime/worker.ts'
 import { Activity } from './activity/activity.ts'
 import { endingSecrets, failingHandlers } from './attention.ts'
-import type { Delivered } from './endpoint/evaluate.ts'
 import { reprocessWorker } from './failed/reprocess.ts'
 import { FailureGroups } from './failure-groups/tally.ts'
 import { receivingFinder } from './finder.ts'
@@ -26,8 +25,6 @@ export interface Receiving extends ServiceModule {
   readonly isRefusing: () => boolean
   /** On SQLite: checks the spool beside the database. @throws StorageUnavailable if no webhook can be stored because of it */
   readonly checkSpool: (() => Promise<void>) | undefined
-  /** Verifies and stores a webhook that this service has signed. To be called when the routes are declared. */
-  receiveSample(source: string, delivered: Delivered): Promise<void>
 }
 
 /**
@@ -47,7 +44,6 @@ export function createReceiving(parts: ReceivingParts): Receiving {
   const made = { ...handling, ...storing, attempts, rejected, activity, paused }
   const worker = handlerWorker(parts, made)
   let app: App | undefined
-  let endpoints: Awaited<ReturnType<typeof declareRoutes>> | undefined
   /** Stores received events until the last request has been answered. */
   const queueWorker: Worker = {
     name: 'event-queue',
@@ -64,11 +60,6 @@ export function createReceiving(parts: ReceivingParts): Receiving {
     spool: fallback,
     isRefusing: () => failure.isRecent,
     checkSpool: store.checkSpool && (async () => store.checkSpool?.()),
-    async receiveSample(source, delivered) {
-      const endpoint = endpoints?.get(source)
-      if (!endpoint) throw new Error(`there is no source ${source}`)
-      await endpoint.receiveSample(delivered)
-    },
     finders: [
       receivingFinder(
         handling.sources.keys(),
@@ -83,7 +74,7 @@ export function createReceiving(parts: ReceivingParts): Receiving {
     async routes(given) {
       app = given
       fallback?.start()
-      endpoints = await declareRoutes(given, parts, made)
+      declareRoutes(given, parts, made)
     },
   }
 }

@@ -29,8 +29,8 @@ export interface Made extends ReturnType<typeof planHandling>, ReturnType<typeof
   paused: PausedHandlers
 }
 
-/** Declares all calls of the module. Returns what answers each source. */
-export async function declareRoutes(app: App, parts: ReceivingParts, made: Made) {
+/** Declares all calls of the module. */
+export function declareRoutes(app: App, parts: ReceivingParts, made: Made): void {
   const { configuration, database, clock, log, metrics } = parts
   const { sources, declared, planOf, acceptor, store, attempts, rejected, activity, paused, entries } = made
   const backlog = new Backlog({
@@ -86,5 +86,4 @@ export async function declareRoutes(app: App, parts: ReceivingParts, made: Made)
     dryRuns,
     findHandler,
   })
-  return endpoints
 }

@@ -44,7 +44,12 @@ onEachEngine('sample events', (engine) => {
     await eventually(async () => {
       const deliveries = await rows('/deliveries?limit=100')
       const groups = await rows('/failures')
-      return deliveries.filter(({ status }) => status === 'delivered').length === 7 && groups.length > 0
+      const jobs = await rows('/jobs')
+      return (
+        deliveries.filter(({ status }) => status === 'delivered').length === 7 &&
+        groups.length > 0 &&
+        jobs.length === 3
+      )
     })
     assert.equal((await rows('/deliveries?limit=100')).length, 14)
     const [group] = await rows('/failures')

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
+import { eventually } from '../receiving/harness.ts'
 
 interface Row {
   [field: string]: unknown
@@ -24,6 +25,11 @@ onEachEngine('samples of operations', (engine) => {
     const database = await engine.createMigratedDatabase()
     drop = () => database.drop()
     service = await start(database.url)
+    await service.fetch('/login')
+    await eventually(
+      async () => (await readFrom(() => service)('/jobs')).length === 3,
+      'the samples are filled',
+    )
   })
   after(async () => {
     await service?.close()
@@ -31,14 +37,14 @@ onEachEngine('samples of operations', (engine) => {
   })
   const rows = readFrom(() => service)
 
-  test('API keys: one in use, one that expires soon, one that is revoked; all with their maker', async () => {
+  test('API keys: one in use, one that expires soon, one that is revoked', async () => {
     const keys = await rows('/keys')
     assert.deepEqual(
-      keys.map(({ name, createdByName, revokedAt }) => [name, createdByName, revokedAt !== null]),
+      keys.map(({ name, revokedAt }) => [name, revokedAt !== null]),
       [
-        ['Shop back end (sample)', 'Ada Lovelace', false],
-        ['Nightly export (sample)', 'Ada Lovelace', false],
-        ['First integration (sample)', 'Ada Lovelace', true],
+        ['Shop back end (sample)', false],
+        ['Nightly export (sample)', false],
+        ['First integration (sample)', true],
       ],
     )
     const attention = await rows('/attention')
@@ -61,21 +67,21 @@ onEachEngine('samples of operations', (engine) => {
 
   test('jobs of both kinds, of which one was cancelled', async () => {
     const jobs = await rows('/jobs')
-    assert.deepEqual(new Set(jobs.map(({ status }) => status)), new Set(['done', 'cancelled']))
     assert.deepEqual(
-      jobs.map(({ kind, subscriberName }) => [kind, subscriberName]),
+      jobs.map(({ kind, subscriberName, status }) => [kind, subscriberName, status]),
       [
-        ['reprocess', null],
-        ['replay', 'Sample: returns 503'],
-        ['replay', 'Sample: accepts all'],
-        ['reprocess', null],
+        ['replay', 'Sample: accepts all', 'done'],
+        ['replay', 'Sample: returns 503', 'cancelled'],
+        ['reprocess', null, 'done'],
       ],
     )
   })
 
   test('refused webhooks, with reasons that the source gives and counts that agree with them', async () => {
-    const refused = await rows('/rejected-webhooks?source=shop')
-    assert.equal(refused.length, 6)
+    const refused = await eventually(async () => {
+      const found = await rows('/rejected-webhooks?source=shop')
+      return found.length === 3 ? found : undefined
+    }, 'three webhooks are rejected')
     const reasons = new Set(refused.map(({ reason }) => reason))
     assert.deepEqual(reasons, new Set(['signature-missing', 'signature-wrong', 'malformed']))
     assert.ok(
@@ -83,10 +89,8 @@ onEachEngine('samples of operations', (engine) => {
     )
     const counts = await rows('/rejected-webhooks/counts')
     assert.deepEqual(
-      counts.map(({ reason, count }) => [reason, count]),
-      [...reasons]
-        .map((reason) => [reason, refused.filter((one) => one['reason'] === reason).length] as const)
-        .toSorted(([, one], [, other]) => other - one),
+      new Map(counts.map(({ reason, count }) => [reason, count])),
+      new Map([...reasons].map((reason) => [reason, 1])),
     )
   })
 
@@ -123,9 +127,10 @@ onEachEngine('samples of operations', (engine) => {
       left.map(({ id, host }) => [id, host]),
       [[slack!['id'], new URL(service.baseUrl).host]],
     )
+    await service.fetch('/login')
     assert.equal((await rows('/keys')).length, 3)
-    assert.equal((await rows('/jobs')).length, 4)
-    assert.equal((await rows('/rejected-webhooks')).length, 6)
+    assert.equal((await rows('/jobs')).length, 3)
+    assert.equal((await rows('/rejected-webhooks')).length, 3)
   })
 })
 

@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import { Browser } from '../harness/browser.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
+import { eventually } from '../receiving/harness.ts'
 
 interface Row {
   [field: string]: unknown
@@ -11,7 +12,11 @@ interface Row {
 
 onEachEngine('sample people', (engine) => {
   let service: TestService
-  before(async () => (service = await startTestService(engine, { parts: { samples: true } })))
+  before(async () => {
+    service = await startTestService(engine, { parts: { samples: true } })
+    await service.fetch('/login')
+    await eventually(async () => (await read('/jobs')).data.length === 3, 'the samples are filled')
+  })
   after(() => service?.close())
 
   const read = async (path: string): Promise<{ data: Row[] } & Row> => {
@@ -40,18 +45,14 @@ onEachEngine('sample people', (engine) => {
   test('they have identities, devices and a history', async () => {
     const grace = await userId('Grace Hopper')
     const identities = (await read(`/users/${grace}/identities`)).data
-    assert.equal(identities.length, 2)
+    assert.equal(identities.length, 1)
     const devices = (await read(`/users/${grace}/sessions`)).data
     assert.deepEqual(
       new Set(devices.map(({ device }) => device)),
       new Set(['Safari on macOS', 'Safari on iPad']),
     )
-    assert.deepEqual(
-      devices.flatMap(({ appName }) => appName ?? []),
-      ['Reader (sample)'],
-    )
     const actions = new Set((await read(`/audit?userId=${grace}&limit=100`)).data.map(({ action }) => action))
-    for (const action of ['user.created', 'user.signed_in', 'user.role_changed', 'identity.linked'])
+    for (const action of ['user.created', 'user.signed_in', 'user.role_changed'])
       assert.ok(actions.has(action), action)
     assert.deepEqual((await read(`/users/${await userId('Charles Babbage')}/sessions`)).data, [])
   })
@@ -63,12 +64,9 @@ onEachEngine('sample people', (engine) => {
     const history = await read(`/metrics/history?series=signIns&from=${from}`)
     const { ok, failed } = (history['series'] as { signIns: { total: { ok: number; failed: number } } })
       .signIns.total
-    const sum = ok + failed
-    assert.ok(week.ok > 20 && week.failed > 0)
-    assert.ok(
-      Math.abs(sum - week.ok - week.failed) <= 2,
-      `${sum} in the charts, ${week.ok} + ${week.failed} in the log`,
-    )
+    assert.deepEqual([ok, failed], [week.ok, week.failed])
+    assert.ok(ok > 10)
+    assert.equal(failed, 2)
   })
 
   test('a person of the samples signs in to their account; a blocked one cannot', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
-import { insertSamples, sampleData } from '../../src/demo/sample-data.ts'
+import { insertSampleData } from '../../src/demo/sample-data.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
@@ -14,16 +14,15 @@ onEachEngine('sample data', (engine) => {
 
   test('empty tables are filled once', async () => {
     // A demo service may have filled them already: `clear` has emptied them.
-    assert.equal(await insertSamples(service.database, now), true)
-    assert.equal(await insertSamples(service.database, now), false)
-    const { products, posts } = sampleData(now)
-    assert.equal((await readList(service, '/products')).data.length, products.length)
-    assert.equal((await readList(service, '/api/posts?limit=100')).data.length, posts.length)
+    assert.equal(await insertSampleData(service.database, now), true)
+    assert.equal(await insertSampleData(service.database, now), false)
+    assert.equal((await readList(service, '/products')).data.length, 32)
+    assert.equal((await readList(service, '/api/posts?limit=100')).data.length, 24)
   })
 
   test('existing rows stay unchanged', async () => {
     await insertPosts(service.database, [post('mine')])
-    assert.equal(await insertSamples(service.database, now), false)
+    assert.equal(await insertSampleData(service.database, now), false)
     assert.equal((await readList(service, '/products')).data.length, 0)
   })
 })

@@ -51,7 +51,10 @@ export function checklistRoute(app: App, parts: ChecklistParts): void {
       },
     },
     async () => {
-      const steps = stepsOf(parts, await facts.get('', () => readFacts(database, store, demoNames)))
+      const steps = stepsOf(
+        parts,
+        await facts.get('', () => readFacts(database, store, demoNames, parts.baseUrl())),
+      )
       return { done: steps.every(({ done }) => done), steps }
     },
   )
@@ -139,15 +142,16 @@ function stepsOf(parts: ChecklistParts, facts: InstallationFacts) {
 /** What demo mode creates by itself, which does not count as done. */
 interface DemoNames {
   readonly provider: string
-  readonly keys: readonly string[]
-  readonly subscribers: readonly string[]
+  /** How the names of the keys look to `like`, and the addresses of subscribers below that of the service. */
+  readonly keys: string
+  readonly subscribers: string
   /** The subscribers that get sample events only. */
-  readonly subscribersOfSamples: readonly string[]
+  readonly subscribersOfSamples: string
   /** The source of the sample events, and how their types begin. */
   readonly source: string
   readonly types: string
   /** The time until which the history counts the sample events, in milliseconds since 1970; undefined without them. */
-  readonly samplesUntil: () => Promise<number | undefined>
+  readonly samplesUntil: (database: Pick<Database, 'reader'>) => Promise<number | undefined>
 }
 
 /** Which steps of an installation are done, by what is stored. */
@@ -168,8 +172,9 @@ async function readFacts(
   { reader }: Pick<Database, 'reader'>,
   history: Pick<HistoryStore, 'hasSucceeded'>,
   demo: DemoNames,
+  baseUrl: string,
 ): Promise<InstallationFacts> {
-  const samplesUntil = await demo.samplesUntil()
+  const samplesUntil = await demo.samplesUntil({ reader })
   const events = await reader
     .selectFrom('event_queue')
     .select(['status', 'attempts'])
@@ -177,10 +182,14 @@ async function readFacts(
     .orderBy('event', 'desc')
     .limit(mostExamined)
     .execute()
+  const ofSamples = reader
+    .selectFrom('subscribers')
+    .select('subscribers.id')
+    .where('url', 'like', baseUrl + demo.subscribersOfSamples)
   const deliveries = await reader
     .selectFrom('deliveries')
     .select('status')
-    .where('subscriber_id', 'not in', demo.subscribersOfSamples)
+    .where('subscriber_id', 'not in', ofSamples)
     .orderBy('id', 'desc')
     .limit(mostExamined)
     .execute()
@@ -196,7 +205,7 @@ async function readFacts(
           .selectFrom('api_keys')
           .select('id')
           .where('revoked_at', 'is', null)
-          .where('id', 'not in', demo.keys)
+          .where('name', 'not like', demo.keys)
           .limit(1)
           .execute()
       ).length > 0,
@@ -205,7 +214,7 @@ async function readFacts(
         await reader
           .selectFrom('subscribers')
           .select('id')
-          .where('id', 'not in', [...demo.subscribers, ...demo.subscribersOfSamples])
+          .where('url', 'not like', baseUrl + demo.subscribers)
           .limit(1)
           .execute()
       ).length > 0,
