@@ -381,7 +381,7 @@ export const settings = {
     read: read.seconds(86_400, 315_360_000),
     default: '31536000',
     description:
-      'Seconds that entries of the audit log are stored. Failures without an account are stored for 30 days at most.',
+      'Seconds that audit log entries are stored. Failures without an account are stored for at most 30 days.',
   }),
   auditExportUrl: setting({
     env: 'AUDIT_EXPORT_URL',
@@ -414,7 +414,7 @@ export const settings = {
     read: read.days,
     default: '30',
     description:
-      'Days that events are stored, with bodies, headers, errors, deliveries and attempts; 0 or `off`: forever. Unfinished events stay until they are done.',
+      'Days that events are stored, with bodies, headers, errors, deliveries and attempts; 0 or `off`: forever. Unfinished events are stored until they finish.',
   }),
   markerRetention: setting({
     env: 'MARKER_RETENTION_DAYS',

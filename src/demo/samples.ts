@@ -122,7 +122,7 @@ export class Samples {
       sources: {
         [sampleSource]: {
           ...scheme,
-          secretFrom: 'the secret that demo mode generates for this sample source',
+          secretFrom: 'the generated demo secret',
         },
       },
       handlers: {
@@ -198,7 +198,7 @@ export class Samples {
       await this.#call('POST', '/subscribers', {
         url: baseUrl() + paths.subscriber,
         secret: `whsec_${this.#subscriberSecret()}`,
-        description: 'Sample subscriber of demo mode; logs the events that it receives',
+        description: 'Sample: logs the events it receives',
       })
     if (isFirst) {
       for (const { path, description } of customerEndpoints)

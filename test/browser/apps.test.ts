@@ -83,8 +83,8 @@ describe('apps on the dashboard', () => {
   })
 
   test('its sign-in is tried in a new tab, and the code works with the verifier that is shown', async () => {
-    await page().getByRole('button', { name: 'Try the sign-in' }).click()
-    const dialog = page().getByRole('dialog', { name: 'Try the sign-in of Notes' })
+    await page().getByRole('button', { name: 'Test sign-in' }).click()
+    const dialog = page().getByRole('dialog', { name: 'Test sign-in to Notes' })
     const command = await dialog.getByLabel('Request that exchanges the code', { exact: true }).innerText()
     await site.look('app-try')
     const callback = page()

@@ -128,7 +128,7 @@ describe('data in a browser', () => {
 
   test('the export has the rows that the filters leave', async () => {
     const download = page.waitForEvent('download')
-    await page.getByRole('link', { name: 'CSV' }).click()
+    await page.getByRole('link', { name: 'Export CSV' }).click()
     const file = await (await download).path()
     const lines = (await readFile(file, 'utf8')).trim().split('\r\n')
     assert.match(lines[0]!, /id.*category/)
@@ -146,9 +146,9 @@ describe('data in a browser', () => {
 
   test('all 10,000 rows are reached by scrolling, and only those in view are in the page', async () => {
     await page.goto(`${service.baseUrl}/dashboard/data/shelf`)
-    const status = page.getByText(/rows shown/)
+    const status = page.getByText(/ rows/)
     await status.waitFor()
-    for (let turn = 0; turn < 200 && !/all/.test(await status.innerText()); turn += 1) {
+    for (let turn = 0; turn < 200 && /more/.test(await status.innerText()); turn += 1) {
       const shown = await status.innerText()
       await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
       await page.waitForFunction(
@@ -161,7 +161,7 @@ describe('data in a browser', () => {
         shown,
       )
     }
-    assert.match(await status.innerText(), /^10,000 rows shown/)
+    assert.match(await status.innerText(), /^10,000 rows$/)
     await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
     await table('/shelf').getByText('p09999').waitFor()
     assert.ok((await table('/shelf').locator('tbody tr[data-index]').count()) < 100)
@@ -207,7 +207,7 @@ describe('data in a browser', () => {
   test('a row is created, with problems at their fields; changed; and deleted after a question', async () => {
     await page.goto(`${service.baseUrl}/dashboard/data/products?f.category=spades`)
     await page.getByText('No row matches these filters').waitFor()
-    await page.getByRole('button', { name: 'New row' }).click()
+    await page.getByRole('button', { name: 'Add row' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('textbox', { name: 'id (optional)' }).fill('spade-1')
     await dialog.getByRole('textbox', { name: 'category' }).fill('spades')

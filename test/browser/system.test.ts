@@ -215,14 +215,14 @@ describe('the pages of the system', () => {
     await page.getByRole('button', { name: 'Clear' }).click()
     const [saved] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Download CSV' }).click(),
+      page.getByRole('button', { name: 'Export CSV' }).click(),
     ])
     const chunks: Buffer[] = []
     for await (const chunk of await saved.createReadStream()) chunks.push(chunk as Buffer)
     const csv = Buffer.concat(chunks).toString()
     assert.match(csv, /^at,action,code,/)
     assert.match(csv, /key\.created,.*Ada Lovelace/)
-    const href = await page.getByRole('link', { name: 'Download NDJSON' }).getAttribute('href')
+    const href = await page.getByRole('link', { name: 'Export NDJSON' }).getAttribute('href')
     const lines = await (await page.request.get(href!)).text()
     assert.ok(lines.includes('"key.created"'))
   })

@@ -29,7 +29,7 @@ export const english = {
   attempt: {
     title: 'Attempt {number}',
     noAnswer: 'no response',
-    dns: 'Name',
+    dns: 'DNS',
     connect: 'Connection',
     firstByte: 'First byte',
     rest: 'Rest',
@@ -40,7 +40,7 @@ export const english = {
     requestHeaders: 'Request headers',
     requestBody: 'Request body',
     signatureHidden:
-      'The signature is not recorded, because receivers accept it for five minutes. After that, it is computed again here.',
+      'The signature is not stored because endpoints accept it for five minutes. After that, it is computed again here.',
     signatureComputed: 'The signature was computed again from the secrets that are still stored.',
     cutOff: 'The first 64 KiB of {size}.',
     response: 'Response',
@@ -112,7 +112,7 @@ export const english = {
     v1a: 'v1a: key pair, ed25519',
     created: 'Created',
     validUntil: 'Valid until',
-    rotated: 'rotated',
+    rotated: 'next rotation',
     publicKey: 'Public key',
     copyPublicKey: 'Copy the public key',
     published: 'Published keys',
@@ -136,7 +136,7 @@ export const english = {
   verification: {
     title: 'Verify signatures',
     description:
-      'Complete receivers without a library. They verify the raw body in constant time, reject old requests, and accept any of several signatures, as there are while you rotate a secret.',
+      'Complete examples without a library. They verify the raw body in constant time, reject old requests, and accept any of several signatures while you rotate a secret.',
     onlyV1a:
       'This endpoint signs with a key pair (v1a) only. The code verifies v1: choose “v1” or “both” as its signatures.',
     language: 'Language',

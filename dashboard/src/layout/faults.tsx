@@ -9,7 +9,7 @@ export function NotFoundPage() {
   return (
     <Page title="Not found">
       <Empty title="There is nothing at this address" action={<ButtonLink to="/">Go to Home</ButtonLink>}>
-        It may have been deleted, or the address is mistyped.
+        It may have been deleted, or the URL is mistyped.
       </Empty>
     </Page>
   )
@@ -19,7 +19,9 @@ export function NotFoundPage() {
 export function NotAllowedPage() {
   return (
     <Page title="Not allowed">
-      <Notice tone="warn">Your account may not see this page. An administrator can change your role.</Notice>
+      <Notice tone="warn">
+        Your account does not have access to this page. An administrator can change your role.
+      </Notice>
       <ButtonLink to="/account">Go to your account</ButtonLink>
     </Page>
   )
@@ -38,7 +40,7 @@ export function RouteProblem({ error, reset }: ErrorComponentProps) {
     return (
       <Page title="This page could not be loaded">
         <Notice tone="warn">
-          A part of it is not there. The service may have been updated since you opened the dashboard.
+          Part of the page is missing. The service may have been updated since you opened the dashboard.
         </Notice>
         <Button onClick={() => location.reload()}>Reload</Button>
       </Page>

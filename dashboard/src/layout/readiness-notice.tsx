@@ -26,19 +26,20 @@ export function ReadinessNotice() {
       (await (await fetch(addressOf('/readyz'), { signal })).json()) as Partial<Readiness>,
   })
   if (isError)
-    return (
-      <Notice tone="danger">Connection lost. This page shows what it read before, and tries again.</Notice>
-    )
+    return <Notice tone="danger">Connection lost. This page shows earlier data until it reconnects.</Notice>
   const waiting = data?.spool?.events ?? 0
   const away = data?.database !== undefined && data.database !== 'ok'
   if (!away && waiting === 0) return null
   return (
     <Notice tone={away ? 'danger' : 'warn'}>
-      {away && <p>The database does not answer. What this page shows is from before.</p>}
+      {away && <p>The database is unavailable. This page shows earlier data.</p>}
       {waiting > 0 && (
         <p>
-          {waiting === 1 ? '1 acknowledged webhook waits' : `${waiting} acknowledged webhooks wait`} in the
-          spool. {away ? 'They are moved when it is back.' : 'They are being moved to the database.'}
+          {waiting === 1 ? '1 acknowledged webhook is' : `${waiting} acknowledged webhooks are`} waiting in
+          the spool.{' '}
+          {away
+            ? 'They are stored when the database is available again.'
+            : 'They are being moved to the database.'}
         </p>
       )}
     </Notice>

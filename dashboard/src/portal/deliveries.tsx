@@ -54,7 +54,7 @@ const columnsOf = (place: Place): readonly Column<Delivery>[] => [
     header: portalWords.lastResponse,
     cell: ({ attemptCount, lastStatus, lastError }) => (
       <span title={lastError ?? undefined}>
-        {attemptCount === 0 ? '—' : responseWord(lastStatus, lastError)}
+        {attemptCount === 0 ? '–' : responseWord(lastStatus, lastError)}
       </span>
     ),
   },

@@ -51,7 +51,7 @@ const columns = (): readonly Column<Subscriber>[] => [
     header: portalWords.success24,
     width: '11rem',
     align: 'right',
-    cell: ({ lastDay: { successRate } }) => (successRate === null ? '—' : formatPercent(successRate)),
+    cell: ({ lastDay: { successRate } }) => (successRate === null ? '–' : formatPercent(successRate)),
   },
 ]
 

@@ -1,4 +1,5 @@
 import { Link, type LinkProps } from '@tanstack/react-router'
+import { Download } from 'lucide-react'
 import type { ComponentProps, ReactNode } from 'react'
 import { classes } from './classes.ts'
 
@@ -65,6 +66,15 @@ export function ButtonLink({ kind = 'default', small = false, icon, children, ..
       {icon}
       {children}
     </Link>
+  )
+}
+
+/** A link that looks like a button and saves a file. */
+export function DownloadLink({ children, ...rest }: ComponentProps<'a'>) {
+  return (
+    <a download {...rest} className={`no-underline ${buttonLook('default', false)}`}>
+      <Download size={16} aria-hidden /> {children}
+    </a>
   )
 }
 

@@ -1,23 +1,40 @@
-import { useEffect, useRef, useState } from 'react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import UPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { colorOf, useThemeVersion, type ChartColor } from './chart-colors.ts'
 import { ChartTable, type ChartLine } from './chart-table.tsx'
+import { endedSteps } from './ended-steps.ts'
 import { formatTime } from './format.ts'
 
 export interface ChartProps {
   /** What it shows, such as "Webhooks received". */
   title: string
-  /** Milliseconds since 1970, ascending. */
+  /** Milliseconds since 1970, ascending. The last step has not ended. */
   times: readonly number[]
   lines: readonly ChartLine[]
   format: (value: number) => string
   /** Pixels. Default 160. */
   height?: number
+  /** Shown where all values are zero or unknown. */
+  empty?: string
 }
 
 /** Lines over time, with the values at the pointer, and the same as a table. Load its page lazily: it brings uPlot. */
-export default function Chart({ title, times, lines, format, height = 160 }: ChartProps) {
+export default function Chart({
+  title,
+  times: allTimes,
+  lines: wholeLines,
+  format,
+  height = 160,
+  empty = 'No data in this period',
+}: ChartProps) {
+  const { times, lines } = useMemo(() => {
+    const count = endedSteps(wholeLines.map(({ values }) => values))
+    return {
+      times: allTimes.slice(0, count),
+      lines: wholeLines.map((line) => ({ ...line, values: line.values.slice(0, count) })),
+    }
+  }, [allTimes, wholeLines])
   const [at, setAt] = useState<number | null>(null)
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<UPlot>(undefined)
@@ -31,7 +48,8 @@ export default function Chart({ title, times, lines, format, height = 160 }: Cha
   formatting.current = format
 
   useEffect(() => {
-    const target = place.current!
+    const target = place.current
+    if (!target) return
     const made = new UPlot(
       optionsOf({ target, lines, height, onIndex: setAt, format: (value) => formatting.current(value) }),
       data.current,
@@ -46,7 +64,7 @@ export default function Chart({ title, times, lines, format, height = 160 }: Cha
       plot.current = undefined
     }
     // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [shape, height, theme])
+  }, [shape, height, theme, isEmpty])
 
   useEffect(() => plot.current?.setData(data.current), [times, lines])
 
@@ -71,15 +89,19 @@ export default function Chart({ title, times, lines, format, height = 160 }: Cha
           <span className="ml-auto text-soft tabular-nums">{formatTime(times[at])}</span>
         )}
       </figcaption>
-      <div className="relative">
-        <div ref={place} aria-hidden="true" className="w-full overflow-hidden" style={{ height }} />
-        {isEmpty && (
-          <p className="absolute inset-0 flex items-center justify-center pb-8 pl-14 text-sm text-soft">
-            No data in this period
-          </p>
-        )}
-      </div>
-      {!isEmpty && <ChartTable title={title} times={times} lines={lines} format={format} />}
+      {isEmpty ? (
+        <p
+          className="flex items-center justify-center rounded-md bg-sunken text-sm text-soft"
+          style={{ height }}
+        >
+          {empty}
+        </p>
+      ) : (
+        <>
+          <div ref={place} aria-hidden="true" className="w-full overflow-hidden" style={{ height }} />
+          <ChartTable title={title} times={times} lines={lines} format={format} />
+        </>
+      )}
     </figure>
   )
 }

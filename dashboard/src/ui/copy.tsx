@@ -34,7 +34,7 @@ export function CopyButton({
           {icon}
         </IconButton>
       ) : (
-        <Button small icon={icon} onClick={copy}>
+        <Button icon={icon} onClick={copy}>
           {copied ? words.ui.copied : children}
         </Button>
       )}

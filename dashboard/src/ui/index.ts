@@ -1,5 +1,5 @@
 // The parts that all pages are made of.
-export { Button, ButtonLink, LinkButton } from './button.tsx'
+export { Button, ButtonLink, DownloadLink, LinkButton } from './button.tsx'
 export { Badge, Status, statusWord } from './badge.tsx'
 export { Time, Ago } from './time.tsx'
 export { formatTime, formatDuration, formatNumber, formatPercent, formatBytes } from './format.ts'

@@ -92,7 +92,10 @@ function TwoLines<Row>({ columns, row, box }: { columns: readonly Column<Row>[];
       </div>
       <div className="mt-0.5 flex gap-2 overflow-hidden text-sm whitespace-nowrap text-soft empty:hidden">
         {at('secondary').map(({ key, header, cell, align }) => (
-          <div key={key} className="min-w-0 truncate">
+          <div
+            key={key}
+            className="min-w-0 truncate not-first:before:mr-2 not-first:before:content-['·'] empty:hidden has-[time]:shrink-0"
+          >
             {align === 'right' && <span>{header} </span>}
             {cell(row)}
           </div>

@@ -9,7 +9,7 @@ export type Condition = Subscriber['conditions'][number]
 export const meaningOf: Record<Subscriber['state'], string> = {
   active: 'Its latest attempts succeeded, or no delivery failed more than twice.',
   idle: 'Nothing was sent in the last 24 hours.',
-  failing: 'Deliveries are failing, and none has succeeded since.',
+  failing: 'A delivery failed three times, and none has succeeded since.',
   paused: 'Its events wait and are sent when you resume it.',
   disabled: 'Nothing is sent, and new events are not stored for it.',
 }

@@ -44,7 +44,7 @@ const delivery = {
 export const builtInTypes = {
   [testEventType]: {
     description:
-      'Sent on request to one subscriber, to test that it is reachable and verifies the signature.',
+      'A test event, sent to one endpoint on request. It shows that the endpoint is reachable and verifies signatures.',
     schema: exactly({ message: text, subscriberId: text }),
     samples: [
       {
@@ -55,12 +55,12 @@ export const builtInTypes = {
   },
   'subscriber.disabled': {
     description:
-      'A subscriber was disabled: by a call, by its owner, by its response (410 Gone or `webhook-delivery: disable`), or because all attempts failed for a week (EMIT_DISABLE_AFTER_DAYS).',
+      'An endpoint was disabled: by a request, by its customer, by its response (410 Gone or `webhook-delivery: disable`), or because all attempts failed for a week (EMIT_DISABLE_AFTER_DAYS).',
     schema: exactly({ subscriber: subscriberSchema, reason: text }),
     samples: [{ subscriber, reason: 'The endpoint returned HTTP 410 Gone.' }],
   },
   'subscriber.disabling': {
-    description: 'A subscriber will be disabled, unless a delivery succeeds before.',
+    description: 'An endpoint will be disabled unless a delivery succeeds first.',
     schema: exactly({
       subscriber: subscriberSchema,
       delivery: deliverySchema,
@@ -78,18 +78,17 @@ export const builtInTypes = {
   },
   'delivery.failing': {
     description:
-      'A delivery failed for the third time. Emitted once for a subscriber, until a delivery to it succeeds again.',
+      'A delivery failed for the third time. Sent once for an endpoint until a delivery to it succeeds again.',
     schema: aboutDelivery,
     samples: [{ subscriber, delivery }],
   },
   'delivery.recovered': {
-    description:
-      'A delivery succeeded to a subscriber that had failed (`delivery.failing`, `delivery.dead`).',
+    description: 'A delivery to a failing endpoint succeeded (after `delivery.failing` or `delivery.dead`).',
     schema: aboutDelivery,
     samples: [{ subscriber, delivery: { ...delivery, attempts: 4, status: 204, error: null } }],
   },
   'delivery.dead': {
-    description: 'A delivery was dead-lettered after its last attempt. It is stored and can be replayed.',
+    description: 'A delivery failed its last attempt. It is stored and can be replayed.',
     schema: aboutDelivery,
     samples: [{ subscriber, delivery: { ...delivery, attempts: 10 } }],
   },

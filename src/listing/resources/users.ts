@@ -129,7 +129,7 @@ export function usersList(admins: readonly AdminRule[]): ListDeclaration {
       name: 'users',
       path: '/users',
       table: 'users',
-      summary: 'Local users, in the order in which they were created',
+      summary: 'Users, oldest first',
       fields: {
         id: { type: 'text', description: 'Local id' },
         email: { type: 'text', nullable: true, description: "The provider's first e-mail address" },

@@ -26,7 +26,7 @@ export const reasons: Readonly<Record<Reason, Explanation>> = {
   'signature-wrong': {
     meaning: 'The signature does not match the body with any of the source’s secrets.',
     advice:
-      'Compare the secret with the sender’s. If they are equal, something changes the body or the URL on the way: a proxy may rewrite JSON, or BASE_URL may differ from the URL that the sender calls.',
+      'Compare the secret with the sender’s. If they match, the body or the URL changes in transit: a proxy may rewrite JSON, or BASE_URL may differ from the URL that the sender uses.',
   },
   'no-valid-secret': {
     meaning: 'The source has no valid secret at this time.',

@@ -21,7 +21,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     label: 'Any sender with an HMAC',
     steps: [
       'Give the sender the URL above.',
-      'Use the same secret on both sides: {secret} here, the signing secret there.',
+      'Use the same secret on both sides: {secret} in Postern, the signing secret at the sender.',
       'The sender {signs}.',
     ],
     docs: 'https://www.rfc-editor.org/rfc/rfc2104',

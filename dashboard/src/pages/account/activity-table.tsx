@@ -49,10 +49,11 @@ export function ActivityTable({
 }
 
 const columns: Column<Omit<Entry, 'byMe'> & { byMe?: boolean }>[] = [
-  { key: 'at', header: 'Time', width: '11rem', cell: ({ at }) => <Time value={at} /> },
+  { key: 'at', header: 'Time', width: '11rem', phone: 'secondary', cell: ({ at }) => <Time value={at} /> },
   {
     key: 'action',
     header: 'Action',
+    phone: 'primary',
     cell: ({ action, code, supportId }) => (
       <>
         {action}{' '}
@@ -70,6 +71,7 @@ const columns: Column<Omit<Entry, 'byMe'> & { byMe?: boolean }>[] = [
     key: 'address',
     header: 'IP address',
     width: '10rem',
+    phone: 'secondary',
     cell: ({ address }) => address ?? '',
   },
 ]

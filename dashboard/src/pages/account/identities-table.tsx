@@ -30,10 +30,11 @@ export function IdentitiesTable({
 
 function columnsFor(onUnlink: ((identity: Identity) => void) | undefined): Column<Identity>[] {
   return [
-    { key: 'provider', header: 'Provider', width: '9rem', cell: ({ provider }) => provider },
+    { key: 'provider', header: 'Provider', width: '9rem', phone: 'aside', cell: ({ provider }) => provider },
     {
       key: 'name',
       header: 'Identity',
+      phone: 'primary',
       cell: (identity) => (
         <span title={identity.providerId}>
           {nameOfIdentity(identity)}
@@ -44,6 +45,7 @@ function columnsFor(onUnlink: ((identity: Identity) => void) | undefined): Colum
     {
       key: 'email',
       header: 'Email address',
+      phone: 'secondary',
       cell: ({ email, emailVerified }) =>
         email === null ? (
           <span className="text-soft">none</span>

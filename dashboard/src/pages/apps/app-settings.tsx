@@ -97,7 +97,7 @@ export function AppSettings({ app }: { app: AppDetail }) {
           </div>
         </fieldset>
         {!app.declared && (
-          <div className="mt-5 flex justify-end">
+          <div className="mt-5">
             <Button kind="primary" type="submit" busy={save.isPending}>
               Save
             </Button>

@@ -82,16 +82,18 @@ const columnsFor = (onEnd: (signIn: SignIn) => void): Column<SignIn>[] => [
       </Link>
     ),
   },
-  { key: 'device', header: 'Device', cell: ({ device }) => device },
+  { key: 'device', header: 'Device', phone: 'secondary', cell: ({ device }) => device },
   {
     key: 'scopes',
     header: 'Scopes',
+    phone: 'hidden',
     cell: ({ scopes }) => <span className="whitespace-normal">{scopes.join(' ')}</span>,
   },
   { key: 'since', header: 'Signed in', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
   {
     key: 'seen',
     header: 'Last used',
+    phone: 'secondary',
     width: '10.5rem',
     cell: ({ lastSeenAt }) => <Ago value={lastSeenAt} />,
   },

@@ -13,7 +13,7 @@ export function TrySignIn({ app }: { app: AppDetail }) {
   if (app.redirectUris.length === 0 || !isSecureContext) return null
   return (
     <>
-      <Button onClick={() => setOpen(true)}>Try the sign-in</Button>
+      <Button onClick={() => setOpen(true)}>Test sign-in</Button>
       {open && <TryDialog app={app} onClose={() => setOpen(false)} />}
     </>
   )
@@ -33,7 +33,7 @@ function TryDialog({ app, onClose }: { app: AppDetail; onClose: () => void }) {
     <Dialog
       open
       onClose={onClose}
-      title={`Try the sign-in of ${app.name}`}
+      title={`Test sign-in to ${app.name}`}
       description="Opens the sign-in in a new tab and redirects you to the app with a code."
     >
       {app.redirectUris.length > 1 && (

@@ -7,7 +7,7 @@ const codes = new Set<ListField['type']>(['uuid', 'json'])
 
 /** A value in a table: short, with all of it on hover. Numbers are shown as they are stored, since some are exact texts. */
 export function cellOf({ type }: Pick<ListField, 'type'>, value: unknown): ReactNode {
-  if (value === null || value === undefined) return <span className="text-soft">—</span>
+  if (value === null || value === undefined) return <span className="text-soft">–</span>
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (isTime(type) && type !== 'timeText' && !Number.isNaN(Date.parse(String(value))))
     return <Time value={String(value)} />

@@ -1,8 +1,8 @@
-import { getRouteApi } from '@tanstack/react-router'
-import { Download, Plus } from 'lucide-react'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { Plus } from 'lucide-react'
 import { useState } from 'react'
 import { addressOf } from '../../api/client.ts'
-import { Button, CheckField, Page, ReadState } from '../../ui/index.ts'
+import { Button, CheckField, DownloadLink, Page, ReadState } from '../../ui/index.ts'
 import { NotFoundPage } from '../../layout/faults.tsx'
 import { Filters } from './filters.tsx'
 import { rowQuery, type ListSearch } from './list-search.ts'
@@ -42,17 +42,16 @@ function OneList({ list }: { list: ListDescription }) {
     <Page
       title={list.path}
       description={list.summary}
-      actions={
-        <>
-          {list.exports.map((format) => (
-            <ExportLink key={format} list={list} search={search} format={format} />
-          ))}
-          {list.writes && (
-            <Button kind="primary" icon={<Plus size={16} aria-hidden />} onClick={() => setCreating(true)}>
-              New row
-            </Button>
-          )}
-        </>
+      up={<Link to="/data">Data</Link>}
+      actions={list.exports.map((format) => (
+        <ExportLink key={format} list={list} search={search} format={format} />
+      ))}
+      primary={
+        list.writes && (
+          <Button kind="primary" icon={<Plus size={16} aria-hidden />} onClick={() => setCreating(true)}>
+            Add row
+          </Button>
+        )
       }
     >
       <Filters list={list} />
@@ -75,13 +74,9 @@ function ExportLink({
 }) {
   const query = new URLSearchParams(rowQuery(search)).toString()
   return (
-    <a
-      href={addressOf(`${list.path}.${format}${query === '' ? '' : `?${query}`}`)}
-      download
-      className="inline-flex min-h-9 items-center gap-1.5 rounded-md border border-line bg-card px-3 py-1.5 font-medium hover:border-strong"
-    >
-      <Download size={16} aria-hidden /> {format === 'csv' ? 'CSV' : 'JSON lines'}
-    </a>
+    <DownloadLink href={addressOf(`${list.path}.${format}${query === '' ? '' : `?${query}`}`)}>
+      Export {format.toUpperCase()}
+    </DownloadLink>
   )
 }
 

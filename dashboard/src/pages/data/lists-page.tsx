@@ -9,17 +9,20 @@ const columns: readonly Column<ListDescription>[] = [
     key: 'path',
     header: 'List',
     cell: ({ path }) => (
-      <Link
-        to="/data/$"
-        params={{ _splat: path.slice(1) }}
-        className="font-mono text-accent underline underline-offset-2"
-      >
+      <Link to="/data/$" params={{ _splat: path.slice(1) }} className="font-mono">
         {path}
       </Link>
     ),
   },
   { key: 'summary', header: 'Description', cell: ({ summary }) => <span title={summary}>{summary}</span> },
-  { key: 'fields', header: 'Fields', align: 'right', width: '6rem', cell: ({ fields }) => fields.length },
+  {
+    key: 'fields',
+    header: 'Fields',
+    align: 'right',
+    width: '6rem',
+    phone: 'hidden',
+    cell: ({ fields }) => fields.length,
+  },
   { key: 'readers', header: 'Readable by', width: '11rem', cell: ({ access }) => readers[access] },
   {
     key: 'writes',

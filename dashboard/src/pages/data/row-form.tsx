@@ -32,11 +32,7 @@ export function RowForm({ list, row, onClose }: { list: ListDescription; row?: R
     if (Object.keys(found).length === 0) save.mutate(bodyOf(fields, values, row))
   }
   return (
-    <Dialog
-      open
-      onClose={onClose}
-      title={row ? `Change ${String(row[list.key])}` : `New row of ${list.path}`}
-    >
+    <Dialog open onClose={onClose} title={row ? `Edit ${String(row[list.key])}` : `Add row to ${list.path}`}>
       <Form problem={save.error} faults={faults} onSubmit={submit} noValidate className="flex flex-col gap-4">
         {fields.map((field) => (
           <RowInput

@@ -1,4 +1,13 @@
-import { DataTable, Empty, formatNumber, Pager, ProblemNotice, Section, type Column } from '../../ui/index.ts'
+import {
+  DataTable,
+  Empty,
+  formatNumber,
+  LinkButton,
+  Pager,
+  ProblemNotice,
+  Section,
+  type Column,
+} from '../../ui/index.ts'
 import { cellOf } from './cells.tsx'
 import { isNumber, isTime } from './field-types.ts'
 import { filtersOf, type ListSearch } from './list-search.ts'
@@ -35,8 +44,8 @@ export function CursorTable(props: RowsProps) {
       />
       {rows.length > 0 && (
         <p role="status" className="text-sm text-soft">
-          {formatNumber(rows.length)} {rows.length === 1 ? 'row' : 'rows'} shown
-          {onMore ? ', more available' : ' (all)'}
+          {formatNumber(rows.length)} {rows.length === 1 ? 'row' : 'rows'}
+          {onMore && ' shown, more available'}
         </p>
       )}
     </>
@@ -85,7 +94,7 @@ function Rows({
         isCurrent={(row) => row === opened}
         empty={
           <Empty title={filtered ? 'No row matches these filters' : 'No rows yet'}>
-            {!filtered && list.writes && 'Create one with "New row" or POST.'}
+            {!filtered && list.writes && 'Create one with "Add row" or POST.'}
           </Empty>
         }
         {...more}
@@ -122,14 +131,13 @@ function columnsOf({ list, search, onChange }: RowsProps): Column<Row>[] {
     }),
     cell: (row) =>
       field.name === list.key ? (
-        <button
-          type="button"
-          className="min-h-6 max-w-full truncate font-mono text-sm text-accent underline underline-offset-2"
+        <LinkButton
+          className="min-h-6 max-w-full truncate font-mono text-sm"
           title={String(row[list.key])}
           onClick={() => onChange({ ...search, row: String(row[list.key]) })}
         >
           {String(row[list.key])}
-        </button>
+        </LinkButton>
       ) : (
         cellOf(field, row[field.name])
       ),

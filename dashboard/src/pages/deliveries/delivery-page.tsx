@@ -7,7 +7,6 @@ import { NotFoundPage } from '../../layout/faults.tsx'
 import {
   Button,
   CopyButton,
-  CopyValue,
   Facts,
   Fact,
   Notice,
@@ -103,12 +102,19 @@ function About({ delivery }: { delivery: DeliveryDetail }) {
         </Fact>
         <CustomerFact owner={owner} ownerName={ownerName} />
         <Fact name="Event">
-          <Link to="/events/$id" params={{ id: String(event) }}>
-            Open the event
-          </Link>
-        </Fact>
-        <Fact name="Event ID">
-          <CopyValue value={eventId} label="Copy the event ID" />
+          <span className="inline-flex max-w-full items-center gap-1">
+            <Link
+              to="/events/$id"
+              params={{ id: String(event) }}
+              title={eventId}
+              className="truncate font-mono text-sm"
+            >
+              {eventId}
+            </Link>
+            <span className="-my-2">
+              <CopyButton text={eventId} label="Copy the event ID" />
+            </span>
+          </span>
         </Fact>
         <Fact name="Created">
           <Time value={createdAt} />

@@ -13,13 +13,10 @@ export type Delivery = RowOf<'GET /deliveries'>
 export const linkLook = 'text-accent hover:underline'
 
 /** The words for a delivery: one that waits for a retry is not new. */
-export const wordFor = ({
-  status,
-  attemptCount = 0,
-}: Partial<Pick<Delivery, 'attemptCount'>> & Pick<Delivery, 'status'>): string =>
+export const wordFor = ({ status, attemptCount = 0 }: { status: string; attemptCount?: number }): string =>
   status === 'dead' ? 'failed' : status === 'pending' && attemptCount > 0 ? 'retrying' : status
 
-export function DeliveryStatus(delivery: Pick<Delivery, 'status' | 'attemptCount'>) {
+export function DeliveryStatus(delivery: { status: string; attemptCount: number }) {
   return <Status value={wordFor(delivery)} />
 }
 
@@ -37,7 +34,7 @@ const columns: readonly Column<Delivery>[] = [
   {
     key: 'type',
     header: 'Event type',
-    width: '15rem',
+    width: '17rem',
     phone: 'primary',
     cell: ({ id, eventType }) => (
       <Link to="/deliveries/$id" params={{ id: String(id) }} title={eventType}>
@@ -58,14 +55,14 @@ const columns: readonly Column<Delivery>[] = [
   {
     key: 'owner',
     header: 'Customer',
-    width: '9rem',
+    width: '7rem',
     phone: 'hidden',
     cell: (row) => <CustomerLink {...row} />,
   },
   {
     key: 'result',
-    header: 'Last result',
-    width: '10rem',
+    header: 'Last response',
+    width: '8rem',
     cell: (row) => <span title={lastResult(row)}>{lastResult(row)}</span>,
   },
   {
@@ -78,7 +75,7 @@ const columns: readonly Column<Delivery>[] = [
   {
     key: 'created',
     header: 'Created',
-    width: '11rem',
+    width: '10.5rem',
     phone: 'secondary',
     cell: ({ createdAt }) => <Time value={createdAt} />,
   },

@@ -27,9 +27,9 @@ const filters: readonly Filter[] = [
   { name: 'status', label: 'Status', options: statuses },
   { name: 'response', label: 'Response', options: responses },
   { name: 'type', label: 'Event type' },
-  { name: 'event', label: 'Event ID' },
+  { name: 'event', label: 'Event ID', more: true },
   { name: 'owner', label: 'Customer' },
-  { name: 'subscriber', label: 'Endpoint ID' },
+  { name: 'subscriber', label: 'Endpoint ID', more: true },
 ]
 
 /** The deliveries to all endpoints. */

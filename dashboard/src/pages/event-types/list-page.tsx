@@ -34,16 +34,23 @@ const columns: readonly Column<EventType>[] = [
       </Link>
     ),
   },
-  { key: 'description', header: 'Description', cell: ({ description }) => <Sentence text={description} /> },
+  {
+    key: 'description',
+    header: 'Description',
+    phone: 'secondary',
+    cell: ({ description }) => <Sentence text={description} />,
+  },
   {
     key: 'schema',
     header: 'Schema',
+    phone: 'hidden',
     width: '8rem',
     cell: ({ schema }) => (schema ? 'yes' : <span className="text-soft">none</span>),
   },
   {
     key: 'source',
     header: 'Sent by',
+    phone: 'aside',
     width: '10rem',
     cell: ({ builtIn, isUndeclared }) =>
       builtIn ? (
@@ -97,7 +104,7 @@ export function ListPage() {
   return (
     <Page
       title="Event types"
-      description="The events that your product can send. Developers of endpoints see them in the portal."
+      description="Events that your product can send. Your customers see them in the portal."
       primary={<SendEvent />}
     >
       {error && <ProblemNotice error={error} retry={() => void refetch()} />}

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
-import { type Column, DataTable, Section, Status, Time } from '../../ui/index.ts'
+import { type Column, DataTable, Section, Time } from '../../ui/index.ts'
 import { responseWord } from '../../webhooks/response-word.ts'
-import { linkLook } from '../deliveries/delivery-table.tsx'
+import { DeliveryStatus, linkLook } from '../deliveries/delivery-table.tsx'
 import { subscriberName } from './way-steps.ts'
 import type { EventDetail } from './use-event.ts'
 
@@ -22,7 +22,12 @@ const columns: Column<Delivery>[] = [
       </Link>
     ),
   },
-  { key: 'status', header: 'Status', width: '8rem', cell: ({ status }) => <Status value={status} /> },
+  {
+    key: 'status',
+    header: 'Status',
+    width: '8rem',
+    cell: ({ status, attempts }) => <DeliveryStatus status={status} attemptCount={attempts} />,
+  },
   {
     key: 'attempts',
     header: 'Attempts',

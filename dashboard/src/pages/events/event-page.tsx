@@ -18,6 +18,7 @@ import {
   Status,
   Time,
 } from '../../ui/index.ts'
+import { CustomerFact } from '../customers/customer-fact.tsx'
 import { asCurl, asTest } from './copy-texts.ts'
 import { Deliveries } from './deliveries.tsx'
 import { Errors } from './errors.tsx'
@@ -52,7 +53,7 @@ function Absent({ title, text }: { title: string; text: string }) {
   return (
     <Page title={title}>
       <Empty title={text} action={<ButtonLink to="/events">All events</ButtonLink>}>
-        Search for its ID, or look through the list.
+        Search for its ID, or browse the list.
       </Empty>
     </Page>
   )
@@ -184,8 +185,10 @@ function Details({ event }: { event: EventDetail }) {
           )}
         </Fact>
       )}
-      {event.audience !== null && (
-        <Fact name="Customer">{event.audience === '*' ? 'all' : event.audience}</Fact>
+      {event.audience === '*' ? (
+        <Fact name="Customer">all</Fact>
+      ) : (
+        <CustomerFact owner={event.audience} ownerName={null} />
       )}
       {processing && (
         <Fact name="Attempts">

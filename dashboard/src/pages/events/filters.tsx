@@ -13,7 +13,7 @@ const statuses = [
 
 const filters: readonly Filter[] = [
   { name: 'status', label: 'Status', options: [{ value: '', label: 'Any status' }, ...statuses] },
-  { name: 'type', label: 'Type', placeholder: 'order.* or order.paid' },
+  { name: 'type', label: 'Type', placeholder: 'order.*' },
   {
     name: 'direction',
     label: 'Direction',

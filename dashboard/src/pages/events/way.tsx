@@ -28,7 +28,7 @@ export function Way({ event }: { event: EventDetail }) {
             <span
               key={at}
               className={classes(
-                'absolute top-1 whitespace-nowrap max-sm:even:hidden',
+                'absolute top-1 whitespace-nowrap max-sm:not-first:not-last:hidden',
                 at > 0.9 ? '-translate-x-full' : at > 0 && '-translate-x-1/2',
               )}
               style={{ left: `${at * 100}%` }}

@@ -22,7 +22,7 @@ import {
 } from '../../ui/index.ts'
 import type { RowOf } from '../../api/answers.ts'
 import { EventLink } from '../failures/event-link.tsx'
-import { groupColumns } from '../failures/group-columns.tsx'
+import { groupColumns, waitingOf } from '../failures/group-columns.tsx'
 import { useSetting } from '../system/use-setting.ts'
 import { ErrorRate, handlerName, HandlerStatus, type Handler } from './handler-health.tsx'
 import { waitingText } from './list-page.tsx'
@@ -115,11 +115,9 @@ function LastHour({ handler }: { handler: Handler }) {
         </Fact>
         <Fact name="Lag">
           {lagSeconds === 0 ? 'none' : formatDuration(lagSeconds * 1000)}{' '}
-          <span className="text-soft">(how long the oldest due event has waited)</span>
+          <span className="text-soft">(how long the oldest due event has been waiting)</span>
         </Fact>
-        <Fact name="Failed events">
-          {formatNumber(failed)}, and {formatNumber(retrying)} to be retried
-        </Fact>
+        <Fact name="Events with errors">{waitingOf({ failed, retrying })}</Fact>
         <Fact name="Last success">
           <Time value={lastHandledAt} />
         </Fact>

@@ -14,6 +14,7 @@ import {
   Section,
   type Column,
 } from '../../ui/index.ts'
+import { waitingOf } from '../failures/group-columns.tsx'
 import { AddHandlerDialog } from './add-handler.tsx'
 import { ErrorRate, handlerName, HandlerStatus, type Handler } from './handler-health.tsx'
 import { PauseButton, usePause } from './use-pause.tsx'
@@ -54,8 +55,7 @@ export function ListPage() {
         />
       </Section>
       <p className="text-sm text-soft">
-        Waiting: events that have not run yet. Lag: how long the oldest due event has been waiting. Failed:
-        events that will be retried or failed after their last attempt.
+        Waiting: events that have not run yet. Lag: how long the oldest due event has been waiting.
       </p>
       <AddHandlerDialog open={adding} onClose={() => setAdding(false)} />
     </Page>
@@ -63,7 +63,7 @@ export function ListPage() {
 }
 
 const columnsOf = (pause: ReturnType<typeof usePause>): Column<Handler>[] => [
-  { key: 'pattern', header: 'Handler', width: '26%', cell: (handler) => <Name handler={handler} /> },
+  { key: 'pattern', header: 'Handler', width: '22%', cell: (handler) => <Name handler={handler} /> },
   {
     key: 'status',
     header: 'Status',
@@ -102,7 +102,13 @@ const columnsOf = (pause: ReturnType<typeof usePause>): Column<Handler>[] => [
     align: 'right',
     cell: ({ lagSeconds }) => (lagSeconds === 0 ? '–' : formatDuration(lagSeconds * 1000)),
   },
-  { key: 'failed', header: 'Failed', align: 'right', cell: (handler) => <Failed handler={handler} /> },
+  {
+    key: 'failed',
+    header: 'Events with errors',
+    align: 'right',
+    width: '11rem',
+    cell: (handler) => <Failed handler={handler} />,
+  },
   {
     key: 'switch',
     header: <span className="sr-only">Action</span>,
@@ -130,15 +136,10 @@ function Name({ handler }: { handler: Handler }) {
 }
 
 function Failed({ handler: { id, failed, retrying } }: { handler: Handler }) {
-  if (failed + retrying === 0) return '0'
+  if (failed + retrying === 0) return 'none'
   return (
-    <Link
-      to="/failures"
-      search={{ handler: id }}
-      title={`${failed} failed, ${retrying} retrying`}
-      className="inline-block min-h-6 min-w-6"
-    >
-      {formatNumber(failed + retrying)}
+    <Link to="/failures" search={{ handler: id }} className="inline-block min-h-6 min-w-6">
+      {waitingOf({ failed, retrying })}
     </Link>
   )
 }

@@ -2,7 +2,7 @@ import { ranges, type Range } from '../../layout/time-range.ts'
 import Chart from '../../ui/chart.tsx'
 import { Section } from '../../ui/page.tsx'
 import { formatDuration, formatShort, timeZone } from '../../ui/format.ts'
-import { seriesOf, timesOf, withoutLastStep, type History } from './data.ts'
+import { seriesOf, timesOf, type History } from './data.ts'
 
 const kinds = [
   { name: 'webhooks', title: 'Webhooks in', failed: 'rejected', took: 'Time to acknowledge' },
@@ -11,8 +11,7 @@ const kinds = [
 ] as const
 
 /** Rates, failures and durations of the time range, and how old the oldest due work was. */
-export default function Charts({ history: whole, range }: { history: History; range: Range }) {
-  const history = withoutLastStep(whole)
+export default function Charts({ history, range }: { history: History; range: Range }) {
   const times = timesOf(history)
   const oldest = seriesOf(history, 'oldestDue')
   const signIns = seriesOf(history, 'signIns')
@@ -64,6 +63,7 @@ export default function Charts({ history: whole, range }: { history: History; ra
           title="Longest wait of due work"
           times={times}
           format={formatDuration}
+          empty="No due work waited in this period"
           lines={[{ label: 'age', color: 'warn', values: oldest.p99.map((age) => age ?? 0), filled: true }]}
         />
       </div>

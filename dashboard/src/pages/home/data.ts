@@ -41,22 +41,6 @@ const none: Series = {
 export const seriesOf = (history: History | undefined, name: keyof History['series']): Series =>
   history?.series[name] ?? none
 
-/** Without the step that has not ended, which would look like a drop. */
-export function withoutLastStep(history: History): History {
-  const series = Object.entries(history.series).map(([name, one]) => [
-    name,
-    {
-      ...one,
-      ok: one.ok.slice(0, -1),
-      failed: one.failed.slice(0, -1),
-      duplicates: one.duplicates.slice(0, -1),
-      p50: one.p50.slice(0, -1),
-      p99: one.p99.slice(0, -1),
-    },
-  ])
-  return { ...history, series: Object.fromEntries(series) as History['series'] }
-}
-
 /** The times of the steps, in milliseconds. */
 export function timesOf(history: History | undefined): number[] {
   if (!history) return []

@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { Sparkline } from '../../ui/sparkline.tsx'
+import { endedSteps } from '../../ui/ended-steps.ts'
 import { formatNumber } from '../../ui/format.ts'
 import { seriesOf, type History, type Matter, type Series } from './data.ts'
 
@@ -37,7 +38,7 @@ export function Figures({
       label: 'Deliveries out',
       to: '/deliveries',
       value: known ? deliveries.total.ok : undefined,
-      note: noteOf(deliveries.total.failed, 'failed'),
+      note: noteOf(deliveries.total.failed, 'failed attempts'),
       values: deliveries.ok,
     },
     {
@@ -65,7 +66,8 @@ export function Figures({
   )
 }
 
-const noteOf = (count: number, what: string): string => `${formatNumber(count)} ${what}`
+const noteOf = (count: number, what: string): string =>
+  `${formatNumber(count)} ${count === 1 ? what.replace(/s$/, '') : what}`
 
 function FigureCard({ label, to, value, note, values, danger = false }: Figure) {
   return (
@@ -78,8 +80,7 @@ function FigureCard({ label, to, value, note, values, danger = false }: Figure) 
         {value === undefined ? '…' : formatNumber(value)}
       </span>
       <span className="block truncate text-sm text-soft">{note}</span>
-      {/* The last step has not ended: it would be a drop. */}
-      <Sparkline values={values.slice(0, -1)} danger={danger} />
+      <Sparkline values={values.slice(0, endedSteps([values]))} danger={danger} />
     </Link>
   )
 }

@@ -27,11 +27,7 @@ const columns: Column<Source>[] = [
     header: 'Source',
     width: '8rem',
     cell: ({ name }) => (
-      <Link
-        to="/sources/$name"
-        params={{ name }}
-        className="font-medium text-accent underline underline-offset-2"
-      >
+      <Link to="/sources/$name" params={{ name }} className="font-medium">
         {name}
       </Link>
     ),
@@ -40,7 +36,7 @@ const columns: Column<Source>[] = [
     key: 'sender',
     header: 'Sender',
     phone: 'secondary',
-    width: '12rem',
+    width: '13.5rem',
     cell: ({ label }) => <span className="whitespace-normal">{label}</span>,
   },
   {
@@ -53,14 +49,14 @@ const columns: Column<Source>[] = [
     key: 'last',
     header: 'Last event',
     phone: 'secondary',
-    width: '10.5rem',
+    width: '9.5rem',
     cell: ({ lastEventAt }) => <Ago value={lastEventAt} />,
   },
   {
     key: 'accepted',
     header: 'Accepted',
     align: 'right',
-    width: '6.5rem',
+    width: '6rem',
     cell: ({ day }) => formatNumber(day.accepted),
   },
   {

@@ -82,7 +82,7 @@ export function SourcePage() {
 function daySentence({ day: { accepted, duplicates, refused } }: Source): string {
   const all = accepted + refused
   if (all === 0) return 'No webhooks'
-  return `${formatNumber(accepted)} accepted (${formatPercent(accepted / all)}), of them ${formatNumber(duplicates)} duplicates; ${formatNumber(refused)} rejected`
+  return `${formatNumber(accepted)} accepted (${formatPercent(accepted / all)}), including ${formatNumber(duplicates)} duplicates; ${formatNumber(refused)} rejected`
 }
 
 function SetUp({ source }: { source: Source }) {

@@ -39,8 +39,8 @@ export function DangerTab({ subscriber: { id, url, status } }: { subscriber: Sub
       {(disable.error ?? remove.error) && <ProblemNotice error={disable.error ?? remove.error} />}
       <div className="grid gap-5 sm:grid-cols-[1fr_max-content] sm:items-center sm:[&_button]:w-full">
         <p className="max-w-prose">
-          <strong className="font-medium">Disable.</strong> Nothing is sent, and new events are not stored for
-          it. You can resume it. To store its events, pause it instead.
+          Stops all deliveries. New events are not stored for the endpoint. You can resume it later. To store
+          its events, pause it instead.
         </p>
         <Button
           kind="danger"
@@ -51,8 +51,7 @@ export function DangerTab({ subscriber: { id, url, status } }: { subscriber: Sub
           {status === 'disabled' ? 'Disabled' : 'Disable'}
         </Button>
         <p className="max-w-prose">
-          <strong className="font-medium">Delete.</strong> Deletes the endpoint with its secrets and its
-          delivery log. This cannot be undone.
+          Deletes the endpoint, its secrets and its delivery log. This cannot be undone.
         </p>
         <Button kind="danger" busy={remove.isPending} onClick={() => void askRemove()}>
           Delete

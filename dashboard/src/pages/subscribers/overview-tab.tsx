@@ -1,16 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { api } from '../../api/client.ts'
 import { startOf, useRange } from '../../layout/time-range.ts'
-import {
-  Facts,
-  Fact,
-  ProblemNotice,
-  Section,
-  Time,
-  formatDuration,
-  formatNumber,
-  formatPercent,
-} from '../../ui/index.ts'
+import { Facts, Fact, ProblemNotice, Section, Time, scheduleInWords } from '../../ui/index.ts'
 import { useDefaultSchedule } from './default-schedule.ts'
 import { HealthChart } from './health-chart.tsx'
 import { describeTypes } from './list-page.tsx'
@@ -19,43 +10,25 @@ import { CustomerFact } from '../customers/customer-fact.tsx'
 
 /** The health and the facts of an endpoint. */
 export function OverviewTab({ subscriber }: { subscriber: Subscriber }) {
-  const {
-    id,
-    state,
-    lastDay,
-    owner,
-    ownerName,
-    retrySchedule,
-    eventTypes,
-    operational,
-    createdAt,
-    updatedAt,
-  } = subscriber
+  const { id, state, owner, ownerName, retrySchedule, eventTypes, operational, createdAt, updatedAt } =
+    subscriber
   const schedule = useDefaultSchedule()
   return (
     <>
-      <Section title="Last 24 hours">
+      <Health id={id} />
+      <Section title="About">
         <Facts>
           <Fact name="State">
             {state}: {meaningOf[state]}
           </Fact>
-          <Fact name="Success">
-            {lastDay.successRate === null
-              ? 'no attempts'
-              : `${formatPercent(lastDay.successRate)} of ${formatNumber(lastDay.delivered + lastDay.failed)} attempts`}
-          </Fact>
-          <Fact name="Duration">{lastDay.p99 === null ? '–' : `p99 ≤ ${formatDuration(lastDay.p99)}`}</Fact>
-        </Facts>
-      </Section>
-      <Health id={id} />
-      <Section title="About">
-        <Facts>
           <CustomerFact owner={owner} ownerName={ownerName} />
           <Fact name="Event types">
             {operational ? `operational: ${describeTypes(eventTypes)}` : describeTypes(eventTypes)}
           </Fact>
           <Fact name="Retry schedule">
-            {retrySchedule === null ? `default: ${schedule ?? '…'}` : retrySchedule.join(', ')} seconds
+            {retrySchedule === null
+              ? schedule && `Default. ${scheduleInWords(schedule)}`
+              : scheduleInWords(retrySchedule.join(','))}
           </Fact>
           <Fact name="ID">
             <code className="font-mono text-sm">{id}</code>

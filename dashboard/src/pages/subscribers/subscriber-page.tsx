@@ -81,7 +81,7 @@ function Warning({ subscriber }: { subscriber: Subscriber }) {
       Failing since <Time value={failingSince} />.{' '}
       {disablesAt !== null && (
         <>
-          Will be disabled after <Time value={disablesAt} /> unless a delivery succeeds.
+          Will be disabled on <Time value={disablesAt} /> unless a delivery succeeds.
         </>
       )}
     </Notice>

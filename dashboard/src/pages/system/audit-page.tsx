@@ -4,11 +4,12 @@ import { useRef, useState } from 'react'
 import type { RowOf } from '../../api/answers.ts'
 import { addressOf, api } from '../../api/client.ts'
 import { usePages } from '../../api/use-pages.ts'
-import { ranges, startOf, useRange, useSince } from '../../layout/time-range.ts'
+import { startOf, useRange, useSince } from '../../layout/time-range.ts'
 import {
   Button,
   DataTable,
   Dialog,
+  DownloadLink,
   Empty,
   Fact,
   Facts,
@@ -31,11 +32,10 @@ type Entry = RowOf<'GET /audit'>
 
 const route = getRouteApi('/system/audit')
 
-/** Who did what, from where, and what failed. */
+/** Actions and failed attempts, with their origin. */
 export function AuditPage() {
   const { action, userId, actor, target, address, result } = route.useSearch()
   const search: AuditSearch = { action, userId, actor, target, address, result }
-  const range = useRange()
   const navigate = route.useNavigate()
   const set = (change: Partial<AuditSearch>): void =>
     void navigate({ search: (before) => ({ ...before, ...change }) })
@@ -52,7 +52,7 @@ export function AuditPage() {
     <Page
       title="Audit log"
       range
-      description={`Who did what, and which attempts failed. ${ranges[range]}, newest first.`}
+      description="Actions by users, administrators and API keys, newest first."
       actions={<Exports search={search} />}
     >
       <FilterBar label="Filter the audit log" filters={filtersOf(entries.map(({ action }) => action))} />
@@ -88,13 +88,13 @@ const columnsOf = (peek: (entry: Entry) => void): readonly Column<Entry>[] => [
     phone: 'primary',
     cell: (entry) => <LinkButton onClick={() => peek(entry)}>{entry.action}</LinkButton>,
   },
-  { key: 'by', header: 'By', phone: 'secondary', cell: ({ actor, actorName }) => actorName ?? actor ?? '—' },
+  { key: 'by', header: 'By', phone: 'secondary', cell: ({ actor, actorName }) => actorName ?? actor ?? '–' },
   { key: 'about', header: 'About', cell: aboutOf },
   {
     key: 'address',
     header: 'IP address',
     width: '9rem',
-    cell: ({ address }) => address ?? '—',
+    cell: ({ address }) => address ?? '–',
     phone: 'hidden',
   },
   {
@@ -110,7 +110,7 @@ function aboutOf({ userName, userId, targetName, target, provider }: Entry): str
   // A session is that of the account, which stands beside it; the drawer has its id.
   const other = userId !== null && target?.startsWith('session:') ? null : (targetName ?? target)
   const names = [userName ?? userId, other].filter((name) => name !== null)
-  return names.length > 0 ? names.join(', ') : (provider ?? '—')
+  return names.length > 0 ? names.join(', ') : (provider ?? '–')
 }
 
 function EntryDrawer({
@@ -222,16 +222,14 @@ function Exports({ search }: { search: AuditSearch }) {
         title={`Up to ${mostExported} entries that match the filters`}
         onClick={() => void save()}
       >
-        Download CSV
+        Export CSV
       </Button>
-      <a
-        className="inline-flex min-h-9 items-center gap-1.5 rounded-md border border-line bg-card px-3 py-1.5 font-medium hover:border-strong"
+      <DownloadLink
         href={addressOf(`/audit/export?${query.toString()}`)}
         title="All entries in the time range"
-        download
       >
-        <Download size={16} aria-hidden /> Download NDJSON
-      </a>
+        Export NDJSON
+      </DownloadLink>
     </>
   )
 }

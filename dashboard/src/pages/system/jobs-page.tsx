@@ -132,6 +132,7 @@ const columnsOf = (cancel: (job: Job) => void): readonly Column<Job>[] => [
   {
     key: 'of',
     header: 'For',
+    phone: 'hidden',
     cell: ({ subscriberId, subscriberName }) =>
       subscriberId === null ? (
         'Received events'
@@ -142,9 +143,10 @@ const columnsOf = (cancel: (job: Job) => void): readonly Column<Job>[] => [
   {
     key: 'progress',
     header: 'Progress',
+    phone: 'secondary',
     width: '14rem',
     cell: ({ done, total, status }) => (
-      <span className="flex items-center gap-2">
+      <span className="inline-flex items-center gap-2">
         {status === 'running' && (
           <progress aria-label="Progress" className="h-2 w-20" value={done} max={Math.max(total, 1)} />
         )}
@@ -155,7 +157,13 @@ const columnsOf = (cancel: (job: Job) => void): readonly Column<Job>[] => [
     ),
   },
   { key: 'status', header: 'State', width: '7rem', cell: ({ status }) => <Status value={status} /> },
-  { key: 'created', header: 'Started', width: '11rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  {
+    key: 'created',
+    header: 'Started',
+    width: '11rem',
+    phone: 'secondary',
+    cell: ({ createdAt }) => <Time value={createdAt} />,
+  },
   {
     key: 'ended',
     header: 'Ended',

@@ -131,7 +131,7 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
   {
     key: 'scopes',
     header: 'Scopes',
-    width: '14rem',
+    width: '12rem',
     cell: ({ scopes }) => (
       <span className="flex flex-wrap gap-1 whitespace-normal">
         {scopes.map((scope) => (
@@ -142,11 +142,11 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
       </span>
     ),
   },
-  { key: 'used', header: 'Last used', width: '10rem', cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} /> },
+  { key: 'used', header: 'Last used', width: '9.5rem', cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} /> },
   {
     key: 'expires',
     header: 'Expires',
-    width: '10rem',
+    width: '12.5rem',
     cell: ({ expiresAt }) => <Time value={expiresAt} />,
   },
   {
@@ -167,7 +167,7 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
   {
     key: 'state',
     header: 'State',
-    width: '6rem',
+    width: '7.5rem',
     cell: (key) => <Status value={stateOf(key)} />,
   },
   actionColumn({

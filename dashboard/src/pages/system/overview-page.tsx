@@ -58,8 +58,8 @@ function Version() {
           {formatNumber(schema.migrations)} {schema.migrations === 1 ? 'migration' : 'migrations'}, last
           applied <Time value={schema.migratedAt} />
         </Fact>
-        <Fact name="This process">
-          started <Time value={startedAt} />
+        <Fact name="Started">
+          <Time value={startedAt} />
         </Fact>
         <Fact name="Processes">{formatNumber(processes)}</Fact>
       </Facts>

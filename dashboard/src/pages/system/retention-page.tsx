@@ -135,12 +135,12 @@ function Storage({ queues: { database, tables } }: { queues: Queues }) {
   const { bytes, freeBytes, logBytes } = database
   const parts = [
     formatBytes(bytes),
-    freeBytes === null ? undefined : `${formatBytes(freeBytes)} of it reusable`,
+    freeBytes === null ? undefined : `${formatBytes(freeBytes)} reusable`,
     logBytes === null ? undefined : `write-ahead log ${formatBytes(logBytes)}`,
   ]
   const filled = tables.filter(({ rows }) => rows > 0)
   return (
-    <Section title="Database size" description={parts.filter(Boolean).join('; ')} flush>
+    <Section title="Database size" description={parts.filter(Boolean).join(', ')} flush>
       <details className="border-t border-line">
         <summary className="min-h-9 cursor-pointer px-4 py-2">
           {filled.length} internal tables with rows

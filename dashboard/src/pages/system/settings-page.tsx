@@ -16,7 +16,7 @@ import { useSettings, type Setting } from './use-setting.ts'
 
 const route = getRouteApi('/system/settings')
 const filters: readonly Filter[] = [
-  { name: 'q', label: 'Search settings', placeholder: 'retention, retry, SMTP_URL' },
+  { name: 'q', label: 'Search settings', placeholder: 'retention' },
   {
     name: 'origin',
     label: 'Origin',

@@ -14,7 +14,7 @@ export function UserFilters() {
     <FilterBar
       label="Filter users"
       filters={[
-        { name: 'q', label: 'Search users', placeholder: 'Email, name, ID or provider:id' },
+        { name: 'q', label: 'Search users', placeholder: 'Name, email or ID', title: 'Or provider:id' },
         {
           name: 'blocked',
           label: 'Status',

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi } from '@tanstack/react-router'
+import { getRouteApi, Link } from '@tanstack/react-router'
 import type { UserDetail } from '../../api/answers.ts'
 import { api, isProblem } from '../../api/client.ts'
 import { NotFoundPage } from '../../layout/faults.tsx'
@@ -25,6 +25,7 @@ export function UserPage() {
   return (
     <Page
       title={user.name ?? user.email ?? user.id}
+      up={<Link to="/users">Users</Link>}
       beside={
         <>
           {user.role === 'admin' && <Badge tone="info">admin</Badge>}

@@ -1,12 +1,12 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { Download } from 'lucide-react'
 import type { RowOf } from '../../api/answers.ts'
 import { addressOf, api } from '../../api/client.ts'
 import {
   Ago,
   Badge,
   DataTable,
+  DownloadLink,
   Empty,
   Page,
   Pager,
@@ -40,15 +40,11 @@ export function UsersPage() {
   return (
     <Page
       title="Users"
-      description="Everybody who signed in here, or was imported."
+      description="Everyone who has signed in or was imported."
       actions={
-        <a
-          href={addressOf(exported)}
-          download="users.csv"
-          className="inline-flex min-h-9 items-center gap-1.5 rounded-md border border-line bg-card px-3 py-1.5 font-medium hover:border-strong"
-        >
-          <Download size={16} aria-hidden /> Export CSV
-        </a>
+        <DownloadLink href={addressOf(exported)} download="users.csv">
+          Export CSV
+        </DownloadLink>
       }
     >
       <UserFilters />
