@@ -7,7 +7,7 @@ export function commandsPage(head: string, table: (columns: string[], rows: stri
   const program = commandLine()
   const codes = Object.values(exitCodes).map(({ code, meaning }) => [String(code), meaning])
   const commands = program.commands.flatMap((command) => linesOf(command, 'postern'))
-  return `${head}\`postern COMMAND --help\` shows the details of each.\n\n## Options of all commands\n\n${optionsOf(program)}\nProgress, notices and errors go to standard error. NO_COLOR and FORCE_COLOR are honoured.\n\n## Exit codes\n\n${table(['code', 'meaning'], codes)}\n## Commands\n\n${commands.join('\n')}`
+  return `${head}\`postern COMMAND --help\` shows the details of each.\n\n## Options of all commands\n\n${optionsOf(program)}\nProgress, notices and errors go to standard error. NO_COLOR and FORCE_COLOR are respected.\n\n## Exit codes\n\n${table(['code', 'meaning'], codes)}\n## Commands\n\n${commands.join('\n')}`
 }
 
 function linesOf(command: Command, prefix: string): string[] {
@@ -17,7 +17,10 @@ function linesOf(command: Command, prefix: string): string[] {
     const text = argument.argChoices?.join('|') ?? `<${argument.name()}>`
     return argument.required ? ` ${text}` : ` [${text}]`
   })
-  return [`### ${name}${parts.join('')}\n\n${sentence(command.description())}\n\n${optionsOf(command)}`]
+  const options = optionsOf(command)
+  return [
+    `### ${name}${parts.join('')}\n\n${sentence(command.description())}\n${options === '' ? '' : `\n${options}`}`,
+  ]
 }
 
 function optionsOf(command: Command): string {

@@ -45,7 +45,7 @@ function readRoutes(app: App, { destinations }: AlertRouteParts): void {
       config,
       schema: {
         tags,
-        summary: 'The destinations of alerts, newest first',
+        summary: 'Alert destinations, newest first',
         querystring: Type.Object(pageParameters()),
         response: { 200: pageSchema(DestinationView) },
       },
@@ -58,7 +58,7 @@ function readRoutes(app: App, { destinations }: AlertRouteParts): void {
       config,
       schema: {
         tags,
-        summary: 'The messages of a destination of the last 30 days, newest first',
+        summary: "A destination's messages of the last 30 days, newest first",
         params: IdParams,
         querystring: Type.Object(pageParameters()),
         response: { 200: pageSchema(Sending) },
@@ -77,7 +77,7 @@ function createRoute(app: App, { destinations }: AlertRouteParts): void {
       config,
       schema: {
         tags,
-        summary: 'Add a destination of alerts: e-mail, Slack, Discord or Microsoft Teams',
+        summary: 'Add an alert destination: e-mail, Slack, Discord or Microsoft Teams',
         body: NewDestination,
         response: { 201: DestinationView },
       },
@@ -105,7 +105,7 @@ function changeRoutes(app: App, { destinations }: AlertRouteParts): void {
       config,
       schema: {
         tags,
-        summary: 'Change a destination of alerts',
+        summary: 'Change an alert destination',
         params: IdParams,
         body: DestinationChange,
         response: { 200: DestinationView },
@@ -125,7 +125,7 @@ function changeRoutes(app: App, { destinations }: AlertRouteParts): void {
       config,
       schema: {
         tags,
-        summary: 'Delete a destination of alerts with its messages',
+        summary: 'Delete an alert destination with its messages',
         params: IdParams,
         response: noContent,
       },
@@ -144,7 +144,7 @@ function testRoute(app: App, { destinations, send }: AlertRouteParts): void {
       config: { ...config, rateLimit: { max: testsPerMinute }, optionalBody: true },
       schema: {
         tags,
-        summary: 'Send a test message now; the answer says whether it was accepted',
+        summary: "Send a test message now and return the destination's response",
         params: IdParams,
         response: { 200: Sending },
       },

@@ -12,12 +12,12 @@ export function keyCommands(program: Command): void {
     .description('create a key and show it once')
     .option(
       '--scope <scope>',
-      'a permission of the key, such as events:write or subscribers:*; several comma-separated or repeated',
+      'a permission, such as events:write or subscribers:*; comma-separated or repeated',
       (scope: string, before: string[] | undefined) => [...(before ?? []), scope],
     )
     .option(
       '--role <role>',
-      'admin: everything, as --scope admin; user: only the scopes, or lists:read if none is given',
+      'admin: everything, like --scope admin; user: only the given scopes, or lists:read',
     )
     .option('--expires <when>', '12h, 90d, 4w or a date')
     .addHelpText('after', `\nScopes:\n${describeScopes()}`)
@@ -26,7 +26,7 @@ export function keyCommands(program: Command): void {
     )
   keys
     .command('list')
-    .description('show all keys, newest first')
+    .description('list all keys, newest first')
     .action(async () => (await import('./keys.ts')).listKeys())
   keys
     .command('revoke <id>')
@@ -34,9 +34,7 @@ export function keyCommands(program: Command): void {
     .action(async (id: string) => (await import('./keys.ts')).revokeKey(id))
   keys
     .command('reseal')
-    .description(
-      'seal all stored secrets again with the newest POSTERN_SECRET, so that older ones can be removed',
-    )
+    .description('encrypt all stored secrets with the newest POSTERN_SECRET, before you remove older ones')
     .addHelpText(
       'after',
       '\nSafe while the service runs, and safe to stop and run again. Exit code: 0 when nothing needs an older secret.',
@@ -45,9 +43,9 @@ export function keyCommands(program: Command): void {
   keys
     .command('rotate-signing')
     .description(
-      'create the next key that signs access tokens; older keys are valid until their tokens have expired',
+      'create the next key for access tokens; older keys stay valid until their tokens have expired',
     )
-    .option('--now', 'withdraw the older keys immediately, for example if one has leaked')
+    .option('--now', 'withdraw older keys immediately, for example after a leak')
     .addHelpText(
       'after',
       '\nThe service rejects tokens of a withdrawn key at once. Other verifiers accept them until they fetch\n/.well-known/jwks.json again: within five minutes if they follow its Cache-Control.',
@@ -72,19 +70,19 @@ export function userCommands(program: Command): void {
     .command('role')
     .argument('<user>')
     .addArgument(new Argument('<role>').choices(['user', 'admin']))
-    .description('change the role of a user; sessions and tokens end immediately')
+    .description("change a user's role; sessions and tokens end immediately")
     .action(async (user: string, role: 'user' | 'admin') => (await import('./users.ts')).setRole(user, role))
   users
     .command('export <user>')
-    .description('write all that is stored about a user, as JSON')
+    .description('export all data stored about a user, as JSON')
     .action(async (user: string) => (await import('./users.ts')).exportUser(user))
   users
     .command('delete <user>')
-    .description('delete a user with identities, sessions, consents and tokens')
+    .description('delete a user with all identities, sessions, consents and tokens')
     .action(async (user: string) => (await import('./users.ts')).deleteUser(user))
   users
     .command('sessions <user>')
-    .description('list the sessions of a user, in browsers and apps')
+    .description("list a user's sessions in browsers and apps")
     .action(async (user: string) => (await import('./users.ts')).listSessions(user))
   users
     .command('end-sessions <user> [session]')
@@ -92,11 +90,11 @@ export function userCommands(program: Command): void {
     .action(async (user: string, session?: string) => (await import('./users.ts')).endSessions(user, session))
   users
     .command('issuers')
-    .description('list the issuers to which the identities of each provider are bound')
+    .description("list the issuers of each provider's identities")
     .action(async () => (await import('./users.ts')).listIssuers())
   users
     .command('move-issuer <provider> <from> <to>')
-    .description('bind the identities of a provider to another issuer, after its server has moved')
+    .description("bind a provider's identities to another issuer, after its server has moved")
     .action(async (provider: string, from: string, to: string) =>
       (await import('./users.ts')).moveIssuer(provider, from, to),
     )

@@ -100,15 +100,15 @@ export function clientCommands(program: Command): void {
     .description('apps that sign in here, except those of the configuration module')
   clients
     .command('list')
-    .description('show the apps of the database, newest first')
+    .description('list the apps in the database, newest first')
     .action(async () => (await import('./clients.ts')).listClients())
   clients
     .command('create <name>')
     .description('create an app; show its id and its secret once')
-    .option('--redirect-uri <uri>', 'where users return to after a sign-in; repeat it for several', each)
-    .option('--scope <scope>', 'a scope that the app may ask for; repeat it for several', each)
+    .option('--redirect-uri <uri>', 'redirect URI after a sign-in; can be repeated', each)
+    .option('--scope <scope>', 'a scope that the app can request; can be repeated', each)
     .option('--public', 'an app in a browser or on a device, without a secret')
-    .option('--first-party', 'an app of the product: users are not asked for consent')
+    .option('--first-party', 'first-party app: skip the consent page')
     .option('--client-credentials', 'allow tokens without a user')
     .action(async (name: string, options: CreateClientOptions) =>
       (await import('./clients.ts')).createClient(name, options),
@@ -116,7 +116,7 @@ export function clientCommands(program: Command): void {
   clients
     .command('rotate-secret <id>')
     .description('create a new secret and show it once')
-    .option('--overlap <hours>', 'for which the secret before is valid as well; default 24')
+    .option('--overlap <hours>', 'hours in which the previous secret is still valid; default 24')
     .action(async (id: string, options: { overlap?: string }) =>
       (await import('./clients.ts')).rotateClientSecret(id, options),
     )

@@ -8,18 +8,18 @@ export class UsageFailure extends CommandFailure {}
 
 /** What the exit codes of all commands mean. `--help` and docs/reference/commands.md are made of it. */
 export const exitCodes = {
-  done: { code: 0, meaning: 'The command did what it was asked. A stream was ended by Ctrl-C.' },
+  done: { code: 0, meaning: 'Success. Also when Ctrl-C ended a stream.' },
   failed: {
     code: 1,
-    meaning: 'The command failed, or found a fault; the message says what to do.',
+    meaning: 'The command failed or found a problem. The message says what to do.',
   },
-  usage: { code: 2, meaning: 'The command line is wrong. Nothing was done.' },
+  usage: { code: 2, meaning: 'Invalid command line. Nothing was done.' },
   partly: {
     code: 3,
     meaning:
       '`import` skipped bad lines; `replay --to` could not send every event; `upgrade --check` found that a rolling upgrade is not safe.',
   },
-  interrupted: { code: 130, meaning: 'Ctrl-C ended the command before it was done.' },
+  interrupted: { code: 130, meaning: 'Interrupted by Ctrl-C.' },
 } as const
 
 /** The exit code of an error that ended a command. */

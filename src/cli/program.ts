@@ -16,8 +16,11 @@ export function commandLine(): Command {
   const program = new Command('postern')
     .description('The gate of a product: sign-in, webhooks in, webhooks out, lists.')
     .version(version)
-    .option('--env-file <file>', 'read settings from this file instead of .env; the environment wins')
-    .option('--json', 'print JSON: one document, or one line for each entry of a stream')
+    .option(
+      '--env-file <file>',
+      'read settings from this file instead of .env; environment variables take precedence',
+    )
+    .option('--json', 'print JSON: one document, or one line per entry of a stream')
     .showHelpAfterError('Add --help for the commands and options.')
     .addHelpText('after', `\nExit codes:\n${describeExitCodes()}`)
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exitCodes.usage.code))
@@ -46,8 +49,8 @@ function serviceCommands(program: Command): void {
   program
     .command('init [folder]')
     .description('write a new project: configuration, a migration, a test and settings')
-    .option('--yes', 'ask nothing')
-    .option('--name <name>', 'of the project; default: the name of the folder')
+    .option('--yes', 'skip the questions')
+    .option('--name <name>', 'project name; default: the folder name')
     .option('--empty', 'without the sample source, handler, list, migration and test')
     .addHelpText('after', '\nExample, in a checkout:\n  npm run -s postern -- init ../shop --yes')
     .action(async (folder: string | undefined, options: InitOptions) =>
@@ -55,11 +58,8 @@ function serviceCommands(program: Command): void {
     )
   program
     .command('dev')
-    .description('run the service, and start it again when a file of the project changes')
-    .option(
-      '--forward <url>',
-      'post all events there, for handlers in another language; see `serve --forward`',
-    )
+    .description('run the service, and restart it when a project file changes')
+    .option('--forward <url>', 'post all events to this URL; see `serve --forward`')
     .addHelpText('after', '\nExample:\n  postern dev --forward http://localhost:8000/events')
     .action(async ({ forward }: { forward?: string }) =>
       (await import('./dev.ts')).dev(program.opts<{ envFile?: string }>().envFile, forward),
@@ -68,34 +68,35 @@ function serviceCommands(program: Command): void {
     .command('serve')
     .description('run the service')
     .addOption(
-      new Option('--only <role>', 'one role of several on one PostgreSQL').choices(['http', 'workers']),
+      new Option('--only <role>', 'run one role only; several processes share a PostgreSQL').choices([
+        'http',
+        'workers',
+      ]),
     )
-    .option('--no-migrate', 'leave the database as it is; see `postern migrate`')
+    .option('--no-migrate', 'do not apply migrations; see `postern migrate`')
     .option(
       '--forward <url>',
-      'in development: post all events there, signed by Standard Webhooks; not 2xx is a failure',
+      'in development: post all events to this URL, signed by Standard Webhooks; anything but 2xx is a failure',
     )
     .action(async (options: ServeOptions) => (await import('./serve.ts')).serve(options))
   program
     .command('migrate')
-    .description('bring the database to this version')
+    .description('apply pending migrations')
     .option('--dry-run', 'list the migrations without applying them')
     .action(async (options: { dryRun?: boolean }) => (await import('./migrate.ts')).migrateCommand(options))
   program
     .command('upgrade')
-    .description(
-      'list the migrations that this version would apply, and say whether a rolling upgrade is safe',
-    )
+    .description('list pending migrations, and report whether a rolling upgrade is safe')
     .requiredOption('--check', 'change nothing; `serve` and `migrate` apply them')
     .addHelpText('after', '\nExample:\n  npx postern upgrade --check || echo "stop the old processes first"')
     .action(async () => (await import('./upgrade.ts')).checkUpgrade())
   program
     .command('backup <file>')
-    .description('copy the database to a new file, while the service runs')
+    .description('copy the database to a new file; works while the service runs')
     .action(async (file: string) => (await import('./backup.ts')).backup(file))
   program
     .command('restore <file>')
-    .description('write a backup to the empty database that DATABASE_URL names')
+    .description('restore a backup to the empty database in DATABASE_URL')
     .action(async (file: string) => (await import('./backup.ts')).restore(file))
   program
     .command('doctor')
@@ -104,7 +105,7 @@ function serviceCommands(program: Command): void {
   program
     .command('completion')
     .addArgument(new Argument('<shell>').choices(['bash', 'zsh', 'fish']))
-    .description('print a script by which a shell completes commands, options and choices')
+    .description('print a completion script for the shell')
     .addHelpText('after', '\nExample, for ~/.bashrc:\n  source <(postern completion bash)')
     .action(async (shell: Shell) => (await import('./completion.ts')).printCompletion(shell, program))
 }
@@ -114,12 +115,12 @@ function configCommands(program: Command): void {
   const config = program.command('config').description('the settings and the configuration module')
   config
     .command('check')
-    .description('check the settings and the configuration module as `serve` does, and report the faults')
+    .description('check the settings and the configuration module as `serve` does')
     .addHelpText('after', '\nExample:\n  postern --env-file production.env config check')
     .action(async () => (await import('./config.ts')).checkConfig())
   config
     .command('print')
-    .description('show each setting in force and where it comes from; of secrets only that they are set')
+    .description('show each setting and its source, without secrets')
     .addHelpText('after', '\nExample:\n  postern config print --json')
     .action(async () => (await import('./config.ts')).printConfig())
 }
@@ -131,7 +132,7 @@ function dataCommands(program: Command): void {
     .addArgument(new Argument('<action>').choices(['keep', 'check', 'repair', 'forget']))
     .argument('[path]')
     .description(
-      'maintain the counts of a list by triggers, check or repair them, or stop (`forget`); without a path, of all lists that declare counts',
+      "maintain a list's counts by triggers, check or repair them, or stop (`forget`); without a path, all lists that declare counts",
     )
     .action(async (action: ListsAction, path: string | undefined) =>
       (await import('./lists.ts')).listsCommand(action, path),
@@ -141,7 +142,7 @@ function dataCommands(program: Command): void {
     .addArgument(new Argument('<kind>').choices(['users', 'products', 'posts']))
     .argument('<file>')
     .description('import users, products or posts from NDJSON or CSV; safe to run again')
-    .addOption(new Option('--format <format>', 'default by the name of the file').choices(['ndjson', 'csv']))
+    .addOption(new Option('--format <format>', 'default: by file extension').choices(['ndjson', 'csv']))
     .addHelpText(
       'after',
       '\nExit code: 0 when every line was imported, 3 when invalid lines were skipped and all others imported.',
@@ -154,7 +155,7 @@ function dataCommands(program: Command): void {
     .description('the audit log')
     .command('export')
     .description('write the audit log to standard output, one JSON object per line, oldest first')
-    .option('--since <time>', 'only entries of this time or later: 10m, 2h, 1d or a time')
+    .option('--since <time>', 'only entries since this time: 10m, 2h, 1d or a date')
     .option('--after <seq>', 'only entries after this `seq`')
     .option('--follow', 'continue with new entries until Ctrl-C')
     .action(async (options: AuditExportOptions) => (await import('./audit.ts')).exportAudit(options))

@@ -9,8 +9,8 @@ import type { TailOptions } from './tail.ts'
 export function webhookCommands(program: Command): void {
   program
     .command('sources')
-    .description('the senders of webhooks, their addresses, and where they are forwarded')
-    .option('--secrets', 'show what forwarded webhooks are signed with as well')
+    .description('list webhook sources with their URLs and forward targets')
+    .option('--secrets', 'also show the secrets that sign forwarded webhooks')
     .action(async (options: { secrets?: boolean }) => (await import('./sources.ts')).listSources(options))
   program
     .command('send <url>')
@@ -20,10 +20,10 @@ export function webhookCommands(program: Command): void {
       'provider, or a preset such as stripe; an unknown one lists them all',
       'provider',
     )
-    .option('--type <type>', 'the type of the event', 'order.paid')
-    .option('--secret <secret>', 'default WEBHOOK_SECRET, or what the service in demo mode keeps')
-    .option('--id <id>', 'the id of the event; default a new one')
-    .option('--data <json>', 'its fields, or @FILE')
+    .option('--type <type>', 'event type', 'order.paid')
+    .option('--secret <secret>', 'default WEBHOOK_SECRET, or the secret generated in demo mode')
+    .option('--id <id>', 'event ID; default: a new one')
+    .option('--data <json>', 'payload fields, or @FILE')
     .action(async (url: string, options: SendOptions) => (await import('./send.ts')).send(url, options))
   program
     .command('trigger [source] [type]')
@@ -33,40 +33,38 @@ export function webhookCommands(program: Command): void {
       '--url <url>',
       'a service, or the whole address of a source; default BASE_URL, or PORT of this machine',
     )
-    .option('--secret <secret>', 'default that of the source in the configuration module')
-    .option('--id <id>', 'the id of the event; default a new one')
-    .option('--data <json>', 'its fields, or @FILE')
+    .option('--secret <secret>', "default: the source's secret in the configuration module")
+    .option('--id <id>', 'event ID; default: a new one')
+    .option('--data <json>', 'payload fields, or @FILE')
     .addHelpText('after', '\nExample:\n  postern trigger stripe invoice.paid --data \'{"id":"in_1"}\'')
     .action(async (source: string | undefined, type: string | undefined, options: TriggerOptions) =>
       (await import('./send.ts')).trigger(source, type, options),
     )
   program
     .command('listen')
-    .description('receive what a subscriber gets, verify and print it')
-    .option('--port <port>', 'on 127.0.0.1', '4400')
-    .option('--secret <whsec>', 'the secret of a subscriber that is registered already')
-    .option('--url <url>', 'the Postern to register at; default BASE_URL, or PORT of this machine')
-    .option('--key <key>', 'an API key with the scope subscribers:write for that; default ADMIN_API_KEY')
+    .description('register an endpoint on this machine; receive, verify and print its deliveries')
+    .option('--port <port>', 'port on 127.0.0.1', '4400')
+    .option('--secret <whsec>', 'secret of an existing endpoint, instead of registering one')
+    .option('--url <url>', 'service to register at; default BASE_URL, or PORT on this machine')
+    .option('--key <key>', 'API key with the scope subscribers:write; default ADMIN_API_KEY')
     .option('--types <patterns>', 'event types, comma-separated; default all')
     .action(async (options: ListenOptions) => (await import('./listen.ts')).listen(options))
   program
     .command('tail')
-    .description('show the events of a service as they arrive, until Ctrl-C')
-    .option('--type <type>', 'only of this type; `order.*` is all that begin with `order.`')
-    .option('--source <name>', 'only events received from this source')
-    .option('--status <status>', 'events when they get this status, such as failed or retrying')
-    .option('--since <time>', 'begin with events of this time or later: 10m, 2h, 1d or a time')
-    .option('--url <url>', 'the address of the service; default BASE_URL, or PORT of this machine')
-    .option('--key <key>', 'an API key with the scope events:read; default ADMIN_API_KEY')
+    .description('show events as they arrive, until Ctrl-C')
+    .option('--type <type>', 'only this type, or a pattern such as `order.*`')
+    .option('--source <name>', 'only events from this source')
+    .option('--status <status>', 'events that change to this status, such as failed or retrying')
+    .option('--since <time>', 'start at this time: 10m, 2h, 1d or a date')
+    .option('--url <url>', 'URL of the service; default BASE_URL, or PORT on this machine')
+    .option('--key <key>', 'API key with the scope events:read; default ADMIN_API_KEY')
     .addHelpText('after', '\nExample:\n  postern tail --status failed --since 1h --json')
     .action(async (options: TailOptions) => (await import('./tail.ts')).tail(options))
   program
     .command('dry-run <event>')
-    .description(
-      'run the handlers of a received event in a transaction that is rolled back, and show what they would do',
-    )
-    .option('--url <url>', 'the address of the service; default BASE_URL, or PORT of this machine')
-    .option('--key <key>', 'an API key with the scope webhooks:write; default ADMIN_API_KEY')
+    .description('run the handlers of a received event without committing, and show what they would do')
+    .option('--url <url>', 'URL of the service; default BASE_URL, or PORT on this machine')
+    .option('--key <key>', 'API key with the scope webhooks:write; default ADMIN_API_KEY')
     .addHelpText('after', '\nThe event is the number that `postern tail` shows.')
     .action(async (event: string, options: ClientOptions) =>
       (await import('./dry-run.ts')).dryRun(event, options),
@@ -74,26 +72,23 @@ export function webhookCommands(program: Command): void {
   program
     .command('replay')
     .addArgument(new Argument('[what]').choices(['deliveries', 'events']))
-    .description('send all dead `deliveries` again, or process all failed `events` again')
-    .option('--subscriber <id>', 'only deliveries to this one')
-    .option('--event-type <type>', 'only of this type; of events also `order.*`')
-    .option(
-      '--since <time>',
-      'only what was created, or received, at this time or later: 10m, 2h, 1d or a time',
-    )
-    .option('--until <time>', 'only what was created, or received, before this time, in the same forms')
-    .option('--source <name>', 'only events of this source')
-    .option('--error <text>', 'only events whose last error holds this text')
+    .description('resend failed `deliveries`, or reprocess failed `events`')
+    .option('--subscriber <id>', 'only deliveries to this endpoint')
+    .option('--event-type <type>', 'only this type; for events also a pattern such as `order.*`')
+    .option('--since <time>', 'only since this time: 10m, 2h, 1d or a date')
+    .option('--until <time>', 'only before this time, in the same formats')
+    .option('--source <name>', 'only events from this source')
+    .option('--error <text>', 'only events whose last error contains this text')
     .option(
       '--status <status>',
       'deliveries: dead (default), pending or delivered; events: failed (default) or retrying',
     )
-    .option('--rate <number>', 'at most so many deliveries per second to each subscriber')
+    .option('--rate <number>', 'maximum deliveries per second to each endpoint')
     .option('--dry-run', 'only count')
-    .option('--to <url>', 'bring the failed events of another service to this one')
-    .option('--from <url>', 'with --to: the service that has the failed events')
-    .option('--key <key>', 'with --to: an API key of that service, with the scope events:read')
-    .option('--secret <secret>', 'with --to: instead of the secret of the source in the configuration module')
+    .option('--to <url>', 'URL of the service that receives the failed events')
+    .option('--from <url>', 'with --to: URL of the service with the failed events')
+    .option('--key <key>', 'with --to: API key for --from with the scope events:read')
+    .option('--secret <secret>', "with --to: secret instead of the source's in the configuration module")
     .addHelpText(
       'after',
       '\nExample:\n  postern replay events --to http://localhost:3000 --from https://gate.example.com --key pk_… --since 2026-11-01\n\nWith --to each event is signed again with the secret of the local source of the same name. An event that the local service\nhas already is not processed a second time.',

@@ -41,7 +41,7 @@ function logRoute(app: App, { database, log }: EventRouteParts): void {
       config: { access: { scope: 'events:read' }, openInDemo: true, quiet: true, sends: taggedSends },
       schema: {
         tags,
-        summary: 'The log of received and emitted events, in ascending order unless asked otherwise',
+        summary: 'The log of received and emitted events, oldest first by default',
         description:
           'A reader that goes on from the last id that it has misses no event, however many writers commit at once. Filters combine; one page looks at a bounded part of the log.',
         querystring: Type.Object({
@@ -93,7 +93,7 @@ function detailRoute(app: App, { database }: EventRouteParts): void {
       config: { access: { scope: 'events:read' }, openInDemo: true, quiet: true },
       schema: {
         tags,
-        summary: 'One event with its payload, how it was verified, what became of it and what it caused',
+        summary: 'One event with payload, verification, timeline and resulting deliveries',
         params: IdParams,
         response: { 200: EventDetail },
       },

@@ -61,7 +61,7 @@ function startRoute(app: App, parts: HostRoutesParts): void {
       config: { access: 'public', sends: { always: ['Set-Cookie'] } },
       schema: {
         tags,
-        summary: 'At an application’s host: begin to sign in there',
+        summary: 'On an application’s host: start the sign-in',
         querystring: Type.Object({ return_to: ReturnTo }),
         response: { 303: Type.Null() },
       },
@@ -86,7 +86,7 @@ function signInRoute(app: App, parts: HostRoutesParts): void {
       config: { access: 'public' },
       schema: {
         tags,
-        summary: 'At the service’s host: send the session on to an application’s host',
+        summary: 'On the service’s host: pass the session to an application’s host',
         querystring: Type.Object({
           host: Type.String({ description: 'A host that the configuration names' }),
           browser: Type.String({ description: 'SHA-256 of the cookie that binds the browser, in base64url' }),
@@ -131,7 +131,7 @@ function callbackRoute(app: App, parts: HostRoutesParts): void {
       config: { access: 'public', sends: { sometimes: ['Set-Cookie'] } },
       schema: {
         tags,
-        summary: 'At an application’s host: exchange the code for a cookie of this host',
+        summary: 'On an application’s host: exchange the code for this host’s cookie',
         querystring: Type.Object({ code: Type.String() }),
         response: {
           303: Type.Null(),

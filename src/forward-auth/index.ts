@@ -111,7 +111,7 @@ function forwardRoute(app: App, gate: Gate): void {
     uncounted: true,
     schema: {
       tags: ['sign-in'],
-      summary: 'For reverse proxies: whether a request may reach an application',
+      summary: 'For reverse proxies: decide if a request can reach an application',
       description:
         'The proxy passes on the method, host and path of the request as `X-Forwarded-Method`, `-Host` and `-Uri`, with its cookies and `Accept`. 204 has the headers for the application: `Remote-User`, `Remote-Email`, `Remote-Name`, `Remote-Groups`, `Remote-Token`, empty unless it is configured, and `Cookie` without the cookies of this service. If the request has no other cookies, it is `postern=removed`. With `?for=nginx`, a redirect is sent as 401 with `Location`. Envoy asks with the path of the request behind this one, and gets 200.',
       response: {

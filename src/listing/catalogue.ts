@@ -89,7 +89,7 @@ export function catalogueRoute(app: App, lists: () => readonly CataloguedList[])
       config: { access: { scope: ['lists:read', 'users:read'] } },
       schema: {
         tags: ['lists'],
-        summary: 'The lists that the caller may read, with fields, filters, sorts and writes',
+        summary: 'The lists that the caller can read, with fields, filters, sorts and writes',
         description:
           'All lists of the service and of the configuration module except `/events`. `writes` is null for callers without the scope `lists:write`.',
         response: { 200: listSchema(ListView) },

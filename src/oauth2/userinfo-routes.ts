@@ -32,7 +32,7 @@ export async function userinfoRoutes(app: App, parts: UserinfoParts): Promise<vo
       config: { access: 'public', ownOrigins: true, sends: { always: ['Access-Control-Allow-Origin'] } },
       schema: {
         tags: ['sign-in'],
-        summary: 'The claims about the user of an access token (OpenID Connect)',
+        summary: "The claims about an access token's user (OpenID Connect)",
         response: { 200: Claims },
       },
     } as const

@@ -61,7 +61,7 @@ function ownRoute(scope: App, log: AuditLog): void {
       config: { access: 'user' },
       schema: {
         tags: ['sign-in'],
-        summary: 'The audit log of my account, newest first',
+        summary: 'My audit log, newest first',
         querystring: Type.Object(auditPaging),
         response: { 200: pageSchema(OwnEntry) },
       },

@@ -72,7 +72,7 @@ function listRoute(app: App, { keys, database, cursors }: KeyRoutesParts): void 
       config: { access },
       schema: {
         tags,
-        summary: 'API keys, newest first; revoked ones too',
+        summary: 'API keys, including revoked ones, newest first',
         querystring: Type.Object(pageParameters()),
         response: { 200: pageSchema(Key) },
       },
@@ -95,7 +95,7 @@ function createRoute(app: App, { keys, database, recentSignIn, clock }: KeyRoute
       config: { access },
       schema: {
         tags,
-        summary: 'Create an API key; the answer is the only one that contains it',
+        summary: 'Create an API key; only this response contains it',
         description:
           'An administrator in a browser needs a recent sign-in (`RECENT_SIGN_IN`). Access tokens of apps are rejected.',
         body: Body,
@@ -125,7 +125,7 @@ function revokeRoute(app: App, { keys }: KeyRoutesParts): void {
       config: { access },
       schema: {
         tags,
-        summary: 'Revoke an API key: it is rejected from now on',
+        summary: 'Revoke an API key immediately',
         params: IdParams,
         response: noContent,
       },

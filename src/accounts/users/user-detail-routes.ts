@@ -125,7 +125,7 @@ function auditRoute(scope: App, parts: UserDetailParts): void {
       config: read,
       schema: {
         tags,
-        summary: 'The audit log of a user, newest first',
+        summary: "A user's audit log, newest first",
         params: IdParams,
         querystring: Type.Object(auditPaging),
         response: { 200: pageSchema(Entry) },

@@ -53,7 +53,7 @@ export function brandRoutes(app: App, { brands }: { brands: OwnerBrands }): void
     '/owners/:owner/brand',
     {
       config: { access: { scope: 'subscribers:read' } },
-      schema: { tags, summary: "The brand of one owner's portal", params, response: { 200: BrandView } },
+      schema: { tags, summary: "The brand of an owner's portal", params, response: { 200: BrandView } },
     },
     async ({ params: { owner } }, reply) => reply.send(await brands.get(owner)),
   )
@@ -63,7 +63,7 @@ export function brandRoutes(app: App, { brands }: { brands: OwnerBrands }): void
       config: { access: { scope: 'subscribers:write' } },
       schema: {
         tags,
-        summary: "Change the brand of one owner's portal",
+        summary: "Change the brand of an owner's portal",
         description: 'Absent fields stay. A field with null is as the settings say again.',
         params,
         body: BrandChange,

@@ -70,7 +70,7 @@ function logRoute(app: App, { deliveryLog, subscribers }: DeliveryRouteParts, ar
       config: { access: area.access.read },
       schema: {
         tags,
-        summary: 'The delivery log of a subscriber, newest first',
+        summary: "A subscriber's delivery log, newest first",
         params: IdParams,
         querystring,
         response: { 200: pageSchema(DeliveryView) },
@@ -140,8 +140,7 @@ function replayRoute(app: App, { deliveryLog, replay }: DeliveryRouteParts, area
       config: { access: area.access.write },
       schema: {
         tags,
-        summary:
-          'Send a delivery again, with the same event id; one that waits for its next attempt is attempted now',
+        summary: 'Resend a delivery with the same event ID; a pending one is sent now',
         params: IdParams,
         response: { 202: DeliveryView },
       },
@@ -162,7 +161,7 @@ function bulkReplayRoute(app: App, { replay, subscribers }: DeliveryRouteParts, 
       config: { access: area.access.write, optionalBody: true },
       schema: {
         tags,
-        summary: 'Send many deliveries again; without a status, the dead ones. Returns a job',
+        summary: 'Resend many deliveries; without a status, the failed ones. Returns a job',
         description: 'A repeated call with the same filter returns the running job and starts no other.',
         params: IdParams,
         body: ReplayBody,

@@ -31,7 +31,7 @@ export function eventTypeRoutes(app: App, { entries }: EventCatalogue): void {
       config: { access: 'public' },
       schema: {
         tags: ['emitting'],
-        summary: 'The catalogue of event types, with samples',
+        summary: 'The event catalog with samples',
         response: { 200: Catalogue },
       },
     },

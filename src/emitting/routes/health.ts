@@ -43,7 +43,7 @@ export function healthRoutes(app: App, { health, subscribers, clock }: HealthRou
       config: { access: area.access.read },
       schema: {
         tags: ['subscribers'],
-        summary: 'Successful and failed attempts, and their durations, by the hour',
+        summary: 'Attempts and their durations by hour',
         params: IdParams,
         querystring: Type.Object({
           since: optionalText('The first hour, as a time in ISO 8601; default: seven days before `until`'),

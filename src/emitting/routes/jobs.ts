@@ -88,7 +88,7 @@ function listRoute(app: App, { jobs, subscribers }: JobRouteParts, area: Area): 
       config: { access: area.access.read },
       schema: {
         tags,
-        summary: 'The newest twenty bulk replays of a subscriber, newest first',
+        summary: "A subscriber's newest twenty bulk replays",
         params: IdParams,
         response: { 200: ListView },
       },
@@ -105,7 +105,7 @@ function statusRoute(app: App, { jobs }: JobRouteParts, area: Area): void {
     `${area.prefix}/jobs/:id`,
     {
       config: { access: accessFor(area, 'read') },
-      schema: { ...ofOne, summary: 'The progress of a bulk replay, or of the reprocessing of many events' },
+      schema: { ...ofOne, summary: 'The progress of a bulk replay or reprocessing job' },
     },
     async (request) => viewJob(await find(jobs, area, request, 'read')),
   )

@@ -29,7 +29,7 @@ export function keyRoutes(app: App, { publishedKeysOf }: KeyRouteParts): void {
       config: { access: 'public', sends: { always: ['Cache-Control'] } },
       schema: {
         tags: ['subscribers'],
-        summary: 'The public keys that verify the `v1a` and ed25519 signatures of one subscriber',
+        summary: "A subscriber's public keys for `v1a` and ed25519 signatures",
         params: IdParams,
         response: { 200: closedObject({ keys: Type.Array(JsonWebKey) }) },
       },

@@ -67,7 +67,7 @@ export function ownerRoutes(app: App, { owners }: OwnerRouteParts): void {
       config: { access },
       schema: {
         tags,
-        summary: 'The owners that have subscribers or a display name, by owner',
+        summary: 'Owners with subscribers or a display name',
         querystring: Type.Object({
           q: optionalText('A part of the owner or of the display name; upper and lower case are equal'),
           ...pageParameters(),
@@ -86,7 +86,7 @@ export function ownerRoutes(app: App, { owners }: OwnerRouteParts): void {
       config: { access },
       schema: {
         tags,
-        summary: 'One owner with the states of its subscribers, the last day and its access to the portal',
+        summary: "One owner with subscriber states, the last day's deliveries and portal access",
         params: Type.Object({ owner: Type.String() }),
         response: { 200: OwnerView },
       },
@@ -99,7 +99,7 @@ export function ownerRoutes(app: App, { owners }: OwnerRouteParts): void {
       config: { access: { scope: 'subscribers:write' } },
       schema: {
         tags,
-        summary: 'Set or remove the display name of an owner',
+        summary: "Set or remove an owner's display name",
         description:
           'Pages and the portal show it in place of `owner`. An owner with a name is listed before it has a subscriber.',
         params: Type.Object({ owner: Type.String({ pattern: ownerPattern }) }),

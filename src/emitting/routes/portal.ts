@@ -100,7 +100,7 @@ function createLinkRoute(app: App, { portal, baseUrl }: PortalRouteParts): void 
       config: { access: { scope: 'subscribers:write' }, sends: { always: ['Cache-Control'] } },
       schema: {
         tags,
-        summary: 'Create a link to the pages on which an owner manages their subscribers',
+        summary: "Create a link to an owner's portal",
         description:
           'The token is in the fragment of the URL, which browsers do not send: no log contains it, and link previews do not use it up.',
         body: LinkBody,
@@ -127,7 +127,7 @@ function revokeRoute(app: App, { portal }: PortalRouteParts): void {
       config: { access: { scope: 'subscribers:write' } },
       schema: {
         tags,
-        summary: 'End all links and sessions of an owner',
+        summary: 'End all portal links and sessions of an owner',
         querystring: Type.Object({ owner: Type.String({ pattern: ownerPattern }) }),
         response: noContent,
       },
@@ -158,7 +158,7 @@ function openSessionRoute(app: App, parts: PortalRouteParts): void {
       },
       schema: {
         tags,
-        summary: 'Open a link: uses it up, and sets the cookie of the portal or returns a token',
+        summary: "Open a single-use link; sets the portal's cookie or returns a token",
         description:
           'The session of the current cookie ends. If it belongs to another owner, the request is rejected with `other-portal-session` and the link stays valid, unless `replace` is true. With `embedded`, cookies are neither read nor set.',
         body: closedObject({
@@ -206,7 +206,7 @@ function showSessionRoute(app: App, parts: PortalRouteParts): void {
       config: { access: 'portal' },
       schema: {
         tags,
-        summary: 'The owner, the end of the session, and how the pages look',
+        summary: "The session's owner, expiry and brand",
         response: { 200: SessionView },
       },
     },
@@ -269,7 +269,7 @@ function portalPageRoute(app: App, { portal, brands, portalCookie, frameOrigins 
       config: { access: 'public', sends: { always: ['Cache-Control', ...ofPages] } },
       schema: {
         tags: ['pages'],
-        summary: 'The page of the portal; a link opens it',
+        summary: 'The portal page, which a link opens',
         response: { 200: { description: 'The page', content: { 'text/html': { schema: Type.String() } } } },
       },
     },

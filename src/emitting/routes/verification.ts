@@ -32,7 +32,7 @@ export function verificationRoutes(
       config: { access: area.access.read },
       schema: {
         tags: ['subscribers'],
-        summary: 'Programs in nine languages that receive the deliveries and verify their signatures',
+        summary: 'Receivers in nine languages that verify the signatures',
         params: IdParams,
         response: { 200: View },
       },

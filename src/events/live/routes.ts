@@ -36,7 +36,7 @@ export function liveRoute(app: App, { hub, authenticate }: LiveRouteParts): void
       },
       schema: {
         tags: ['events'],
-        summary: 'What changes, as server-sent events',
+        summary: 'Live changes, as server-sent events',
         description,
         response: {
           200: { description: 'A stream', content: { [mediaType]: { schema: Type.String() } } },

@@ -3,25 +3,24 @@
  * others. A `:write` scope does not imply its `:read` scope. `admin` reaches every route.
  */
 export const scopes = {
-  'events:read': 'Read the log of events, payloads included, and the events that failed.',
+  'events:read': 'Read events with their payloads, including failed ones.',
   'events:write': 'Emit events.',
   'subscribers:read': 'Read subscribers, their deliveries, health and replay jobs.',
   'subscribers:write':
-    'Register, change and remove subscribers, rotate their secrets, send test events, replay deliveries, make portal links.',
-  'users:read':
-    'Read users, where they are signed in, their identities, apps and audit log, and the identity providers.',
+    'Create, edit and delete subscribers, rotate their secrets, send test events, replay deliveries, create portal links.',
+  'users:read': 'Read users with their sessions, identities, apps and audit log, and identity providers.',
   'users:write':
     'Block, unblock and delete users, remove the admin role, end sessions, check identity providers. Granting the admin role, or unblocking an administrator, needs `admin`.',
   'clients:read': 'Read the apps that sign in here, without their secrets.',
   'clients:write':
     'Create, edit and delete apps that read only the profiles of their users, and rotate their secrets. First-party apps, machine clients, audiences and other scopes need `admin`.',
-  'lists:read': 'Read the declared lists. A list of the rows of its caller has none for a key.',
+  'lists:read': "Read the declared lists. A list restricted to its caller's rows is empty for a key.",
   'lists:write': 'Create, change and delete products and posts.',
-  'webhooks:read': 'Read rejected webhooks, and the jobs that process events again.',
+  'webhooks:read': 'Read rejected webhooks and reprocessing jobs.',
   'webhooks:write':
-    'Run the handlers of received events again, pause handlers, take care of failures. A dry run, which shows data, needs `events:read` as well.',
-  operate: 'Read metrics, queues and versions, and the API reference where it is private.',
-  admin: 'Everything, the audit log included.',
+    'Reprocess received events, pause handlers, manage failures. A dry run also needs `events:read`.',
+  operate: 'Read metrics, queues and versions, and a private API reference.',
+  admin: 'Everything, including the audit log.',
 } as const satisfies Record<string, string>
 
 export type Scope = keyof typeof scopes

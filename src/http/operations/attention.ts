@@ -35,7 +35,7 @@ export function attentionRoute(app: App, clock: Clock, find: readonly FindAttent
       config: { access: { scope: 'operate' }, openInDemo: true, quiet: true },
       schema: {
         tags: ['operations'],
-        summary: 'What needs attention, the urgent first',
+        summary: 'Open alerts, most urgent first',
         description:
           'Failing handlers and subscribers, more rejected webhooks, secrets and API keys that end soon, work that stalls, volumes that fill and the spool. At most 20 of each kind. Renewed every three seconds.',
         response: { 200: Type.Object({ data: Type.Array(Item) }) },

@@ -45,7 +45,7 @@ export function checklistRoute(app: App, parts: ChecklistParts): void {
       config: { access: { scope: 'operate' }, openInDemo: true, quiet: true },
       schema: {
         tags: ['operations'],
-        summary: 'The first steps of an installation, and which of them are done',
+        summary: 'The setup checklist and its progress',
         description: 'Derived from what is stored. Each step has a command that does it.',
         response: { 200: Checklist },
       },

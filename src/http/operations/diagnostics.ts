@@ -41,7 +41,7 @@ export function diagnosticsRoute(app: App, { names, run }: Checks, clock: Clock)
       config: { access: { scope: 'admin' }, rateLimit: { max: callsPerMinute } },
       schema: {
         tags: ['operations'],
-        summary: 'Runs the checks of `postern doctor` in this process, and says what they found',
+        summary: 'Run the checks of `postern doctor` in this process',
         description:
           'Each check takes eight seconds at most. One check runs at a time; concurrent calls share its result.',
         querystring: Type.Object({ check: optionalText(`Only this check: ${names.join(', ')}`) }),

@@ -99,7 +99,7 @@ export function historyRoute(app: App, parts: HistoryRouteParts): void {
       config: { access: { scope: 'operate' }, openInDemo: true, quiet: true },
       schema: {
         tags: ['operations'],
-        summary: 'What happened over time: counts, failures and durations',
+        summary: 'Counts, failures and durations over time',
         description: `Of all processes, by steps that the service chooses: at most ${mostPoints + 1} of them. Minutes are stored for two days, ten minutes for eight, hours for ${hourRetention / (24 * hour)} days. What another process counted is included within about a minute.`,
         querystring: Type.Object({
           series: optionalText(`Comma-separated: ${allNames.join(', ')}; default: all`),

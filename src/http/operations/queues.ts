@@ -62,11 +62,7 @@ const Queues = closedObject({
 export function queuesRoute(app: App, parts: QueueParts): void {
   app.get(
     '/queues',
-    report(
-      'operate',
-      'Received events and deliveries that wait, the spool, retention and the size of the tables',
-      Queues,
-    ),
+    report('operate', 'Waiting events and deliveries, the spool, retention and table sizes', Queues),
     async () => readQueues(parts),
   )
 }

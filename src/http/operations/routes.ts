@@ -93,7 +93,7 @@ function healthRoute(app: App): void {
   const response = { 200: Type.Object({ status: Type.Literal('ok') }) }
   app.get(
     '/healthz',
-    { config: ofProbes, schema: { tags, summary: 'Whether the process runs', response } },
+    { config: ofProbes, schema: { tags, summary: 'Liveness: the process runs', response } },
     async () => ({ status: 'ok' as const }),
   )
 }
@@ -105,7 +105,7 @@ function readinessRoute(app: App, parts: ReadinessParts): void {
       config: ofProbes,
       schema: {
         tags,
-        summary: 'Whether it can serve: the database answers, workers keep up, and the process does not stop',
+        summary: 'Readiness: the database responds, workers keep up, and the process is not stopping',
         description:
           'With `for=webhooks`: whether received webhooks are acknowledged, which a spool (`SPOOL_URL`) makes possible while the database is unavailable.',
         querystring: Type.Object({ for: optionalText('`webhooks`; another value counts as none') }),
@@ -126,7 +126,7 @@ function metricsRoute(app: App, { registry }: Metrics): void {
       config: { access: { scope: 'operate' }, openInDemo: true, quiet: true },
       schema: {
         tags,
-        summary: 'Metrics in the format of Prometheus',
+        summary: 'Metrics in Prometheus format',
         produces: ['text/plain'],
         response: { 200: Type.String() },
       },
@@ -144,7 +144,7 @@ function documentRoute(app: App, configuration: Configuration): void {
       config: { access: docsAccess(configuration) },
       schema: {
         tags,
-        summary: 'This description',
+        summary: 'This OpenAPI document',
         response: { 200: Type.Object({}, { additionalProperties: true }) },
       },
     },
@@ -172,7 +172,7 @@ function problemRoute(app: App): void {
       config: { access: 'public' },
       schema: {
         tags,
-        summary: 'What a problem means and what to do',
+        summary: 'The meaning of a problem, and the fix',
         params,
         response: { 200: Description },
       },
@@ -204,7 +204,7 @@ const Settings = closedObject({
 function settingsRoute(app: App, source: SettingsSource): void {
   app.get(
     '/settings',
-    report('admin', 'The settings in force with their origin, without secrets', Settings),
+    report('admin', 'Settings and their sources, without secrets', Settings),
     async () => ({
       data: shownSettings(source).settings.map(({ name, description, value, secret, origin }) => ({
         name,

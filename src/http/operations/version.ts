@@ -29,11 +29,7 @@ const listening = 'postern-listen'
 export function versionRoute(app: App, database: Database, startedAt: number): void {
   app.get(
     '/version',
-    report(
-      'operate',
-      'The versions of the service, of Node.js and of the database, and the state of the schema',
-      Version,
-    ),
+    report('operate', "Versions of the service, Node.js and the database, and the schema's state", Version),
     async () => {
       const { count, last } = await database.reader
         .selectFrom('migrations')

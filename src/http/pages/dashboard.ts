@@ -40,7 +40,7 @@ export function serveDashboard(app: App, { authenticate, describeSession, demo }
 
 const description = {
   tags: ['pages'],
-  summary: 'The dashboard; without a session a redirect to /login',
+  summary: 'The dashboard; redirects to /login without a session',
   response: {
     200: { description: 'The page', content: { 'text/html': { schema: Type.String() } } },
     303: Type.Null({ description: 'To /login' }),

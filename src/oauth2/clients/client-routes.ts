@@ -190,7 +190,7 @@ function readRoutes(routes: App, clients: ClientManagement, list: ClientList): v
       config: read,
       schema: {
         tags,
-        summary: 'Apps, declared ones included; of the others the newest first',
+        summary: 'Apps, including declared ones, newest first',
         querystring: Type.Object(pageParameters()),
         response: { 200: pageSchema(ClientView) },
       },
@@ -250,7 +250,7 @@ function changeRoutes(routes: App, clients: ClientManagement): void {
       config: write,
       schema: {
         tags,
-        summary: 'Delete an app; its tokens are rejected from then on',
+        summary: 'Delete an app; its tokens are rejected immediately',
         params: IdParams,
         response: noContent,
       },
@@ -268,7 +268,7 @@ function secretRoutes(routes: App, clients: ClientManagement): void {
       Type.Number({
         minimum: 0,
         maximum: longestOverlap,
-        description: 'Seconds for which the secret before is valid as well; default 24 hours',
+        description: 'Seconds in which the previous secret is still valid; default 24 hours',
       }),
     ),
   })
@@ -296,7 +296,7 @@ function secretRoutes(routes: App, clients: ClientManagement): void {
       config: write,
       schema: {
         tags,
-        summary: 'Remove a secret; it is rejected from then on',
+        summary: 'Remove a secret immediately',
         params: secretParams,
         response: noContent,
       },

@@ -38,7 +38,7 @@ export function clientSignInRoutes(routes: App, signIns: ClientSignIns): void {
       config: { access: { scope: 'clients:read' } },
       schema: {
         tags,
-        summary: 'The live sign-ins in an app, newest first',
+        summary: "An app's active sign-ins, newest first",
         params: IdParams,
         querystring: Type.Object(pageParameters()),
         response: { 200: pageSchema(SignIn) },
@@ -52,7 +52,7 @@ export function clientSignInRoutes(routes: App, signIns: ClientSignIns): void {
       config: { access: { scope: 'clients:write' } },
       schema: {
         tags,
-        summary: 'End one sign-in in an app: its refresh tokens and access tokens are rejected',
+        summary: "End one of an app's sign-ins with its tokens",
         params: Type.Object({ id: Type.String(), signInId: Type.String() }),
         response: noContent,
       },

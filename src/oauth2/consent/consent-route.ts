@@ -60,7 +60,7 @@ export async function consentRoute(app: App, parts: ConsentRouteParts): Promise<
         config: { access: 'session', rateLimit: { max: 300 }, sends: { sometimes: ['Refresh', ...ofPages] } },
         schema: {
           tags: ['sign-in'],
-          summary: 'Allow or deny what an app asks for; the form of the page of consent',
+          summary: 'Allow or deny an app; the form of the consent page',
           produces: ['text/html'],
           body: Body,
           response: { 200: Type.String({ description: 'A page that goes on to the app' }) },

@@ -74,7 +74,7 @@ function showRoute(routes: App, parts: DeviceRoutesParts): void {
       config: { access: 'public', rateLimit, sends: { sometimes: ['Set-Cookie', ...ofPages] } },
       schema: {
         tags,
-        summary: 'Where a person types the code of a device; without a session a redirect to /login',
+        summary: 'The page for device codes; redirects to /login without a session',
         produces: ['text/html'],
         querystring: Type.Object({
           user_code: optionalText('The code, from a link or a QR code'),
@@ -103,7 +103,7 @@ function decideRoute(routes: App, parts: DeviceRoutesParts): void {
       config: { access: 'session', rateLimit, sends: { sometimes: ofPages } },
       schema: {
         tags,
-        summary: 'Allow or deny the sign-in of a device; the form of the page',
+        summary: 'Allow or deny a device; the form of the page',
         produces: ['text/html'],
         body: Form,
         response: { 200: page, 303: Type.Null(), 400: page },

@@ -75,7 +75,7 @@ async function deviceAuthorizationRoute(
       '/oauth2/device_authorization',
       {
         config: { access: 'public', rateLimit: { max: 60, sharedByProcesses: true } },
-        ...clientCall('Start a sign-in of a device without a browser (RFC 8628)', Body, Answer),
+        ...clientCall('Start a device sign-in (RFC 8628)', Body, Answer),
       },
       async (request, reply) => {
         const { body } = request

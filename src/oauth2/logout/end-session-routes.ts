@@ -153,7 +153,7 @@ function confirmRoute(routes: App, parts: EndSessionRoutesParts): void {
       config: { access: 'session', rateLimit, sends: { sometimes: ['Set-Cookie', 'Refresh', ...ofPages] } },
       schema: {
         tags,
-        summary: 'The form of the page that asks before a sign-out',
+        summary: 'The form of the sign-out confirmation page',
         produces: ['text/html'],
         body: ConfirmForm,
         response: { 200: page, 400: page },

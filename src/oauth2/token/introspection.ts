@@ -37,11 +37,7 @@ const Answer = Type.Object({
   amr: Type.Optional(Type.Array(Type.String())),
 })
 
-const call = clientCall(
-  'Whether a token is valid, and its claims (RFC 7662; JSON or form)',
-  TokenCallBody,
-  Answer,
-)
+const call = clientCall('Check a token and return its claims (RFC 7662; JSON or form)', TokenCallBody, Answer)
 
 /** POST /oauth2/introspect: a confidential client asks whether a token is valid (RFC 7662). */
 export async function introspectionRoute(app: App, parts: IntrospectionParts): Promise<void> {

@@ -24,7 +24,7 @@ const path = '/oauth2/revoke'
 const Ended = Type.Object({}, { description: 'It has ended, or there was no such token of this app' })
 
 const call = clientCall(
-  'End the sign-in of a token of the calling app (RFC 7009; JSON or form)',
+  'End the sign-in that a token belongs to (RFC 7009; JSON or form)',
   TokenCallBody,
   Ended,
 )

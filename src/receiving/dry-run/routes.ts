@@ -52,7 +52,7 @@ export function dryRunRoutes(app: App, { dryRuns }: { dryRuns: DryRuns }): void 
       config: { access: { scope: 'webhooks:write' }, optionalBody: true },
       schema: {
         tags: ['events'],
-        summary: 'Run the handlers of a received event in a transaction that is rolled back',
+        summary: "Run a received event's handlers without committing",
         description: `Also for processed events. The answer shows the rows that would be written, the events that would be emitted, log lines, the error and the time. Handlers see \`context.dryRun\`; what they do outside of their transaction is not undone. At most ${dryRunLimit / 1000} seconds, and one dry run for each person at a time. A key needs the scope \`events:read\` as well.`,
         params: IdParams,
         body: EmptyBody,

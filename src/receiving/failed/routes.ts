@@ -88,7 +88,7 @@ function listRoute(app: App, { database, cursors, findHandler }: FailedRoutePart
       config: { access: { scope: 'events:read' }, quiet: true },
       schema: {
         tags,
-        summary: 'Received events that have failed, or are retried, newest first',
+        summary: 'Failed and retrying received events, newest first',
         querystring: Type.Object({
           ...filterSchema,
           ...pageParameters(),
@@ -117,7 +117,7 @@ function reprocessRoute(app: App, { reprocessing, dryRuns }: FailedRouteParts): 
       config: { access: { scope: 'webhooks:write' }, optionalBody: true },
       schema: {
         tags,
-        summary: 'Run the handlers of a received event now',
+        summary: "Run a received event's handlers now",
         description:
           'A failed event gets all of its attempts again; one that waits for its next attempt runs in addition to those of its retry schedule. A running handler is not started a second time. For a processed event the response is 409.',
         params: IdParams,
@@ -153,7 +153,7 @@ function bulkReprocessRoute(app: App, { reprocessing, findHandler }: FailedRoute
       config: { access: { scope: 'webhooks:write' }, optionalBody: true },
       schema: {
         tags,
-        summary: 'Run the handlers of many failed or retried events now. Returns a job',
+        summary: 'Run the handlers of many failed or retrying events now. Returns a job',
         description:
           'The events that match the filters of the body: failed events, or with `status: retrying` events that wait for their next attempt. The job makes them due in small steps; `GET /jobs/{id}` shows its progress, `DELETE /jobs/{id}` cancels it.',
         body: closedObject({

@@ -48,7 +48,7 @@ function listRoute(app: App, { database, cursors, clock }: FailureRouteParts): v
       config: { access: { scope: 'events:read' }, quiet: true },
       schema: {
         tags,
-        summary: 'Failures of handlers in groups with the same cause, the newest failure first',
+        summary: 'Handler failures, grouped by cause, newest first',
         querystring: Type.Object({
           state: optionalText(`Only groups in this state: ${groupStates.join(', ')}`),
           handler: optionalText('Only groups of this handler, by its id'),
@@ -90,7 +90,7 @@ function detailRoute(app: App, parts: FailureRouteParts): void {
     '/failures/:id',
     {
       config: { access: { scope: 'events:read' }, quiet: true },
-      schema: { tags, summary: 'One group of failures', params: IdParams, response: { 200: GroupDetail } },
+      schema: { tags, summary: 'One failure group', params: IdParams, response: { 200: GroupDetail } },
     },
     async ({ params: { id } }) => {
       const { database, clock } = parts
@@ -117,7 +117,7 @@ function rerunRoute(app: App, parts: FailureRouteParts): void {
       config: { access: { scope: 'webhooks:write' }, optionalBody: true },
       schema: {
         tags,
-        summary: 'Run the handlers of all events of a group of failures now. Returns a job',
+        summary: 'Run the handlers of all events in a failure group now. Returns a job',
         description:
           'As `POST /events/reprocess` with its `group`: failed events get all of their attempts again, retried ones become due. `GET /jobs/{id}` shows the progress, `DELETE /jobs/{id}` cancels the rest.',
         params: IdParams,
@@ -149,8 +149,8 @@ function stateRoutes(app: App, parts: FailureRouteParts): void {
         setState(parts, request.params.id, { state, until: null, action }, auditOrigin(request)),
     )
   }
-  declare('acknowledge', 'Acknowledge a group of failures', 'acknowledged', 'failure.acknowledged')
-  declare('reopen', 'End the acknowledgement or snooze of a group of failures', 'open', 'failure.reopened')
+  declare('acknowledge', 'Acknowledge a failure group', 'acknowledged', 'failure.acknowledged')
+  declare('reopen', 'Reopen an acknowledged or snoozed failure group', 'open', 'failure.reopened')
   snoozeRoute(app, parts)
 }
 
@@ -161,7 +161,7 @@ function snoozeRoute(app: App, parts: FailureRouteParts): void {
       config: { access: { scope: 'webhooks:write' } },
       schema: {
         tags,
-        summary: 'Snooze a group of failures until a time, 30 days from now at most',
+        summary: 'Snooze a failure group until a time, at most 30 days from now',
         params: IdParams,
         body: closedObject({ until: Type.String({ description: 'ISO 8601' }) }),
         response: { 200: Group },

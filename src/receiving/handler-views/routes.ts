@@ -85,7 +85,7 @@ function listRoute(app: App, parts: HandlerRouteParts): void {
       config: { access: { scope: 'webhooks:read' }, quiet: true },
       schema: {
         tags,
-        summary: 'All handlers, with their backlog and what they did lately',
+        summary: 'Handlers, with backlog and recent activity',
         response: { 200: listSchema(Handler) },
       },
     },
@@ -112,13 +112,13 @@ interface Switch {
 
 const switches: Readonly<Record<'pause' | 'resume', Switch>> = {
   pause: {
-    summary: 'Pause a handler: its events wait until it is resumed',
+    summary: 'Pause a handler; its events wait until you resume it',
     description:
       'Within two seconds, no process starts it. Running events end. Events that other handlers match too wait for all of them. Events are still accepted.',
     change: pause,
   },
   resume: {
-    summary: 'Resume a paused handler, which starts with the events that are due',
+    summary: 'Resume a paused handler',
     change: resume,
   },
 }

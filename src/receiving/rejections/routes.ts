@@ -70,7 +70,7 @@ function listRoute(app: App, { database, cursors }: RejectedRouteParts): void {
       config,
       schema: {
         tags,
-        summary: 'The latest rejected webhooks with their reasons, newest first',
+        summary: 'Rejected webhooks with their reasons, newest first',
         description: `The latest ${longestLog} of each source and reason, within two seconds after they arrived; in a flood, some are left out. The metric postern_webhooks_total counts all.`,
         querystring: Type.Object({
           source: optionalText('Only this source'),
@@ -129,7 +129,7 @@ function countsRoute(app: App, { database }: RejectedRouteParts): void {
       config,
       schema: {
         tags,
-        summary: 'Counts of rejected webhooks by source and reason',
+        summary: 'Rejected webhooks by source and reason',
         description:
           'Counts of all processes over REJECTED_RETENTION_DAYS days, within two seconds. Counts that a killed process had not written are missing.',
         response: { 200: Counts },

@@ -36,7 +36,7 @@ function listRoute(app: App, parts: SourceRouteParts): void {
       config: { access: { scope: 'webhooks:read' }, quiet: true },
       schema: {
         tags,
-        summary: 'All sources of webhooks, with what they did in the last 24 hours',
+        summary: 'Webhook sources, with their activity of the last 24 hours',
         response: { 200: listSchema(Source) },
       },
     },
@@ -55,7 +55,7 @@ function detailRoute(app: App, parts: SourceRouteParts): void {
     '/sources/:name',
     {
       config: { access: { scope: 'webhooks:read' }, quiet: true },
-      schema: { tags, summary: 'One source of webhooks', params: Name, response: { 200: SourceDetail } },
+      schema: { tags, summary: 'One webhook source', params: Name, response: { 200: SourceDetail } },
     },
     async ({ params: { name } }) => {
       const scheme = find(parts, name)

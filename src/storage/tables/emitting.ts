@@ -127,7 +127,7 @@ export interface QueueOwnersTable {
   dispatcher: number
 }
 
-/** The brand of one owner's portal. */
+/** The brand of an owner's portal. */
 export interface OwnerBrandsTable {
   owner: string
   name: string | null

@@ -1,50 +1,50 @@
 // Generated from the route schemas by `npm run docs`; do not edit.
 /** The calls of the service by method and path. */
 export interface Calls {
-  /** Whether the process runs */
+  /** Liveness: the process runs */
   'GET /healthz': {
     answer: { status: "ok" }
   }
-  /** Whether it can serve: the database answers, workers keep up, and the process does not stop */
+  /** Readiness: the database responds, workers keep up, and the process is not stopping */
   'GET /readyz': {
     query?: { for?: string | undefined }
     answer: { status: string; database: string; oldestDueSeconds: Record<string, number>; lastRoundSeconds?: Record<string, number>; spool?: { status: "ok" | "full" | "unavailable"; events?: number; oldestSeconds?: number } }
   }
-  /** What happened over time: counts, failures and durations */
+  /** Counts, failures and durations over time */
   'GET /metrics/history': {
     query?: { series?: string | undefined; source?: string | undefined; range?: string | undefined; from?: string | undefined; to?: string | undefined }
     answer: { from: string; until: string; step: number; series: { webhooks?: { total: { ok: number; failed: number; duplicates: number; p50: number | null; p99: number | null }; ok: (number)[]; failed: (number)[]; duplicates: (number)[]; p50: (number | null)[]; p99: (number | null)[] }; handlers?: { total: { ok: number; failed: number; duplicates: number; p50: number | null; p99: number | null }; ok: (number)[]; failed: (number)[]; duplicates: (number)[]; p50: (number | null)[]; p99: (number | null)[] }; deliveries?: { total: { ok: number; failed: number; duplicates: number; p50: number | null; p99: number | null }; ok: (number)[]; failed: (number)[]; duplicates: (number)[]; p50: (number | null)[]; p99: (number | null)[] }; signIns?: { total: { ok: number; failed: number; duplicates: number; p50: number | null; p99: number | null }; ok: (number)[]; failed: (number)[]; duplicates: (number)[]; p50: (number | null)[]; p99: (number | null)[] }; oldestDue?: { total: { ok: number; failed: number; duplicates: number; p50: number | null; p99: number | null }; ok: (number)[]; failed: (number)[]; duplicates: (number)[]; p50: (number | null)[]; p99: (number | null)[] } } }
   }
-  /** The first steps of an installation, and which of them are done */
+  /** The setup checklist and its progress */
   'GET /checklist': {
     answer: { done: boolean; steps: ({ id: string; title: string; detail: string; command: string; done: boolean })[] }
   }
-  /** What needs attention, the urgent first */
+  /** Open alerts, most urgent first */
   'GET /attention': {
     answer: { data: ({ kind: string; severity: "error" | "warning"; text: string; since: string | null; about: { topic: "handler" | "subscriber" | "source" | "key" | "worker" | "database" | "spool"; id: string } })[] }
   }
-  /** This description */
+  /** This OpenAPI document */
   'GET /openapi.json': {
     answer: Record<string, unknown>
   }
-  /** What a problem means and what to do */
+  /** The meaning of a problem, and the fix */
   'GET /problems/{code}': {
     params: { code: string }
     answer: { code: string; status: number; title: string; advice: string }
   }
-  /** Received events and deliveries that wait, the spool, retention and the size of the tables */
+  /** Waiting events and deliveries, the spool, retention and table sizes */
   'GET /queues': {
     answer: { receiving: { waiting: { count: number; more: boolean }; due: { count: number; more: boolean }; retrying: { count: number; more: boolean }; oldestDueSeconds: number; lastRoundSeconds: number | null; blocked: { count: number; more: boolean }; failed: { count: number; more: boolean } }; emitting: { waiting: { count: number; more: boolean }; due: { count: number; more: boolean }; retrying: { count: number; more: boolean }; oldestDueSeconds: number; lastRoundSeconds: number | null; dead: { count: number; more: boolean } }; spool: { status: "ok" | "full" | "unavailable"; events?: number; oldestSeconds?: number } | null; retention: ({ what: string; setting: string; seconds: number | null; oldestAt: string | null })[]; database: { engine: "sqlite" | "postgres"; bytes: number; freeBytes: number | null; logBytes: number | null }; tables: ({ name: string; rows: number; isEstimate: boolean; bytes: number | null })[] }
   }
-  /** The versions of the service, of Node.js and of the database, and the state of the schema */
+  /** Versions of the service, Node.js and the database, and the schema's state */
   'GET /version': {
     answer: { version: string; node: string; engine: "sqlite" | "postgres"; engineVersion: string; schema: { migrations: number; pending: (string)[]; migratedAt: string | null }; startedAt: string; processes: number }
   }
-  /** The settings in force with their origin, without secrets */
+  /** Settings and their sources, without secrets */
   'GET /settings': {
     answer: { data: ({ name: string; description: string; value: string | null; isSet: boolean; secret: boolean; origin: string })[] }
   }
-  /** Runs the checks of `postern doctor` in this process, and says what they found */
+  /** Run the checks of `postern doctor` in this process */
   'GET /diagnostics': {
     query?: { check?: string | undefined }
     answer: { checks: (string)[]; startedAt: string; endedAt: string; faults: number; warnings: number; findings: ({ check: string; state: "ok" | "warning" | "fault"; about: string; text: string; advice: string | null })[] }
@@ -120,23 +120,23 @@ export interface Calls {
     params: { id: string }
     answer: { data: ({ provider: string; providerId: string; email: string | null; emailVerified: boolean; name: string | null; picture: string | null; groups: (string)[]; createdAt: string; lastUsedAt: string })[] }
   }
-  /** The audit log of a user, newest first */
+  /** A user's audit log, newest first */
   'GET /users/{id}/audit': {
     params: { id: string }
     query?: { action?: string | undefined; failed?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
     answer: { data: ({ id: string; at: string; action: string; provider: string | null; providerId: string | null; target: string | null; code: string | null; supportId: string | null; address: string | null; userAgent: string | null; userId: string | null; userName: string | null; actor: string | null; actorName: string | null; targetName: string | null; sessionId: string | null; detail: Record<string, unknown> | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
-  /** API keys, newest first; revoked ones too */
+  /** API keys, including revoked ones, newest first */
   'GET /keys': {
     query?: { limit?: number | string | undefined; cursor?: string | undefined }
     answer: { data: ({ id: string; name: string; prefix: string; scopes: (string)[]; createdAt: string; createdBy: string | null; createdByName: string | null; expiresAt: string | null; lastUsedAt: string | null; revokedAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
-  /** Create an API key; the answer is the only one that contains it */
+  /** Create an API key; only this response contains it */
   'POST /keys': {
     body: { name: string; scopes: ("events:read" | "events:write" | "subscribers:read" | "subscribers:write" | "users:read" | "users:write" | "clients:read" | "clients:write" | "lists:read" | "lists:write" | "webhooks:read" | "webhooks:write" | "operate" | "admin")[]; expiresAt?: string | null | undefined }
     answer: { id: string; name: string; prefix: string; scopes: (string)[]; createdAt: string; createdBy: string | null; createdByName: string | null; expiresAt: string | null; lastUsedAt: string | null; revokedAt: string | null; key: string }
   }
-  /** Revoke an API key: it is rejected from now on */
+  /** Revoke an API key immediately */
   'DELETE /keys/{id}': {
     params: { id: string }
     answer: undefined
@@ -146,7 +146,7 @@ export interface Calls {
     query?: { action?: string | undefined; failed?: string | undefined; since?: string | undefined; until?: string | undefined; userId?: string | undefined; actor?: string | undefined; target?: string | undefined; address?: string | undefined; provider?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
     answer: { data: ({ id: string; at: string; action: string; provider: string | null; providerId: string | null; target: string | null; code: string | null; supportId: string | null; address: string | null; userAgent: string | null; userId: string | null; userName: string | null; actor: string | null; actorName: string | null; targetName: string | null; sessionId: string | null; detail: Record<string, unknown> | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
-  /** The audit log of my account, newest first */
+  /** My audit log, newest first */
   'GET /auth/audit': {
     query?: { action?: string | undefined; failed?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
     answer: { data: ({ id: string; at: string; action: string; provider: string | null; providerId: string | null; target: string | null; code: string | null; supportId: string | null; address: string | null; userAgent: string | null; byMe: boolean })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
@@ -176,7 +176,7 @@ export interface Calls {
     params: { name: string }
     answer: { state: "ok" | "warning" | "fault"; text: string; at: string }
   }
-  /** Apps, declared ones included; of the others the newest first */
+  /** Apps, including declared ones, newest first */
   'GET /clients': {
     query?: { limit?: number | string | undefined; cursor?: string | undefined }
     answer: { data: ({ id: string; name: string; declared: boolean; registered: boolean; confidential: boolean; redirectUris: (string)[]; postLogoutRedirectUris: (string)[]; backchannelLogoutUri: string | null; jwks: { keys: (Record<string, unknown>)[] } | null; scopes: (string)[]; audience: (string)[] | null; audiences: (string)[]; firstParty: boolean; clientCredentials: boolean; deviceGrant: boolean; admin: boolean; managesSessions: boolean; accessTokenLifetime: number | null; refreshTokenLifetime: number | null; idTokenAlgorithm: "ES256" | "RS256" | "EdDSA"; reauthenticationProof: "required" | "when-supported"; createdAt: string | null; updatedAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
@@ -197,7 +197,7 @@ export interface Calls {
     body: { name?: string | undefined; redirectUris?: (string)[] | undefined; postLogoutRedirectUris?: (string)[] | undefined; backchannelLogoutUri?: string | null | undefined; jwks?: { keys: (Record<string, unknown>)[] } | null | undefined; scopes?: (string)[] | null | undefined; audience?: string | (string)[] | null | undefined; audiences?: (string)[] | null | undefined; firstParty?: boolean | null | undefined; clientCredentials?: boolean | null | undefined; deviceGrant?: boolean | null | undefined; admin?: boolean | null | undefined; managesSessions?: boolean | null | undefined; accessTokenLifetime?: number | null | undefined; refreshTokenLifetime?: number | null | undefined; idTokenAlgorithm?: "ES256" | "RS256" | "EdDSA" | null | undefined; reauthenticationProof?: "required" | "when-supported" | null | undefined }
     answer: { id: string; name: string; declared: boolean; registered: boolean; confidential: boolean; redirectUris: (string)[]; postLogoutRedirectUris: (string)[]; backchannelLogoutUri: string | null; jwks: { keys: (Record<string, unknown>)[] } | null; scopes: (string)[]; audience: (string)[] | null; audiences: (string)[]; firstParty: boolean; clientCredentials: boolean; deviceGrant: boolean; admin: boolean; managesSessions: boolean; accessTokenLifetime: number | null; refreshTokenLifetime: number | null; idTokenAlgorithm: "ES256" | "RS256" | "EdDSA"; reauthenticationProof: "required" | "when-supported"; createdAt: string | null; updatedAt: string | null }
   }
-  /** Delete an app; its tokens are rejected from then on */
+  /** Delete an app; its tokens are rejected immediately */
   'DELETE /clients/{id}': {
     params: { id: string }
     answer: undefined
@@ -208,18 +208,18 @@ export interface Calls {
     body?: { overlapSeconds?: number | undefined }
     answer: { id: string; begins: string; createdAt: string; expiresAt: string | null; secret: string }
   }
-  /** Remove a secret; it is rejected from then on */
+  /** Remove a secret immediately */
   'DELETE /clients/{id}/secrets/{secretId}': {
     params: { id: string; secretId: string }
     answer: undefined
   }
-  /** The live sign-ins in an app, newest first */
+  /** An app's active sign-ins, newest first */
   'GET /clients/{id}/sign-ins': {
     params: { id: string }
     query?: { limit?: number | string | undefined; cursor?: string | undefined }
     answer: { data: ({ id: string; userId: string; email: string | null; name: string | null; provider: string; device: string; address: string | null; scopes: (string)[]; createdAt: string; lastSeenAt: string; expiresAt: string })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
-  /** End one sign-in in an app: its refresh tokens and access tokens are rejected */
+  /** End one of an app's sign-ins with its tokens */
   'DELETE /clients/{id}/sign-ins/{signInId}': {
     params: { id: string; signInId: string }
     answer: undefined
@@ -252,21 +252,21 @@ export interface Calls {
     body: { grant_type?: string | undefined; client_id?: string | undefined; client_secret?: string | undefined; client_assertion?: string | undefined; client_assertion_type?: string | undefined; code?: string | undefined; code_verifier?: string | undefined; redirect_uri?: string | undefined; refresh_token?: string | undefined; device_code?: string | undefined; scope?: string | undefined; resource?: string | undefined }
     answer: { access_token: string; token_type: "Bearer"; expires_in: number; refresh_token?: string; id_token?: string; scope?: string }
   }
-  /** Whether a token is valid, and its claims (RFC 7662; JSON or form) */
+  /** Check a token and return its claims (RFC 7662; JSON or form) */
   'POST /oauth2/introspect': {
     body: { token?: string | undefined; token_type_hint?: string | undefined; client_id?: string | undefined; client_secret?: string | undefined; client_assertion?: string | undefined; client_assertion_type?: string | undefined }
     answer: { active: boolean; scope?: string; client_id?: string; token_type?: string; exp?: number; iat?: number; auth_time?: number; sub?: string; aud?: string | (string)[]; iss?: string; jti?: string; sid?: string; acr?: string; amr?: (string)[] }
   }
-  /** End the sign-in of a token of the calling app (RFC 7009; JSON or form) */
+  /** End the sign-in that a token belongs to (RFC 7009; JSON or form) */
   'POST /oauth2/revoke': {
     body: { token?: string | undefined; token_type_hint?: string | undefined; client_id?: string | undefined; client_secret?: string | undefined; client_assertion?: string | undefined; client_assertion_type?: string | undefined }
     answer: Record<string, unknown>
   }
-  /** The claims about the user of an access token (OpenID Connect) */
+  /** The claims about an access token's user (OpenID Connect) */
   'GET /oauth2/userinfo': {
     answer: { sub: string }
   }
-  /** The claims about the user of an access token (OpenID Connect) */
+  /** The claims about an access token's user (OpenID Connect) */
   'POST /oauth2/userinfo': {
     answer: { sub: string }
   }
@@ -278,12 +278,12 @@ export interface Calls {
   'GET /.well-known/oauth-authorization-server': {
     answer: { issuer: string }
   }
-  /** Start a sign-in of a device without a browser (RFC 8628) */
+  /** Start a device sign-in (RFC 8628) */
   'POST /oauth2/device_authorization': {
     body: { client_id?: string | undefined; client_secret?: string | undefined; client_assertion?: string | undefined; client_assertion_type?: string | undefined; scope?: string | undefined; resource?: string | undefined }
     answer: { device_code: string; user_code: string; verification_uri: string; verification_uri_complete: string; expires_in: number; interval: number }
   }
-  /** For reverse proxies: whether a request may reach an application */
+  /** For reverse proxies: decide if a request can reach an application */
   'GET /auth/forward': {
     answer: undefined
   }
@@ -291,7 +291,7 @@ export interface Calls {
   'POST /webhooks/provider': {
     answer: { received: true }
   }
-  /** All handlers, with their backlog and what they did lately */
+  /** Handlers, with backlog and recent activity */
   'GET /handlers': {
     answer: { data: ({ id: string; pattern: string; source: string | null; forwardTo: string | null; slots: number; slotsOf: "all processes" | "source and process"; timeoutSeconds: number; ordered: boolean; paused: { at: string; by: string | null; byName: string | null } | null; waiting: number; retrying: number; failed: number; lagSeconds: number; recent: { handled: number; failures: number; errorRate: number | null; durationMs: number | null }; lastHandledAt: string | null; lastFailureAt: string | null; activity: ({ at: string; handled: number; failures: number; durationMs: number | null })[] })[] }
   }
@@ -300,23 +300,23 @@ export interface Calls {
     params: { id: string }
     answer: { id: string; pattern: string; source: string | null; forwardTo: string | null; slots: number; slotsOf: "all processes" | "source and process"; timeoutSeconds: number; ordered: boolean; paused: { at: string; by: string | null; byName: string | null } | null; waiting: number; retrying: number; failed: number; lagSeconds: number; recent: { handled: number; failures: number; errorRate: number | null; durationMs: number | null }; lastHandledAt: string | null; lastFailureAt: string | null; activity: ({ at: string; handled: number; failures: number; durationMs: number | null })[] }
   }
-  /** Pause a handler: its events wait until it is resumed */
+  /** Pause a handler; its events wait until you resume it */
   'POST /handlers/{id}/pause': {
     params: { id: string }
     body?: Record<string, unknown>
     answer: { id: string; pattern: string; source: string | null; forwardTo: string | null; slots: number; slotsOf: "all processes" | "source and process"; timeoutSeconds: number; ordered: boolean; paused: { at: string; by: string | null; byName: string | null } | null; waiting: number; retrying: number; failed: number; lagSeconds: number; recent: { handled: number; failures: number; errorRate: number | null; durationMs: number | null }; lastHandledAt: string | null; lastFailureAt: string | null; activity: ({ at: string; handled: number; failures: number; durationMs: number | null })[] }
   }
-  /** Resume a paused handler, which starts with the events that are due */
+  /** Resume a paused handler */
   'POST /handlers/{id}/resume': {
     params: { id: string }
     body?: Record<string, unknown>
     answer: { id: string; pattern: string; source: string | null; forwardTo: string | null; slots: number; slotsOf: "all processes" | "source and process"; timeoutSeconds: number; ordered: boolean; paused: { at: string; by: string | null; byName: string | null } | null; waiting: number; retrying: number; failed: number; lagSeconds: number; recent: { handled: number; failures: number; errorRate: number | null; durationMs: number | null }; lastHandledAt: string | null; lastFailureAt: string | null; activity: ({ at: string; handled: number; failures: number; durationMs: number | null })[] }
   }
-  /** All sources of webhooks, with what they did in the last 24 hours */
+  /** Webhook sources, with their activity of the last 24 hours */
   'GET /sources': {
     answer: { data: ({ name: string; url: string; scheme: string; label: string; steps: (string)[]; docs: string | null; exampleType: string; hasSecret: boolean; canSign: boolean; answersChallenges: boolean; forwardTo: string | null; rateLimit: number | null; lastEventAt: string | null; lastRefusedAt: string | null; day: { accepted: number; duplicates: number; refused: number } })[] }
   }
-  /** One source of webhooks */
+  /** One webhook source */
   'GET /sources/{name}': {
     params: { name: string }
     answer: { name: string; url: string; scheme: string; label: string; steps: (string)[]; docs: string | null; exampleType: string; hasSecret: boolean; canSign: boolean; answersChallenges: boolean; forwardTo: string | null; rateLimit: number | null; lastEventAt: string | null; lastRefusedAt: string | null; day: { accepted: number; duplicates: number; refused: number }; refusals: ({ reason: string; meaning: string; advice: string; count: number; lastAt: string | null })[]; slots: ({ at: string; accepted: number; duplicates: number; refused: number })[] }
@@ -327,7 +327,7 @@ export interface Calls {
     body?: { type?: string | undefined; data?: Record<string, unknown> | undefined }
     answer: { id: number | null; eventId: string; type: string }
   }
-  /** The latest rejected webhooks with their reasons, newest first */
+  /** Rejected webhooks with their reasons, newest first */
   'GET /rejected-webhooks': {
     query?: { source?: string | undefined; reason?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
     answer: { data: ({ id: number; source: string; at: string; reason: string; meaning: string; advice: string; detail: string; address: string | null; headers: Record<string, string>; size: number | null; body?: string; bodyBase64?: string })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
@@ -337,71 +337,71 @@ export interface Calls {
     params: { id: string }
     answer: { id: number; source: string; at: string; reason: string; meaning: string; advice: string; detail: string; address: string | null; headers: Record<string, string>; size: number | null; body?: string; bodyBase64?: string }
   }
-  /** Counts of rejected webhooks by source and reason */
+  /** Rejected webhooks by source and reason */
   'GET /rejected-webhooks/counts': {
     answer: { since: string | null; total: number; data: ({ source: string; reason: string; meaning: string; advice: string; count: number; lastAt: string })[] }
   }
-  /** Run the handlers of a received event in a transaction that is rolled back */
+  /** Run a received event's handlers without committing */
   'POST /events/{id}/dry-run': {
     params: { id: string }
     body?: Record<string, unknown>
     answer: { outcome: "processed" | "failed" | "forwarded"; error: string | null; emitted: ({ id?: string; type: string; data: unknown; audience?: string })[]; emittedTotal: number; forwardTo: string | null; durationMs: number; handlers: (string)[]; tables: ({ table: string; inserted: number; updated: number; deleted: number; rows: ({ operation: "insert" | "update" | "delete"; key: Record<string, unknown>; before: Record<string, unknown> | null; after: Record<string, unknown> | null })[]; note: string | null })[]; log: ({ level: "debug" | "info" | "warn" | "error"; message: string; fields: string | null })[]; notes: (string)[] }
   }
-  /** Failures of handlers in groups with the same cause, the newest failure first */
+  /** Handler failures, grouped by cause, newest first */
   'GET /failures': {
     query?: { state?: string | undefined; handler?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
     answer: { data: ({ id: string; handler: string; name: string; message: string; frame: string | null; state: "open" | "acknowledged" | "snoozed" | "resolved"; snoozedUntil: string | null; stateBy: string | null; stateAt: string | null; firstAt: string; lastAt: string; count: number; failed: number; retrying: number; hours: ({ at: string; count: number })[] })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
-  /** One group of failures */
+  /** One failure group */
   'GET /failures/{id}': {
     params: { id: string }
     answer: { id: string; handler: string; name: string; message: string; frame: string | null; state: "open" | "acknowledged" | "snoozed" | "resolved"; snoozedUntil: string | null; stateBy: string | null; stateAt: string | null; firstAt: string; lastAt: string; count: number; failed: number; retrying: number; hours: ({ at: string; count: number })[]; error: string | null; errorAt: string | null; errorEvent: number | null; events: ({ id: number; eventId: string; type: string; source: string; status: "failed" | "retrying"; createdAt: string; attempts: number; failedAt: string | null; nextAttemptAt: string | null; error: string | null })[] }
   }
-  /** Acknowledge a group of failures */
+  /** Acknowledge a failure group */
   'POST /failures/{id}/acknowledge': {
     params: { id: string }
     body?: Record<string, unknown>
     answer: { id: string; handler: string; name: string; message: string; frame: string | null; state: "open" | "acknowledged" | "snoozed" | "resolved"; snoozedUntil: string | null; stateBy: string | null; stateAt: string | null; firstAt: string; lastAt: string; count: number; failed: number; retrying: number; hours: ({ at: string; count: number })[] }
   }
-  /** End the acknowledgement or snooze of a group of failures */
+  /** Reopen an acknowledged or snoozed failure group */
   'POST /failures/{id}/reopen': {
     params: { id: string }
     body?: Record<string, unknown>
     answer: { id: string; handler: string; name: string; message: string; frame: string | null; state: "open" | "acknowledged" | "snoozed" | "resolved"; snoozedUntil: string | null; stateBy: string | null; stateAt: string | null; firstAt: string; lastAt: string; count: number; failed: number; retrying: number; hours: ({ at: string; count: number })[] }
   }
-  /** Snooze a group of failures until a time, 30 days from now at most */
+  /** Snooze a failure group until a time, at most 30 days from now */
   'POST /failures/{id}/snooze': {
     params: { id: string }
     body: { until: string }
     answer: { id: string; handler: string; name: string; message: string; frame: string | null; state: "open" | "acknowledged" | "snoozed" | "resolved"; snoozedUntil: string | null; stateBy: string | null; stateAt: string | null; firstAt: string; lastAt: string; count: number; failed: number; retrying: number; hours: ({ at: string; count: number })[] }
   }
-  /** Run the handlers of all events of a group of failures now. Returns a job */
+  /** Run the handlers of all events in a failure group now. Returns a job */
   'POST /failures/{id}/rerun': {
     params: { id: string }
     body?: Record<string, unknown>
     answer: { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
   }
-  /** Received events that have failed, or are retried, newest first */
+  /** Failed and retrying received events, newest first */
   'GET /events/failed': {
     query?: { status?: string | undefined; handler?: string | undefined; type?: string | undefined; source?: string | undefined; group?: string | undefined; error?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
     answer: { data: ({ id: number; eventId: string; type: string; source: string; status: "failed" | "retrying"; createdAt: string; attempts: number; failedAt: string | null; nextAttemptAt: string | null; error: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
-  /** Run the handlers of a received event now */
+  /** Run a received event's handlers now */
   'POST /events/{id}/reprocess': {
     params: { id: string }
     body?: { dryRun?: boolean | undefined }
     answer: { outcome: "processed" | "failed" | "forwarded"; error: string | null; emitted: ({ id?: string; type: string; data: unknown; audience?: string })[]; emittedTotal: number; forwardTo: string | null; durationMs: number } | { id: number; eventId: string; status: string }
   }
-  /** Run the handlers of many failed or retried events now. Returns a job */
+  /** Run the handlers of many failed or retrying events now. Returns a job */
   'POST /events/reprocess': {
     body?: { status?: string | undefined; handler?: string | undefined; type?: string | undefined; source?: string | undefined; group?: string | undefined; error?: string | undefined; since?: string | undefined; until?: string | undefined; dryRun?: boolean | undefined }
     answer: { total: number } | { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
   }
-  /** The catalogue of event types, with samples */
+  /** The event catalog with samples */
   'GET /event-types': {
     answer: { data: ({ type: string; description: string | null; schema: unknown; samples: (unknown)[]; builtIn: boolean })[] }
   }
-  /** The log of received and emitted events, in ascending order unless asked otherwise */
+  /** The log of received and emitted events, oldest first by default */
   'GET /events': {
     query?: { status?: string | undefined; type?: string | undefined; source?: string | undefined; direction?: string | undefined; since?: string | undefined; until?: string | undefined; eventId?: string | undefined; orderKey?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined; order?: string | undefined }
     answer: { data: ({ id: number; eventId: string; type: string; direction: "received" | "emitted"; source: string | null; status: string; createdAt: string })[]; nextCursor: number | null }
@@ -411,26 +411,26 @@ export interface Calls {
     body: { type: string; data: unknown; id?: string | undefined; audience?: string | undefined } | ({ type: string; data: unknown; id?: string | undefined; audience?: string | undefined })[]
     answer: { id: number; eventId: string; type: string } | ({ id: number; eventId: string; type: string })[]
   }
-  /** The public keys that verify the `v1a` and ed25519 signatures of one subscriber */
+  /** A subscriber's public keys for `v1a` and ed25519 signatures */
   'GET /.well-known/webhook-keys/{id}': {
     params: { id: string }
     answer: { keys: ({ kty: string; crv: string; x: string; kid: string; alg: string; use: string })[] }
   }
-  /** Create a link to the pages on which an owner manages their subscribers */
+  /** Create a link to an owner's portal */
   'POST /portal-links': {
     body: { owner: string; name?: string | undefined; expiresIn?: number | undefined; sessionSeconds?: number | undefined }
     answer: { url: string; expiresAt: string }
   }
-  /** End all links and sessions of an owner */
+  /** End all portal links and sessions of an owner */
   'DELETE /portal-links': {
     query: { owner: string }
     answer: undefined
   }
-  /** The owner, the end of the session, and how the pages look */
+  /** The session's owner, expiry and brand */
   'GET /portal/session': {
     answer: { owner: string; name: string | null; expiresAt: string; brand: { name: string | null; logo: string | null; variables: Record<string, string> | null } }
   }
-  /** Open a link: uses it up, and sets the cookie of the portal or returns a token */
+  /** Open a single-use link; sets the portal's cookie or returns a token */
   'POST /portal/session': {
     body: { token: string; replace?: boolean | undefined; embedded?: boolean | undefined }
     answer: { owner: string; name: string | null; expiresAt: string; brand: { name: string | null; logo: string | null; variables: Record<string, string> | null }; accessToken?: string }
@@ -444,28 +444,28 @@ export interface Calls {
     query?: { status?: string | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined; subscriber?: string | undefined; owner?: string | undefined; eventId?: string | undefined; response?: string | undefined }
     answer: { data: ({ id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null; subscriberUrl: string; owner: string | null; ownerName: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
-  /** The owners that have subscribers or a display name, by owner */
+  /** Owners with subscribers or a display name */
   'GET /owners': {
     query?: { q?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
     answer: { data: ({ owner: string; name: string | null; subscribers: number; states: { active: number; idle: number; failing: number; paused: number; disabled: number }; delivered: number; failed: number; successRate: number | null; lastDelivery: { id: number; status: "pending" | "delivered" | "dead"; createdAt: string } | null; linkExpiresAt: string | null; sessionExpiresAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
-  /** One owner with the states of its subscribers, the last day and its access to the portal */
+  /** One owner with subscriber states, the last day's deliveries and portal access */
   'GET /owners/{owner}': {
     params: { owner: string }
     answer: { owner: string; name: string | null; subscribers: number; states: { active: number; idle: number; failing: number; paused: number; disabled: number }; delivered: number; failed: number; successRate: number | null; lastDelivery: { id: number; status: "pending" | "delivered" | "dead"; createdAt: string } | null; linkExpiresAt: string | null; sessionExpiresAt: string | null }
   }
-  /** Set or remove the display name of an owner */
+  /** Set or remove an owner's display name */
   'PUT /owners/{owner}': {
     params: { owner: string }
     body: { name: string | null }
     answer: { owner: string; name: string | null }
   }
-  /** The brand of one owner's portal */
+  /** The brand of an owner's portal */
   'GET /owners/{owner}/brand': {
     params: { owner: string }
     answer: { name: string | null; color: string | null; logo: string | null }
   }
-  /** Change the brand of one owner's portal */
+  /** Change the brand of an owner's portal */
   'PATCH /owners/{owner}/brand': {
     params: { owner: string }
     body: { name?: string | null | undefined; color?: string | null | undefined; logo?: string | null | undefined }
@@ -508,7 +508,7 @@ export interface Calls {
     params: { id: string }
     answer: { id: number; eventId: string; deliveryId: number }
   }
-  /** The delivery log of a subscriber, newest first */
+  /** A subscriber's delivery log, newest first */
   'GET /subscribers/{id}/deliveries': {
     params: { id: string }
     query?: { status?: string | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
@@ -519,12 +519,12 @@ export interface Calls {
     params: { id: string }
     answer: { id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null; subscriberUrl: string; owner: string | null; ownerName: string | null; payload: string; payloadBytes: number; attempts: ({ number: number; at: string; url: string | null; status: number | null; durationMs: number; phases: { reused: boolean; dns: number | null; connect: number | null; tls: number | null; firstByte: number | null; total: number } | null; error: string | null; failure: string | null; advice: string | null; requestHeaders: Record<string, string>; signature: string | null; responseHeaders: Record<string, string> | null; responseBody: string | null })[] }
   }
-  /** Send a delivery again, with the same event id; one that waits for its next attempt is attempted now */
+  /** Resend a delivery with the same event ID; a pending one is sent now */
   'POST /deliveries/{id}/replay': {
     params: { id: string }
     answer: { id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null }
   }
-  /** Send many deliveries again; without a status, the dead ones. Returns a job */
+  /** Resend many deliveries; without a status, the failed ones. Returns a job */
   'POST /subscribers/{id}/replay': {
     params: { id: string }
     body?: { status?: "pending" | "delivered" | "dead" | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; dryRun?: boolean | undefined; rate?: number | undefined }
@@ -535,12 +535,12 @@ export interface Calls {
     query?: { kind?: string | undefined; status?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
     answer: { data: ({ id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string; subscriberName: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
-  /** The newest twenty bulk replays of a subscriber, newest first */
+  /** A subscriber's newest twenty bulk replays */
   'GET /subscribers/{id}/jobs': {
     params: { id: string }
     answer: { data: ({ id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string })[] }
   }
-  /** The progress of a bulk replay, or of the reprocessing of many events */
+  /** The progress of a bulk replay or reprocessing job */
   'GET /jobs/{id}': {
     params: { id: string }
     answer: { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
@@ -550,13 +550,13 @@ export interface Calls {
     params: { id: string }
     answer: { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
   }
-  /** Successful and failed attempts, and their durations, by the hour */
+  /** Attempts and their durations by hour */
   'GET /subscribers/{id}/health': {
     params: { id: string }
     query?: { since?: string | undefined; until?: string | undefined }
     answer: { since: string; until: string; delivered: number; failed: number; successRate: number | null; p50: number | null; p99: number | null; hours: ({ hour: string; delivered: number; failed: number; successRate: number | null; p50: number | null; p99: number | null })[] }
   }
-  /** Programs in nine languages that receive the deliveries and verify their signatures */
+  /** Receivers in nine languages that verify the signatures */
   'GET /subscribers/{id}/verification': {
     params: { id: string }
     answer: { url: string; signing: "v1" | "v1a" | "both"; languages: ({ id: string; name: string; file: string; code: string })[] }
@@ -598,7 +598,7 @@ export interface Calls {
     params: { id: string }
     answer: { id: number; eventId: string; deliveryId: number }
   }
-  /** The delivery log of a subscriber, newest first */
+  /** A subscriber's delivery log, newest first */
   'GET /portal/subscribers/{id}/deliveries': {
     params: { id: string }
     query?: { status?: string | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
@@ -609,23 +609,23 @@ export interface Calls {
     params: { id: string }
     answer: { id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null; subscriberUrl: string; owner: string | null; ownerName: string | null; payload: string; payloadBytes: number; attempts: ({ number: number; at: string; url: string | null; status: number | null; durationMs: number; phases: { reused: boolean; dns: number | null; connect: number | null; tls: number | null; firstByte: number | null; total: number } | null; error: string | null; failure: string | null; advice: string | null; requestHeaders: Record<string, string>; signature: string | null; responseHeaders: Record<string, string> | null; responseBody: string | null })[] }
   }
-  /** Send a delivery again, with the same event id; one that waits for its next attempt is attempted now */
+  /** Resend a delivery with the same event ID; a pending one is sent now */
   'POST /portal/deliveries/{id}/replay': {
     params: { id: string }
     answer: { id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null }
   }
-  /** Send many deliveries again; without a status, the dead ones. Returns a job */
+  /** Resend many deliveries; without a status, the failed ones. Returns a job */
   'POST /portal/subscribers/{id}/replay': {
     params: { id: string }
     body?: { status?: "pending" | "delivered" | "dead" | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; dryRun?: boolean | undefined; rate?: number | undefined }
     answer: { total: number } | { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
   }
-  /** The newest twenty bulk replays of a subscriber, newest first */
+  /** A subscriber's newest twenty bulk replays */
   'GET /portal/subscribers/{id}/jobs': {
     params: { id: string }
     answer: { data: ({ id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string })[] }
   }
-  /** The progress of a bulk replay, or of the reprocessing of many events */
+  /** The progress of a bulk replay or reprocessing job */
   'GET /portal/jobs/{id}': {
     params: { id: string }
     answer: { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
@@ -635,18 +635,18 @@ export interface Calls {
     params: { id: string }
     answer: { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
   }
-  /** Successful and failed attempts, and their durations, by the hour */
+  /** Attempts and their durations by hour */
   'GET /portal/subscribers/{id}/health': {
     params: { id: string }
     query?: { since?: string | undefined; until?: string | undefined }
     answer: { since: string; until: string; delivered: number; failed: number; successRate: number | null; p50: number | null; p99: number | null; hours: ({ hour: string; delivered: number; failed: number; successRate: number | null; p50: number | null; p99: number | null })[] }
   }
-  /** Programs in nine languages that receive the deliveries and verify their signatures */
+  /** Receivers in nine languages that verify the signatures */
   'GET /portal/subscribers/{id}/verification': {
     params: { id: string }
     answer: { url: string; signing: "v1" | "v1a" | "both"; languages: ({ id: string; name: string; file: string; code: string })[] }
   }
-  /** One event with its payload, how it was verified, what became of it and what it caused */
+  /** One event with payload, verification, timeline and resulting deliveries */
   'GET /events/{id}': {
     params: { id: string }
     answer: { id: number; eventId: string; type: string; direction: "received" | "emitted"; source: string | null; status: string; createdAt: string; contentType: string; audience: string | null; headers: Record<string, string> | null; verification: { scheme: string; secret: number | null; signedAt: string | null } | null; causedBy: number | null; emitted: ({ id: number; eventId: string; type: string | null; status: string | null; createdAt: string | null })[]; processing: { attempts: number; processedAt: string | null; nextAttemptAt: string | null; running: boolean; orderKey: string | null; blockedBy: number | null; failures: ({ number: number; at: string | null; durationMs: number; error: string })[] } | null; deliveries: ({ id: number; event: number; subscriberId: string; subscriberHost: string; subscriberDescription: string | null; status: string; attempts: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string | null; finishedAt: string | null; attemptLog: ({ number: number; at: string; durationMs: number; status: number | null; error: string | null; failure: string | null })[] })[]; emittedDeliveries: ({ id: number; event: number; subscriberId: string; subscriberHost: string; subscriberDescription: string | null; status: string; attempts: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string | null; finishedAt: string | null; attemptLog: ({ number: number; at: string; durationMs: number; status: number | null; error: string | null; failure: string | null })[] })[]; payload?: unknown; payloadBase64?: string }
@@ -698,7 +698,7 @@ export interface Calls {
     params: { id: string }
     answer: undefined
   }
-  /** The lists that the caller may read, with fields, filters, sorts and writes */
+  /** The lists that the caller can read, with fields, filters, sorts and writes */
   'GET /lists': {
     answer: { data: ({ name: string; path: string; summary: string; key: string; fields: ({ name: string; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; nullable: boolean; values?: (string)[]; description: string })[]; filters: ({ parameter: string; operator: "equals" | "in" | "atLeast" | "above" | "atMost" | "below" | "prefix" | "flag" | "null" | "positiveWhenTrue" | "search"; field: string | null; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; values?: (string)[]; description: string })[]; sorts: (string)[]; order: (string)[]; expansions: ({ name: string; from: string | null; many: boolean; fields: ({ name: string; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; nullable: boolean; values?: (string)[]; description: string })[]; description: string })[]; pages: ("cursor" | "offset" | "keyset")[]; limit: { default: number; max: number }; total: "exact" | "estimate" | "none"; selectable: boolean; exports: ("ndjson" | "csv")[]; access: "public" | "user" | "admin"; writes: { create: unknown; change: unknown; delete: boolean } | null })[] }
   }
@@ -707,34 +707,34 @@ export interface Calls {
     query?: { q?: string | undefined }
     answer: { data: ({ kind: "event" | "order-key" | "delivery" | "subscriber" | "customer" | "event-type" | "source" | "handler" | "user" | "session" | "app" | "key"; id: string; title: string; detail: string | null })[] }
   }
-  /** The destinations of alerts, newest first */
+  /** Alert destinations, newest first */
   'GET /alerts': {
     query?: { limit?: number | string | undefined; cursor?: string | undefined }
     answer: { data: ({ id: string; kind: "email" | "slack" | "discord" | "teams"; name: string; conditions: ("subscriber-failing" | "subscriber-disabled" | "subscriber-secret-ends" | "handler-failing" | "work-stalls" | "refusals-rising" | "source-secret-ends" | "source-secret-ended" | "key-expires" | "disk-fills" | "spooling" | "spool-full" | "spool-unavailable")[] | null; severity: "warning" | "error"; repeatSeconds: number | null; enabled: boolean; host: string | null; to: (string)[] | null; createdAt: string; updatedAt: string; lastSending: { id: string; what: "opened" | "repeated" | "resolved" | "test"; subject: string; status: "pending" | "sent" | "failed"; attempts: number; error: string | null; createdAt: string; nextAttemptAt: string | null; finishedAt: string | null } | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
-  /** Add a destination of alerts: e-mail, Slack, Discord or Microsoft Teams */
+  /** Add an alert destination: e-mail, Slack, Discord or Microsoft Teams */
   'POST /alerts': {
     body: { kind: "email" | "slack" | "discord" | "teams"; name: string; url?: string | undefined; to?: (string)[] | undefined; conditions?: ("subscriber-failing" | "subscriber-disabled" | "subscriber-secret-ends" | "handler-failing" | "work-stalls" | "refusals-rising" | "source-secret-ends" | "source-secret-ended" | "key-expires" | "disk-fills" | "spooling" | "spool-full" | "spool-unavailable")[] | null | undefined; severity?: "warning" | "error" | undefined; repeatSeconds?: number | null | undefined; enabled?: boolean | undefined }
     answer: { id: string; kind: "email" | "slack" | "discord" | "teams"; name: string; conditions: ("subscriber-failing" | "subscriber-disabled" | "subscriber-secret-ends" | "handler-failing" | "work-stalls" | "refusals-rising" | "source-secret-ends" | "source-secret-ended" | "key-expires" | "disk-fills" | "spooling" | "spool-full" | "spool-unavailable")[] | null; severity: "warning" | "error"; repeatSeconds: number | null; enabled: boolean; host: string | null; to: (string)[] | null; createdAt: string; updatedAt: string; lastSending: { id: string; what: "opened" | "repeated" | "resolved" | "test"; subject: string; status: "pending" | "sent" | "failed"; attempts: number; error: string | null; createdAt: string; nextAttemptAt: string | null; finishedAt: string | null } | null }
   }
-  /** The messages of a destination of the last 30 days, newest first */
+  /** A destination's messages of the last 30 days, newest first */
   'GET /alerts/{id}/sendings': {
     params: { id: string }
     query?: { limit?: number | string | undefined; cursor?: string | undefined }
     answer: { data: ({ id: string; what: "opened" | "repeated" | "resolved" | "test"; subject: string; status: "pending" | "sent" | "failed"; attempts: number; error: string | null; createdAt: string; nextAttemptAt: string | null; finishedAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
-  /** Change a destination of alerts */
+  /** Change an alert destination */
   'PATCH /alerts/{id}': {
     params: { id: string }
     body: { url?: string | undefined; to?: (string)[] | undefined; name?: string | undefined; conditions?: ("subscriber-failing" | "subscriber-disabled" | "subscriber-secret-ends" | "handler-failing" | "work-stalls" | "refusals-rising" | "source-secret-ends" | "source-secret-ended" | "key-expires" | "disk-fills" | "spooling" | "spool-full" | "spool-unavailable")[] | null | undefined; severity?: "warning" | "error" | undefined; repeatSeconds?: number | null | undefined; enabled?: boolean | undefined }
     answer: { id: string; kind: "email" | "slack" | "discord" | "teams"; name: string; conditions: ("subscriber-failing" | "subscriber-disabled" | "subscriber-secret-ends" | "handler-failing" | "work-stalls" | "refusals-rising" | "source-secret-ends" | "source-secret-ended" | "key-expires" | "disk-fills" | "spooling" | "spool-full" | "spool-unavailable")[] | null; severity: "warning" | "error"; repeatSeconds: number | null; enabled: boolean; host: string | null; to: (string)[] | null; createdAt: string; updatedAt: string; lastSending: { id: string; what: "opened" | "repeated" | "resolved" | "test"; subject: string; status: "pending" | "sent" | "failed"; attempts: number; error: string | null; createdAt: string; nextAttemptAt: string | null; finishedAt: string | null } | null }
   }
-  /** Delete a destination of alerts with its messages */
+  /** Delete an alert destination with its messages */
   'DELETE /alerts/{id}': {
     params: { id: string }
     answer: undefined
   }
-  /** Send a test message now; the answer says whether it was accepted */
+  /** Send a test message now and return the destination's response */
   'POST /alerts/{id}/test': {
     params: { id: string }
     answer: { id: string; what: "opened" | "repeated" | "resolved" | "test"; subject: string; status: "pending" | "sent" | "failed"; attempts: number; error: string | null; createdAt: string; nextAttemptAt: string | null; finishedAt: string | null }
