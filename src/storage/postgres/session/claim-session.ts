@@ -41,9 +41,10 @@ export interface ClaimSession {
 /** @param onBroken called when an open session breaks; it may be called several times, even after `end` */
 export type OpenClaimSession = (onBroken: (error?: unknown) => void) => ClaimSession
 
-/** Milliseconds to connect, and for a statement. */
+/** Milliseconds to connect. */
 const connectWithin = 2_000
-const answerWithin = 3_000
+/** Milliseconds after which pg closes the session, even if it was this process that took no time to read the answer. */
+const answerWithin = 60_000
 /** Milliseconds for a take-over, which reads all pending rows. */
 const takeOverWithin = 60_000
 

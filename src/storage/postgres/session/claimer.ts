@@ -235,10 +235,10 @@ export class Claimer {
 const longestGap = 2_000
 /**
  * Milliseconds for which other processes must see no session before they take over. It exceeds the pause between two checks plus
- * the limit of a statement (3 s, `claim-session.ts`): by then a process has stopped its work, even if the server ended its
+ * the limit of a statement (2 s, `shared-session.ts`): by then a process has stopped its work, even if the server ended its
  * session without notice, if its last answer arrived within half a second.
  */
-const takeOverAfter = 4_000
+const takeOverAfter = 3_000
 /**
  * Milliseconds after a take-over at which it is repeated. A statement that the dead process sent may still claim in its name: the
  * server runs it for 5 s at most, and a proxy may delay it (`unsettled.ts` waits as long).

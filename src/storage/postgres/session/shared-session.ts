@@ -1,4 +1,5 @@
 import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg'
+import { type Scheduler, systemClock } from '../../../runtime/clock.ts'
 import { endClient } from '../driver/session-client.ts'
 
 interface Session {
@@ -7,6 +8,9 @@ interface Session {
   /** Called when the session breaks, one for each use. */
   readonly users: Set<(error?: unknown) => void>
 }
+
+/** Milliseconds for an answer. */
+const answerWithin = 2_000
 
 /** One use of a shared session. */
 export interface SessionUse {
@@ -20,15 +24,21 @@ export interface SessionUse {
 export class SharedSession {
   readonly #open: () => Client
   readonly #onBroken: () => void
+  readonly #scheduler: Pick<Scheduler, 'after' | 'soon'>
   #current: Session | undefined
 
   /**
    * @param open returns a client that is not connected yet
    * @param onBroken called once for each session that breaks while it is used
    */
-  constructor(open: () => Client, onBroken: () => void) {
+  constructor(
+    open: () => Client,
+    onBroken: () => void,
+    scheduler: Pick<Scheduler, 'after' | 'soon'> = systemClock,
+  ) {
     this.#open = open
     this.#onBroken = onBroken
+    this.#scheduler = scheduler
   }
 
   /** @param onBroken called when the session breaks: then join again. It may be called several times, even after `leave`. */
@@ -42,7 +52,7 @@ export class SharedSession {
       query: async <Row extends QueryResultRow>(query: QueryConfig) => {
         try {
           await connected
-          return await client.query<Row>(query)
+          return await this.#answered(client.query<Row>(query))
         } catch (error) {
           this.#broken(session, error)
           throw error
@@ -64,6 +74,16 @@ export class SharedSession {
     client.on('error', (error) => this.#broken(session, error))
     client.on('end', () => this.#broken(session))
     return session
+  }
+
+  /** pg's own limit would break the session of a process that a handler blocked, although its answer is there. */
+  #answered<T>(answer: Promise<T>): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    const cancel = this.#scheduler.after(answerWithin, () =>
+      this.#scheduler.soon(() => reject(new Error(`no answer within ${answerWithin} ms`))),
+    )
+    answer.then(resolve, reject).finally(cancel)
+    return promise
   }
 
   #broken(session: Session, error?: unknown): void {
