@@ -38,6 +38,8 @@ describe('plans of pages on SQLite', { skip: !engine && 'TEST_ENGINE excludes SQ
       [{ actor: 'user:a' }, 'audit_of_actor'],
       [{ target: 'subscriber:s' }, 'audit_of_target'],
       [{ address: '203.0.113.7' }, 'audit_of_address'],
+      [{ supportId: '5c198bca' }, 'audit_of_reference'],
+      [{ supportId: '5c198bca-6c0d-4f0e-8a7e-1d5f6a2b3c4d' }, 'audit_of_reference'],
     ]
     for (const [filter, index] of narrow)
       for (const failed of [undefined, true, false]) {

@@ -204,6 +204,8 @@ describe('the pages of the system', () => {
     await created.getByRole('button', { name: 'key.created' }).click()
     await page.getByRole('dialog').getByText('shop back end', { exact: false }).first().waitFor()
     await look('audit-entry')
+    const requestId = page.locator('dt', { hasText: 'Reference ID' }).locator('+ dd')
+    const reference = (await requestId.textContent())!.slice(0, 8)
     await page.getByRole('button', { name: 'Filter by action' }).click()
     await page.getByRole('row', { name: /key\.revoked/ }).waitFor({ state: 'detached' })
     assert.match(page.url(), /action=key\.created/)
@@ -212,6 +214,12 @@ describe('the pages of the system', () => {
     await page.getByLabel('Result').selectOption('failed')
     await page.getByRole('row', { name: /key\.refused/ }).waitFor()
     await page.getByRole('row', { name: /key\.revoked/ }).waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await page.getByRole('button', { name: 'More filters' }).click()
+    await page.getByLabel('Reference ID').fill(reference)
+    await page.getByRole('row', { name: /key\.refused/ }).waitFor({ state: 'detached' })
+    await page.getByRole('row', { name: /key\.created/ }).waitFor()
+    await look('audit-reference')
     await page.getByRole('button', { name: 'Clear' }).click()
     const [saved] = await Promise.all([
       page.waitForEvent('download'),

@@ -269,18 +269,15 @@ onEachEngine('postern doctor with a database', (engine) => {
   })
 
   test('reports a database that this version cannot use once, and ends its other checks', async () => {
-    const early = await engine.createDatabase()
-    const opened = await openDatabase(early.url)
-    const empty = { breaking: true, sqlite: 'select 1', postgres: 'select 1' }
-    await migrate(opened, [
-      { ...empty, number: 1, name: 'initial' },
-      { ...empty, number: 2, name: 'order-keys' },
-    ])
+    const made = await engine.createDatabase()
+    const opened = await openDatabase(made.url)
+    const early = { number: 1, name: 'initial', breaking: true, sqlite: 'select 1', postgres: 'select 1' }
+    await migrate(opened, [early])
     await opened.close()
-    const env = { ...production, DATABASE_URL: early.url }
+    const env = { ...production, DATABASE_URL: made.url }
     const checked = await postern(tmpdir(), ['doctor'], env)
     const migrated = await postern(tmpdir(), ['migrate'], env)
-    await early.drop()
+    await made.drop()
     assert.equal(checked.code, 1)
     assert.match(checked.stdout, /^✖ migrations: .* set DATABASE_URL to a new, empty database$/m)
     assert.match(checked.stdout, /^1 fault$/m)

@@ -204,15 +204,30 @@ onEachEngine('the audit log', (engine) => {
     )
     const { nextCursor } = (await read('?actor=cli&limit=1')).pageInfo
     assert.equal(nextCursor, null)
+    const { supportId } = byMe[0]!
+    const reference = supportId!.slice(0, 8)
+    const ofRequest = (await read(`?supportId=${reference}`)).data
+    assert.ok(ofRequest.length > 0 && ofRequest.every((entry) => entry.supportId === supportId))
+    // As a person types it.
+    assert.deepEqual((await read(`?supportId=%20${reference.toUpperCase()}`)).data, ofRequest)
+    assert.deepEqual((await read(`?supportId=${supportId}`)).data, ofRequest)
+    for (const none of [`${reference}-0000`, reference.slice(0, 7), '%25', '________'])
+      assert.deepEqual((await read(`?supportId=${none}`)).data, [], none)
     const paged = await read('?address=127.0.0.1&limit=1')
     const other = await site.service.admin(`/audit?address=192.0.2.77&cursor=${paged.pageInfo.nextCursor!}`)
     assert.equal(other.status, 400)
   })
 
   test('each filter reads by an index', async () => {
-    for (const column of ['actor', 'target', 'address', 'code']) {
-      const where = column === 'code' ? sql.raw('code is not null') : sql.raw(`${column} = 'x'`)
-      const select = sql`select * from audit_log where ${where} order by created_at desc, id desc limit 21`
+    const conditions = {
+      actor: "actor = 'x'",
+      target: "target = 'x'",
+      address: "address = 'x'",
+      reference: "support_id is not null and substr(support_id, 1, 8) = 'x'",
+      failures: 'code is not null',
+    }
+    for (const [index, condition] of Object.entries(conditions)) {
+      const select = sql`select * from audit_log where ${sql.raw(condition)} order by created_at desc, id desc limit 21`
       const { reader } = site.service.database
       const plan = await site.service.database.transaction(async (tx) => {
         if (engine.name === 'postgres') await sql`set local enable_seqscan = off`.execute(tx)
@@ -221,7 +236,7 @@ onEachEngine('the audit log', (engine) => {
           (await sql`${explain}${select}`.execute(engine.name === 'postgres' ? tx : reader)).rows,
         )
       })
-      assert.match(plan, new RegExp(`audit_of_${column === 'code' ? 'failures' : column}`), plan)
+      assert.match(plan, new RegExp(`audit_of_${index}`), plan)
       assert.doesNotMatch(plan, /TEMP B-TREE|Sort /)
     }
   })

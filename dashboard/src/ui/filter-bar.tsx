@@ -72,7 +72,7 @@ export function FilterBar({ label, filters }: { label: string; filters: readonly
           />
         </div>
       ))}
-      <div className="flex min-h-9 items-center gap-1 empty:hidden">
+      <div className="flex min-h-9 min-w-0 flex-wrap items-center gap-1 empty:hidden">
         {filters.length > shownOnPhone && (
           <Button
             kind="quiet"

@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { Problem } from '../../errors.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../../paging/page.ts'
+import { referenceOf } from '../../http/pages/page-view.ts'
 import { readTimeParameter } from '../../paging/filter-parameters.ts'
 import type { Database } from '../../storage/database.ts'
 import type { AuditLogTable } from '../../storage/tables.ts'
@@ -21,6 +22,8 @@ export interface AuditFilter {
   target?: string
   /** The address of the client. */
   address?: string
+  /** The ID of the request, or the reference ID: its beginning. */
+  supportId?: string
   provider?: string
   /** True: only failures. False: only successes. */
   failed?: boolean
@@ -43,13 +46,15 @@ export function parseAuditFilter(texts: AuditFilterTexts): AuditFilter {
       throw invalid('action', `must be one of ${Object.keys(auditActions).join(', ')}`)
     filter.action = action
   }
-  for (const name of ['userId', 'actor', 'target', 'address', 'provider'] as const) {
+  for (const name of ['userId', 'actor', 'target', 'address', 'supportId', 'provider'] as const) {
     const text = texts[name]
     if (!text) continue
     if (text.length > longestText || !isStorableText(text))
       throw invalid(name, `must be storable text of at most ${longestText} characters`)
     filter[name] = text
   }
+  // As people read it out or type it: the IDs are in lower case.
+  if (filter.supportId) filter.supportId = filter.supportId.trim().toLowerCase()
   if (failed) {
     if (failed !== 'true' && failed !== 'false') throw invalid('failed', 'takes true or false')
     filter.failed = failed === 'true'
@@ -88,15 +93,22 @@ export class AuditLog {
 
 /** The entries that a filter selects. */
 export function auditEntries({ readerAside, engine }: Database, filter: AuditFilter) {
-  const { action, userId, actor, target, address, provider, failed, since, until } = filter
+  const { action, userId, actor, target, address, supportId, provider, failed, since, until } = filter
   let query = readerAside.selectFrom('audit_log').selectAll()
   if (userId) query = query.where('user_id', '=', userId)
   if (actor) query = query.where('actor', '=', actor)
   if (target) query = query.where('target', '=', target)
   if (address) query = query.where('address', '=', address)
+  if (supportId) {
+    // As in the index of the first migration.
+    query = query
+      .where('support_id', 'is not', null)
+      .where(sql<boolean>`substr(support_id, 1, 8) = ${referenceOf(supportId)}`)
+    if (supportId !== referenceOf(supportId)) query = query.where('support_id', '=', supportId)
+  }
   if (provider) query = query.where('provider', '=', provider)
   // SQLite has no statistics. Of these and an action it would take the index of the action, which most entries may have.
-  const isNarrow = Boolean(userId || actor || target || address)
+  const isNarrow = Boolean(userId || actor || target || address || supportId)
   if (action && isNarrow && engine === 'sqlite') query = query.where(sql<boolean>`+action = ${action}`)
   else if (action) query = query.where('action', '=', action)
   if (failed !== undefined) query = query.where('code', failed ? 'is not' : 'is', null)
@@ -106,14 +118,14 @@ export function auditEntries({ readerAside, engine }: Database, filter: AuditFil
 }
 
 function scopeOf(filter: AuditFilter): CursorScope {
-  const { action, userId, actor, target, address, provider, failed, since, until } = filter
+  const { action, userId, actor, target, address, supportId, provider, failed, since, until } = filter
   return {
     list: 'audit',
     keys: [
       { name: 'at', type: 'integer' },
       { name: 'id', type: 'text' },
     ],
-    query: [action, userId, actor, target, address, provider, failed, since, until].map(
+    query: [action, userId, actor, target, address, supportId, provider, failed, since, until].map(
       (value) => value ?? null,
     ),
   }

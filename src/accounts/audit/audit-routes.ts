@@ -41,6 +41,7 @@ function adminRoute(scope: App, log: AuditLog, database: Pick<Database, 'reader'
           actor: optionalText('By this actor, such as `user:…`, `key:…`, `cli` or `service`'),
           target: optionalText('About this other subject, such as `subscriber:…` or `key:…`'),
           address: optionalText('From this address, exactly'),
+          supportId: optionalText('With this request ID, or reference ID: its first eight characters'),
           provider: optionalText('About this identity provider'),
           ...pageParameters(),
         }),

@@ -34,8 +34,8 @@ const route = getRouteApi('/system/audit')
 
 /** Actions and failed attempts, with their origin. */
 export function AuditPage() {
-  const { action, userId, actor, target, address, result } = route.useSearch()
-  const search: AuditSearch = { action, userId, actor, target, address, result }
+  const { action, userId, actor, target, address, supportId, result } = route.useSearch()
+  const search: AuditSearch = { action, userId, actor, target, address, supportId, result }
   const navigate = route.useNavigate()
   const set = (change: Partial<AuditSearch>): void =>
     void navigate({ search: (before) => ({ ...before, ...change }) })
@@ -189,6 +189,7 @@ const filtersOf = (actions: readonly string[]): readonly Filter[] => [
   { name: 'userId', label: 'User ID', more: true },
   { name: 'target', label: 'Target', placeholder: 'subscriber:…', more: true },
   { name: 'address', label: 'IP address', placeholder: '192.0.2.1', more: true },
+  { name: 'supportId', label: 'Reference ID', placeholder: '5c198bca', more: true },
 ]
 
 /** NDJSON of the whole log in the time range, and CSV of what the filters show. */

@@ -4,6 +4,8 @@ export interface AuditSearch {
   actor?: string
   target?: string
   address?: string
+  /** A reference ID, or a request ID. */
+  supportId?: string
   /** `failed` or `succeeded`. */
   result?: string
 }

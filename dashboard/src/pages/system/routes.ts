@@ -43,7 +43,7 @@ const doctorRoute = createRoute({
 const auditRoute = createRoute({
   getParentRoute,
   path: '/system/audit',
-  validateSearch: texts('action', 'userId', 'actor', 'target', 'address', 'result'),
+  validateSearch: texts('action', 'userId', 'actor', 'target', 'address', 'supportId', 'result'),
   component: page(() => import('./audit-page.tsx'), 'AuditPage'),
 })
 

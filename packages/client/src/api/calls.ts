@@ -143,7 +143,7 @@ export interface Calls {
   }
   /** The audit log, newest first */
   'GET /audit': {
-    query?: { action?: string | undefined; failed?: string | undefined; since?: string | undefined; until?: string | undefined; userId?: string | undefined; actor?: string | undefined; target?: string | undefined; address?: string | undefined; provider?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
+    query?: { action?: string | undefined; failed?: string | undefined; since?: string | undefined; until?: string | undefined; userId?: string | undefined; actor?: string | undefined; target?: string | undefined; address?: string | undefined; supportId?: string | undefined; provider?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
     answer: { data: ({ id: string; at: string; action: string; provider: string | null; providerId: string | null; target: string | null; code: string | null; supportId: string | null; address: string | null; userAgent: string | null; userId: string | null; userName: string | null; actor: string | null; actorName: string | null; targetName: string | null; sessionId: string | null; detail: Record<string, unknown> | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** My audit log, newest first */

@@ -27,10 +27,11 @@ export const audit: SchemaPart = {
     create index audit_by_time on audit_log (created_at, id);
     create index audit_of_user on audit_log (user_id, created_at, id, action, code);
     create index audit_of_action on audit_log (action, created_at, id);
-    -- For the filters of the log: who did it, what it is about, from where, and failures.
+    -- For the filters of the log: who did it, what it is about, from where, the reference ID (http/pages/page-view.ts), and failures.
     create index audit_of_actor on audit_log (actor, created_at, id) where actor is not null;
     create index audit_of_target on audit_log (target, created_at, id) where target is not null;
     create index audit_of_address on audit_log (address, created_at, id) where address is not null;
+    create index audit_of_reference on audit_log (substr(support_id, 1, 8), created_at, id) where support_id is not null;
     create index audit_of_failures on audit_log (created_at, id) where code is not null;
     -- For the sign-ins of each provider that GET /providers counts, and its last check.
     create index audit_of_provider on audit_log (provider, action, created_at)
