@@ -33,14 +33,10 @@ export function inboundCalls({ events, now, groups }: Shape): PageCall[] {
     list('order key', (index) => `orderKey=${encodeURIComponent(`order.paid\n=c_${index * 80}`)}`),
     { name: 'event', paths: times((index) => `/events/${someEvent(index)}`, 500) },
     { name: 'event that failed', paths: times((index) => `/events/${index * 53 * 4 + 1}`) },
-    ...['open', 'acknowledged', 'resolved', 'snoozed'].map((state) => ({
-      name: `failures ${state}`,
-      paths: [`/failures?state=${state}`],
-    })),
     { name: 'failures', paths: ['/failures'] },
     {
       name: 'failures of a handler',
-      paths: receivedTypes.map((type) => `/failures?handler=${type}&state=open`),
+      paths: receivedTypes.map((type) => `/failures?handler=${type}`),
     },
     { name: 'failure', paths: times((index) => `/failures/${groupOf((index * 7) % groups)}`) },
     { name: 'sources', paths: ['/sources'] },

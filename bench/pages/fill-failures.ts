@@ -14,9 +14,9 @@ export async function fillFailures(database: Database, shape: Shape): Promise<vo
   const slot = (length: number, n: string): string => `${big(now - (now % length))} - ${big(length)} * (${n})`
   await fill(database, groups, [
     {
-      into: 'failure_groups (id, handler, name, message, frame, first_at, last_at, count, state)',
+      into: 'failure_groups (id, handler, name, message, frame, first_at, last_at, count)',
       values: `${padded(database, 24)}, ${oneOf(handlers, 'n')}, 'TypeError', 'The stock of … is unknown (' || n || ')',
-        'stockOf handlers/stock.ts', ${big(now - 28 * day)}, ${big(now)} - n * 60000, 1000 + n, ${oneOf(['open', 'open', 'acknowledged'], 'n')}`,
+        'stockOf handlers/stock.ts', ${big(now - 28 * day)}, ${big(now)} - n * 60000, 1000 + n`,
     },
   ])
   await fill(database, groups * hours, [

@@ -78,7 +78,7 @@ export function declareRoutes(app: App, parts: ReceivingParts, made: Made): void
   const reprocessing = new Reprocessing(database, clock, record)
   const dryRuns = new DryRuns({ ...attempts, database, planOf, targetOf, record })
   dryRunRoutes(app, { dryRuns })
-  failureRoutes(app, { database, clock, cursors, record, reprocessing })
+  failureRoutes(app, { database, clock, cursors, reprocessing })
   failedRoutes(app, {
     database,
     cursors,

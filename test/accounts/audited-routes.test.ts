@@ -284,21 +284,6 @@ onEachEngine('the audit log and all routes', (engine) => {
     ...itemCalls('/api/posts', { title: 'Hello', body: 'World' }),
     'POST /handlers/:id/pause': ['handler.paused', () => admin('POST', '/handlers/*/pause')],
     'POST /handlers/:id/resume': ['handler.resumed', () => admin('POST', '/handlers/*/resume')],
-    'POST /failures/:id/acknowledge': [
-      'failure.acknowledged',
-      async () => admin('POST', `/failures/${await aGroup()}/acknowledge`),
-    ],
-    'POST /failures/:id/reopen': [
-      'failure.reopened',
-      async () => admin('POST', `/failures/${await aGroup()}/reopen`),
-    ],
-    'POST /failures/:id/snooze': [
-      'failure.snoozed',
-      async () =>
-        admin('POST', `/failures/${await aGroup()}/snooze`, {
-          until: new Date(Date.now() + 3_600_000).toISOString(),
-        }),
-    ],
     'POST /failures/:id/rerun': [
       'reprocess.started',
       async () => admin('POST', `/failures/${await aGroup()}/rerun`),

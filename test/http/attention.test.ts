@@ -163,7 +163,7 @@ onEachEngine('what needs attention', (engine) => {
     const plan = (type: string) => [{ id: type === 'rare' ? 'rare' : 'often' }]
     const planOf = ((_source: string, type: string) => ({ handlers: plan(type) })) as unknown as PlanOf
     const group = (id: string, handler: string, at: number) => {
-      const cause = { name: 'Error', message: id, frame: null, count: 1, state: 'open' as const }
+      const cause = { name: 'Error', message: id, frame: null, count: 1 }
       return { id, handler, ...cause, first_at: at, last_at: at }
     }
     await database.transaction(async (tx) => {
@@ -227,7 +227,7 @@ onEachEngine('what needs attention', (engine) => {
             .execute()
       })
     }
-    const cause = { name: 'Error', message: 'moving', frame: null, count: 1, state: 'open' as const }
+    const cause = { name: 'Error', message: 'moving', frame: null, count: 1 }
     await database.transaction((tx) =>
       tx
         .insertInto('failure_groups')

@@ -40,8 +40,8 @@ test(
         select n, 'shop', 'e' || n, 'a', case n % 3 when 0 then 'failed' when 1 then 'pending' else 'processed' end, 1, n, n,
           'g' || n % ${groups} from generate_series(1, ${events}) n`)
       await pool.query(`
-      insert into failure_groups (id, handler, name, message, first_at, last_at, count, state)
-        select 'g' || n, 'h' || n % 20, 'Error', 'm', 1, n, 1, 'open' from generate_series(0, ${groups - 1}) n`)
+      insert into failure_groups (id, handler, name, message, first_at, last_at, count)
+        select 'g' || n, 'h' || n % 20, 'Error', 'm', 1, n, 1 from generate_series(0, ${groups - 1}) n`)
     }
     const explaining = kyselyOver('postgres', async ({ sql, parameters }) => {
       const { rows } = await pool.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(

@@ -47,7 +47,6 @@ const toneOf: Record<string, Tone> = {
   paused: 'warn',
   warning: 'warn',
   expiring: 'warn',
-  snoozed: 'plain',
   unhandled: 'plain',
   partial: 'warn',
   failed: 'danger',

@@ -1,32 +1,76 @@
 import { Type } from 'typebox'
-import { auditOrigin, type AuditOrigin } from '../../accounts/audit/audit.ts'
+import { auditOrigin } from '../../accounts/audit/audit.ts'
+import { Problem } from '../../errors.ts'
 import { JobView, viewJob } from '../../events/jobs/job.ts'
 import type { App } from '../../http/app.ts'
-import { closedObject, EmptyBody, IdParams, optionalText } from '../../http/schemas/schemas.ts'
-import type { CursorScope } from '../../paging/cursor.ts'
-import { readChoice, readText, readTimeParameter } from '../../paging/filter-parameters.ts'
+import {
+  closedObject,
+  DateTime,
+  EmptyBody,
+  IdParams,
+  nullable,
+  optionalText,
+} from '../../http/schemas/schemas.ts'
+import type { Cursors, CursorScope } from '../../paging/cursor.ts'
+import { readText } from '../../paging/filter-parameters.ts'
 import { readLimit } from '../../paging/limit.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { pageParameters } from '../../paging/parameters.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
-import { viewFailed } from '../failed/routes.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Reprocessing } from '../failed/reprocess.ts'
+import { Failed, viewFailed } from '../failed/routes.ts'
 import { listFailed } from '../failed/store.ts'
-import { groupStates, listGroups, readHours, readSample } from './store.ts'
-import {
-  type FailureRouteParts,
-  findGroup,
-  Group,
-  GroupDetail,
-  hour,
-  notFound,
-  shown,
-  tags,
-  viewGroup,
-} from './view.ts'
-import type { AuditAction } from '../../accounts/audit/audit-actions.ts'
-import { Problem } from '../../errors.ts'
-import { readBodyFilters } from '../../http/requests/body-filters.ts'
-import type { FailureGroupState } from '../../storage/tables.ts'
+import { type CountedGroup, listGroups, mostCounted, readHours, readSample } from './store.ts'
+
+export interface FailureRouteParts {
+  database: Database
+  clock: Clock
+  cursors: Cursors
+  reprocessing: Reprocessing
+}
+
+const tags = ['events']
+
+const hour = 3_600_000
+
+/** Milliseconds of the counts in a list, and of those of one group. */
+const shown = { list: 24 * hour, one: 7 * 24 * hour }
+
+const Group = closedObject({
+  id: Type.String(),
+  handler: Type.String({ description: 'The id of the handler that failed, as in `GET /handlers`' }),
+  name: Type.String({ description: 'The name of the error, such as `TypeError`' }),
+  message: Type.String({
+    description:
+      'The first line of its message; `…` stands for numbers, ids and quoted texts, which differ between failures',
+  }),
+  frame: nullable(Type.String(), 'The function and file of the first stack frame of your own code'),
+  firstAt: DateTime,
+  lastAt: DateTime,
+  count: Type.Integer({ description: 'Failed attempts in all time, within two seconds' }),
+  failed: Type.Integer({
+    description: `Its events that failed after their last attempt; ${mostCounted} stands for that many or more`,
+  }),
+  retrying: Type.Integer({
+    description: 'Its events that wait for another attempt, counted in the same way',
+  }),
+  hours: Type.Array(Type.Object({ at: DateTime, count: Type.Integer() }), {
+    description:
+      'Failed attempts by hour: of a day in lists, of a week for one group. Hours without any are left out',
+  }),
+})
+
+const GroupDetail = closedObject({
+  ...Group.properties,
+  error: nullable(Type.String(), 'The last error of its newest event, with the stack'),
+  errorAt: nullable(DateTime),
+  errorEvent: nullable(Type.Integer(), 'The number of that event'),
+  events: Type.Array(Failed, {
+    description: `Its newest events that have failed or are retried; \`GET /events/failed?group=\` has all`,
+  }),
+})
 
 const limits = { default: 20, max: 50 }
 
@@ -37,7 +81,6 @@ const mostEvents = 10
 export function failureRoutes(app: App, parts: FailureRouteParts): void {
   listRoute(app, parts)
   detailRoute(app, parts)
-  stateRoutes(app, parts)
   rerunRoute(app, parts)
 }
 
@@ -48,9 +91,8 @@ function listRoute(app: App, { database, cursors, clock }: FailureRouteParts): v
       config: { access: { scope: 'events:read' }, quiet: true },
       schema: {
         tags,
-        summary: 'Handler failures, grouped by cause, newest first',
+        summary: 'Handler failures with failed or retried events, grouped by cause, newest first',
         querystring: Type.Object({
-          state: optionalText(`Only groups in this state: ${groupStates.join(', ')}`),
           handler: optionalText('Only groups of this handler, by its id'),
           ...pageParameters(limits),
         }),
@@ -59,7 +101,6 @@ function listRoute(app: App, { database, cursors, clock }: FailureRouteParts): v
     },
     async ({ query }) => {
       const filter = {
-        ...(query.state && { state: readChoice(query.state, 'state', groupStates) }),
         ...(query.handler && { handler: readText(query.handler, 'handler') }),
       }
       const limit = readLimit(query.limit, limits)
@@ -72,14 +113,13 @@ function listRoute(app: App, { database, cursors, clock }: FailureRouteParts): v
         query: filter,
       }
       const before = query.cursor === undefined ? undefined : cursors.decode(scope, query.cursor)
-      const now = clock.now()
-      const rows = await listGroups(database.readerAside, filter, now, {
+      const rows = await listGroups(database.readerAside, filter, {
         ...(before && { before: before as unknown as readonly [number, string] }),
         limit: limit + 1,
       })
       const page = cursors.page(scope, rows, limit, ({ last_at, id }) => [last_at, id])
       const ids = page.rows.map(({ id }) => id)
-      const hours = await readHours(database.readerAside, ids, now - shown.list)
+      const hours = await readHours(database.readerAside, ids, clock.now() - shown.list)
       return viewPage(page, (row) => viewGroup(row, hours.get(row.id)))
     },
   )
@@ -134,75 +174,25 @@ function rerunRoute(app: App, parts: FailureRouteParts): void {
   )
 }
 
-/** The longest time that a group can be snoozed. */
-const longestSnooze = 30 * 24 * hour
+async function findGroup({ database }: FailureRouteParts, id: string): Promise<CountedGroup> {
+  const [row] = await listGroups(database.readerAside, { id }, { limit: 1 })
+  if (!row)
+    throw new Problem('not-found', { detail: 'There is no such group of failures, or it was deleted.' })
+  return row
+}
 
-function stateRoutes(app: App, parts: FailureRouteParts): void {
-  const declare = (name: string, summary: string, state: FailureGroupState, action: AuditAction): void => {
-    app.post(
-      `/failures/:id/${name}`,
-      {
-        config: { access: { scope: 'webhooks:write' }, optionalBody: true },
-        schema: { tags, summary, params: IdParams, body: EmptyBody, response: { 200: Group } },
-      },
-      async (request) =>
-        setState(parts, request.params.id, { state, until: null, action }, auditOrigin(request)),
-    )
+function viewGroup(row: CountedGroup, hours: readonly { at: number; count: number }[] = []) {
+  return {
+    id: row.id,
+    handler: row.handler,
+    name: row.name,
+    message: row.message,
+    frame: row.frame,
+    firstAt: isoTime(row.first_at),
+    lastAt: isoTime(row.last_at),
+    count: row.count,
+    failed: row.failed,
+    retrying: row.retrying,
+    hours: hours.map(({ at, count }) => ({ at: isoTime(at), count })),
   }
-  declare('acknowledge', 'Acknowledge a failure group', 'acknowledged', 'failure.acknowledged')
-  declare('reopen', 'Reopen an acknowledged or snoozed failure group', 'open', 'failure.reopened')
-  snoozeRoute(app, parts)
-}
-
-function snoozeRoute(app: App, parts: FailureRouteParts): void {
-  app.post(
-    '/failures/:id/snooze',
-    {
-      config: { access: { scope: 'webhooks:write' } },
-      schema: {
-        tags,
-        summary: 'Snooze a failure group until a time, at most 30 days from now',
-        params: IdParams,
-        body: closedObject({ until: Type.String({ description: 'ISO 8601' }) }),
-        response: { 200: Group },
-      },
-    },
-    async (request, reply) => {
-      const until = readBodyFilters(() => readTimeParameter(request.body.until, 'until'))
-      const now = parts.clock.now()
-      if (until <= now || until > now + longestSnooze)
-        throw new Problem('invalid-body', {
-          pointer: '/until',
-          detail: 'The time is not in the next 30 days.',
-        })
-      const change = { state: 'snoozed', until, action: 'failure.snoozed' } as const
-      return reply.send(await setState(parts, request.params.id, change, auditOrigin(request)))
-    },
-  )
-}
-
-interface StateChange {
-  state: FailureGroupState
-  until: number | null
-  action: AuditAction
-}
-
-async function setState(
-  parts: FailureRouteParts,
-  id: string,
-  { state, until, action }: StateChange,
-  origin: AuditOrigin,
-) {
-  const { database, clock, record } = parts
-  await database.transaction(async (tx) => {
-    const changed = await tx
-      .updateTable('failure_groups')
-      .set({ state, snoozed_until: until, state_by: origin.actor ?? null, state_at: clock.now() })
-      .where('id', '=', id)
-      .executeTakeFirst()
-    if (changed.numUpdatedRows === 0n) throw notFound()
-    await record(tx, { action, target: `failure:${id}`, ...origin })
-  })
-  const hours = await readHours(database.readerAside, [id], clock.now() - shown.list)
-  return viewGroup(await findGroup(parts, id), hours.get(id))
 }

@@ -1,61 +1,46 @@
-import { sql, type Selectable, type SqlBool } from 'kysely'
+import { type RawBuilder, type Selectable, sql, type SqlBool } from 'kysely'
 import type { Queryable } from '../../storage/database.ts'
 import type { FailureGroupsTable } from '../../storage/tables.ts'
-
-export const groupStates = ['open', 'acknowledged', 'snoozed', 'resolved'] as const
-
-/** `resolved`: no event of the group has failed or is retried. A snoozed group is open again at its time. */
-export type GroupState = (typeof groupStates)[number]
 
 /** Events that a count reads at most. */
 export const mostCounted = 1_000
 
-export interface GroupFilter {
-  state?: GroupState | undefined
-  handler?: string | undefined
-  id?: string | undefined
-}
-
-/** A group with its state now, and the numbers of its events that have failed or are retried, up to `mostCounted`. */
-export interface CountedGroup extends Omit<Selectable<FailureGroupsTable>, 'state'> {
-  state: GroupState
+/** A group with the numbers of its events that have failed or are retried, up to `mostCounted`. */
+export interface CountedGroup extends Selectable<FailureGroupsTable> {
   failed: number
   retrying: number
 }
 
-/** Returns groups, the newest failure first. @param before only groups behind this position */
+/**
+ * Returns one group, or those with events that have failed or are retried, the newest failure first.
+ * @param before only groups behind this position
+ */
 export async function listGroups(
   reader: Queryable,
-  { state: wanted, handler, id }: GroupFilter,
-  now: number,
+  { handler, id }: { handler?: string; id?: string },
   { before, limit }: { before?: readonly [lastAt: number, id: string]; limit: number },
 ): Promise<CountedGroup[]> {
-  const isActive = sql<SqlBool>`exists (select 1 from event_queue q where q.failure_group = failure_groups.id and q.status = 'failed')
-    or exists (select 1 from event_queue q where q.failure_group = failure_groups.id and q.status = 'pending' and q.failed_at is not null)`
-  const stateNow = sql<GroupState>`case when not (${isActive}) then 'resolved'
-    when state = 'snoozed' and snoozed_until <= ${now} then 'open' else state end`
+  const failed = sql`q.status = 'failed'`
+  const retrying = sql`q.status = 'pending' and q.failed_at is not null`
+  const has = (which: RawBuilder<unknown>) =>
+    sql<SqlBool>`exists (select 1 from event_queue q where q.failure_group = failure_groups.id and ${which})`
   let query = reader
     .selectFrom('failure_groups')
     .selectAll()
-    .select([
-      stateNow.as('state_now'),
-      countOf(sql`q.status = 'failed'`).as('failed'),
-      countOf(sql`q.status = 'pending' and q.failed_at is not null`).as('retrying'),
-    ])
+    .select([countOf(failed).as('failed'), countOf(retrying).as('retrying')])
   if (id !== undefined) query = query.where('id', '=', id)
+  else query = query.where((eb) => eb.or([has(failed), has(retrying)]))
   if (handler !== undefined) query = query.where('handler', '=', handler)
-  if (wanted !== undefined) query = query.where(stateNow, '=', wanted)
   if (before) {
     const [lastAt, lastId] = before
     query = query.where((eb) =>
       eb.or([eb('last_at', '<', lastAt), eb.and([eb('last_at', '=', lastAt), eb('id', '<', lastId)])]),
     )
   }
-  const rows = await query.orderBy('last_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
-  return rows.map(({ state_now: state, ...row }) => Object.assign(row, { state }))
+  return query.orderBy('last_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
 }
 
-function countOf(which: ReturnType<typeof sql>) {
+function countOf(which: RawBuilder<unknown>) {
   return sql<number>`(select count(*) from (
     select 1 from event_queue q where q.failure_group = failure_groups.id and ${which} limit ${sql.lit(mostCounted)}
   ) counted)`

@@ -6,8 +6,8 @@ import { fingerprintOf, type Fingerprint } from './fingerprint.ts'
 export interface FailureTally {
   /** Makes sure that the group of a failure is stored when the transaction commits. Returns it. */
   enter(tx: Tx, handler: string, error: unknown, now: number): Promise<Fingerprint | undefined>
-  /** Counts a failure whose transaction has committed. @param first whether the event has failed for the first time */
-  count(group: Fingerprint, first: boolean, now: number): void
+  /** Counts a failure whose transaction has committed. */
+  count(group: Fingerprint, now: number): void
 }
 
 /** For where failures have no groups. */
@@ -16,16 +16,11 @@ export const withoutGroups: FailureTally = { enter: () => Promise.resolve(undefi
 /** Groups that this process has stored, of which it need not insert the row. */
 const mostKnown = 2_000
 
-/** Milliseconds without a failure after which another event makes an acknowledged group open again. */
-export const quietFor = 3_600_000
-
 interface Waiting {
   readonly group: Fingerprint
   count: number
   firstAt: number
   lastAt: number
-  /** Whether an event has failed that had not failed before. */
-  first: boolean
 }
 
 /**
@@ -51,17 +46,17 @@ export class FailureGroups implements FailureTally, Companion {
     if (!this.#known.has(group.id))
       await tx
         .insertInto('failure_groups')
-        .values({ ...group, first_at: now, last_at: now, count: 0, state: 'open' })
+        .values({ ...group, first_at: now, last_at: now, count: 0 })
         .onConflict((conflict) => conflict.column('id').doNothing())
         .execute()
     return group
   }
 
-  count(group: Fingerprint, first: boolean, now: number): void {
+  count(group: Fingerprint, now: number): void {
     if (this.#known.size >= mostKnown) this.#known.clear()
     this.#known.add(group.id)
     this.#activity.of('failure', group.id, 'failed').add()
-    this.#add({ group, count: 1, firstAt: now, lastAt: now, first })
+    this.#add({ group, count: 1, firstAt: now, lastAt: now })
     this.#activity.schedule()
   }
 
@@ -95,14 +90,13 @@ export class FailureGroups implements FailureTally, Companion {
     known.count += more.count
     known.firstAt = Math.min(known.firstAt, more.firstAt)
     known.lastAt = Math.max(known.lastAt, more.lastAt)
-    known.first ||= more.first
   }
 }
 
-async function addToGroup(tx: Tx, { group, count, firstAt, lastAt, first }: Waiting): Promise<void> {
+async function addToGroup(tx: Tx, { group, count, firstAt, lastAt }: Waiting): Promise<void> {
   await tx
     .insertInto('failure_groups')
-    .values({ ...group, first_at: firstAt, last_at: lastAt, count, state: 'open' })
+    .values({ ...group, first_at: firstAt, last_at: lastAt, count })
     .onConflict((conflict) =>
       conflict.column('id').doUpdateSet((eb) => ({
         count: eb('failure_groups.count', '+', count),
@@ -112,19 +106,6 @@ async function addToGroup(tx: Tx, { group, count, firstAt, lastAt, first }: Wait
           .then(eb.ref('failure_groups.last_at'))
           .else(lastAt)
           .end(),
-        ...(first && {
-          state: eb
-            .case()
-            .when(
-              eb.and([
-                eb('failure_groups.state', '=', 'acknowledged'),
-                eb('failure_groups.last_at', '<', firstAt - quietFor),
-              ]),
-            )
-            .then('open' as const)
-            .else(eb.ref('failure_groups.state'))
-            .end(),
-        }),
       })),
     )
     .execute()

@@ -62,10 +62,10 @@ export async function recordFailure(
   { claimed, error, startedAt, now, handler }: Failure,
 ): Promise<'retry' | 'failed' | 'lost'> {
   const { event, attempts, attemptsBefore } = claimed
-  let counted: { group: Fingerprint | undefined; first: boolean } | undefined
+  let group: Fingerprint | undefined
   const outcome = await database.transaction(async (tx) => {
     const held = await endClaim(tx, claimed, error)
-    counted = undefined
+    group = undefined
     if (!held) return 'lost'
     const crashes = held.crashes ?? 0
     const plannedIn = plannedAfter(error, held.planned_at, { startedAt, now })
@@ -89,8 +89,7 @@ export async function recordFailure(
     const counts = { failures: failures - crashes - extra, crashes }
     const delay = plannedIn ?? delayAfter(error, counts, { schedule, random })
     const next = delay === undefined ? ({ status: 'failed' } as const) : { due_at: now + delay }
-    const group = await failureGroups.enter(tx, handler, error, now)
-    counted = { group, first: failures === 1 }
+    group = await failureGroups.enter(tx, handler, error, now)
     await tx
       .updateTable('event_queue')
       .set({
@@ -106,7 +105,7 @@ export async function recordFailure(
     await advance(database.engine, tx, orderKeysOf([claimed]))
     return 'failed'
   }, ownWork)
-  if (counted?.group) failureGroups.count(counted.group, counted.first, now)
+  if (group) failureGroups.count(group, now)
   return outcome
 }
 

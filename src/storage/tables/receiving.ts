@@ -86,8 +86,6 @@ export interface RejectedCountsTable {
   last_at: number
 }
 
-export type FailureGroupState = 'open' | 'acknowledged' | 'snoozed'
-
 /** Failures with the same handler and cause. */
 export interface FailureGroupsTable {
   /** Derived from handler, name, message and frame. */
@@ -103,11 +101,6 @@ export interface FailureGroupsTable {
   first_at: number
   last_at: number
   count: number
-  state: FailureGroupState
-  snoozed_until: Generated<number | null>
-  /** The actor of the last change of the state, as in the audit log. */
-  state_by: Generated<string | null>
-  state_at: Generated<number | null>
 }
 
 /** A handler whose events wait until it is resumed. */

@@ -27,7 +27,6 @@ import { EventLink } from './event-link.tsx'
 import { Hours } from './hours.tsx'
 import { waitingOf } from './group-columns.tsx'
 import { useRerun } from './rerun.tsx'
-import { StateButtons } from './state-buttons.tsx'
 
 export type GroupDetail = AnswerOf<'GET /failures/{id}'>
 type FailedEvent = GroupDetail['events'][number]
@@ -56,9 +55,7 @@ function Failure({ group, reading }: { group: GroupDetail; reading: ReactNode })
   return (
     <Page
       title={`${group.name}: ${group.message}`}
-      beside={<Status value={group.state} />}
       up={<Link to="/failures">Failures</Link>}
-      actions={<StateButtons group={group} />}
       primary={rerun.button}
     >
       {reading}
@@ -75,11 +72,6 @@ function Failure({ group, reading }: { group: GroupDetail; reading: ReactNode })
             {formatNumber(group.count)}, first <Time value={group.firstAt} />, last{' '}
             <Time value={group.lastAt} />
           </Fact>
-          {group.snoozedUntil !== null && (
-            <Fact name="Snoozed until">
-              <Time value={group.snoozedUntil} />
-            </Fact>
-          )}
         </Facts>
         <p className="mt-3 mb-1 text-sm text-soft">Failed attempts per hour, last 7 days</p>
         <Hours hours={group.hours} length={168} scale />

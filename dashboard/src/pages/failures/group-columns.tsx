@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import type { RowOf } from '../../api/answers.ts'
-import { Ago, formatNumber, Status, type Column } from '../../ui/index.ts'
+import { Ago, formatNumber, type Column } from '../../ui/index.ts'
 import { Hours } from './hours.tsx'
 
 export type Group = RowOf<'GET /failures'>
@@ -19,7 +19,6 @@ export const groupColumns: Column<Group>[] = [
       </>
     ),
   },
-  { key: 'state', header: 'State', width: '8rem', cell: ({ state }) => <Status value={state} /> },
   {
     key: 'hours',
     header: 'Last 24 hours',

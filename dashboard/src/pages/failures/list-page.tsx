@@ -5,28 +5,12 @@ import { DataTable, Empty, FilterBar, Page, ProblemNotice, Section, type Filter 
 import { groupColumns } from './group-columns.tsx'
 
 const route = getRouteApi('/failures')
-const filters: readonly Filter[] = [
-  {
-    name: 'state',
-    label: 'State',
-    options: [
-      { value: '', label: 'Open' },
-      { value: 'acknowledged', label: 'Acknowledged' },
-      { value: 'snoozed', label: 'Snoozed' },
-      { value: 'resolved', label: 'Resolved' },
-      { value: 'all', label: 'All' },
-    ],
-  },
-  { name: 'handler', label: 'Handler', placeholder: 'order.*' },
-]
+const filters: readonly Filter[] = [{ name: 'handler', label: 'Handler', placeholder: 'order.*' }]
 
 /** Failures with the same cause, as one row each. */
 export function ListPage() {
-  const { state = 'open', handler } = route.useSearch()
-  const query = {
-    ...(state !== 'all' && { state }),
-    ...(handler !== undefined && { handler }),
-  }
+  const { handler } = route.useSearch()
+  const query = handler === undefined ? {} : { handler }
   const groups = usePages({
     key: ['failures', query],
     read: (cursor, signal) => api.get('/failures', { query: { ...query, cursor }, signal }),
@@ -48,7 +32,7 @@ export function ListPage() {
           onMore={groups.onMore}
           loadingMore={groups.loadingMore}
           empty={
-            <Empty title={state === 'open' ? 'No open failures' : 'No failures in this state'}>
+            <Empty title="No failures">
               When a handler throws an error, its failures appear here, one row for each cause.
             </Empty>
           }

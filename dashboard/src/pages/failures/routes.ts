@@ -4,7 +4,7 @@ import { page, rootRoute, texts } from '../../root.ts'
 const listRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/failures',
-  validateSearch: texts('state', 'handler'),
+  validateSearch: texts('handler'),
   component: page(() => import('./list-page.tsx'), 'ListPage'),
 })
 

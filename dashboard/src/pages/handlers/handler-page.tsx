@@ -164,14 +164,13 @@ function SetUp({ handler }: { handler: Handler }) {
 function Failures({ id }: { id: string }) {
   const groups = useQuery({
     queryKey: ['failures', 'handler', id],
-    queryFn: ({ signal }) =>
-      api.get('/failures', { query: { handler: id, state: 'open', limit: 5 }, signal }),
+    queryFn: ({ signal }) => api.get('/failures', { query: { handler: id, limit: 5 }, signal }),
   })
   return (
     <Section
-      title="Open failures"
+      title="Failures"
       actions={
-        <Link to="/failures" search={{ handler: id, state: 'all' }} className="text-accent hover:underline">
+        <Link to="/failures" search={{ handler: id }} className="text-accent hover:underline">
           All failures
         </Link>
       }
@@ -179,13 +178,13 @@ function Failures({ id }: { id: string }) {
     >
       {groups.error && <ProblemNotice error={groups.error} retry={() => void groups.refetch()} />}
       <DataTable
-        label="Open failures"
-        columns={groupColumns.filter(({ key }) => key !== 'state')}
+        label="Failures"
+        columns={groupColumns}
         rows={groups.data?.data ?? []}
         rowKey={(group) => group.id}
         loading={groups.isPending}
         error={groups.error}
-        empty={<Empty title="No open failures" />}
+        empty={<Empty title="No failures" />}
       />
     </Section>
   )

@@ -347,33 +347,15 @@ export interface Calls {
     body?: Record<string, unknown>
     answer: { outcome: "processed" | "failed" | "forwarded"; error: string | null; emitted: ({ id?: string; type: string; data: unknown; audience?: string })[]; emittedTotal: number; forwardTo: string | null; durationMs: number; handlers: (string)[]; tables: ({ table: string; inserted: number; updated: number; deleted: number; rows: ({ operation: "insert" | "update" | "delete"; key: Record<string, unknown>; before: Record<string, unknown> | null; after: Record<string, unknown> | null })[]; note: string | null })[]; log: ({ level: "debug" | "info" | "warn" | "error"; message: string; fields: string | null })[]; notes: (string)[] }
   }
-  /** Handler failures, grouped by cause, newest first */
+  /** Handler failures with failed or retried events, grouped by cause, newest first */
   'GET /failures': {
-    query?: { state?: string | undefined; handler?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
-    answer: { data: ({ id: string; handler: string; name: string; message: string; frame: string | null; state: "open" | "acknowledged" | "snoozed" | "resolved"; snoozedUntil: string | null; stateBy: string | null; stateAt: string | null; firstAt: string; lastAt: string; count: number; failed: number; retrying: number; hours: ({ at: string; count: number })[] })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
+    query?: { handler?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
+    answer: { data: ({ id: string; handler: string; name: string; message: string; frame: string | null; firstAt: string; lastAt: string; count: number; failed: number; retrying: number; hours: ({ at: string; count: number })[] })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** One failure group */
   'GET /failures/{id}': {
     params: { id: string }
-    answer: { id: string; handler: string; name: string; message: string; frame: string | null; state: "open" | "acknowledged" | "snoozed" | "resolved"; snoozedUntil: string | null; stateBy: string | null; stateAt: string | null; firstAt: string; lastAt: string; count: number; failed: number; retrying: number; hours: ({ at: string; count: number })[]; error: string | null; errorAt: string | null; errorEvent: number | null; events: ({ id: number; eventId: string; type: string; source: string; status: "failed" | "retrying"; createdAt: string; attempts: number; failedAt: string | null; nextAttemptAt: string | null; error: string | null })[] }
-  }
-  /** Acknowledge a failure group */
-  'POST /failures/{id}/acknowledge': {
-    params: { id: string }
-    body?: Record<string, unknown>
-    answer: { id: string; handler: string; name: string; message: string; frame: string | null; state: "open" | "acknowledged" | "snoozed" | "resolved"; snoozedUntil: string | null; stateBy: string | null; stateAt: string | null; firstAt: string; lastAt: string; count: number; failed: number; retrying: number; hours: ({ at: string; count: number })[] }
-  }
-  /** Reopen an acknowledged or snoozed failure group */
-  'POST /failures/{id}/reopen': {
-    params: { id: string }
-    body?: Record<string, unknown>
-    answer: { id: string; handler: string; name: string; message: string; frame: string | null; state: "open" | "acknowledged" | "snoozed" | "resolved"; snoozedUntil: string | null; stateBy: string | null; stateAt: string | null; firstAt: string; lastAt: string; count: number; failed: number; retrying: number; hours: ({ at: string; count: number })[] }
-  }
-  /** Snooze a failure group until a time, at most 30 days from now */
-  'POST /failures/{id}/snooze': {
-    params: { id: string }
-    body: { until: string }
-    answer: { id: string; handler: string; name: string; message: string; frame: string | null; state: "open" | "acknowledged" | "snoozed" | "resolved"; snoozedUntil: string | null; stateBy: string | null; stateAt: string | null; firstAt: string; lastAt: string; count: number; failed: number; retrying: number; hours: ({ at: string; count: number })[] }
+    answer: { id: string; handler: string; name: string; message: string; frame: string | null; firstAt: string; lastAt: string; count: number; failed: number; retrying: number; hours: ({ at: string; count: number })[]; error: string | null; errorAt: string | null; errorEvent: number | null; events: ({ id: number; eventId: string; type: string; source: string; status: "failed" | "retrying"; createdAt: string; attempts: number; failedAt: string | null; nextAttemptAt: string | null; error: string | null })[] }
   }
   /** Run the handlers of all events in a failure group now. Returns a job */
   'POST /failures/{id}/rerun': {

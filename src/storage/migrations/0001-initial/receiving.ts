@@ -54,8 +54,7 @@ export const receiving: SchemaPart = {
     -- a second; deleted after PAYLOAD_RETENTION_DAYS without a failure (docs/adr/0045-failure-groups.md).
     create table failure_groups (
       id text primary key, handler text not null, name text not null, message text not null, frame text,
-      first_at ${time} not null, last_at ${time} not null, count ${bigint} not null,
-      state text not null, snoozed_until ${time}, state_by text, state_at ${time}
+      first_at ${time} not null, last_at ${time} not null, count ${bigint} not null
     ) ${strict};
     -- For the list, the newest failure first.
     create index failure_groups_by_last on failure_groups (last_at, id);
