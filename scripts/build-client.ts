@@ -11,7 +11,7 @@ const dist = join(folder, 'dist')
 rmSync(dist, { recursive: true, force: true })
 const compiler = join(root, 'node_modules/.bin/tsc')
 const project = join(folder, 'tsconfig.build.json')
-const { status } = spawnSync(compiler, ['-p', project], { cwd: root, stdio: 'inherit' })
+const { status } = spawnSync(compiler, ['-p', project], { cwd: root, stdio: ['ignore', 2, 2] })
 if (status !== 0) process.exit(status ?? 1)
 // The compiler rewrites the paths in modules, and not those in declarations.
 const importedSource = /((?:from |import\()['"]\.[^'"]+)\.ts(['"])/g

@@ -64,7 +64,10 @@ const importedModule = /(?:from |import\()['"](\.[^'"]+)\.js['"]/g
 /** Writes the declarations of all modules, and keeps those that the entries of the package lead to. */
 function declare(): void {
   const compiler = join(root, 'node_modules/.bin/tsc')
-  const { status } = spawnSync(compiler, ['-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' })
+  const { status } = spawnSync(compiler, ['-p', 'tsconfig.build.json'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+  })
   if (status !== 0) process.exit(status ?? 1)
   const reached = new Set<string>()
   const follow = (file: string): void => {

@@ -46,13 +46,13 @@ export function npmCommand() {
 }
 
 /** Runs npm in a folder. Its output goes to stderr: the stdout of `npm run postern -- ... --json` belongs to the command. */
-export function npm(args, cwd) {
+export function npm(args, cwd, output = 2) {
   const [command, first] = npmCommand()
   // No package needs an install script: the test harness makes the one set of links that a script would make. Warnings are
   // left out: an old Node's npm lists every package that asks for a newer Node.js than its own.
   const all = first.concat(args, '--include=optional', '--ignore-scripts', '--loglevel=error')
   const shell = command === 'npm' && process.platform === 'win32'
-  return waitFor(spawn(command, all, { cwd, stdio: ['ignore', 2, 2], shell }))
+  return waitFor(spawn(command, all, { cwd, stdio: ['ignore', output, 2], shell }))
 }
 
 /** Whether the pinned Node.js would run here, and is not installed. */

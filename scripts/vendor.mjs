@@ -43,9 +43,10 @@ async function packAll(digest) {
   rmSync(cache, { recursive: true, force: true })
   mkdirSync(cache, { recursive: true })
   for (const { folder, name, build } of packages) {
-    await succeeds(waitFor(spawn(nodeBinary(), [join(root, build)], { cwd: root, stdio: ['ignore', 2, 2] })))
-    // npm prints what it packed, file by file, as notices; --silent leaves them out.
-    await succeeds(npm(['pack', '--silent', '--pack-destination', cache], join(root, folder)))
+    await succeeds(
+      waitFor(spawn(nodeBinary(), [join(root, build)], { cwd: root, stdio: ['ignore', 'ignore', 2] })),
+    )
+    await succeeds(npm(['pack', '--silent', '--pack-destination', cache], join(root, folder), 'ignore'))
     const { version } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
     renameSync(join(cache, `${name}-${version}.tgz`), join(cache, `${name}.tgz`))
   }

@@ -1,5 +1,6 @@
 import { Argument, type Command } from 'commander'
 import { scopes } from '../http/access/scopes.ts'
+import type { CreateClientOptions } from './clients.ts'
 import type { CreateOptions } from './keys.ts'
 
 /** keys: of the API, and those that sign and seal */
@@ -13,7 +14,7 @@ export function keyCommands(program: Command): void {
     .option(
       '--scope <scope>',
       'a permission, such as events:write or subscribers:*; comma-separated or repeated',
-      (scope: string, before: string[] | undefined) => [...(before ?? []), scope],
+      each,
     )
     .option(
       '--role <role>',
@@ -103,4 +104,39 @@ export function userCommands(program: Command): void {
 function describeScopes(): string {
   const lines = Object.entries(scopes).map(([scope, meaning]) => `  ${scope.padEnd(18)} ${meaning}`)
   return lines.join('\n')
+}
+
+const each = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value]
+
+/** clients: the apps of the database */
+export function clientCommands(program: Command): void {
+  const clients = program
+    .command('clients')
+    .description('apps that sign in here, except those of the configuration module')
+  clients
+    .command('list')
+    .description('list the apps in the database, newest first')
+    .action(async () => (await import('./clients.ts')).listClients())
+  clients
+    .command('create <name>')
+    .description('create an app; show its id and its secret once')
+    .option('--redirect-uri <uri>', 'redirect URI after a sign-in; can be repeated', each)
+    .option('--scope <scope>', 'a scope that the app can request; can be repeated', each)
+    .option('--public', 'an app in a browser or on a device, without a secret')
+    .option('--first-party', 'first-party app: skip the consent page')
+    .option('--client-credentials', 'allow tokens without a user')
+    .action(async (name: string, options: CreateClientOptions) =>
+      (await import('./clients.ts')).createClient(name, options),
+    )
+  clients
+    .command('rotate-secret <id>')
+    .description('create a new secret and show it once')
+    .option('--overlap <hours>', 'hours in which the previous secret is still valid; default 24')
+    .action(async (id: string, options: { overlap?: string }) =>
+      (await import('./clients.ts')).rotateClientSecret(id, options),
+    )
+  clients
+    .command('delete <id>')
+    .description('delete an app; its tokens are rejected immediately')
+    .action(async (id: string) => (await import('./clients.ts')).deleteClient(id))
 }

@@ -39,7 +39,7 @@ export async function backup(file: string): Promise<void> {
   const key = existsSync(secrets) ? secrets : 'POSTERN_SECRET'
   print(
     { file, secrets: key },
-    `${file} is complete. Keep ${key} too, in another place: it opens the sealed values.\n`,
+    `${file} is complete. Store ${key} in another place: without it, encrypted values cannot be read.\n`,
   )
 }
 

@@ -10,7 +10,7 @@ export class Unavailable extends CommandFailure {}
 
 /** What to do if nobody answers at an address that the command took from the settings. */
 export const adviceOnAddress =
-  'The address is that of BASE_URL, or of PORT on this machine: start the service, set PORT as it has it, or give --url.'
+  'The address is that of BASE_URL, or of PORT on this machine: start the service, set PORT to its port, or pass --url.'
 
 /**
  * As fetch, within 15 seconds.

@@ -4,7 +4,6 @@ import { UsageFailure } from './command-failure.ts'
 import { isJson, print } from './output.ts'
 import { withServices } from './services.ts'
 import { printTable } from './table.ts'
-import type { Command } from 'commander'
 
 export interface CreateClientOptions {
   redirectUri?: readonly string[]
@@ -89,39 +88,4 @@ function withClients(
   return withServices(async ({ clients }) =>
     work(await clients(), { origin: { actor: 'cli' }, requireAdmin: () => undefined }),
   )
-}
-
-const each = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value]
-
-/** clients: the apps of the database */
-export function clientCommands(program: Command): void {
-  const clients = program
-    .command('clients')
-    .description('apps that sign in here, except those of the configuration module')
-  clients
-    .command('list')
-    .description('list the apps in the database, newest first')
-    .action(async () => (await import('./clients.ts')).listClients())
-  clients
-    .command('create <name>')
-    .description('create an app; show its id and its secret once')
-    .option('--redirect-uri <uri>', 'redirect URI after a sign-in; can be repeated', each)
-    .option('--scope <scope>', 'a scope that the app can request; can be repeated', each)
-    .option('--public', 'an app in a browser or on a device, without a secret')
-    .option('--first-party', 'first-party app: skip the consent page')
-    .option('--client-credentials', 'allow tokens without a user')
-    .action(async (name: string, options: CreateClientOptions) =>
-      (await import('./clients.ts')).createClient(name, options),
-    )
-  clients
-    .command('rotate-secret <id>')
-    .description('create a new secret and show it once')
-    .option('--overlap <hours>', 'hours in which the previous secret is still valid; default 24')
-    .action(async (id: string, options: { overlap?: string }) =>
-      (await import('./clients.ts')).rotateClientSecret(id, options),
-    )
-  clients
-    .command('delete <id>')
-    .description('delete an app; its tokens are rejected immediately')
-    .action(async (id: string) => (await import('./clients.ts')).deleteClient(id))
 }

@@ -7,14 +7,13 @@ import type { ImportFormat, ImportKind } from '../listing/importing/import-file.
 import type { ListsAction } from './lists.ts'
 import type { ServeOptions } from './serve.ts'
 import type { Shell } from './completion.ts'
-import { clientCommands } from './clients.ts'
 import { webhookCommands } from './webhook-commands.ts'
-import { keyCommands, userCommands } from './account-commands.ts'
+import { clientCommands, keyCommands, userCommands } from './account-commands.ts'
 
 /** Commands are loaded when they are called: starting the server does not pay for the others. */
 export function commandLine(): Command {
   const program = new Command('postern')
-    .description('The gate of a product: sign-in, webhooks in, webhooks out, lists.')
+    .description('Sign-in, webhooks and lists for your product, self-hosted.')
     .version(version)
     .option(
       '--env-file <file>',

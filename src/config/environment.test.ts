@@ -214,9 +214,9 @@ test('production reports all weak secrets and an http address at once, and print
     found.map((fault) => fault.split(':')[0]),
     [
       'BASE_URL is wrong',
-      'POSTERN_SECRET has only 1 different character, so that it can be guessed',
+      'POSTERN_SECRET has only 1 different character and can be guessed',
       'WEBHOOK_SECRET is shorter than 6 bytes',
-      'ADMIN_API_KEY is a placeholder, so that it can be guessed',
+      'ADMIN_API_KEY is a placeholder and can be guessed',
     ],
   )
   assert.doesNotMatch(found.join(), /aaaa|changemechangeme/)

@@ -38,7 +38,7 @@ test('shared secrets below 6 bytes are refused, and below 16 bytes a warning is 
   assert.equal(weaknessOf('a'.repeat(20), sharedSecret, false)?.refused, false)
   assert.equal(
     weaknessOf('0123456789abcdef', sharedSecret, true)?.text,
-    'is a sequence of characters, so that it can be guessed',
+    'is a sequence of characters and can be guessed',
   )
 })
 

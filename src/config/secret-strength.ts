@@ -56,11 +56,10 @@ export function weaknessOf(secret: string, strength: Strength, patterns: boolean
   const bytes = Buffer.byteLength(secret)
   if (bytes < strength.refused) return { text: `is shorter than ${strength.refused} bytes`, refused: true }
   const pattern = patternOf(secret)
-  if (pattern !== undefined) return { text: `${pattern}, so that it can be guessed`, refused: patterns }
-  if (isSequence(secret))
-    return { text: 'is a sequence of characters, so that it can be guessed', refused: false }
+  if (pattern !== undefined) return { text: `${pattern} and can be guessed`, refused: patterns }
+  if (isSequence(secret)) return { text: 'is a sequence of characters and can be guessed', refused: false }
   return bytes < strength.warned
-    ? { text: `is shorter than ${strength.warned} bytes, so that it can be guessed`, refused: false }
+    ? { text: `is shorter than ${strength.warned} bytes and can be guessed`, refused: false }
     : undefined
 }
 

@@ -179,7 +179,7 @@ export class Samples {
       const [, data = ''] = /,"data":(.*)\}$/s.exec(rawBody.toString()) ?? []
       log.info(
         { eventId: event.id },
-        `the sample subscriber received ${event.type} with a valid signature: ${data.slice(0, 200)}`,
+        `the sample endpoint received ${event.type} with a valid signature: ${data.slice(0, 200)}`,
       )
       return reply.code(204).send()
     })

@@ -39,7 +39,7 @@ export async function checkConnections({ pool }: PostgresDatabase, connections: 
   const { room, processes, others } = rows[0]!
   const wanted = Math.max(1, processes) * connections
   const running = processes === 1 ? '1 process is' : `${processes} processes are`
-  const text = `${running} running; with ${connections} connections each, ${wanted} of ${room} that the server has room for, where others have ${others}`
+  const text = `${running} running; with ${connections} connections each, ${wanted} of the server's ${room}; other programs use ${others}`
   return wanted + Math.max(others, fewOthers) > room
     ? warning('connections', text, adviceWithoutRoom)
     : ok('connections', text)

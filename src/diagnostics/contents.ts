@@ -1,6 +1,12 @@
 import { existsSync } from 'node:fs'
 import type { Database } from '../storage/database.ts'
+import { migrationsFolder } from '../config/module.ts'
 import { isUpToDate } from '../storage/migrate.ts'
+import {
+  pendingProductMigrations,
+  ProductMigrationError,
+  readProductMigrations,
+} from '../storage/product-migrations.ts'
 import { type DatabasePlace, openDatabase } from '../storage/open.ts'
 import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
@@ -32,13 +38,27 @@ export async function* checkContents(
   try {
     database = await openDatabase(place)
     if (await isUpToDate(database)) yield* checkRows(database, { ...configuration, ...place })
-    yield* checkLists(database, config)
+    const pending = await pendingOfProduct(database, configuration.configFile)
+    // Their tables may be missing until then.
+    if (pending.length > 0)
+      yield warning(
+        'lists',
+        `not checked until ${pending.join(', ')} of migrations/ is applied`,
+        '`postern migrate`, or start',
+      )
+    else yield* checkLists(database, config)
   } catch (error) {
-    if (!(error instanceof StorageUnavailable)) throw error
-    yield fault('contents', describeError(error))
+    if (error instanceof ProductMigrationError) yield fault('migrations', error.message)
+    else if (error instanceof StorageUnavailable) yield fault('contents', describeError(error))
+    else throw error
   } finally {
     await database?.close()
   }
+}
+
+function pendingOfProduct(database: Database, configFile: string | undefined): Promise<string[]> {
+  const own = readProductMigrations(migrationsFolder(configFile), database.engine)
+  return pendingProductMigrations(database, own)
 }
 
 /** What the tables of an open, migrated database hold. */
@@ -91,7 +111,7 @@ async function* checkSealed(
   if (unknown !== undefined) yield fault('sealed values', unknown)
   if (older !== undefined) yield warning('sealed values', older)
   if (unknown === undefined && older === undefined)
-    yield ok('sealed values', 'the newest POSTERN_SECRET opens all of them')
+    yield ok('sealed values', 'the newest POSTERN_SECRET decrypts all of them')
 }
 
 const day = 86_400_000

@@ -38,7 +38,7 @@ export async function* checkDatabase(place: DatabasePlace, connections: number):
     // First of all: nothing is to be set up in the sessions of a pooler.
     if (database.engine === 'postgres') {
       await database.checkPooling()
-      yield ok('sessions', 'connections keep their sessions')
+      yield ok('sessions', 'no pooler changes the sessions of connections')
     }
     yield* checkOpenDatabase(database, connections)
   } catch (error) {

@@ -31,7 +31,7 @@ async function* checkOne(
   yield* faults.map((text) => fault(about, text))
   if (faults.length > 0) return
   for (const [steps, queries] of grouped(await explainList(database, list)))
-    yield ok(about, `${named(queries, 'as it is')}: ${steps}`)
+    yield ok(about, `${named(queries, 'default order')}: ${steps}`)
   const { omitted } = declaredQueries(list)
   if (omitted > 0)
     yield warning(

@@ -58,7 +58,7 @@ describe('backup and restore (sqlite)', () => {
       const before = [...sender.acknowledged]
       const made = await postern(root, ['backup', file], settings(service.databaseUrl))
       assert.equal(made.code, 0, made.stderr)
-      assert.match(made.stdout, /loaded\.backup is complete\. Keep POSTERN_SECRET too/)
+      assert.match(made.stdout, /loaded\.backup is complete\. Store POSTERN_SECRET in another place/)
       assert.equal(statSync(file).mode & 0o777, 0o600)
       assert.ok(!existsSync(`${file}.partial`))
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { existsSync, writeFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
@@ -64,6 +64,30 @@ describe('postern doctor', () => {
       assert.equal(stdout.match(/ECONNREFUSED/g)?.length, 1)
       assert.match(stdout, /^1 fault$/m)
     }
+  })
+
+  test('a list whose table a pending migration creates is no fault', async () => {
+    const folder = await mkdtemp(join(home, 'project-'))
+    await mkdir(join(folder, 'migrations'))
+    writeFileSync(join(folder, 'migrations/0001-sold.sql'), 'create table sold (id text primary key)')
+    writeFileSync(
+      join(folder, 'postern.config.ts'),
+      `import { defineConfig, list } from 'postern'
+       export default defineConfig({ listing: { lists: [
+         list({ path: '/sold', table: 'sold', key: 'id', fields: { id: { type: 'text' } } }),
+       ] } })`,
+    )
+    const DATABASE_URL = `sqlite:${join(folder, 'gate.db')}`
+    await (await openDatabase({ databaseUrl: DATABASE_URL })).close()
+    const before = await postern(folder, ['doctor'], { DATABASE_URL })
+    assert.equal(before.code, 0, before.stdout)
+    assert.match(before.stdout, /^! lists: not checked until 0001-sold of migrations\/ is applied/m)
+    await postern(folder, ['migrate'], { DATABASE_URL })
+    assert.match((await postern(folder, ['doctor'], { DATABASE_URL })).stdout, /^✔ list \/sold: /m)
+    writeFileSync(join(folder, 'migrations/0001-sold.sql'), 'create table sold (id integer)')
+    const changed = await postern(folder, ['doctor'], { DATABASE_URL })
+    assert.equal(changed.code, 1)
+    assert.match(changed.stdout, /^✖ migrations: .*0001-sold\.sql was changed after it was applied/m)
   })
 
   test('reports the contents of the spool, and a custom one that does not respond', async () => {
@@ -294,7 +318,7 @@ onEachEngine('postern doctor with a database', (engine) => {
       const few = await postern(tmpdir(), ['doctor'], env)
       assert.match(
         few.stdout,
-        /^✔ connections: 0 processes are running; with 12 connections each, 12 of \d+ /m,
+        /^✔ connections: 0 processes are running; with 12 connections each, 12 of the server/m,
       )
       const service = await startTestService(engine, {
         databaseUrl: database.url,

@@ -103,7 +103,7 @@ describe('postern trigger', () => {
     assert.equal(code, 1)
     assert.match(
       stderr,
-      /127\.0\.0\.1:9\/webhooks\/stripe does not answer: .* set PORT as it has it, or give --url\./,
+      /127\.0\.0\.1:9\/webhooks\/stripe does not answer: .* set PORT to its port, or pass --url\./,
     )
   })
 

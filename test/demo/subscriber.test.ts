@@ -26,7 +26,7 @@ onEachEngine('sample subscriber', (engine) => {
     const [response] = await Promise.all([service.admin('/events', { method: 'POST', json }), printed()])
     assert.equal(response.status, 202)
     async function printed(): Promise<void> {
-      const text = 'the sample subscriber received order.shipped with a valid signature: {"order":1}'
+      const text = 'the sample endpoint received order.shipped with a valid signature: {"order":1}'
       for (;;) {
         const [{ msg }] = (await once(lines, 'line', { signal: AbortSignal.timeout(20_000) })) as [
           { msg: string },

@@ -390,7 +390,7 @@ onEachEngine('lists against their tables', (engine) => {
          ] } })`,
       )
       const { stdout, code } = await postern(folder, ['doctor'], { DATABASE_URL: home.url })
-      assert.match(stdout, /^✔ list \/orders: as it is, owner=…: .*(PRIMARY KEY|sold_pkey)/m)
+      assert.match(stdout, /^✔ list \/orders: default order, owner=…: .*(PRIMARY KEY|sold_pkey)/m)
       // Those that are planned alike are told together.
       for (const query of [
         'sort=total',
