@@ -44,7 +44,7 @@ export function createDemoIdentityProvider(parts: {
   return {
     provider: {
       name: demoProviderName,
-      label: 'the development provider',
+      label: 'Postern development provider',
       clientId: client.id,
       clientSecret: client.secret,
       issuer: () => baseUrl() + mountPath,

@@ -200,13 +200,13 @@ function choicePage(basePath: string, path: string, admins: ReadonlySet<string>)
   return page(
     basePath,
     'Who are you?',
-    `<p class="soft">This is Postern's development identity provider. You can sign in as anybody. It exists in demo mode only.</p>
+    `<p class="soft">This is Postern's development identity provider. You can sign in as anyone. It exists in demo mode only.</p>
 ${persons}
 <form method="post" action="${escapeHtml(action)}" class="card fields">
-<label for="name">Somebody else <input type="text" id="name" name="name" required maxlength="60" autocomplete="off" placeholder="Any name"></label>
+<label for="name">Someone else <input type="text" id="name" name="name" required maxlength="60" autocomplete="off" placeholder="Any name"></label>
 <button>Continue</button>
 </form>
-<form method="post" action="${escapeHtml(action)}" class="center"><input type="hidden" name="cancel" value="yes"><button class="quiet">Cancel the sign-in</button></form>`,
+<form method="post" action="${escapeHtml(action)}" class="center"><input type="hidden" name="cancel" value="yes"><button class="quiet">Cancel</button></form>`,
   )
 }
 
@@ -230,7 +230,7 @@ function refusalPage(basePath: string, error: string, description: string | unde
 function personForm(action: string, { id, name, email }: Person, admin: boolean): string {
   const role = admin ? ' <span class="role">admin</span>' : ''
   return `<form method="post" action="${escapeHtml(action)}"><input type="hidden" name="person" value="${id}">
-<button class="person"><strong>${escapeHtml(name)}</strong>${role} <span class="soft">${escapeHtml(email ?? 'no e-mail address')}</span></button></form>`
+<button class="person"><strong>${escapeHtml(name)}</strong>${role} <span class="soft">${escapeHtml(email ?? 'no email address')}</span></button></form>`
 }
 
 function page(basePath: string, title: string, body: string): string {

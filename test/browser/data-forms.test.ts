@@ -136,7 +136,7 @@ describe('forms of data in a browser', () => {
     assert.deepEqual(sent, [])
     await form().getByLabel('extra (optional)').fill('["a", 1]')
     await form().getByRole('button', { name: 'Save' }).click()
-    await page.getByText('Changed', { exact: true }).waitFor()
+    await page.getByText('Row saved', { exact: true }).waitFor()
     assert.deepEqual(sent, [
       {
         method: 'PATCH',
@@ -150,7 +150,7 @@ describe('forms of data in a browser', () => {
     await change()
     await form().getByLabel('seenAt (optional)').fill('2026-07-01T10:00:00')
     await form().getByRole('button', { name: 'Save' }).click()
-    await page.getByText('Changed', { exact: true }).first().waitFor()
+    await page.getByText('Row saved', { exact: true }).first().waitFor()
     assert.deepEqual(sent, [{ method: 'PATCH', body: { seenAt: '2026-07-01T08:00:00.000Z' } }])
   })
 })

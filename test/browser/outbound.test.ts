@@ -251,6 +251,7 @@ describe('outbound pages of the dashboard', () => {
     await assertAccessible(page)
     await page.getByRole('row', { name: /order\.shipped.*not declared/ }).waitFor()
     await link('order.paid').click()
+    await page.getByRole('heading', { level: 1, name: 'order.paid' }).waitFor()
     await button('Send event').click()
     const data = page.getByLabel('Payload (JSON)')
     assert.match(await data.inputValue(), /A-1001/)

@@ -33,7 +33,7 @@ describe(
       for (const id of ['one', 'two'])
         assert.equal((await postWebhook(service, { id, type: 'order.paid' })).status, 200)
       await notice.getByText('The database is unavailable').waitFor()
-      await notice.getByText('2 acknowledged webhooks wait in the spool').waitFor()
+      await notice.getByText('2 acknowledged webhooks are waiting in the spool').waitFor()
       renameSync(`${file}.moved`, file)
       await notice.getByText('acknowledged').waitFor({ state: 'detached' })
     })

@@ -202,7 +202,7 @@ onEachEngine('apps with metadata documents', (engine) => {
       `${host.url}/${'x'.repeat(600)}`,
     ]) {
       assert.ok(!isDocumentId(id), id)
-      assert.match(await rejected(id), /No app of this id is registered/)
+      assert.match(await rejected(id), /No app with this ID is registered/)
     }
     assert.equal(host.asked.length, asked)
   })

@@ -24,12 +24,14 @@ const columnsOf = (place: Place): readonly Column<Delivery>[] => [
   {
     key: 'time',
     header: portalWords.time,
+    phone: 'secondary',
     width: '11rem',
     cell: ({ createdAt }) => <Time value={createdAt} />,
   },
   {
     key: 'type',
     header: portalWords.event,
+    phone: 'primary',
     cell: ({ id, eventType }) => (
       <LinkButton className="font-mono text-sm" onClick={() => goTo({ ...place, delivery: String(id) })}>
         {eventType}
@@ -52,6 +54,7 @@ const columnsOf = (place: Place): readonly Column<Delivery>[] => [
   {
     key: 'answer',
     header: portalWords.lastResponse,
+    phone: 'secondary',
     cell: ({ attemptCount, lastStatus, lastError }) => (
       <span title={lastError ?? undefined}>
         {attemptCount === 0 ? '–' : responseWord(lastStatus, lastError)}

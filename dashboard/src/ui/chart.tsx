@@ -119,6 +119,14 @@ function timesOf(seconds: readonly number[], step: number): string[] {
   })
 }
 
+function isolated(plot: UPlot, series: number): number[] {
+  const values = plot.data[series]!
+  const isKnown = (index: number): boolean => values[index] !== null && values[index] !== undefined
+  return Array.from(values).flatMap((_, at) =>
+    isKnown(at) && !isKnown(at - 1) && !isKnown(at + 1) ? [at] : [],
+  )
+}
+
 interface OptionParts {
   target: HTMLElement
   lines: readonly ChartLine[]
@@ -152,7 +160,8 @@ function optionsOf({ target, lines, height, onIndex, format }: OptionParts): UPl
         label,
         stroke: color(name),
         width: 1.5,
-        points: { size: 4 },
+        // A value without neighbors has no line.
+        points: { size: 5, show: true, filter: isolated },
         ...(filled && { fill: colorOf(name, target, 12) }),
       })),
     ],

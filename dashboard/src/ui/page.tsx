@@ -94,7 +94,7 @@ export function Section({ title, description, actions, children, flush = false, 
 /** Names and values, in two columns where there is room. */
 export function Facts({ children }: { children: ReactNode }) {
   return (
-    <dl className="grid grid-cols-[minmax(0,7rem)_minmax(0,1fr)] items-baseline gap-x-4 gap-y-2 sm:grid-cols-[max-content_minmax(0,1fr)] sm:gap-x-6">
+    <dl className="grid grid-cols-[minmax(0,8rem)_minmax(0,1fr)] items-baseline gap-x-4 gap-y-2 sm:grid-cols-[max-content_minmax(0,1fr)] sm:gap-x-6">
       {children}
     </dl>
   )

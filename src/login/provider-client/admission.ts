@@ -21,7 +21,7 @@ export function refusalOf(
   if (admission.groups.length > 0 && !admission.groups.some((group) => groups.has(group)))
     return 'the person is in none of the allowed groups'
   if (admission.emailDomains.length === 0) return undefined
-  if (email === null) return 'the provider gives no e-mail address, so that its domain is unknown'
+  if (email === null) return 'the provider returns no email address, so its domain is unknown'
   if (!emailVerified) return 'the e-mail address is not verified, so that its domain proves nothing'
   return isAllowedDomain(email, admission.emailDomains)
     ? undefined

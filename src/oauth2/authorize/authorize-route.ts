@@ -129,7 +129,8 @@ async function loadRequest(
     throw error
   }
   const client = otherIds.length === 0 ? await parts.clients.find(clientId) : undefined
-  if (!client) throw await refuse(parts, request, undefined, 'client_id', 'No app of this id is registered.')
+  if (!client)
+    throw await refuse(parts, request, undefined, 'client_id', 'No app with this ID is registered.')
   const requestUri = parameters.find(([name]) => name === 'request_uri')?.[1]
   // The redirect URI gets the error for any other `request_uri` (see parseRequest).
   if (!requestUri || !isOwnRequestUri(requestUri)) return { client, parameters, stored: undefined }

@@ -26,7 +26,7 @@ export function isAppRequest(query: Query): boolean {
  */
 export function parseAppRequest(client: Client | undefined, query: Query): AppRequest {
   const { redirect_uri: redirectUri, code_challenge: challenge, state } = query
-  if (!client) throw invalid('client_id', 'No app of this id is registered.')
+  if (!client) throw invalid('client_id', 'No app with this ID is registered.')
   if (!client.firstParty)
     throw invalid('client_id', 'This app needs the consent of its users: it signs in at /oauth2/authorize.')
   if (redirectUri === undefined || !allowsRedirect(client, redirectUri)) {

@@ -20,7 +20,7 @@ export function RowForm({ list, row, onClose }: { list: ListDescription; row?: R
         ? api.request<Row>('PATCH', pathOf(list, row), { body })
         : api.request<Row>('POST', list.path, { body }),
     onSuccess: async () => {
-      toast(row ? 'Changed' : 'Created')
+      toast(row ? 'Row saved' : 'Row added')
       onClose()
       await queries.invalidateQueries({ queryKey: ['list-rows', list.path] })
     },

@@ -61,7 +61,7 @@ const columns: readonly Column<Delivery>[] = [
   },
   {
     key: 'result',
-    header: 'Last response',
+    header: 'Response',
     width: '8rem',
     cell: (row) => <span title={lastResult(row)}>{lastResult(row)}</span>,
   },

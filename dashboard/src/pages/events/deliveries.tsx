@@ -37,7 +37,7 @@ const columns: Column<Delivery>[] = [
   },
   {
     key: 'last',
-    header: 'Last response',
+    header: 'Response',
     cell: ({ attempts, lastStatus, lastError }) =>
       attempts === 0 ? 'not attempted yet' : responseWord(lastStatus, lastError),
   },

@@ -36,7 +36,7 @@ const columns: Column<Source>[] = [
     key: 'sender',
     header: 'Sender',
     phone: 'secondary',
-    width: '13.5rem',
+    width: '12rem',
     cell: ({ label }) => <span className="whitespace-normal">{label}</span>,
   },
   {

@@ -98,7 +98,7 @@ function Added({ subscriber }: { subscriber: AnswerOf<'POST /subscribers'> }) {
       primary={<SendEvent {...(owner !== null && { owner })} />}
     >
       <ShownOnce {...subscriber} />
-      {testDeliveryId !== undefined && <Notice>A test event is on its way.</Notice>}
+      {testDeliveryId !== undefined && <Notice>Test event sent.</Notice>}
       <div className="flex flex-wrap gap-2">
         {testDeliveryId !== undefined && (
           <ButtonLink to="/deliveries/$id" params={{ id: String(testDeliveryId) }}>

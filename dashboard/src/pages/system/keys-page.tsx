@@ -146,7 +146,7 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
   {
     key: 'expires',
     header: 'Expires',
-    width: '12.5rem',
+    width: '13rem',
     cell: ({ expiresAt }) => <Time value={expiresAt} />,
   },
   {
