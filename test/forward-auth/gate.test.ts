@@ -81,6 +81,7 @@ onEachEngine('forward authentication', (engine) => {
       ['GET', { accept: 'application/json, text/html;q=0.5' }],
       ['POST', { accept: 'application/json' }],
       ['PUT', {}],
+      ['OPTIONS', { origin: 'https://spa.example', 'access-control-request-method': 'POST' }],
     ] as const) {
       const answer = await site.ask(undefined, app, '/x', { method, headers })
       assert.equal(answer.status, 401)
