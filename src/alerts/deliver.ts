@@ -1,7 +1,60 @@
 import type { OutboundAgent } from '../network/outbound-agent.ts'
-import type { SendMail } from './mailer.ts'
-import { type Message, shownLines, startedInWords } from './message.ts'
 import type { Target } from './targets.ts'
+import { isoTime } from '../runtime/iso-time.ts'
+import type { Configuration } from '../config/environment.ts'
+
+/** One condition in a message. */
+export interface Line {
+  text: string
+  /** Milliseconds since 1970; null if unknown. */
+  since: number | null
+  /** The path of the page that shows it. */
+  path: string
+  /** What it is about, as `AlertStatesTable.condition`; absent in a test, and in messages of earlier versions. */
+  condition?: string
+}
+
+export type MessageKind = 'opened' | 'repeated' | 'resolved' | 'test'
+
+/** A message for people. */
+export interface Message {
+  what: MessageKind
+  subject: string
+  lines: readonly Line[]
+}
+
+/** Lines of one message; more are counted. */
+const mostLines = 20
+const longestSubject = 150
+const opening: Record<MessageKind, string> = {
+  opened: '',
+  repeated: 'Still open: ',
+  resolved: 'Resolved: ',
+  test: '',
+}
+
+/** The subject names the first condition and the number of the others. */
+export function subjectOf(what: MessageKind, lines: readonly Pick<Line, 'text'>[]): string {
+  const more = lines.length > 1 ? ` (and ${lines.length - 1} more)` : ''
+  const room = longestSubject - opening[what].length - more.length
+  const first = (lines[0]?.text ?? '').replaceAll(/\s+/g, ' ')
+  const text = first.length > room ? `${first.slice(0, room - 1).toWellFormed()}…` : first
+  return opening[what] + text + more
+}
+
+/** The lines that are written out, and a sentence about the rest. */
+function shownLines({ lines }: Message): { shown: readonly Line[]; rest: string | undefined } {
+  const left = lines.length - mostLines
+  return {
+    shown: lines.slice(0, mostLines),
+    rest: left > 0 ? `${left} more on the dashboard.` : undefined,
+  }
+}
+
+/** `Started 2026-03-01 12:00 UTC`; empty if that is unknown. */
+function startedInWords({ since }: Line): string {
+  return since === null ? '' : `Started ${isoTime(since).slice(0, 16).replace('T', ' ')} UTC`
+}
 
 /** The receiver refused the message, and would refuse it again. */
 export class Refused extends Error {}
@@ -196,5 +249,56 @@ export function mailOf(message: Message, { name, link }: Sender): { subject: str
   return {
     subject: `[${name}] ${inert.plain(message.subject)}`,
     text: `${[...blocks, rest, foot].filter(Boolean).join('\n\n')}\n`,
+  }
+}
+
+/** Sends mail; the connection ends with each message. */
+type SendMail = (mail: { to: readonly string[]; subject: string; text: string }) => Promise<void>
+
+/** Milliseconds for each step of the conversation with the server. */
+const smtpPatience = 10_000
+
+/**
+ * Sends by SMTP_URL. With a password and a server elsewhere, TLS is required. `undefined` without SMTP_URL and MAIL_FROM.
+ * The library is loaded with the first mail.
+ */
+export function createMailer({
+  smtpUrl,
+  mailFrom,
+}: Pick<Configuration, 'smtpUrl' | 'mailFrom'>): SendMail | undefined {
+  if (smtpUrl === undefined || mailFrom === undefined) return undefined
+  const { protocol, hostname, port, username, password } = new URL(smtpUrl)
+  const secure = protocol === 'smtps:'
+  const host = hostname.replace(/^\[(.*)\]$/, '$1')
+  const isLocal = host === 'localhost' || host === '::1' || host.startsWith('127.')
+  const options = {
+    host,
+    port: port === '' ? (secure ? 465 : 587) : Number(port),
+    secure,
+    ...(username !== '' && {
+      auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) },
+      requireTLS: !isLocal,
+    }),
+    connectionTimeout: smtpPatience,
+    greetingTimeout: smtpPatience,
+    socketTimeout: smtpPatience,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  }
+  return async ({ to, subject, text }) => {
+    const { createTransport } = await import('nodemailer')
+    const transport = createTransport(options)
+    try {
+      await transport.sendMail({
+        from: mailFrom,
+        to: [...to],
+        subject,
+        text,
+        // RFC 3834, section 5: no automatic answers.
+        headers: { 'Auto-Submitted': 'auto-generated' },
+      })
+    } finally {
+      transport.close()
+    }
   }
 }

@@ -82,17 +82,17 @@ export class Destinations {
     return this.#withTarget(row)
   }
 
-  /** @param choice.id a fixed id. @throws Problem `invalid-body`; `unprocessable` without the settings of e-mail; `conflict` if there are too many */
+  /** @throws Problem `invalid-body`; `unprocessable` without the settings of e-mail; `conflict` if there are too many */
   async create(
     kind: AlertDestinationsTable['kind'],
-    { id: fixed, name, conditions, severity, repeat, enabled }: Choice & { id?: string },
+    { name, conditions, severity, repeat, enabled }: Choice,
     address: Address,
     origin: AuditOrigin,
   ): Promise<Destination> {
     const { database, keyring, clock, record } = this.#parts
     const now = clock.now()
     const target = readTarget(kind, address, this.#parts)
-    const id = fixed ?? newId(now)
+    const id = newId(now)
     const row: AlertDestinationsTable = {
       id,
       kind,
@@ -205,12 +205,6 @@ export class Destinations {
         .limit(count)
         .execute(),
     )
-  }
-
-  /** One sending. */
-  async sending(id: string): Promise<SendingRow | undefined> {
-    const { reader } = this.#parts.database
-    return reader.selectFrom('alert_sendings').selectAll().where('id', '=', id).executeTakeFirst()
   }
 
   async #withTarget(row: AlertDestinationsTable): Promise<Destination> {

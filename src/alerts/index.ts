@@ -5,13 +5,11 @@ import { Egress } from '../network/egress.ts'
 import { createOutboundAgent } from '../network/outbound-agent.ts'
 import { Cursors } from '../paging/cursor.ts'
 import { periodicWorker } from '../runtime/periodic-worker.ts'
-import { conditionOf } from './condition.ts'
-import { createDeliver } from './deliver.ts'
+import { conditionOf } from './conditions.ts'
+import { createDeliver, createMailer } from './deliver.ts'
 import { Destinations } from './destinations.ts'
-import { createMailer } from './mailer.ts'
 import { alertRoutes } from './routes.ts'
-import { evaluateEvery } from './store.ts'
-import { attempt, round, type AlertRounds } from './worker.ts'
+import { evaluateEvery, attempt, round, type AlertRounds } from './worker.ts'
 
 export interface AlertParts extends ModuleParts {
   /** What needs a person now. */
@@ -19,7 +17,7 @@ export interface AlertParts extends ModuleParts {
 }
 
 /** Notifies people of problems, by e-mail, Slack, Discord or Microsoft Teams (docs/adr/0047-alerts.md). */
-export function createAlerts(parts: AlertParts): ServiceModule & { destinations: Destinations } {
+export function createAlerts(parts: AlertParts): ServiceModule {
   const { configuration, database, keyring, clock } = parts
   // Admins choose the addresses, as those of subscribers without an owner.
   const rules = {
@@ -54,16 +52,7 @@ export function createAlerts(parts: AlertParts): ServiceModule & { destinations:
     hasMail: mail !== undefined,
   })
   return {
-    destinations,
-    workers: [
-      {
-        ...worker,
-        async stop() {
-          await worker.stop()
-          await agent.destroy()
-        },
-      },
-    ],
+    workers: [{ ...worker, stop: () => worker.stop().finally(() => agent.destroy()) }],
     routes: (app) => alertRoutes(app, { destinations, send: (sending) => attempt(rounds, sending) }),
   }
 }

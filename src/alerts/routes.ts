@@ -21,7 +21,7 @@ import { isoTime, isoTimeOrNull } from '../runtime/iso-time.ts'
 export interface AlertRouteParts {
   destinations: Destinations
   /** Sends one message now, and records the result. */
-  send: (sending: SendingRow) => Promise<unknown>
+  send: (sending: SendingRow) => Promise<SendingRow | undefined>
 }
 
 const tags = ['alerts']
@@ -151,8 +151,7 @@ function testRoute(app: App, { destinations, send }: AlertRouteParts): void {
     },
     async (request, reply) => {
       const sending = await destinations.beginTest(readId(request.params.id), auditOrigin(request))
-      await send(sending)
-      const sent = await destinations.sending(sending.id)
+      const sent = await send(sending)
       if (!sent) throw new Problem('not-found', { detail: 'The destination was deleted meanwhile.' })
       return reply.send(viewSending(sent))
     },

@@ -2,7 +2,7 @@ import { newId } from '../crypto/ids.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { AlertSendingsTable } from '../storage/tables.ts'
 import { storableText } from '../storage/text.ts'
-import { subjectOf, type Line, type MessageKind } from './message.ts'
+import { type Line, type MessageKind, subjectOf } from './deliver.ts'
 
 export type SendingRow = Omit<AlertSendingsTable, 'attempts'> & { attempts: number }
 
@@ -81,20 +81,38 @@ export async function claimSendings(database: Database, now: number, most: numbe
 export async function finishSending(
   tx: Tx,
   { id, attempts }: Pick<SendingRow, 'id' | 'attempts'>,
-  result: { error?: string; final?: boolean },
+  { error, final }: { error?: string; final?: boolean },
   now: number,
-): Promise<'sent' | 'failed' | 'pending'> {
-  const delay = result.final === true ? undefined : delays[attempts - 1]
-  const status = result.error === undefined ? 'sent' : delay === undefined ? 'failed' : 'pending'
-  await tx
+): Promise<SendingRow | undefined> {
+  const delay = final === true ? undefined : delays[attempts - 1]
+  const status = error === undefined ? 'sent' : delay === undefined ? 'failed' : 'pending'
+  return tx
     .updateTable('alert_sendings')
     .set({
       status,
-      error: result.error === undefined ? null : storableText(result.error, longestError),
+      error: error === undefined ? null : storableText(error, longestError),
       due_at: now + (delay ?? 0),
       finished_at: status === 'pending' ? null : now,
     })
     .where('id', '=', id)
-    .execute()
-  return status
+    .returningAll()
+    .executeTakeFirst()
+}
+
+/** Milliseconds after which a message is deleted. */
+const retention = 30 * 86_400_000
+
+/** Old messages that one round deletes. */
+const perSweep = 500
+
+/** Deletes old messages, a part of them in each call. */
+export async function sweepSendings(tx: Tx, now: number): Promise<void> {
+  const old = tx
+    .selectFrom('alert_sendings')
+    .select('id')
+    .where('created_at', '<', now - retention)
+    .where('status', '!=', 'pending')
+    .orderBy('created_at')
+    .limit(perSweep)
+  await tx.deleteFrom('alert_sendings').where('id', 'in', old).execute()
 }

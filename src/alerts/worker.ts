@@ -1,14 +1,11 @@
-import type { Clock } from '../runtime/clock.ts'
+import { sql } from 'kysely'
 import type { Keyring } from '../crypto/keyring.ts'
-import type { Condition } from './condition.ts'
-import type { Database, Queryable } from '../storage/database.ts'
-import type { AlertDestinationsTable } from '../storage/tables.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
-import { type Deliver, Refused } from './deliver.ts'
-import { type Line, type MessageKind, subjectOf } from './message.ts'
-import { claimRound, lockRound, sweepSendings } from './store.ts'
-import { claimSendings, finishSending, type SendingRow } from './sendings.ts'
-import { evaluate } from './condition-states.ts'
+import { type Condition, evaluate } from './conditions.ts'
+import { type Deliver, type Line, type MessageKind, Refused, subjectOf } from './deliver.ts'
+import { claimSendings, finishSending, type SendingRow, sweepSendings } from './sendings.ts'
 import { openTarget } from './targets.ts'
 
 export interface AlertRounds {
@@ -55,27 +52,24 @@ async function evaluateIfDue({ database, clock, conditions }: AlertRounds): Prom
   )
 }
 
-/** Sends a claimed message, and records the result. */
-export async function attempt(
-  parts: AlertRounds,
-  sending: SendingRow,
-): Promise<'sent' | 'failed' | 'pending'> {
+/** Sends a claimed message, and records the result. Returns undefined if its destination was deleted meanwhile. */
+export async function attempt(parts: AlertRounds, sending: SendingRow): Promise<SendingRow | undefined> {
   const { database, clock, log } = parts
   const result = await tryToSend(parts, sending)
-  const status = await database.transaction((tx) => finishSending(tx, sending, result, clock.now()), {
+  const row = await database.transaction((tx) => finishSending(tx, sending, result, clock.now()), {
     priority: 'work',
   })
   const about = { destination: sending.destination_id, sending: sending.id, attempts: sending.attempts }
-  if (status === 'sent') log.info({ ...about, what: sending.what }, 'alert sent')
-  else log.warn({ ...about, error: result.error, status }, 'alert could not be sent')
-  return status
+  if (row?.status === 'sent') log.info({ ...about, what: sending.what }, 'alert sent')
+  else log.warn({ ...about, error: result.error, status: row?.status }, 'alert could not be sent')
+  return row
 }
 
 async function tryToSend(
   { database, keyring, deliver }: AlertRounds,
   { destination_id: id, what, subject, lines }: SendingRow,
 ): Promise<{ error?: string; final?: boolean }> {
-  const destination: AlertDestinationsTable | undefined = await database.reader
+  const destination = await database.reader
     .selectFrom('alert_destinations')
     .selectAll()
     .where('id', '=', id)
@@ -120,4 +114,31 @@ async function currentLines(
   const open = new Set(told.map(({ condition }) => condition))
   const mustBeOpen = what !== 'resolved'
   return lines.filter(({ condition }) => condition === undefined || open.has(condition) === mustBeOpen)
+}
+
+/** Milliseconds between two evaluations, by whichever process. */
+export const evaluateEvery = 15_000
+
+/** Takes the next evaluation for this process; false if it is not due. */
+async function claimRound(tx: Tx, now: number): Promise<boolean> {
+  const claimed = await tx
+    .updateTable('alert_rounds')
+    .set({ due_at: now + evaluateEvery })
+    .where('one', '=', 1)
+    .where('due_at', '<=', now)
+    .returning('one')
+    .executeTakeFirst()
+  return claimed !== undefined
+}
+
+/**
+ * Makes evaluations wait for each other until the end of the transaction. Reading the conditions may take longer than the time between
+ * two rounds, so that another process begins one as well: the second one then reads what the first one told.
+ */
+async function lockRound(tx: Tx): Promise<void> {
+  await tx
+    .updateTable('alert_rounds')
+    .set({ due_at: sql.ref('due_at') })
+    .where('one', '=', 1)
+    .execute()
 }

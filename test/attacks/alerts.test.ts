@@ -1,9 +1,8 @@
 // A tenant writes into alerts, through the description of a subscriber: links and lines that operators take for those of the service.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { conditionOf } from '../../src/alerts/condition.ts'
-import { mailOf, webhookFormats } from '../../src/alerts/deliver.ts'
-import { type Message, subjectOf } from '../../src/alerts/message.ts'
+import { conditionOf } from '../../src/alerts/conditions.ts'
+import { mailOf, webhookFormats, type Message, subjectOf } from '../../src/alerts/deliver.ts'
 import { emittingAttention } from '../../src/emitting/attention.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
