@@ -1,5 +1,4 @@
-import { describeAccountEvents } from './accounts/users/account-event-types.ts'
-import { chosenAccountEvents } from './accounts/users/account-events.ts'
+import { describeAccountEvents, chosenAccountEvents } from './accounts/users/account-events.ts'
 import { createAccounts, type Accounts } from './accounts/index.ts'
 import type { PosternConfig } from './define-config.ts'
 import { createDemoIdentityProvider } from './demo/identity-provider.ts'

@@ -52,7 +52,15 @@ export function createAlerts(parts: AlertParts): ServiceModule {
     hasMail: mail !== undefined,
   })
   return {
-    workers: [{ ...worker, stop: () => worker.stop().finally(() => agent.destroy()) }],
+    workers: [
+      {
+        ...worker,
+        async stop() {
+          await worker.stop()
+          await agent.destroy()
+        },
+      },
+    ],
     routes: (app) => alertRoutes(app, { destinations, send: (sending) => attempt(rounds, sending) }),
   }
 }

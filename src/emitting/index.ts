@@ -1,7 +1,7 @@
 import { createRecordAudit } from '../accounts/audit/audit.ts'
 import { HostCookie } from '../http/responses/host-cookie.ts'
 import type { NoteRefusal } from '../accounts/refusals.ts'
-import type { Random } from '../runtime/clock.ts'
+import type { Random, Clock } from '../runtime/clock.ts'
 import { ConfigurationError } from '../config/environment.ts'
 import type { Authenticate } from '../http/access/principal.ts'
 import type { ModuleParts, ServiceModule } from '../http/service-module.ts'
@@ -31,13 +31,15 @@ import { replayStep } from './deliveries/replay-step.ts'
 import { OwnerBrands } from './subscribers/owner-brands.ts'
 import { Owners } from './subscribers/owners.ts'
 import { Portal } from './portal.ts'
-import { openDeliveryStore } from './open-store.ts'
 import { emittingRoutes } from './routes.ts'
 import { authenticatePortal } from './routes/portal-sessions.ts'
 import { removalWorker } from './subscribers/removal.ts'
 import { SubscriberSecrets } from './subscribers/secrets.ts'
 import { Subscribers } from './subscribers/subscribers.ts'
 import { TestEvents } from './events/test-events.ts'
+import { postgresDeliveryStore } from './store.postgres.ts'
+import { sqliteDeliveryStore } from './store.sqlite.ts'
+import type { DeliveryStore } from './store.ts'
 
 export type { EmitWithin } from './events/emitter.ts'
 export type { Subscribers } from './subscribers/subscribers.ts'
@@ -191,4 +193,16 @@ function readCatalogue(
   } catch (error) {
     throw new ConfigurationError([(error as Error).message])
   }
+}
+
+interface DeliveryStoreParts {
+  database: Database
+  clock: Clock
+  onError: (error: unknown) => void
+}
+
+export function openDeliveryStore({ database, clock, onError }: DeliveryStoreParts): DeliveryStore {
+  return database.engine === 'sqlite'
+    ? sqliteDeliveryStore(database)
+    : postgresDeliveryStore({ database, clock, onError })
 }

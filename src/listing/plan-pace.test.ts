@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Plan } from './plan.ts'
-import { PlanPaces } from './plan-pace.ts'
+import { PlanPaces } from './store.postgres.ts'
 
 const planNamed = (name: string): Plan => ({ name, sql: 'select 1', slots: [] })
 

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type RequestListener } from 'no
 import type { Duplex } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
-import { answerFetch } from './answer-fetch.ts'
+import { answerFetch } from './mount.ts'
 
 const url = 'http://gate.example/gate/events'
 

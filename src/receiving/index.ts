@@ -6,15 +6,14 @@ import { Activity } from './activity/activity.ts'
 import { endingSecrets, failingHandlers } from './attention.ts'
 import { reprocessWorker } from './failed/reprocess.ts'
 import { FailureGroups } from './failure-groups/tally.ts'
-import { receivingFinder } from './finder.ts'
 import { PausedHandlers } from './handlers/paused.ts'
-import { showHandlerFrames } from './handlers/stack-frames.ts'
 import { RejectedLog } from './rejections/log.ts'
 import { HandlerWorker } from './worker/worker.ts'
 import type { ReceivingParts } from './parts.ts'
 import { planHandling } from './plan-handling.ts'
 import { declareRoutes, type Made } from './routes.ts'
 import { attemptParts, storeEvents } from './store-events.ts'
+import { contains, type Finder, type Found } from '../http/finder.ts'
 
 export type { ReceivingConfig } from './config.ts'
 
@@ -103,4 +102,24 @@ function handlerWorker(parts: ReceivingParts, made: Made): HandlerWorker {
       await activity.close()
     },
   })
+}
+
+/** Between a failed statement and the handler that made it are up to a dozen frames of libraries and of this service. */
+const frames = 30
+
+/** Node.js keeps ten frames of an error, which do not always reach the handler's own line. A higher limit of the process stays. */
+function showHandlerFrames(): void {
+  Error.stackTraceLimit = Math.max(Error.stackTraceLimit, frames)
+}
+
+/** Finds sources and handlers by their names. */
+function receivingFinder(sources: Iterable<string>, handlers: Iterable<string>): Finder {
+  const all: Found[] = [
+    ...[...sources].map((name): Found => ({ kind: 'source', id: name, title: name, detail: null })),
+    ...[...handlers].map((key): Found => ({ kind: 'handler', id: key, title: key, detail: null })),
+  ]
+  return {
+    scope: 'webhooks:read',
+    find: (text) => Promise.resolve(all.filter(({ title }) => contains(title, text))),
+  }
 }

@@ -112,7 +112,7 @@ interface CommonDatabase {
    */
   onSetBack(listener: () => void): () => void
   /**
-   * Writes nothing, so that it costs little. A full disk shows at the next write only: see receiving/endpoint/recent-failure.ts.
+   * Writes nothing, so that it costs little. A full disk shows at the next write only: see receiving/store-events.ts.
    * @throws StorageUnavailable if the database does not answer; on PostgreSQL also if the server is read-only; on SQLite also if the file was
    * removed or replaced, or if one writer keeps all others waiting
    */

@@ -6,7 +6,7 @@ import { disabledByAdmin, disabledByOwner } from '../../src/emitting/subscribers
 import { endingSecrets, failingHandlers } from '../../src/receiving/attention.ts'
 import type { PlanOf } from '../../src/receiving/handlers/plan.ts'
 import { hmac } from '../../src/index.ts'
-import { severityOf } from '../../src/http/operations/attention-of-process.ts'
+import { severityOf } from '../../src/http/operations/attention.ts'
 import { Tallies } from '../../src/telemetry/history/rows.ts'
 import { HistoryStore } from '../../src/telemetry/history/store.ts'
 import { spooledWebhooks } from '../../src/telemetry/history/spooled.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SigningKeys } from '../../src/accounts/tokens/signing-keys.ts'
-import { forgetClient, keepLogouts } from '../../src/oauth2/clients/client-removal.ts'
+import { forgetClient, keepLogouts } from '../../src/oauth2/clients/client-management.ts'
 import type { Client } from '../../src/oauth2/clients/client.ts'
 import { clientOf } from '../../src/oauth2/clients/client-config.ts'
 import type { Clients } from '../../src/oauth2/clients/clients.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SessionCache } from './session-cache.ts'
+import { SessionCache } from './session-lookup.ts'
 
 const filled = (): SessionCache<{ userId: string; n: number }> => {
   const cache = new SessionCache<{ userId: string; n: number }>(3)

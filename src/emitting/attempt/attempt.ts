@@ -12,9 +12,8 @@ import {
   failureOfTime,
   withoutResolution,
 } from './failures.ts'
-import { httpSignatureHeaders } from './http-signature.ts'
+import { httpSignatureHeaders, signatures, type SigningKey } from './signature.ts'
 import { readRetryAfter } from '../../network/retry-after.ts'
-import { signatures, type SigningKey } from './signature.ts'
 import type { AttemptRecord, EventPayload } from '../store.ts'
 
 /** Bytes of a response that are read at most. Then the connection is closed. */

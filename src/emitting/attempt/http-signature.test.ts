@@ -3,8 +3,7 @@ import { createHmac, createPublicKey } from 'node:crypto'
 import { test } from 'node:test'
 import { createVerifier, httpbis } from 'http-message-signatures'
 import { HmacKey } from '../../crypto/hmac.ts'
-import { httpSignatureHeaders } from './http-signature.ts'
-import { asymmetricKey, type SigningKey } from './signature.ts'
+import { httpSignatureHeaders, asymmetricKey, type SigningKey } from './signature.ts'
 
 const seed = Buffer.alloc(32, 7)
 const symmetric = Buffer.alloc(32, 3)

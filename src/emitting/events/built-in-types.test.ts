@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { accountEventTypes } from '../../accounts/users/account-events.ts'
-import { describeAccountEvents } from '../../accounts/users/account-event-types.ts'
+import { accountEventTypes, describeAccountEvents } from '../../accounts/users/account-events.ts'
 import { builtInTypes } from './built-in-types.ts'
 import { EventCatalogue } from './event-catalogue.ts'
 

@@ -5,6 +5,121 @@ import { attentionTopics, type Attention, type FindAttention } from '../attentio
 import { SharedAnswers } from '../caching/shared-answers.ts'
 import { DateTime, nullable } from '../schemas/schemas.ts'
 import { isoTimeOrNull } from '../../runtime/iso-time.ts'
+import { statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { FileSpoolSettings } from '../../config/spool-url.ts'
+import { oldestDue, stalledAfter, type ReadinessParts } from './readiness.ts'
+import { spoolReport } from './spool-report.ts'
+
+const mebibyte = 1024 ** 2
+/** A volume fills when less than one of these is free: a share of it, or bytes. */
+const fills = { share: 0.1, bytes: 1024 * mebibyte }
+const almostFull = { share: 0.03, bytes: 256 * mebibyte }
+
+/** Work that stalls, and the state of the spool. */
+export async function stalledWork({
+  workers,
+  clock,
+  spool,
+  checkSpool,
+}: ReadinessParts): Promise<Attention[]> {
+  const found: Attention[] = []
+  const now = clock.now()
+  for (const worker of workers) {
+    if (!worker.oldestDue) continue
+    const age = await oldestDue(worker, clock)
+    if (age <= stalledAfter) continue
+    found.push({
+      kind: 'work-stalls',
+      severity: 'error',
+      text: `Queue delayed: the oldest work of the ${worker.name} worker has been due for ${Math.floor(age / 60)} minutes.`,
+      since: now - age * 1000,
+      about: { topic: 'worker', id: worker.name },
+    })
+  }
+  const about = { topic: 'spool', id: 'spool' } as const
+  try {
+    await checkSpool?.()
+  } catch {
+    const text =
+      'The spool next to the database cannot be read: webhooks cannot be stored until it is repaired. Run postern doctor to see why.'
+    found.push({ kind: 'spool-unavailable', severity: 'error', text, since: null, about })
+  }
+  if (!spool) return found
+  const { status, events = 0, oldestSeconds = 0 } = await spoolReport(spool, clock)
+  const since = events > 0 ? now - oldestSeconds * 1000 : null
+  if (status === 'full')
+    found.push({
+      kind: 'spool-full',
+      severity: 'error',
+      text: 'The spool is full: webhooks are rejected.',
+      since,
+      about,
+    })
+  else if (status === 'unavailable')
+    found.push({
+      kind: 'spool-unavailable',
+      severity: 'error',
+      text: 'The spool does not respond: if the database becomes unavailable, webhooks will be rejected.',
+      since: null,
+      about,
+    })
+  else if (spool.away)
+    found.push({
+      kind: 'spooling',
+      severity: 'error',
+      text: 'Database unavailable: webhooks are being spooled.',
+      since,
+      about,
+    })
+  return found
+}
+
+/** The volumes of an SQLite file and of a spool's file, if they fill. Files of other machines are not seen. */
+export async function fillingDisks(
+  database: { engine: 'sqlite'; file: string } | { engine: 'postgres' },
+  spool: FileSpoolSettings | undefined,
+): Promise<Attention[]> {
+  const files = [
+    ...(database.engine === 'sqlite'
+      ? [{ topic: 'database', name: 'database', file: database.file } as const]
+      : []),
+    ...(spool ? [{ topic: 'spool', name: 'spool', file: spool.file } as const] : []),
+  ]
+  const found = await Promise.all(
+    files.map(async ({ topic, name, file }): Promise<Attention[]> => {
+      const space = await spaceAt(dirname(file))
+      const severity = space && severityOf(space)
+      if (!space || !severity) return []
+      const text = `The disk of the ${name} is almost full: ${Math.floor(space.free / mebibyte)} of ${Math.floor(space.size / mebibyte)} MiB free.`
+      return [{ kind: 'disk-fills', severity, text, since: null, about: { topic, id: name } }]
+    }),
+  )
+  return found.flat()
+}
+
+interface Space {
+  /** Bytes. */
+  readonly free: number
+  readonly size: number
+}
+
+/** How urgent it is that a volume fills; undefined if it does not. A small volume is judged by its share alone. */
+export function severityOf({ free, size }: Space): Attention['severity'] | undefined {
+  const below = (limit: typeof fills): boolean =>
+    free < Math.min(limit.bytes, size / 2) && free < size * limit.share
+  return below(almostFull) ? 'error' : below(fills) ? 'warning' : undefined
+}
+
+async function spaceAt(folder: string): Promise<Space | undefined> {
+  try {
+    const { bavail, blocks, bsize } = await statfs(folder)
+    return { free: bavail * bsize, size: blocks * bsize }
+  } catch {
+    // The volume cannot be asked; writes to it report why.
+    return undefined
+  }
+}
 
 /** Milliseconds for which an answer is given again. */
 const cachedFor = 3_000

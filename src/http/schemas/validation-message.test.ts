@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { validationMessage } from './validation-message.ts'
+import { validationMessage } from './schema-compilers.ts'
 
 test('a value that is not one of a fixed set gets an answer that names them', () => {
   const side = Type.Union([Type.Literal('left'), Type.Literal('right')])

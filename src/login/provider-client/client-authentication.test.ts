@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { ServerMetadata } from 'openid-client'
 import { systemClock } from '../../runtime/clock.ts'
 import type { TokenAuth } from '../../config/providers.ts'
-import { clientAuthentication } from './client-authentication.ts'
+import { clientAuthentication } from './provider-server.ts'
 import { resolveProvider } from '../providers/resolve-provider.ts'
 
 const issuer = 'https://id.example'

@@ -5,11 +5,11 @@ import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { ClientsTable } from '../../storage/tables.ts'
 import { type Client, isPrivileged, originsOf } from './client.ts'
 import { rejectTooMany } from './registered-clients.ts'
-import { forgetClient, keepLogouts } from './client-removal.ts'
 import { addSecret, type ListedSecret, removeSecret, secretsOfClient } from './client-secrets.ts'
 import { announceClients, isClientId, newClientId, storedClient, type StoredClient } from './client-store.ts'
 import type { ClientSettings } from './client-config.ts'
 import { nameFaults, settingsFaults } from './client-faults.ts'
+import { recordLogouts } from '../../accounts/sessions/apps-of-sessions.ts'
 
 export interface NewClient {
   name: string
@@ -243,4 +243,72 @@ function settingsToStore(
   if (fault !== undefined)
     throw new Problem('invalid-body', { detail: `${fault.message}.`, pointer: `/${fault.setting}` })
   return settings
+}
+
+/** Rows that one transaction changes at most, so that other writers do not wait long. */
+const batch = 1_000
+
+/**
+ * Adds the address of a client that is deleted to its waiting notices: those who signed out before are still signed out there.
+ * Notices that have it are left alone, so that the deletion of a client with many sign-ins does not write them all again at once.
+ */
+export async function keepLogouts(tx: Tx, client: Client): Promise<void> {
+  const { id, backchannelLogoutUri: uri, idTokenAlgorithm: algorithm } = client
+  if (uri === undefined) return
+  await tx
+    .updateTable('backchannel_logouts')
+    .set({ uri, algorithm })
+    .where('client_id', '=', id)
+    .where('uri', 'is', null)
+    .execute()
+}
+
+/**
+ * Ends the sign-ins of a deleted client, tells it so (OpenID Connect Back-Channel Logout), and removes the consents of its users.
+ * If the process ends meanwhile, the rest stays without effect, because the client does not exist.
+ * @param rows rows of one step
+ */
+export async function forgetClient(
+  database: Database,
+  client: Client,
+  now: number,
+  rows = batch,
+): Promise<void> {
+  const inSteps = async (step: (tx: Tx) => Promise<number>): Promise<void> => {
+    for (let done = rows; done === rows;) done = await database.transaction(step, { priority: 'work' })
+  }
+  await inSteps((tx) => endFamilies(tx, client, now, rows))
+  // Sign-outs that ran at the same time as the deletion added notices without the address.
+  await database.transaction((tx) => keepLogouts(tx, client), { priority: 'work' })
+  await inSteps((tx) => deleteConsents(tx, client.id, rows))
+}
+
+async function endFamilies(tx: Tx, client: Client, now: number, rows: number): Promise<number> {
+  const some = tx
+    .selectFrom('token_families')
+    .select('id')
+    .where('client_id', '=', client.id)
+    .where('revoked_at', 'is', null)
+    .limit(rows)
+  const ended = await tx
+    .updateTable('token_families')
+    .set({ revoked_at: now })
+    .where('id', 'in', some)
+    .returning('id')
+    .execute()
+  const { backchannelLogoutUri: uri, idTokenAlgorithm: algorithm } = client
+  if (uri !== undefined)
+    await recordLogouts(
+      tx,
+      ended.map(({ id }) => id),
+      now,
+      { uri, algorithm },
+    )
+  return ended.length
+}
+
+async function deleteConsents(tx: Tx, clientId: string, rows: number): Promise<number> {
+  const some = tx.selectFrom('consents').select('user_id').where('client_id', '=', clientId).limit(rows)
+  const deleted = tx.deleteFrom('consents').where('client_id', '=', clientId).where('user_id', 'in', some)
+  return Number((await deleted.executeTakeFirst()).numDeletedRows)
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
+import { type AuditOrigin, type RecordAudit, auditOrigin } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import { parseExactly, stringifyExactly } from '../../json/exact.ts'
 import type { Database, Tx } from '../../storage/database.ts'
@@ -12,10 +12,15 @@ import { withoutCredentials } from '../forward-target.ts'
 import { Stopping, WaitedForTransaction } from '../worker/interruptions.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
-import { rehearse, type RehearseParts } from './rehearse.ts'
-import type { WrittenTable } from './writes.ts'
+import { rehearse, type RehearseParts, dryRunLimit } from './rehearse.ts'
+import { type WrittenTable, mostShown } from './writes.ts'
 import { inspect } from 'node:util'
 import type { LogOfHandlers } from '../worker/attempt.ts'
+import { Type } from 'typebox'
+import { readEventNumber } from '../../events/cursor.ts'
+import { requireScope } from '../../http/access/access.ts'
+import type { App } from '../../http/app.ts'
+import { EmptyBody, IdParams, nullable } from '../../http/schemas/schemas.ts'
 
 export interface DryRunParts extends Omit<RehearseParts, 'log'> {
   database: Database
@@ -57,7 +62,7 @@ export interface DryRunOptions {
 
 /** The most concurrent dry runs of a process: each holds a connection, or on SQLite the write lock, while its handler uses `tx`. */
 const mostAtOnce = 4
-const mostShown = 100
+const mostEmitted = 100
 /** Milliseconds by which the lease exceeds the handlers' time limit, for emitting and rolling back. */
 const leaseMargin = 10_000
 
@@ -119,7 +124,7 @@ export class DryRuns {
         error: 'error' in rehearsed ? storedError(error) : null,
         tables: writes.tables,
         notes: writes.notes,
-        emitted: emitted.slice(0, mostShown).map(withExactData),
+        emitted: emitted.slice(0, mostEmitted).map(withExactData),
         emittedTotal: emitted.length,
         log: lines,
         durationMs: Math.round(performance.now() - startedAt),
@@ -250,4 +255,82 @@ function lineOf(level: LogLine['level'], first: object | string, message: string
 
 function cut(text: string): string {
   return text.length <= longest ? text : `${text.slice(0, longest)}…`
+}
+
+const Row = Type.Record(Type.String(), Type.Unknown())
+
+const Table = Type.Object({
+  table: Type.String(),
+  inserted: Type.Integer(),
+  updated: Type.Integer(),
+  deleted: Type.Integer(),
+  rows: Type.Array(
+    Type.Object({
+      operation: Type.Enum(['insert', 'update', 'delete']),
+      key: Row,
+      before: nullable(Row, 'Of an update: the changed columns'),
+      after: nullable(Row),
+    }),
+    {
+      description: `The first ${mostShown.rows}; long values are cut, and those of columns with names of credentials are redacted`,
+    },
+  ),
+  note: nullable(Type.String(), 'Why rows are missing'),
+})
+
+const Line = Type.Object({
+  level: Type.Enum(['debug', 'info', 'warn', 'error']),
+  message: Type.String(),
+  fields: nullable(Type.String()),
+})
+
+export const DryRun = Type.Object({
+  outcome: Type.Enum(['processed', 'failed', 'forwarded'], {
+    description: 'The outcome. `forwarded`: it would be posted to `forwardTo`; it was not.',
+  }),
+  error: nullable(Type.String(), 'The error that a handler threw, with its stack.'),
+  emitted: Type.Array(
+    Type.Object({
+      id: Type.Optional(Type.String()),
+      type: Type.String(),
+      data: Type.Unknown(),
+      audience: Type.Optional(Type.String()),
+    }),
+    { description: 'The first hundred events that its handlers would emit.' },
+  ),
+  emittedTotal: Type.Integer(),
+  forwardTo: nullable(Type.String(), 'The address that the source forwards to, without its query.'),
+  durationMs: Type.Integer(),
+})
+
+const Detailed = Type.Object({
+  ...DryRun.properties,
+  handlers: Type.Array(Type.String(), { description: 'The ids of the handlers that match the event' }),
+  tables: Type.Array(Table, { description: 'The rows that the handlers wrote and that were rolled back' }),
+  log: Type.Array(Line, { description: 'What the handlers wrote to `context.log`; not to `console`' }),
+  notes: Type.Array(Type.String(), { description: 'What could not be seen' }),
+})
+
+/** Runs the handlers of an event without keeping their work. */
+export function dryRunRoutes(app: App, { dryRuns }: { dryRuns: DryRuns }): void {
+  app.post(
+    '/events/:id/dry-run',
+    {
+      config: { access: { scope: 'webhooks:write' }, optionalBody: true },
+      schema: {
+        tags: ['events'],
+        summary: "Run a received event's handlers without committing",
+        description: `Also for processed events. The answer shows the rows that would be written, the events that would be emitted, log lines, the error and the time. Handlers see \`context.dryRun\`; what they do outside of their transaction is not undone. At most ${dryRunLimit / 1000} seconds, and one dry run for each person at a time. A key needs the scope \`events:read\` as well.`,
+        params: IdParams,
+        body: EmptyBody,
+        response: { 200: Detailed },
+      },
+    },
+    async (request, reply) => {
+      const id = readEventNumber(request.params.id)
+      // It shows the event's data and rows of the database, and a write scope alone reads nothing.
+      requireScope(request, 'events:read')
+      return reply.send({ ...(await dryRuns.one(id, { processed: true, origin: auditOrigin(request) })) })
+    },
+  )
 }

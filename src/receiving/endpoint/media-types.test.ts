@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { takesMediaType } from './media-types.ts'
+import { takesMediaType } from './evaluate.ts'
 
 test('only JSON is accepted unless a scheme lists other types; an empty list accepts all', () => {
   const form = 'application/x-www-form-urlencoded; charset=utf-8'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
-import { RecentFailure } from './recent-failure.ts'
+import { RecentFailure } from '../store-events.ts'
 
 const full = (): Error =>
   new StorageUnavailable(Object.assign(new Error('database or disk is full'), { errcode: 13 }))

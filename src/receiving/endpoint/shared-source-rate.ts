@@ -1,6 +1,8 @@
 import type { Clock } from '../../runtime/clock.ts'
 import { Period } from '../../runtime/period.ts'
 import { chargeOf, SourceRate, type RateTaken } from './source-rate.ts'
+import type { Pool } from 'pg'
+import { poolRows } from '../../storage/postgres/pool/pool-rows.ts'
 
 /** The answer to a reservation. */
 export interface Reserved {
@@ -160,5 +162,18 @@ export class SharedSourceRate {
     const now = this.#parts.clock.now()
     this.#away.start(now, pause)
     for (const answer of this.#waiting.splice(0)) answer(this.#alone.take(now))
+  }
+}
+
+/** See `take_source_rate` in storage/migrations/0001-initial/limits.ts. */
+const reserveStatement = `
+  select granted, owed from take_source_rate($1, $2, $3::double precision, $4::double precision, $5::double precision)`
+
+/** Reserves events of a source in the row that all processes share. */
+export function postgresRates(pool: Pool): ReserveRate {
+  return async ({ source, wanted, cost, credit }, now) => {
+    const values = [source, wanted, cost, credit, now]
+    const [row] = await poolRows<Reserved>(pool, { name: 'source_rate', text: reserveStatement, values })
+    return row!
   }
 }

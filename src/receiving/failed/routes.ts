@@ -10,7 +10,7 @@ import { pageSchema, viewPage } from '../../paging/page.ts'
 import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import type { Database } from '../../storage/database.ts'
 import { filterSchema, type FindHandler, readFailedFilter } from './filter.ts'
-import type { DryRuns } from '../dry-run/dry-runs.ts'
+import { DryRun, type DryRuns } from '../dry-run/dry-runs.ts'
 import type { Reprocessing } from './reprocess.ts'
 import { listFailed } from './store.ts'
 import { closedObject, DateTime, IdParams, nullable } from '../../http/schemas/schemas.ts'
@@ -35,25 +35,6 @@ const Reprocessed = Type.Object({
     description:
       '`pending`; `retrying` if it has failed and its retry schedule continues; `blocked` while another event of its order key is not processed yet.',
   }),
-})
-
-export const DryRun = Type.Object({
-  outcome: Type.Enum(['processed', 'failed', 'forwarded'], {
-    description: 'The outcome. `forwarded`: it would be posted to `forwardTo`; it was not.',
-  }),
-  error: nullable(Type.String(), 'The error that a handler threw, with its stack.'),
-  emitted: Type.Array(
-    Type.Object({
-      id: Type.Optional(Type.String()),
-      type: Type.String(),
-      data: Type.Unknown(),
-      audience: Type.Optional(Type.String()),
-    }),
-    { description: 'The first hundred events that its handlers would emit.' },
-  ),
-  emittedTotal: Type.Integer(),
-  forwardTo: nullable(Type.String(), 'The address that the source forwards to, without its query.'),
-  durationMs: Type.Integer(),
 })
 
 export const Failed = Type.Object({

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readHandlers } from './declared-handlers.ts'
-import { Handlers } from './matching.ts'
+import { Handlers } from '../plan-handling.ts'
 
 const named = (keys: readonly string[]) => {
   const handlers = new Handlers(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SlotShare } from './slot-share.ts'
+import { SlotShare } from './handler-slots.ts'
 
 test('a clock that is set back makes neither a need nor a share nor a pause longer', () => {
   const slots = new SlotShare(4)

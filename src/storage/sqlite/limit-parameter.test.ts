@@ -4,8 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { SqliteConnection } from './connection.ts'
-import { hideLimitParameter } from './limit-parameter.ts'
+import { SqliteConnection, hideLimitParameter } from './connection.ts'
 
 test('the parameter of a LIMIT becomes part of an expression', () => {
   const changed: [string, string][] = [
