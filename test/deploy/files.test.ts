@@ -19,7 +19,7 @@ const files = globSync('deploy/**', { cwd: root }).filter((file) => statSync(joi
 const known = new Set<string>(Object.values(settings).map(({ env }) => env))
 /** Variables and constants of other programs, such as systemd and Envoy. */
 const ofOthers =
-  /^(?:PATH|SITE|UPSTREAMS|POSTGRES_(?:USER|PASSWORD)|AF_(?:INET6?|UNIX)|REJECT_REQUEST|DROP_HEADER|(?:GITHUB|GOOGLE)_CLIENT_(?:ID|SECRET))$/
+  /^(?:PATH|SITE|UPSTREAMS|POSTGRES_(?:USER|PASSWORD)|STRIPE_WEBHOOK_SECRET|AF_(?:INET6?|UNIX)|REJECT_REQUEST|DROP_HEADER|(?:GITHUB|GOOGLE)_CLIENT_(?:ID|SECRET))$/
 
 test('every variable that a file names is a setting', () => {
   const words = files.flatMap((file) => {
