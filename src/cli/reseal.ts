@@ -58,7 +58,7 @@ function describe(outcome: ResealOutcome): string {
     lines.push(`Older secrets are still needed for ${describeGroups(older)}. Run this again.`)
   if (!needsOlder(outcome))
     lines.push(
-      'Nothing needs an older POSTERN_SECRET: take it away from the setting, and start every process again.',
+      'Nothing needs an older POSTERN_SECRET: remove it from the setting, and restart every process.',
     )
   return lines.map((line) => `${line}\n`).join('')
 }

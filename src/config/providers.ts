@@ -142,13 +142,13 @@ export const companions: Readonly<Record<string, Companion>> = {
     field: 'allowedGroups',
     read: list,
     description:
-      'Only members of one of these groups may sign in, comma-separated: organizations (`acme`) and teams (`acme/operators`) of GitHub, groups of GitLab, or those of GROUPS_CLAIM.',
+      'Limits sign-in to members of these groups, comma-separated: organizations (`acme`) and teams (`acme/operators`) of GitHub, groups of GitLab, or those of GROUPS_CLAIM.',
   },
   ALLOWED_EMAIL_DOMAINS: {
     field: 'allowedEmailDomains',
     read: list,
     description:
-      'Only people with an e-mail address of one of these domains may sign in, if the provider asserts that it is verified: `example.com,*.example.org`, comma-separated.',
+      'Limits sign-in to users with a verified e-mail address in these domains, comma-separated: `example.com,*.example.org`.',
   },
   UPDATE_PROFILE: {
     field: 'updateProfile',

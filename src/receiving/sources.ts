@@ -51,7 +51,7 @@ export function readSources(
       faults.push(
         name === standing
           ? 'WEBHOOK_SECRET is missing'
-          : `receiving.sources.${name} has no secret: is its environment variable set?`,
+          : `receiving.sources.${name} has no secret: set the environment variable that it reads`,
       )
   }
   if (faults.length > 0) throw new ConfigurationError(faults)

@@ -16,7 +16,7 @@ export const google: Preset = {
   settings: {
     HOSTED_DOMAIN: {
       description:
-        'Only accounts of this Google Workspace domain, or of these, comma-separated, may sign in; `*` for any Workspace.',
+        'Limits sign-in to accounts of these Google Workspace domains, comma-separated; `*` for any Workspace.',
       optional: true,
       form: 'text',
     },

@@ -112,7 +112,7 @@ const slack: Preset = {
   ],
   settings: {
     TEAM: {
-      description: 'Only members of the workspace with this id (`T…`) may sign in.',
+      description: 'Limits sign-in to members of the workspace with this id (`T…`).',
       optional: true,
       form: 'word',
     },
