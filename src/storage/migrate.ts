@@ -116,12 +116,12 @@ export async function pendingMigrations(
   return pendingNames(database, log, migrations).catch((error: Error) => rethrow(error, database))
 }
 
-/** Whether the database has all migrations, and no breaking one that this program lacks. */
+/** Whether the database has all migrations as this program knows them, and no breaking one that it lacks. */
 export async function isUpToDate(database: Database): Promise<boolean> {
   try {
     return (await pendingMigrations(database)).length === 0
   } catch (error) {
-    if (error instanceof NewerDatabase) return false
+    if (error instanceof NewerDatabase || error instanceof UnreleasedDatabase) return false
     throw error
   }
 }
