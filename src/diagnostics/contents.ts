@@ -134,7 +134,7 @@ async function* checkSizes(
 
 function describeSize({ total, free, log, spool }: DatabaseSize): string {
   if (free === undefined) return bytes(total)
-  return `${bytes(total)}, including ${bytes(free)} are free pages; log ${bytes(log ?? 0)}, spool ${bytes(spool ?? 0)}`
+  return `${bytes(total)}, including ${bytes(free)} of free pages; log ${bytes(log ?? 0)}, spool ${bytes(spool ?? 0)}`
 }
 
 /** The largest tables; see TableSize. */

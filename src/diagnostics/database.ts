@@ -51,7 +51,7 @@ export async function* checkDatabase(place: DatabasePlace, connections: number):
 /** The same for a database that is open. */
 export async function* checkOpenDatabase(database: Database, connections: number): AsyncGenerator<Finding> {
   await database.ping()
-  yield ok('database', `${database.engine} answers`)
+  yield ok('database', `${database.engine} is available`)
   yield* checkContents(database)
   if (database.engine === 'postgres') yield await checkConnections(database, connections)
 }
@@ -158,7 +158,7 @@ async function checkKeys({ reader }: Database): Promise<Finding> {
     .limit(1000)
     .execute()
   const found = rows.filter(({ scopes }) => scopes.split(' ').includes('admin'))
-  if (found.length === 0) return ok('API keys', 'every key with the scope admin expires')
+  if (found.length === 0) return ok('API keys', 'all keys with the admin scope expire')
   const named = found.slice(0, mostNamed).map(({ id }) => id)
   const more = found.length > mostNamed ? ` and ${found.length - mostNamed} more` : ''
   return warning(

@@ -188,7 +188,7 @@ describe('the pages of the system', () => {
     await look('doctor-before')
     await page.getByRole('button', { name: 'Run checks' }).click()
     await page.getByText(/0 errors, \d warnings?\. Run at/).waitFor({ timeout: 30_000 })
-    await page.getByText(`${service.database.engine} answers`).waitFor()
+    await page.getByText(`${service.database.engine} is available`).waitFor()
     await look('doctor')
     await page.getByRole('link', { name: 'Overview' }).click()
     await page.getByRole('link', { name: 'Doctor' }).click()

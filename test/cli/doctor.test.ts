@@ -271,7 +271,7 @@ onEachEngine('postern doctor with a database', (engine) => {
     await postern(tmpdir(), ['migrate'], env)
     const { code, stdout } = await postern(tmpdir(), ['doctor'], env)
     assert.equal(code, 0, stdout)
-    assert.match(stdout, /^✔ database: (sqlite|postgres) answers$/m)
+    assert.match(stdout, /^✔ database: (sqlite|postgres) is available$/m)
     assert.match(stdout, /^✔ migrations: up to date$/m)
     assert.match(stdout, /^✔ clock: /m)
     assert.match(stdout, /^! sign-in: no identity provider is configured/m)
@@ -283,7 +283,7 @@ onEachEngine('postern doctor with a database', (engine) => {
     )
     for (const line of [
       engine.name === 'sqlite'
-        ? /^✔ size: \d+\.\d MB, including \d+\.\d MB are free pages; log \d+\.\d MB, spool \d+\.\d MB$/m
+        ? /^✔ size: \d+\.\d MB, including \d+\.\d MB of free pages; log \d+\.\d MB, spool \d+\.\d MB$/m
         : /^✔ size: \d+\.?\d* MB$/m,
       /^✔ received events: none waiting$/m,
       /^✔ deliveries: none waiting$/m,

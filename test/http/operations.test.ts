@@ -180,7 +180,7 @@ onEachEngine('calls of the operator', (engine) => {
     ])
     const found = (about: string): Diagnosis['findings'][number] | undefined =>
       all.findings.find((finding) => finding.about === about)
-    assert.equal(found('database')?.text, `${engine.name} answers`)
+    assert.equal(found('database')?.text, `${engine.name} is available`)
     assert.equal(found('migrations')?.text, 'up to date')
     assert.match(found('received events')!.text, /^10,001 or more wait/)
     assert.equal(all.faults, all.findings.filter(({ state }) => state === 'fault').length)

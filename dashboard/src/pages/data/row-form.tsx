@@ -45,7 +45,7 @@ export function RowForm({ list, row, onClose }: { list: ListDescription; row?: R
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" kind="primary" busy={save.isPending}>
-            {row ? 'Save' : 'Create'}
+            {row ? 'Save' : 'Add'}
           </Button>
         </DialogActions>
       </Form>

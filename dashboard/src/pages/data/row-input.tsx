@@ -33,7 +33,7 @@ function Control({ field, value, onChange }: InputProps): ReactNode {
   const common = {
     label: required ? name : `${name} (optional)`,
     name,
-    hint: description,
+    hint: description.toLowerCase() === name.toLowerCase() ? '' : description,
     disabled: value === null && kind !== 'choice',
     required: required && !nullable,
     value: typeof value === 'string' ? value : '',

@@ -3,6 +3,7 @@ import { CircleAlert, CircleCheck, TriangleAlert } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
 import type { AnswerOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
+import { asLabel } from '../../ui/format.ts'
 import {
   Button,
   Empty,
@@ -151,11 +152,11 @@ function Result({ run: { state, startedAt, findings } }: { run: Run }) {
                     <Icon size={18} aria-hidden className={`mt-0.5 shrink-0 ${colour}`} />
                     <div className="min-w-0 break-words">
                       <p>
-                        <span className="font-medium">{about}</span>: <WithCode text={text} />
+                        <span className="font-medium">{asLabel(about)}</span>: <WithCode text={text} />
                       </p>
                       {advice !== null && (
                         <p className="text-soft">
-                          What to do: <WithCode text={advice} />
+                          <WithCode text={asLabel(advice)} />
                         </p>
                       )}
                     </div>
