@@ -56,7 +56,7 @@ describe('the portal in the language of its reader', () => {
       await page.getByRole('heading', { level: 1, name: portal.yourEndpoints }).waitFor()
       await look('list')
       await button(receiver.url).click()
-      await page.getByRole('cell', { name: '500', exact: true }).waitFor()
+      await page.getByRole('cell', { name: 'HTTP 500', exact: true }).waitFor()
       await button('order.shipped').click()
       const drawer = page.getByRole('dialog')
       await drawer.getByText(words.advice['server-error']).first().waitFor()
