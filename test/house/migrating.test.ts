@@ -95,7 +95,9 @@ describe('moving accounts from other systems', { skip: !postgres }, () => {
   })
 
   test('Passport: the credentials of the tutorial, and columns for each provider', async () => {
-    const [views = '', columns = '', joining = ''] = statementsOf('passport.md')
+    const [views = '', columns = ''] = statementsOf('passport.md')
+    // The page links to this step for Auth.js.
+    const [, joining = ''] = statementsOf('auth-js.md')
     await client.query('create schema passport; set search_path = passport')
     await client.query(`${users} alter table users add google_id text, add github_id text;
       update users set google_id = 'g' || id where id < 3; update users set github_id = 'h' || id where id = 2`)
