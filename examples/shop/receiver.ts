@@ -11,7 +11,7 @@ async function receive(request: IncomingMessage): Promise<number> {
     console.log('verified', event.id, event.type, JSON.stringify(event.data))
     return 204
   } catch (error) {
-    console.log('refused:', (error as Error).message)
+    console.log('rejected:', (error as Error).message)
     return 401
   }
 }

@@ -184,7 +184,7 @@ test('the script with curl and openssl sends and verifies', async () => {
     const status = await new Promise<number | null>((resolve) => child.on('close', resolve))
     return { status, text }
   }
-  assert.deepEqual(await run('send'), { status: 0, text: 'answered 204\n' })
+  assert.deepEqual(await run('send'), { status: 0, text: 'HTTP 204\n' })
   await emit(service, { type: 'only.curl', data: 'é' })
   await settled(service, id, 'delivered')
   for (const { headers, body } of receiver.calls) {
