@@ -66,16 +66,15 @@ export const companions: Readonly<Record<string, Companion>> = {
   CLIENT_ID: {
     field: 'clientId',
     description:
-      'The client id that the provider issued. It enables the provider NAME; an address or a secret of NAME without it is an error.',
+      'The client ID from the provider. It enables the provider NAME. Other variables of NAME without it are an error.',
   },
   CLIENT_SECRET: {
     field: 'clientSecret',
-    description: 'The client secret. Without one, the provider is used with PKCE alone.',
+    description: 'The client secret. Without one, Postern uses PKCE alone.',
   },
   PRESET: {
     field: 'preset',
-    description:
-      'Makes NAME another instance of a preset, besides the one with the preset’s name: `GITHUB_WORK_PRESET=github`.',
+    description: 'Makes NAME another instance of a preset: `GITHUB_WORK_PRESET=github`.',
   },
   NAME: { field: 'label', description: 'Its name on /login.' },
   ICON: {
@@ -85,13 +84,13 @@ export const companions: Readonly<Record<string, Companion>> = {
   ISSUER: {
     field: 'issuer',
     read: httpUrl,
-    description: 'OpenID Connect: all other addresses are discovered from this one.',
+    description: 'OpenID Connect: the issuer, from which all other URLs are discovered.',
   },
   AUTH_URL: {
     field: 'authUrl',
     read: httpUrl,
     description:
-      'With TOKEN_URL and PROFILE_URL: any plain OAuth 2.0 provider. One of them alone replaces the address from a preset or from discovery.',
+      'With TOKEN_URL and PROFILE_URL: any plain OAuth 2.0 provider. A single one replaces the URL from a preset or from discovery.',
   },
   TOKEN_URL: { field: 'tokenUrl', read: httpUrl, description: 'See AUTH_URL.' },
   PROFILE_URL: {
@@ -104,7 +103,7 @@ export const companions: Readonly<Record<string, Companion>> = {
     field: 'jwksUrl',
     read: httpUrl,
     description:
-      'OpenID Connect: the address of the keys that sign id_tokens. With ISSUER, AUTH_URL and TOKEN_URL, there is no discovery.',
+      'OpenID Connect: the URL of the id_token keys. With ISSUER, AUTH_URL and TOKEN_URL, there is no discovery.',
   },
   SCOPE: { field: 'scope', description: 'The scopes to request, separated by spaces.' },
   AUTH_PARAMS: {
@@ -126,12 +125,12 @@ export const companions: Readonly<Record<string, Companion>> = {
     field: 'provesAuthentication',
     read: flag,
     description:
-      'Whether the provider authenticates a person again on request (`prompt=login`, `max_age`) and proves it (`auth_time`). Default: `on` for OpenID Connect, `off` for plain OAuth 2.0; presets set this themselves. See `RECENT_SIGN_IN_PROOF`.',
+      '`on` if the provider authenticates a user again on request (`prompt=login`, `max_age`) and proves it (`auth_time`). Default: `on` for OpenID Connect, `off` for plain OAuth 2.0; presets set it. See `RECENT_SIGN_IN_PROOF`.',
   },
   GROUPS_CLAIM: {
     field: 'groupsClaim',
     description:
-      'The claim with the person’s groups, in the id_token, the userinfo or the profile: `groups`, or a path such as `realm_access.roles`. Default: `groups` with ADMIN_GROUPS or ALLOWED_GROUPS, otherwise groups are not read. Of the groups of GitHub and GitLab, only those that these two name are stored, unless this is set to `groups`.',
+      'The claim with the user’s groups, in the id_token, the userinfo or the profile: `groups`, or a path such as `realm_access.roles`. Default: `groups` with ADMIN_GROUPS or ALLOWED_GROUPS; otherwise groups are not read. From GitHub and GitLab, only the groups in these two are stored, unless this is set to `groups`.',
   },
   ADMIN_GROUPS: {
     field: 'adminGroups',
@@ -154,13 +153,13 @@ export const companions: Readonly<Record<string, Companion>> = {
     field: 'updateProfile',
     read: flag,
     description:
-      'Whether each sign-in updates the e-mail address and name of the user. Default: `login.updateProfile` of the configuration module, otherwise `off`: they stay as they were at the first sign-in, and only empty values are filled in.',
+      '`on`: each sign-in updates the user’s e-mail address and name. `off`: only empty values are filled in. Default: `login.updateProfile` of the configuration module, or `off`.',
   },
   END_SESSION: {
     field: 'endSession',
     read: flag,
     description:
-      'Whether a sign-out that an application starts at `/oauth2/end-session` goes on to the provider’s own sign-out, if its discovery document has an `end_session_endpoint`. Default: `off`.',
+      '`on`: a sign-out that an app starts at `/oauth2/end-session` continues to the provider, if its discovery document has an `end_session_endpoint`. Default: `off`.',
   },
 }
 

@@ -232,7 +232,7 @@ export const settings = {
     read: read.oneOf('public', 'private'),
     default: 'public',
     description:
-      'Who can read the API reference (`/docs`, `/openapi.json`): `public`: everyone; `private`: administrators and keys with the scope `operate`.',
+      'Readers of the API reference (`/docs`, `/openapi.json`). `public`: everyone; `private`: administrators and keys with the scope `operate`.',
   }),
   corsOrigins: setting({
     env: 'CORS_ORIGINS',

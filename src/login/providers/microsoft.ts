@@ -28,7 +28,7 @@ export const microsoft: Preset = {
   settings: {
     TENANT: {
       description:
-        'Who may sign in: `common` (everyone), `organizations` (work and school), `consumers` (personal), or the id or domain of one tenant.',
+        'Accounts that can sign in: `common` (all), `organizations` (work and school), `consumers` (personal), or one tenant’s ID or domain.',
       default: 'common',
       form: 'word',
     },
