@@ -84,7 +84,7 @@ onEachEngine('sources', (engine) => {
     const stepsOf = async (name: string): Promise<string> =>
       (await read<{ steps: string[] }>(`/sources/${name}`)).steps.join(' ')
     const other = await stepsOf('other')
-    assert.match(other, /`receiving\.sources\.other\.secret` of the configuration module here/)
+    assert.match(other, /`receiving\.sources\.other\.secret` of the configuration module in Postern/)
     assert.match(
       other,
       /The sender computes the HMAC-SHA256 of the raw body and sends it in hex in the header `x-other`\./,
@@ -97,7 +97,7 @@ onEachEngine('sources', (engine) => {
     )
     assert.match(
       await stepsOf('provider'),
-      /the setting `WEBHOOK_SECRET` here[^]* in the header `x-signature`\./,
+      /the setting `WEBHOOK_SECRET` in Postern[^]* in the header `x-signature`\./,
     )
     for (const name of ['shop', 'code', 'chat']) assert.doesNotMatch(await stepsOf(name), /[{}]/, name)
   })
