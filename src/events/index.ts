@@ -1,6 +1,5 @@
 import type { Authenticate } from '../http/access/principal.ts'
 import type { ModuleParts, ServiceModule } from '../http/service-module.ts'
-import { BodySearches } from './body-search/body-search.ts'
 import { bodySearchRoute } from './body-search/routes.ts'
 import { type EventLog, openEventLog } from './log.ts'
 import { LiveHub } from './live/hub.ts'
@@ -21,7 +20,6 @@ export interface EventsParts extends ModuleParts {
 export function createEvents(parts: EventsParts): ServiceModule {
   const { configuration, database, clock, log, metrics, authenticate } = parts
   const events = openEventLog(database)
-  const searches = new BodySearches({ database, log: events })
   const hub = new LiveHub({ database, log: events, clock, logger: log })
   metrics.gauge('postern_live_viewers', 'Open live connections of this process', [], (gauge) =>
     gauge.set(hub.viewers),
@@ -42,8 +40,7 @@ export function createEvents(parts: EventsParts): ServiceModule {
     finders: [eventFinder(database, events)],
     routes(app) {
       eventRoutes(app, { database, log: events })
-      bodySearchRoute(app, searches)
-      app.addHook('onClose', () => searches.close())
+      bodySearchRoute(app, { database, log: events })
       liveRoute(app, { hub, authenticate })
     },
   }

@@ -31,7 +31,7 @@ const longestWalk = 40
  * Numbers follow the time of storing, which for a spooled event is later than its own time. A search reads this many milliseconds
  * more on both sides of its time, so that it finds events that were spooled for up to that long.
  */
-export const longestSpooled = 6 * 3_600_000
+const longestSpooled = 6 * 3_600_000
 /** With fewer pending events all of them are examined by an index. */
 const fewPending = 5_000
 
@@ -131,7 +131,10 @@ async function findPending(database: Database, search: Search): Promise<FoundPag
 }
 
 /** Numbers outside of which the time of the search certainly does not lie. */
-async function boundsOf(database: Database, { filter, horizon }: Search): Promise<Bounds> {
+export async function boundsOf(
+  database: Database,
+  { filter, horizon }: Pick<Search, 'filter' | 'horizon'>,
+): Promise<Bounds> {
   const { since, until, eventId, orderKey } = filter
   const all = { lowest: 0, highest: horizon }
   if (eventId !== undefined || orderKey !== undefined) return all
@@ -158,7 +161,7 @@ function select(
 }
 
 /** On PostgreSQL on the primary: the locks that the horizon is read from cannot be seen on a standby. */
-async function run<Row>(database: Database, query: RawBuilder<unknown>): Promise<Row[]> {
+export async function run<Row>(database: Database, query: RawBuilder<unknown>): Promise<Row[]> {
   if (database.engine === 'sqlite') return (await query.execute(database.readerAside)).rows as Row[]
   const { sql: text, parameters } = query.compile(database.readerAside)
   return database.lists(() => poolRows<Row>(database.pool, { text, values: [...parameters] }))

@@ -61,12 +61,6 @@ onEachEngine('calls whose clients have gone', (engine) => {
     return key
   }
 
-  test('searches of bodies that nobody waits for take no place', async () => {
-    await leaveOften('/events/search?text=x', 3)
-    // The service may notice a reset a moment later.
-    await eventually(async () => (await call('/events/search?text=x')).statusCode === 200, 'a search', 60_000)
-  })
-
   test('live connections that nobody waits for take no place', async () => {
     const key = await leaveOften('/live', mostViewers.person)
     const { port } = service.app.server.address() as AddressInfo

@@ -1,24 +1,26 @@
-import { Readable } from 'node:stream'
 import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
-import { closedSignal } from '../../http/connections/closed-signal.ts'
 import { readLimit } from '../../paging/limit.ts'
 import { limitParameter } from '../../paging/parameters.ts'
+import { isoTimeOrNull } from '../../runtime/iso-time.ts'
+import type { Database } from '../../storage/database.ts'
 import { readEventCursor } from '../cursor.ts'
 import { filterSchema, readEventFilter } from '../filter.ts'
+import type { EventLog } from '../log.ts'
+import { presentEvent } from '../present.ts'
 import { bodyQuerySchema, readBodyQuery } from './body-query.ts'
-import type { BodySearches } from './body-search.ts'
+import { type FoundBodies, searchBodies } from './search.ts'
 
 const mediaType = 'application/x-ndjson'
 const limits = { default: 100, max: 1_000 }
 /** Searches that one address may begin in a minute. */
 const searchesPerMinute = 120
 
-const description = `Reads the bodies of events, newest first, and sends what matches as it is found. Each line is an object: \`{"type":"match","event":…,"excerpt":…}\`; \`{"type":"progress","scanned":…,"position":…,"at":…}\` with the number of events read so far, and the number and time that it has come to; at the end \`{"type":"end","reason":…,"cursor":…}\` with the reason \`complete\`, \`limit\` (continue with \`cursor\`) or \`unavailable\`. It stops when the connection is closed. Credentials in bodies are redacted and not found. Without \`path\` and \`text\` it is refused.`
+const description = `Reads the bodies of the newest 10,000 events, and parses at most 2 MB of those that may match. Each line is an object: \`{"type":"match","event":…,"excerpt":…}\`, the newest first, and at the end \`{"type":"end","reason":…,"scanned":…,"matches":…,"at":…,"cursor":…}\` with the number of events read, the time of the oldest one, and the reason \`complete\`, or \`limit\`: repeat the request with \`cursor\` for older events. Credentials in bodies are redacted and not found. Without \`path\` and \`text\` it is rejected.`
 
 /** GET /events/search: finds events by what their bodies contain. */
-export function bodySearchRoute(app: App, searches: BodySearches): void {
+export function bodySearchRoute(app: App, { database, log }: { database: Database; log: EventLog }): void {
   app.get(
     '/events/search',
     {
@@ -27,11 +29,10 @@ export function bodySearchRoute(app: App, searches: BodySearches): void {
         openInDemo: true,
         quiet: true,
         rateLimit: { max: searchesPerMinute },
-        sends: { always: ['X-Accel-Buffering'] },
       },
       schema: {
         tags: ['events'],
-        summary: 'Search the bodies of events, newest first, as a stream',
+        summary: 'Search the bodies of events, newest first',
         description,
         querystring: Type.Object({
           ...bodyQuerySchema,
@@ -39,7 +40,9 @@ export function bodySearchRoute(app: App, searches: BodySearches): void {
           limit: limitParameter(limits),
           cursor: Type.Optional(Type.String({ pattern: '^\\d+$', description: 'Only events below this id' })),
         }),
-        response: { 200: { description: 'A stream', content: { [mediaType]: { schema: Type.String() } } } },
+        response: {
+          200: { description: 'Lines of JSON', content: { [mediaType]: { schema: Type.String() } } },
+        },
       },
     },
     async (request, reply) => {
@@ -50,16 +53,25 @@ export function bodySearchRoute(app: App, searches: BodySearches): void {
           detail: 'Name what to search for: `text`, or `path` with `value`.',
         })
       const { cursor } = request.query
-      const search = {
+      const found = await searchBodies(database, {
         query,
         filter: readEventFilter(request.query) ?? {},
-        before: cursor === undefined ? undefined : readEventCursor(cursor),
+        before: cursor === undefined ? Number.MAX_SAFE_INTEGER : readEventCursor(cursor),
         limit: readLimit(request.query.limit, limits),
-      }
-      reply.header('content-type', `${mediaType}; charset=utf-8`).header('x-accel-buffering', 'no')
-      if (request.method === 'HEAD') return reply.send(Readable.from([]) as never)
-      const lines = searches.start(search, closedSignal(reply))
-      return reply.send(Readable.from(lines, { objectMode: false }) as never)
+        horizon: await log.horizon(),
+      })
+      return reply.header('content-type', `${mediaType}; charset=utf-8`).send(linesOf(found))
     },
   )
+}
+
+function linesOf({ matches, scanned, oldest, cursor }: FoundBodies): string {
+  const reason = cursor === null ? 'complete' : 'limit'
+  const lines: object[] = matches.map(({ excerpt, ...row }) => ({
+    type: 'match',
+    event: presentEvent(row),
+    excerpt,
+  }))
+  lines.push({ type: 'end', reason, scanned, matches: matches.length, at: isoTimeOrNull(oldest), cursor })
+  return lines.map((line) => `${JSON.stringify(line)}\n`).join('')
 }

@@ -65,5 +65,4 @@ export function SearchResults({ filter, peek, onPeek }: TableParts) {
 const ends: Readonly<Record<string, string>> = {
   stopped: 'The search was stopped.',
   limit: 'There may be more matches.',
-  unavailable: 'The database became unavailable.',
 }

@@ -7,15 +7,17 @@ export type Found = EventRow & { excerpt: string }
 
 type Line =
   | { type: 'match'; event: EventRow; excerpt: string }
-  | { type: 'progress'; scanned: number; at: string | null }
-  | { type: 'end'; reason: string; scanned: number; at: string | null; cursor: number | null }
+  | { type: 'end'; scanned: number; at: string | null; cursor: number | null }
+
+/** Matches of one search; then the person continues it. */
+const most = 100
 
 export interface BodySearchState {
   found: readonly Found[]
   scanned: number
   /** The time of the oldest event that was read so far. */
   at: string | null
-  state: 'running' | 'stopped' | 'complete' | 'limit' | 'unavailable' | 'failed'
+  state: 'running' | 'stopped' | 'complete' | 'limit' | 'failed'
   error?: unknown
   /** Where to continue when the limit was reached. */
   cursor: number | null
@@ -23,7 +25,7 @@ export interface BodySearchState {
 
 const begun: BodySearchState = { found: [], scanned: 0, at: null, state: 'running', cursor: null }
 
-/** Searches bodies as a stream: matches appear as they are found. */
+/** Searches bodies, thousands of events in each request: matches appear as they are found. */
 export function useBodySearch({ query, key }: { query: Record<string, string>; key: string }) {
   const [search, setSearch] = useState(begun)
   const [from, setFrom] = useState<{ key: string; cursor: number | null }>({ key, cursor: null })
@@ -52,13 +54,33 @@ type Change = (change: (before: BodySearchState) => BodySearchState) => void
 
 async function run(query: Record<string, string>, signal: AbortSignal, change: Change): Promise<void> {
   try {
-    const response = await fetch(addressOf(`/events/search?${new URLSearchParams(query).toString()}`), {
-      signal,
-    })
-    if (!response.ok || !response.body) throw await errorOfResponse(response)
-    for await (const lines of linesOf(response.body)) {
+    let state: BodySearchState['state'] = 'running'
+    for (let next = query, found = 0; state === 'running';) {
+      const response = await fetch(addressOf(`/events/search?${new URLSearchParams(next).toString()}`), {
+        signal,
+      })
+      if (!response.ok) throw await errorOfResponse(response)
+      const lines = (await response.text())
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Line)
+      const matches = lines.flatMap((line) =>
+        line.type === 'match' ? [{ ...line.event, excerpt: line.excerpt }] : [],
+      )
+      const end = lines.find((line) => line.type === 'end')!
+      found += matches.length
+      if (end.cursor === null) state = 'complete'
+      else if (found >= most) state = 'limit'
+      next = { ...query, cursor: String(end.cursor) }
       if (signal.aborted) return
-      change((before) => lines.reduce(withLine, before))
+      const now = state
+      change(({ found: before, scanned }) => ({
+        found: [...before, ...matches],
+        scanned: scanned + end.scanned,
+        at: end.at,
+        cursor: end.cursor,
+        state: now,
+      }))
     }
   } catch (error) {
     // Another search may have taken its place, whose state this one must not change.
@@ -69,22 +91,4 @@ async function run(query: Record<string, string>, signal: AbortSignal, change: C
       error: error instanceof PosternError ? error : undefined,
     }))
   }
-}
-
-async function* linesOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<Line[]> {
-  let rest = ''
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader()
-  for (let part = await reader.read(); !part.done; part = await reader.read()) {
-    const lines = (rest + part.value).split('\n')
-    rest = lines.pop()!
-    if (lines.length > 0) yield lines.map((line) => JSON.parse(line) as Line)
-  }
-}
-
-function withLine(before: BodySearchState, line: Line): BodySearchState {
-  if (line.type === 'match')
-    return { ...before, found: [...before.found, { ...line.event, excerpt: line.excerpt }] }
-  if (line.type === 'progress') return { ...before, scanned: line.scanned, at: line.at }
-  const { reason, scanned, at, cursor } = line
-  return { ...before, scanned, at, cursor, state: reason as BodySearchState['state'] }
 }
