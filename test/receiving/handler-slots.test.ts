@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { SlotStore } from '../../src/receiving/queue/slot-store.ts'
-import { postgresSlots } from '../../src/receiving/postgres/slots.ts'
+import { postgresSlots } from '../../src/receiving/postgres/store.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { engines, type TestDatabase } from '../harness/engines.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
-import { checkConnections } from '../../src/diagnostics/connections.ts'
+import { checkConnections } from '../../src/diagnostics/database.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { engines } from '../harness/engines.ts'
 

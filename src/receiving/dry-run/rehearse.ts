@@ -1,14 +1,15 @@
 import { CompiledQuery } from 'kysely'
-import type { Database, Tx } from '../../storage/database.ts'
+import type { Database, SqliteDatabase, Tx } from '../../storage/database.ts'
 import type { EmittedEvent } from '../config.ts'
-import { runHandlers, turnLimit, type AttemptParts, type LogOfHandlers } from '../worker/attempt.ts'
+import { type AttemptParts, type LogOfHandlers, runHandlers, turnLimit } from '../worker/attempt.ts'
 import { HandlerTimeout, TransactionTimeout } from '../worker/interruptions.ts'
 import { LazySignal } from '../worker/lazy-signal.ts'
 import type { Plan } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
 import { postgresRecorder } from './postgres-writes.ts'
-import { sqliteRecorder } from './sqlite-writes.ts'
-import type { WriteRecorder, Writes } from './writes.ts'
+import { type Row, showValue, WriteList, type WriteRecorder, type Writes, type WrittenRow } from './writes.ts'
+import type { WriteSession } from '../../storage/sqlite/connection.ts'
+import { type ChangedRow, readChangeset } from './changeset.ts'
 
 export interface RehearseParts extends Omit<AttemptParts, 'log'> {
   database: Database
@@ -104,4 +105,78 @@ async function checkConstraints(tx: Tx): Promise<void> {
 
 function recorderOf(database: Database, tx: Tx): WriteRecorder {
   return database.engine === 'sqlite' ? sqliteRecorder(database) : postgresRecorder(database, tx)
+}
+
+const counters = { insert: 'inserted', update: 'updated', delete: 'deleted' } as const
+
+/** Records by SQLite's session extension, which sees the tables with a primary key. */
+function sqliteRecorder(database: SqliteDatabase): WriteRecorder {
+  let session: WriteSession | undefined
+  return {
+    begin() {
+      session = database.watchWrites()
+    },
+    async read() {
+      if (!session) return { tables: [], notes: [] }
+      const list = new WriteList()
+      const columns = new Map<string, readonly string[]>()
+      const columnsOf = (table: string): readonly string[] => {
+        let known = columns.get(table)
+        if (!known) columns.set(table, (known = readColumns(database, table)))
+        return known
+      }
+      for (const row of readChangeset(session.changeset())) {
+        list.table(row.table)[counters[row.operation]] += 1
+        list.add(row.table, writtenRow(row, columnsOf(row.table)))
+      }
+      const unseen = tablesWithoutKey(database)
+      return list.result(
+        unseen.length === 0
+          ? []
+          : [`Writes to tables without a primary key are not seen: ${unseen.join(', ')}.`],
+      )
+    },
+    close() {
+      session?.close()
+      session = undefined
+    },
+  }
+}
+
+function writtenRow({ operation, isKey, before, after }: ChangedRow, columns: readonly string[]): WrittenRow {
+  const show = (values: ChangedRow['before'], withKey: boolean): Row => {
+    const row: Row = {}
+    for (const [place, value] of values?.entries() ?? []) {
+      const name = columns[place] ?? `column ${place + 1}`
+      if (value !== undefined && (withKey || !isKey[place])) row[name] = showValue(name, value)
+    }
+    return row
+  }
+  const whole = operation !== 'update'
+  const key: Row = {}
+  for (const [place, value] of (before ?? after ?? []).entries()) {
+    const name = columns[place] ?? `column ${place + 1}`
+    if (isKey[place]) key[name] = showValue(name, value)
+  }
+  return {
+    operation,
+    key,
+    before: before ? show(before, whole) : null,
+    after: after ? show(after, whole) : null,
+  }
+}
+
+function readColumns({ readConnection }: SqliteDatabase, table: string): string[] {
+  return readConnection
+    .all<{ name: string }>('select name from pragma_table_info(?)', [table])
+    .map(({ name }) => name)
+}
+
+function tablesWithoutKey({ readConnection }: SqliteDatabase): string[] {
+  return readConnection
+    .all<{ name: string }>(
+      `select name from sqlite_schema s where type = 'table' and name not like 'sqlite%'
+        and not exists (select 1 from pragma_table_info(s.name) where pk > 0) order by name limit 20`,
+    )
+    .map(({ name }) => name)
 }

@@ -78,7 +78,9 @@ export class Senders {
     const { manner } = this
     // A run that reaches its limit does so by its statement alone.
     const lasts = chance.is(0.1) && manner !== 'sleeps' ? 200 + chance.below(1_800) : 0
-    const key = chance.is(0.2) ? chance.pick(keys) : undefined
+    const isOrdered = chance.is(0.2)
+    // Only unordered ones have the limit that a run without an end is to reach.
+    const key = isOrdered && manner !== 'sleeps' ? chance.pick(keys) : undefined
     return {
       ...content,
       lasts: key ? 0 : lasts,

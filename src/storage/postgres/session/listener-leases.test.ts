@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ListenerLeases, Wait } from './listener-leases.ts'
+import { ListenerLeases, Wait } from './revocations.ts'
 
 const lease = 2_000
 const end = (now: number): number => now + lease + 100
