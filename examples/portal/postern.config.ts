@@ -13,7 +13,7 @@ export default defineConfig({
         samples: [{ parcel: 'p_1', carrier: 'DHL' }],
       },
       'parcel.delivered': {
-        description: 'The carrier handed the parcel over.',
+        description: 'The carrier delivered the parcel.',
         schema: { type: 'object', required: ['parcel'], properties: { parcel: { type: 'string' } } },
         samples: [{ parcel: 'p_1' }],
       },
