@@ -38,7 +38,7 @@ async function succeeds(child) {
 }
 
 async function packAll(digest) {
-  say('packing postern and postern-client (10 to 30 seconds; only after a change)')
+  say('packing postern and postern-client (up to a minute; only after a change)')
   const started = Date.now()
   rmSync(cache, { recursive: true, force: true })
   mkdirSync(cache, { recursive: true })

@@ -66,7 +66,7 @@ function sizeOf(file: string): number {
 }
 
 function summary(kind: ImportKind, { imported, faults, complete }: ImportResult): string {
-  const bad = faults === 0 ? '' : `, ${faults} bad ${faults === 1 ? 'line' : 'lines'} passed over`
+  const bad = faults === 0 ? '' : `, ${faults} bad ${faults === 1 ? 'line' : 'lines'} skipped`
   const end = complete ? '' : '; interrupted, run it again to import the rest'
   const what = imported === 1 ? kind.slice(0, -1) : kind
   return `${imported} ${what} imported${bad}${end}`

@@ -20,7 +20,7 @@ export async function createKey(name: string, options: CreateOptions): Promise<v
     print({ id, key, scopes: granted }, `${key}\n`)
     if (!isJson())
       process.stderr.write(
-        `Key ${id} was made with the scopes ${granted.join(' ')}. It is stored as a hash: this is the only time it is shown.\n`,
+        `Created key ${id} with the scopes ${granted.join(' ')}. Copy the key now: it is shown only once.\n`,
       )
   })
 }

@@ -99,7 +99,11 @@ async function checkDeclared(
 function logAdvice({ list: { path }, missing, createCounts, nullKeys }: CheckedList, log: Log): void {
   for (const { queries, statement } of missing)
     log.warn(
-      { list: path, queries, fix: statement },
+      {
+        list: path,
+        queries: queries.map((query) => (query === '' ? path : `${path}?${query}`)),
+        fix: statement,
+      },
       'a list has no index for some queries: they will be slow',
     )
   if (createCounts !== undefined)

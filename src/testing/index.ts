@@ -36,6 +36,8 @@ export type TestWebhook =
 export interface TestKit {
   /** For reading what the handlers wrote. */
   readonly db: Kysely<AnyTables>
+  /** The secret of all sources, in place of the configured ones: for signing with a sender's own library. */
+  readonly secret: string
   /**
    * Sends a webhook through the verification of its source. Resolves when its handlers have ended. A repeated `id` is a
    * duplicate, which is acknowledged without running handlers.
@@ -56,10 +58,17 @@ const once = { HANDLER_RETRY_SCHEDULE: '0', RATE_LIMIT: 'off', LOG_LEVEL: 'fatal
 export async function startTestKit(config: PosternConfig, options: TestKitOptions = {}): Promise<TestKit> {
   const folder = mkdtempSync(join(tmpdir(), 'postern-test-kit-'))
   const secret = `whsec_${randomBytes(32).toString('base64')}`
-  const sources = Object.entries(config.receiving?.sources ?? {}).map(([name, scheme]) => [
-    name,
-    withoutForwarding(canSign(scheme.name) ? { ...scheme, ...scheme.withSecrets([secret]) } : scheme),
-  ])
+  /** The reason of the latest rejection. */
+  let rejection: string | undefined
+  const sources = Object.entries(config.receiving?.sources ?? {}).map(([name, scheme]) => {
+    const signed = canSign(scheme.name) ? { ...scheme, ...scheme.withSecrets([secret]) } : scheme
+    const verify: Scheme['verify'] = (delivery) => {
+      const result = signed.verify(delivery)
+      rejection = 'rejected' in result ? result.detail : undefined
+      return result
+    }
+    return [name, withoutForwarding({ ...signed, verify })]
+  })
   const service = await startService({
     configuration: readEnvironment({
       PORT: '0',
@@ -83,6 +92,7 @@ export async function startTestKit(config: PosternConfig, options: TestKitOption
   const sign = signer(config, secret, service.baseUrl)
   return {
     db,
+    secret,
     async receive(source, webhook) {
       const last = await database.reader
         .selectFrom('events')
@@ -90,9 +100,11 @@ export async function startTestKit(config: PosternConfig, options: TestKitOption
         .executeTakeFirst()
       const { headers, body } = 'body' in webhook ? webhook : sign(source, webhook)
       const response = await fetch(`${service.baseUrl}/webhooks/${source}`, { method: 'POST', headers, body })
-      await response.arrayBuffer()
-      if (!response.ok)
-        return { httpStatus: response.status, status: 'refused', error: undefined, emitted: [] }
+      const answer = await response.text()
+      if (!response.ok) {
+        const error = response.status === 401 ? (rejection ?? answer) : answer
+        return { httpStatus: response.status, status: 'refused', error, emitted: [] }
+      }
       return { httpStatus: response.status, ...(await outcomeOf(database.reader, source, last?.id ?? 0)) }
     },
     async close() {
@@ -142,7 +154,7 @@ interface TestResult {
   readonly httpStatus: number
   /** `refused` if the webhook was not accepted; `unhandled` if no handler takes its type, also for a source with `forwardTo`. */
   readonly status: 'processed' | 'unhandled' | 'failed' | 'refused'
-  /** The error that a handler threw, with its stack. */
+  /** The error that a handler threw, with its stack, or why the webhook was rejected. */
   readonly error: string | undefined
   /** The events that the handlers emitted; none if they failed. */
   readonly emitted: readonly {

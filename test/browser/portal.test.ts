@@ -130,7 +130,7 @@ describe('the portal in a browser', () => {
     await drawer.getByRole('region', { name: 'Request body' }).getByText('42', { exact: true }).waitFor()
     await assertAccessible(page)
     await pictures('portal-delivery')
-    await drawer.getByRole('button', { name: 'Send again' }).click()
+    await drawer.getByRole('button', { name: 'Resend' }).click()
     await drawer.getByText('delivered', { exact: true }).first().waitFor()
     await page.goBack()
     await drawer.waitFor({ state: 'detached' })

@@ -30,7 +30,7 @@ onEachEngine('postern keys', (engine) => {
     const { code, stdout, stderr } = await run('keys', 'create', 'shop', ...args)
     assert.equal(code, 0, stderr)
     const granted = 'events:write subscribers:read subscribers:write'
-    const [, id = ''] = /^Key (\S+) was made with the scopes (.*)\. It is stored/.exec(stderr) ?? []
+    const [, id = ''] = /^Created key (\S+) with the scopes (.*)\. Copy/.exec(stderr) ?? []
     assert.ok(stderr.includes(`with the scopes ${granted}.`), stderr)
     const key = stdout.trim()
     assert.equal(await status(key, '/subscribers'), 200)
@@ -67,7 +67,7 @@ onEachEngine('postern keys', (engine) => {
   test('doctor names keys with all rights and no expiry, and no others', async () => {
     const made = async (...args: string[]): Promise<string> => {
       const { stderr } = await run('keys', 'create', 'for the doctor', ...args)
-      return /^Key (\S+) /.exec(stderr)![1]!
+      return /^Created key (\S+) /.exec(stderr)![1]!
     }
     const wide = await made('--scope', 'admin')
     const others = [

@@ -367,7 +367,7 @@ onEachEngine('postern import', (engine) => {
     const [code] = (await ended) as [number]
     assert.equal(code, 3, output.join(''))
     assert.match(output.join(''), /beside\.ndjson:3001: must have required properties/)
-    assert.match(output.join(''), /3000 posts imported, 1 bad line passed over/)
+    assert.match(output.join(''), /3000 posts imported, 1 bad line skipped/)
     assert.equal((await posts()).length, 3_000 + written)
   })
 })

@@ -1,5 +1,6 @@
 // The kit that users test their handlers with.
 import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import { defineConfig, github, hmac, stripe } from '../../src/index.ts'
@@ -27,6 +28,24 @@ const config = defineConfig({
 
 const start = () =>
   startTestKit(config, { setUp: (db) => sql`create table paid (order_id text not null)`.execute(db) })
+
+test("accepts what a sender's own library signed with the kit's secret, and says why it rejects others", async () => {
+  const kit = await start()
+  const receive = (secret: string) => {
+    const body = JSON.stringify({ id: 'evt_1', type: 'invoice.paid', data: { object: {} } })
+    const at = Math.floor(Date.now() / 1000)
+    const signature = createHmac('sha256', secret).update(`${at}.${body}`).digest('hex')
+    const headers = { 'content-type': 'application/json', 'stripe-signature': `t=${at},v1=${signature}` }
+    return kit.receive('stripe', { headers, body })
+  }
+  try {
+    assert.equal((await receive(kit.secret)).status, 'unhandled')
+    const { status, error } = await receive('whsec_other')
+    assert.deepEqual({ status, error }, { status: 'refused', error: 'stripe-signature does not match' })
+  } finally {
+    await kit.close()
+  }
+})
 
 test('runs a handler on a signed sample, and returns its writes and events', async () => {
   const kit = await start()

@@ -36,7 +36,7 @@ export const adminArea: Area = {
 
 /** @throws Problem `not-found` if the text does not have the form of an id */
 export function readSubscriberId(text: string): string {
-  if (!isId(text)) throw new Problem('not-found', { detail: 'There is no such subscriber.' })
+  if (!isId(text)) throw new Problem('not-found', { detail: 'There is no endpoint with this ID.' })
   return text
 }
 

@@ -14,7 +14,7 @@ export function laterThanBefore(now: number) {
 export async function findSubscriber(db: Queryable, id: string, reach: Reach): Promise<SubscribersTable> {
   const row = await db.selectFrom('subscribers').selectAll().where('id', '=', id).executeTakeFirst()
   if (!row || !reaches(reach, row.owner))
-    throw new Problem('not-found', { detail: 'There is no such subscriber.' })
+    throw new Problem('not-found', { detail: 'There is no endpoint with this ID.' })
   return row
 }
 

@@ -26,8 +26,8 @@ export function checkTime(
   if (Math.abs(behind) <= tolerance * 1000) return { signedAt }
   const seconds = Math.round(Math.abs(behind) / 1000)
   return behind > 0
-    ? refuse(`the signed time is ${seconds} s behind ours`, 'timestamp-too-old')
-    : refuse(`the signed time is ${seconds} s ahead of ours`, 'timestamp-in-future')
+    ? refuse(`the signed time is ${seconds} s behind this server's clock`, 'timestamp-too-old')
+    : refuse(`the signed time is ${seconds} s ahead of this server's clock`, 'timestamp-in-future')
 }
 
 /** Returns the verifying secret with its signed time, or the rejection of the time. */

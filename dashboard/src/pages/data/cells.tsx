@@ -5,12 +5,18 @@ import type { ListField } from './lists.ts'
 
 const codes = new Set<ListField['type']>(['uuid', 'json'])
 
+/** Whether the value is a time with a zone. SQLite's texts can lack one: they are shown as stored. */
+function isInstant(type: ListField['type'], value: unknown): boolean {
+  const text = String(value)
+  if (type === 'timeText' && !/(?:Z|[+-]\d\d:?\d\d)$/.test(text)) return false
+  return isTime(type) && !Number.isNaN(Date.parse(text))
+}
+
 /** A value in a table: short, with all of it on hover. Numbers are shown as they are stored, since some are exact texts. */
 export function cellOf({ type }: Pick<ListField, 'type'>, value: unknown): ReactNode {
   if (value === null || value === undefined) return <span className="text-soft">–</span>
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  if (isTime(type) && type !== 'timeText' && !Number.isNaN(Date.parse(String(value))))
-    return <Time value={String(value)} />
+  if (isInstant(type, value)) return <Time value={String(value)} />
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
   return (
     <span title={text} className={codes.has(type) ? 'font-mono text-sm' : undefined}>
@@ -27,7 +33,7 @@ export function valueOf(field: Pick<ListField, 'type'>, value: unknown): ReactNo
         {JSON.stringify(value, null, 2)}
       </pre>
     )
-  if (isTime(field.type) && field.type !== 'timeText' && typeof value === 'string')
+  if (typeof value === 'string' && isInstant(field.type, value))
     return (
       <>
         {cellOf(field, value)} <span className="font-mono text-sm text-soft">{value}</span>

@@ -110,6 +110,7 @@ function Rows({
 function widthOf(field: ListField, key: string): { width?: string } {
   if (field.name === key) return { width: '10rem' }
   if (isNumber(field.type) || field.type === 'boolean') return { width: '7rem' }
+  if (field.type === 'timeText') return { width: '13rem' }
   return isTime(field.type) ? { width: '11rem' } : {}
 }
 
