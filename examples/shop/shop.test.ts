@@ -33,7 +33,7 @@ test('a paid session is one order and one event, however often Stripe sends it',
   )
 })
 
-test('an unpaid session is not an order', async () => {
+test('a session whose money has not come is no order yet', async () => {
   const unpaid = { ...session, id: 'cs_2', payment_status: 'unpaid' }
   const started = await kit.receive('stripe', { type: 'checkout.session.completed', data: unpaid })
   assert.deepEqual(started.emitted, [])
