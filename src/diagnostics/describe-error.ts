@@ -6,6 +6,7 @@ import { FileInUse } from '../storage/sqlite/owner.ts'
 import { adviceWithoutRoom } from '../storage/postgres/pool/connection-limit.ts'
 import { isTlsFailure, isWithoutRoom, StorageUnavailable, translateError } from '../storage/unavailable.ts'
 import { causeInWords } from '../network/cause-in-words.ts'
+import { fileFault } from './file-fault.ts'
 
 /** What a command that failed prints: mistakes of the user in words, what nobody foresaw with its stack. */
 export function describeError(error: unknown, env = process.env): string {
@@ -73,18 +74,3 @@ function describeDatabase(error: Error, env: NodeJS.ProcessEnv): string | undefi
           : 'Check the address, the user, the name of the database, and that the server runs.'
   return `The database of DATABASE_URL (${redactedDatabaseUrl(databaseUrl)}) cannot be used: ${why}. ${advice}`
 }
-
-const fileErrors: Readonly<Record<string, string>> = {
-  EACCES:
-    'the user that runs this has no right to: change the rights of the file or its folder, or name another place',
-  EPERM:
-    'the user that runs this has no right to: change the rights of the file or its folder, or name another place',
-  ENOENT: 'it is not there',
-  EISDIR: 'it is a folder',
-  ENOTDIR: 'part of the path is no folder',
-  EROFS: 'it lies on a read-only file system: name another place',
-  ENOSPC: 'the disk is full',
-}
-
-/** Why a file cannot be used, in words; undefined for other errors than those of files. */
-export const fileFault = ({ code = '' }: NodeJS.ErrnoException): string | undefined => fileErrors[code]
