@@ -44,7 +44,7 @@ export function createDemoIdentityProvider(parts: {
   return {
     provider: {
       name: demoProviderName,
-      label: 'Postern development provider',
+      label: 'development provider',
       clientId: client.id,
       clientSecret: client.secret,
       issuer: () => baseUrl() + mountPath,

@@ -68,7 +68,7 @@ describe('the shop of the tutorial', () => {
   test('a customer signs in from the page, and comes back to it', async () => {
     await page.goto(base)
     await page.getByRole('link', { name: 'Sign in' }).click()
-    await page.getByRole('link', { name: 'Continue with Postern development provider' }).click()
+    await page.getByRole('link', { name: 'Continue with development provider' }).click()
     await page.getByText('Grace Hopper').click()
     await page.getByText('Hello Grace Hopper').waitFor()
     assert.equal(page.url(), `${base}/`)
