@@ -145,8 +145,7 @@ for (const { exported, name, make } of all) {
     test('shows the preset, the address and what the variables hold', () => {
       assert.equal(call, exported)
       assert.ok(prose.includes(`BASE_URL/webhooks/${source}`), `BASE_URL/webhooks/${source}`)
-      for (const variable of variables)
-        assert.match(prose, new RegExp(`\`${variable}\` (is|holds|has|a) `))
+      for (const variable of variables) assert.match(prose, new RegExp(`\`${variable}\` (is|holds|has|a) `))
     })
 
     test('names the headers that the code reads', () => {
