@@ -5,7 +5,7 @@ import type { Line } from './deliver.ts'
 import { newSending } from './sendings.ts'
 import { printable } from '../telemetry/printable.ts'
 
-/** What needs attention, as destinations are told of it. */
+/** What needs attention, as alerts name it. */
 export interface Condition {
   kind: Attention['kind']
   severity: Attention['severity']

@@ -233,7 +233,7 @@ function addHooks(
 
 /**
  * Answers with 404 if a parameter of the path contains U+0000: PostgreSQL refuses it as a value, and no id or name contains one. A
- * path cannot contain a lone surrogate, because its percent sequences must be UTF-8. Callers without access are refused before.
+ * path cannot contain a lone surrogate, because its percent sequences must be UTF-8. Callers without access are rejected earlier.
  */
 function refuseUnstorablePaths(app: FastifyInstance): void {
   app.addHook('preValidation', (request, _reply, done) => {
@@ -252,7 +252,7 @@ declare module 'http' {
 
 /**
  * Handles requests with `Expect: 100-continue` (RFC 9110, section 10.1.1). Node would answer all of them with 100 before anything
- * is known. Here they get it when their body is about to be read, so that a body that is refused for its length, its credentials
+ * is known. Here they get it when their body is about to be read, so that a body that is rejected for its length, its credentials
  * or a lack of memory is never sent.
  */
 function continueLate({ server, closing }: Pick<FastifyInstance, 'server' | 'closing'>): void {

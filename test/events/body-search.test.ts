@@ -156,9 +156,27 @@ onEachEngine('GET /events/search', (engine) => {
   })
 
   test('large bodies are parsed a few at a time', async () => {
-    const payload = (n: number) => Buffer.from(JSON.stringify({ large: n, filling: 'x'.repeat(900_000) }))
+    await insertLarge(0, 5)
+    const first = await search({ path: 'large' })
+    assert.deepEqual(idsOf(first), ['large-4', 'large-3', 'large-2'])
+    assert.equal(first.at(-1)!.reason, 'limit')
+    const rest = await search({ path: 'large', cursor: String(first.at(-1)!.cursor) })
+    assert.deepEqual(idsOf(rest), ['large-1', 'large-0'])
+  })
+
+  test('one search reads 64 MB of bodies at most, and its cursor leads on', async () => {
+    await insertLarge(5, 80)
+    const first = await search({ text: 'in no body' })
+    const { scanned, reason, cursor } = first.at(-1)!
+    assert.equal(reason, 'limit')
+    assert.ok(scanned! > 70 && scanned! < 75, String(scanned))
+    const rest = await search({ text: 'in no body', cursor: String(cursor) })
+    assert.ok(rest.at(-1)!.scanned! > 1_000, 'the small ones behind them')
+  })
+
+  async function insertLarge(from: number, to: number): Promise<void> {
     await service.database.transaction(async (tx) => {
-      for (let n = 0; n < 5; n += 1)
+      for (let n = from; n < to; n += 1)
         await tx
           .insertInto('events')
           .values({
@@ -169,16 +187,11 @@ onEachEngine('GET /events/search', (engine) => {
             content_type: 'application/json',
             created_at: Date.now(),
             headers: null,
-            payload: payload(n),
+            payload: Buffer.from(JSON.stringify({ large: n, filling: 'x'.repeat(900_000) })),
           })
           .execute()
     })
-    const first = await search({ path: 'large' })
-    assert.deepEqual(idsOf(first), ['large-4', 'large-3', 'large-2'])
-    assert.equal(first.at(-1)!.reason, 'limit')
-    const rest = await search({ path: 'large', cursor: String(first.at(-1)!.cursor) })
-    assert.deepEqual(idsOf(rest), ['large-1', 'large-0'])
-  })
+  }
 })
 
 async function insertMany({ database }: TestService, many: number): Promise<void> {

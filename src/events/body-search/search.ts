@@ -9,6 +9,8 @@ import { matchBody, type StoredBody } from './match-body.ts'
 
 /** Events that one search examines. */
 const mostExamined = 10_000
+/** Bytes of bodies that one search examines, unless the first one is larger: 10,000 of the largest would take minutes. */
+const mostRead = 64_000_000
 /** Bytes of bodies that one search parses, unless the first one is larger. */
 const mostParsed = 2_000_000
 
@@ -25,6 +27,8 @@ export interface BodySearch {
 
 interface Examined {
   scanned: number
+  /** Events that would have been examined if their bodies were small. */
+  newest: number
   lowest: number | null
   /** The time of the oldest event. */
   oldest: number | null
@@ -56,9 +60,12 @@ export async function searchBodies(database: Database, search: BodySearch): Prom
   const rows = await run<Examined & EventRow & StoredBody>(
     database,
     sql`
-      with examined as (
-        select id, created_at from events where id < ${before} and id >= ${lowest} order by id desc limit ${sql.lit(mostExamined)}
-      ), extent as (select count(*) as scanned, min(id) as lowest, min(created_at) as oldest from examined),
+      with newest as (
+        select id, created_at, length(payload) as size from events
+        where id < ${before} and id >= ${lowest} order by id desc limit ${sql.lit(mostExamined)}
+      ), sized as (select id, created_at, sum(size) over (order by id desc) - size as bytes from newest),
+      examined as (select id, created_at from sized where bytes <= ${sql.lit(mostRead)}),
+      extent as (select count(*) as scanned, (select count(*) from newest) as newest, min(id) as lowest, min(created_at) as oldest from examined),
       candidates as (
         select e.id, count(*) over () as candidates, sum(length(e.payload)) over (order by e.id desc) - length(e.payload) as bytes
         from events e where e.id < ${before} and e.id >= (select lowest from extent) and ${conditions}
@@ -68,7 +75,7 @@ export async function searchBodies(database: Database, search: BodySearch): Prom
         from candidates join events e on e.id = candidates.id where candidates.bytes <= ${sql.lit(mostParsed)}
       ) e on true order by e.id desc`,
   )
-  const { scanned, oldest, lowest: reached, candidates } = rows[0]!
+  const { scanned, newest, oldest, lowest: reached, candidates } = rows[0]!
   const matches: FoundBodies['matches'] = []
   let read = 0
   for (const { contentType, headers, payload, ...row } of rows) {
@@ -78,6 +85,7 @@ export async function searchBodies(database: Database, search: BodySearch): Prom
     if (excerpt !== undefined) matches.push({ ...row, excerpt })
   }
   const more = read < (candidates ?? 0)
-  const cursor = more ? rows[read - 1]!.id : scanned === mostExamined ? reached : null
+  const atEnd = scanned === newest && newest < mostExamined
+  const cursor = more ? rows[read - 1]!.id : atEnd ? null : reached
   return { matches, scanned, oldest, cursor }
 }

@@ -130,7 +130,7 @@ export class AllowedApps {
     this.#parts = parts
   }
 
-  /** The last used app first. Apps that are not registered any more are left out: their tokens are refused. */
+  /** The most recently used app first, without apps that are no longer registered: their tokens are rejected. */
   async list(userId: string): Promise<AllowedApp[]> {
     const { clients, consents, tokenFamilies } = this.#parts
     const [allowed, families] = await Promise.all([

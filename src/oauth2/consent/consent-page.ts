@@ -113,7 +113,7 @@ interface ConsentRequest {
 
 /**
  * Binds the form of a consent page to its session and its request: a form that was made for another session, or that listed
- * other scopes or APIs, is refused.
+ * other scopes or APIs, is rejected.
  */
 export class ConsentForms {
   readonly #keyring: Keyring

@@ -106,7 +106,7 @@ export class Onward {
     return `${Buffer.from(content).toString('base64url')}.${mac.toString('base64url')}`
   }
 
-  /** The address in a state; `undefined` when there is none, or when the state is old or not of this service. */
+  /** The address in a state; `undefined` if the state has none, has expired or was not made by this service. */
   read(state: string): Next | undefined {
     const [content = '', mac = ''] = state.split('.').map((part) => Buffer.from(part, 'base64url'))
     if (mac.length === 0 || !this.#keyring.verify(content, Buffer.from(mac), purpose)) return undefined

@@ -158,7 +158,7 @@ export function clientCredentialsGrant(): Grant {
   }
 }
 
-/** All scopes of the app that are not about a user, or those of the request. Other than for users, an unknown one is refused. */
+/** The requested scopes, or all scopes of the app that are not about a user. An unknown one is rejected, unlike for users. */
 function scopeOf(client: Client, { scope }: TokenBody): string | null {
   const identity: readonly string[] = identityScopes
   const allowed = client.scopes.filter((one) => !identity.includes(one))

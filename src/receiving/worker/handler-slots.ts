@@ -70,12 +70,12 @@ export class SlotShare {
     this.#valid.start(requestedAt, validFor)
   }
 
-  /** Gives back what is beyond `used`, with the next request. */
+  /** Releases the slots beyond `used`, with the next request. */
   reduceTo(used: number): void {
     this.#share = Math.min(this.#share, used)
   }
 
-  /** Gives back all, with the next request. */
+  /** Releases all slots, with the next request. */
   end(): void {
     this.#share = 0
     this.#needed = new Period()
@@ -99,8 +99,8 @@ export interface HandlerSlotsParts {
 const renewEvery = 1_000
 
 /**
- * A process's share of a handler's declared concurrency, which holds for all processes together. It requests slots when there is work
- * for the handler, renews them every second while it uses them, gives back those that it did not use, and shares evenly with
+ * A process's share of a handler's declared concurrency, which applies to all processes together. It requests slots when there is work
+ * for the handler, renews them every second while it uses them, releases those that it did not use, and shares evenly with
  * processes that wait for slots. Slots end with the process's claims.
  *
  * The database never takes slots away: a process first stops using them, and says so with its next request. So a late or lost
