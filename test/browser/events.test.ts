@@ -257,6 +257,8 @@ describe('the pages of events', () => {
       await page.getByRole('dialog').waitFor({ state: 'hidden' })
       await page.keyboard.press('Control+k')
       await page.getByRole('combobox', { name: /Page, ID/ }).waitFor()
+      // Without the focus, the first keys would be lost.
+      await page.locator('[role=combobox]:focus').waitFor()
       await page.keyboard.type(text)
       await page.getByRole('option', { name: found }).first().waitFor()
     }
