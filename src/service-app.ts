@@ -12,7 +12,8 @@ import type { SettingsSource } from './config/shown-settings.ts'
 import type { BodyLimits } from './http/body/budget.ts'
 import { operations } from './http/operations/routes.ts'
 import type { Worker } from './runtime/worker.ts'
-import type { createMetricsHistory } from './telemetry/history/index.ts'
+import type { Recorder } from './telemetry/history/recorder.ts'
+import type { HistoryStore } from './telemetry/history/store.ts'
 
 export interface AppParts {
   config?: PosternConfig | undefined
@@ -51,7 +52,10 @@ export function declareOperations(
   app: App,
   common: ModuleParts,
   parts: AppParts,
-  { modules, ...running }: { modules: Modules; history: History; workers: readonly Worker[] },
+  {
+    modules,
+    ...running
+  }: { modules: Modules; history: HistoryStore; recorder: Recorder; workers: readonly Worker[] },
 ) {
   return operations(app, {
     ...common,
@@ -69,8 +73,6 @@ export function declareOperations(
     ...diagnosticParts(common, parts),
   })
 }
-
-type History = ReturnType<typeof createMetricsHistory>
 
 /** What `GET /settings` and `GET /diagnostics` show. */
 function diagnosticParts({ configuration, database }: ModuleParts, { config, settings }: AppParts) {

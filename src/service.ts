@@ -15,7 +15,8 @@ import { endOutdated, type Running, stop } from './shutdown.ts'
 import type { Database } from './storage/database.ts'
 import { SchemaWatch } from './storage/schema-watch.ts'
 import type { Log } from './telemetry/log.ts'
-import { createMetricsHistory } from './telemetry/history/index.ts'
+import { Recorder } from './telemetry/history/recorder.ts'
+import { HistoryStore } from './telemetry/history/store.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import type { Worker } from './runtime/worker.ts'
 import { periodicWorker } from './runtime/periodic-worker.ts'
@@ -73,12 +74,12 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     const address = { url: configuration.baseUrl ?? localUrl(configuration.host, configuration.port) }
     const baseUrl = parts.address ?? (() => address.url)
     const common: ModuleParts = { configuration, database, keyring, clock, log, metrics, baseUrl }
-    const { app, history, beginSamples } = await assemble(running, common, { ...parts, roles })
+    const { app, recorder, beginSamples } = await assemble(running, common, { ...parts, roles })
     if (roles.http && !parts.address) address.url = await listen(app, configuration)
     await beginSamples?.()
     if (running.newer) throw running.newer
-    running.recorder = history.recorder
-    history.recorder.start()
+    running.recorder = recorder
+    recorder.start()
     if (roles.workers) for (const worker of running.workers) worker.start()
     return serviceOf(running, app, baseUrl(), roles.http ? configuration.shutdownDelay : undefined)
   } catch (error) {
@@ -104,24 +105,31 @@ async function assemble(
   const showsSamples = parts.samples === true && configuration.demo && config === undefined
   const samples = showsSamples ? new Samples(common) : undefined
   const modules = createModules(common, samples ? { receiving: samples.receiving() } : { ...config }, spool)
-  const history = createMetricsHistory({
+  const history = new HistoryStore(database)
+  const recorder = new Recorder({
     ...common,
+    store: history,
     oldestDue: roles.workers ? () => oldestOfAll(running.workers, clock) : undefined,
   })
   running.workers = [
-    history.worker,
+    recorder.rollUpWorker(),
     ...modules.rooms.flatMap((room) => room.workers),
     ...statisticsWorkers(database, clock, log),
   ]
   const app = (running.app = await createServiceApp(common, parts, modules))
-  const { attention } = declareOperations(app, common, parts, { modules, history, workers: running.workers })
+  const { attention } = declareOperations(app, common, parts, {
+    modules,
+    history,
+    recorder,
+    workers: running.workers,
+  })
   const alerts = createAlerts({ ...common, attention })
   running.workers = [...running.workers, ...alerts.workers]
   await declareRoutes(app, modules)
   await alerts.routes(app)
   if (samples && roles.http) await samples.routes(app)
   await app.ready()
-  return { app, history, beginSamples: roles.http ? () => samples?.begin() : undefined }
+  return { app, recorder, beginSamples: roles.http ? () => samples?.begin() : undefined }
 }
 
 /** Starts the server. Returns the public address of the service. @throws ConfigurationError if the host has no address */

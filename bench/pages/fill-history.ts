@@ -1,17 +1,16 @@
 import { Durations } from '../../src/telemetry/history/durations.ts'
-import { hour, minute, steps, Tally } from '../../src/telemetry/history/rows.ts'
-import { partSeries, seriesNames } from '../../src/telemetry/history/series.ts'
+import { hour, minute, steps, Tally } from '../../src/telemetry/history/store.ts'
+import { partSeries, seriesNames } from '../../src/telemetry/history/recorder.ts'
 import type { Database } from '../../src/storage/database.ts'
 import type { MetricHistoryTable } from '../../src/storage/tables.ts'
 import { day, sources, type Shape } from './shape.ts'
 
 const spans = [
   { step: steps.minute, length: minute, span: 47 * hour },
-  { step: steps.tenMinutes, length: 10 * minute, span: 7.5 * day },
   { step: steps.hour, length: hour, span: 34 * day },
 ] as const
 /** Durations of a row: those of a minute lie in few buckets, those of an hour in many. */
-const observed = { [steps.minute]: 60, [steps.tenMinutes]: 600, [steps.hour]: 3_600 } as const
+const observed = { [steps.minute]: 60, [steps.hour]: 3_600 } as const
 
 /** The history of the metrics of a busy service, in all of its steps. */
 export async function fillHistory(database: Database, { now }: Shape): Promise<void> {

@@ -10,7 +10,7 @@ import { standardWebhooks } from '../receiving/schemes/standard-webhooks.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
-import { minute } from '../telemetry/history/rows.ts'
+import { minute } from '../telemetry/history/store.ts'
 import { demoProviderName } from './identity-provider.ts'
 import { insertSampleData } from './sample-data.ts'
 

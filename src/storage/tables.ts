@@ -185,18 +185,18 @@ export interface ContinuityTable {
   since: number
 }
 
-/** Counts and durations of a minute, ten minutes or an hour, of all processes together. */
+/** Counts and durations of a minute or an hour, of all processes together. */
 export interface MetricHistoryTable {
-  /** Seconds: 60, 600 or 3600. */
+  /** Seconds: 60 or 3600. */
   step: number
-  /** A name of telemetry/history/series.ts, or that of one of its parts, such as `webhooks:github`. */
+  /** A name of telemetry/history/recorder.ts, or that of one of its parts, such as `webhooks:github`. */
   series: string
   /** Its first millisecond. */
   at: number
   ok: number
   failed: number
   duplicates: number
-  /** See telemetry/history/encoded-buckets.ts; null without durations. */
+  /** See `encodeBuckets` in telemetry/history/durations.ts; null without durations. */
   durations: Uint8Array | null
 }
 

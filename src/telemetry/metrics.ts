@@ -3,7 +3,7 @@ import { systemClock } from '../runtime/clock.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import { withinTime } from '../storage/within-time.ts'
 import { Durations } from './history/durations.ts'
-import type { SeriesName } from './history/series.ts'
+import type { SeriesName } from './history/recorder.ts'
 
 /** Milliseconds to wait for a value from the database. A scrape ends after ten seconds by default. */
 const collectWithin = 3_000

@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { Durations } from '../../src/telemetry/history/durations.ts'
-import { rollUp } from '../../src/telemetry/history/roll-up.ts'
-import { hour, minute, Tallies } from '../../src/telemetry/history/rows.ts'
-import { HistoryStore } from '../../src/telemetry/history/store.ts'
+import { HistoryStore, hour, minute, Tallies } from '../../src/telemetry/history/store.ts'
 import { engines } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
@@ -36,7 +34,7 @@ async function fillHistory({ database }: TestService): Promise<void> {
     }
     await store.addMinutes(tallies, () => undefined)
   }
-  await rollUp(store, Date.now())
+  await store.rollUp(Date.now())
 }
 
 describe('the home page', () => {

@@ -7,15 +7,13 @@ import { endingSecrets, failingHandlers } from '../../src/receiving/attention.ts
 import type { PlanOf } from '../../src/receiving/handlers/plan.ts'
 import { hmac } from '../../src/index.ts'
 import { severityOf } from '../../src/http/operations/attention.ts'
-import { Tallies } from '../../src/telemetry/history/rows.ts'
-import { HistoryStore } from '../../src/telemetry/history/store.ts'
-import { spooledWebhooks } from '../../src/telemetry/history/spooled.ts'
+import { risingRefusals, spooledWebhooks } from '../../src/telemetry/history/attention.ts'
+import { HistoryStore, Tallies } from '../../src/telemetry/history/store.ts'
 import { Recorder } from '../../src/telemetry/history/recorder.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { risingRefusals } from '../../src/telemetry/history/refusals.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
@@ -300,17 +298,11 @@ onEachEngine('what needs attention', (engine) => {
       tallies.of(`webhooks:${source}`, at).failed = failed
       await store.addMinutes(tallies, () => undefined)
     }
+    for (let hour = 2; hour < 20; hour += 1) await add(minute - hour * 3_600_000, 'noisy', 100)
+    await store.rollUp(minute)
     await add(minute - 3 * 60_000, 'github', 30)
     await add(minute - 2 * 60_000, 'stripe', 9)
     await add(minute - 2 * 60_000, 'noisy', 30)
-    for (let hour = 2; hour < 20; hour += 1) {
-      const tallies = new Tallies()
-      tallies.of('webhooks:noisy', minute - hour * 3_600_000).failed = 100
-      await store.addMinutes(tallies, () => undefined)
-      const width = 3_600_000
-      const from = Math.floor((minute - hour * width) / width) * width
-      await store.rollUp(3_600, { from, until: from + width })
-    }
     const found = await risingRefusals(store, minute)
     assert.deepEqual(
       found.map(({ about, since }) => [about, since]),

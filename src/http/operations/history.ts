@@ -3,11 +3,14 @@ import { Problem } from '../../errors.ts'
 import { readChoice, readTimeParameter } from '../../paging/filter-parameters.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { quantiles } from '../../telemetry/history/durations.ts'
-import { type HistoryParts, mostPoints, readHistory, stepOf } from '../../telemetry/history/read.ts'
-import { retention } from '../../telemetry/history/roll-up.ts'
-import { hour, steps, Tally } from '../../telemetry/history/rows.ts'
-import { partSeries, type SeriesName } from '../../telemetry/history/series.ts'
-import type { Period } from '../../telemetry/history/store.ts'
+import {
+  mostPoints,
+  partSeries,
+  type Recorder,
+  type SeriesName,
+  stepOf,
+} from '../../telemetry/history/recorder.ts'
+import { hour, type Period, retention, steps, Tally } from '../../telemetry/history/store.ts'
 import { SharedAnswers } from '../caching/shared-answers.ts'
 import type { App } from '../app.ts'
 import { DateTime, nullable, optionalText } from '../schemas/schemas.ts'
@@ -78,7 +81,8 @@ const History = Type.Object({
   ),
 })
 
-export interface HistoryRouteParts extends HistoryParts {
+export interface HistoryRouteParts {
+  recorder: Pick<Recorder, 'read'>
   clock: Clock
 }
 
@@ -100,7 +104,7 @@ export function historyRoute(app: App, parts: HistoryRouteParts): void {
       schema: {
         tags: ['operations'],
         summary: 'Counts, failures and durations over time',
-        description: `Of all processes, by steps that the service chooses: at most ${mostPoints + 1} of them. Minutes are stored for two days, ten minutes for eight, hours for ${hourRetention / (24 * hour)} days. What another process counted is included within about a minute.`,
+        description: `Of all processes, by steps that the service chooses: at most ${mostPoints + 1} of them. Minutes are stored for two days, hours for ${hourRetention / (24 * hour)} days. What another process counted is included within about a minute.`,
         querystring: Type.Object({
           series: optionalText(`Comma-separated: ${allNames.join(', ')}; default: all`),
           source: optionalText('Count only the webhooks of this source; without durations'),
@@ -129,7 +133,7 @@ export function historyRoute(app: App, parts: HistoryRouteParts): void {
         aligned.from,
         query.to === undefined ? '' : period.until,
       ])
-      return answers.get(key, () => answerHistory(parts, { chosen, source, period: aligned, step }))
+      return answers.get(key, () => answerHistory(parts.recorder, { chosen, source, period: aligned, step }))
     },
   )
 }
@@ -141,10 +145,10 @@ interface Wanted {
   step: number
 }
 
-async function answerHistory(parts: HistoryParts, { chosen, source, period, step }: Wanted) {
+async function answerHistory(recorder: Pick<Recorder, 'read'>, { chosen, source, period, step }: Wanted) {
   const seriesOf = (name: Name): string =>
     name === 'webhooks' && source !== undefined ? partSeries('webhooks', source) : names[name]
-  const found = await readHistory(parts, chosen.map(seriesOf), period, step)
+  const found = await recorder.read(chosen.map(seriesOf), period, step)
   const series = Object.fromEntries(chosen.map((name) => [name, describe(found.get(seriesOf(name)) ?? [])]))
   return {
     from: isoTime(period.from),

@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
 import type { Configuration } from '../../config/environment.ts'
 import { Problem, type ProblemCode, problems } from '../../errors.ts'
-import { risingRefusals } from '../../telemetry/history/refusals.ts'
-import { spooledWebhooks } from '../../telemetry/history/spooled.ts'
-import type { MetricsHistory } from '../../telemetry/history/index.ts'
+import { risingRefusals, spooledWebhooks } from '../../telemetry/history/attention.ts'
+import type { Recorder } from '../../telemetry/history/recorder.ts'
+import type { HistoryStore } from '../../telemetry/history/store.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { type SettingsSource, shownSettings } from '../../config/shown-settings.ts'
 import { closedObject, nullable, optionalText } from '../schemas/schemas.ts'
@@ -21,7 +21,8 @@ import { report } from './report.ts'
 
 export interface OperationsParts extends ReadinessParts {
   metrics: Metrics
-  history: MetricsHistory
+  history: HistoryStore
+  recorder: Recorder
   /** What the modules find. */
   attention: readonly FindAttention[]
   checklist: Pick<ChecklistParts, 'baseUrl' | 'demoNames' | 'hasModule' | 'declaresLists'>
@@ -43,13 +44,13 @@ export function operations(app: App, parts: OperationsParts): { attention: FindA
   healthRoute(app)
   readinessRoute(app, parts)
   metricsRoute(app, parts.metrics)
-  historyRoute(app, { ...parts.history, clock: parts.clock })
-  checklistRoute(app, { ...parts, ...parts.checklist, store: parts.history.store })
+  historyRoute(app, parts)
+  checklistRoute(app, { ...parts, ...parts.checklist, store: parts.history })
   const attention = attentionRoute(app, parts.clock, [
     () => stalledWork(parts),
     ...parts.attention,
-    (now) => risingRefusals(parts.history.store, now),
-    (now) => spooledWebhooks(parts.history.store, now),
+    (now) => risingRefusals(parts.history, now),
+    (now) => spooledWebhooks(parts.history, now),
     () => fillingDisks(parts.database, parts.configuration.spool),
   ])
   documentRoute(app, parts.configuration)

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addBuckets, bucketCount, bucketOf, Durations, quantiles } from './durations.ts'
-import { addEncoded, encodeBuckets } from './encoded-buckets.ts'
+import {
+  addBuckets,
+  addEncoded,
+  bucketCount,
+  bucketOf,
+  Durations,
+  encodeBuckets,
+  quantiles,
+} from './durations.ts'
 
 /** The duration that `share` of the durations do not exceed, computed from all of them. */
 function direct(durations: readonly number[], share: number): number {

@@ -40,17 +40,13 @@ function middleOf(bucket: number): number {
   return bucket === 0 ? shortest : shortest * 2 ** ((bucket - 0.5) / perDoubling)
 }
 
-export function addBuckets(to: Buckets, from: Buckets): void {
-  for (let bucket = 0; bucket < bucketCount; bucket += 1) to[bucket]! += from[bucket]!
-}
-
 /**
  * For each share (0 to 1, ascending), the duration in milliseconds that this part of the durations does not exceed; null if there
  * are none.
  */
 export function quantiles(buckets: Buckets, shares: readonly number[]): (number | null)[] {
   let total = 0
-  for (let bucket = 0; bucket < bucketCount; bucket += 1) total += buckets[bucket]!
+  for (const count of buckets) total += count
   if (total === 0) return shares.map(() => null)
   let bucket = 0
   let sum = buckets[0]!
@@ -59,4 +55,48 @@ export function quantiles(buckets: Buckets, shares: readonly number[]): (number 
     while (sum < rank && bucket < bucketCount - 1) sum += buckets[++bucket]!
     return Number(middleOf(bucket).toPrecision(3))
   })
+}
+
+export function addBuckets(to: Buckets, from: Buckets): void {
+  for (let bucket = 0; bucket < bucketCount; bucket += 1) to[bucket]! += from[bucket]!
+}
+
+/**
+ * Encodes counts for the database: for each bucket that is not empty, its distance to the one before and its count, as varints
+ * (seven bits a byte, the lowest first). A busy minute takes some fifty bytes.
+ */
+export function encodeBuckets(buckets: Buckets): Uint8Array {
+  const bytes: number[] = []
+  // Division instead of shifts: a count may exceed 32 bits.
+  const write = (value: number): void => {
+    let rest = value
+    for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128)
+    bytes.push(rest)
+  }
+  let before = 0
+  for (const [bucket, count] of buckets.entries()) {
+    if (count === 0) continue
+    write(bucket - before)
+    write(count)
+    before = bucket
+  }
+  return Uint8Array.from(bytes)
+}
+
+/** Adds encoded counts to `to`. Ignores what is no bucket of this version. Charts decode thousands of rows, so it calls nothing. */
+export function addEncoded(to: Buckets, bytes: Uint8Array): void {
+  const { length } = bytes
+  let bucket = 0
+  for (let at = 0; at < length;) {
+    bucket += bytes[at]!
+    // A distance of 128 or more has a second byte, and is at most the number of buckets.
+    if (bytes[at++]! >= 128) bucket += (bytes[at++]! - 1) * 128
+    let byte = bytes[at++]!
+    let count = byte & 127
+    for (let weight = 128; byte >= 128 && at < length; weight *= 128) {
+      byte = bytes[at++]!
+      count += (byte & 127) * weight
+    }
+    if (bucket < bucketCount) to[bucket]! += count
+  }
 }

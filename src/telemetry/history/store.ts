@@ -1,11 +1,86 @@
 import { sql } from 'kysely'
 import { historyLock } from '../../storage/advisory-locks.ts'
-import type { Database, Tx } from '../../storage/database.ts'
+import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { MetricHistoryTable } from '../../storage/tables.ts'
-import { steps, Tallies, type RolledUp } from './rows.ts'
+import { addBuckets, addEncoded, bucketCount, type Buckets, encodeBuckets } from './durations.ts'
 
+export const minute = 60_000
+export const hour = 60 * minute
+/** The values of `step`, in seconds. Hours are rolled up from the minutes, so that a chart of a month reads few rows. */
+export const steps = { minute: 60, hour: 3_600 } as const
+/** Milliseconds after which the rows of each step are deleted. */
+export const retention = { [steps.minute]: 48 * hour, [steps.hour]: 35 * 24 * hour } as const
+/** Milliseconds that are rolled up again: a process may have added minutes late. */
+const again = 2 * hour
 /** Rows of one statement. */
 const perStatement = 500
+
+/** What is counted of one minute or hour. */
+export interface Counts {
+  ok: number
+  failed: number
+  /** Webhooks that were received before; they are among `ok`. */
+  duplicates: number
+}
+
+/** Counts and durations of some time, to which those of other times can be added. */
+export class Tally implements Counts {
+  ok = 0
+  failed = 0
+  duplicates = 0
+  buckets: Buckets | undefined
+
+  /** Adds another tally, or a row of the table. */
+  add(other: Counts & { buckets?: Buckets | undefined; durations?: Uint8Array | null }): void {
+    this.ok += other.ok
+    this.failed += other.failed
+    this.duplicates += other.duplicates
+    if (other.buckets) this.addBuckets(other.buckets)
+    if (other.durations) addEncoded((this.buckets ??= new Float64Array(bucketCount)), other.durations)
+  }
+
+  addBuckets(buckets: Buckets): void {
+    addBuckets((this.buckets ??= new Float64Array(bucketCount)), buckets)
+  }
+
+  toRow(step: number, series: string, at: number): MetricHistoryTable {
+    const { ok, failed, duplicates, buckets } = this
+    return { step, series, at, ok, failed, duplicates, durations: buckets ? encodeBuckets(buckets) : null }
+  }
+}
+
+/** The tally of a series at a time, in milliseconds. */
+interface Entry {
+  readonly series: string
+  readonly at: number
+  readonly tally: Tally
+}
+
+/** Tallies by series and time. */
+export class Tallies {
+  readonly #entries = new Map<string, Entry>()
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  of(series: string, at: number): Tally {
+    const key = keyOf(series, at)
+    let entry = this.#entries.get(key)
+    if (!entry) this.#entries.set(key, (entry = { series, at, tally: new Tally() }))
+    return entry.tally
+  }
+
+  has(series: string, at: number): boolean {
+    return this.#entries.has(keyOf(series, at))
+  }
+
+  entries(): Entry[] {
+    return [...this.#entries.values()]
+  }
+}
+
+const keyOf = (series: string, at: number): string => `${at} ${series}`
 
 /** A period in milliseconds since 1970, `until` excluded. */
 export interface Period {
@@ -26,80 +101,87 @@ export class HistoryStore {
    * @param aboutToCommit called when only the commit is left: if that fails, it is unknown whether the counts were written.
    */
   async addMinutes(tallies: Tallies, aboutToCommit: () => void): Promise<void> {
-    await this.#database.transaction(
-      async (tx) => {
-        // Buckets are added here, not by the database, so two processes must not read the same row before either writes it.
-        if (this.#database.engine === 'postgres')
-          await sql`select pg_advisory_xact_lock(${historyLock[0]}::int, ${historyLock[1]}::int)`.execute(tx)
-        const entries = [...tallies.entries()]
-        for (let start = 0; start < entries.length; start += perStatement) {
-          const some = entries.slice(start, start + perStatement)
-          const sum = new Tallies()
-          for (const { series, at, tally } of some) sum.of(series, at).add(tally)
-          const present = await tx
-            .selectFrom('metric_history')
-            .selectAll()
-            .where('step', '=', steps.minute)
-            .where('series', 'in', [...new Set(some.map(({ series }) => series))])
-            .where('at', 'in', [...new Set(some.map(({ at }) => at))])
-            .execute()
-          const wanted = new Set(some.map(keyOf))
-          for (const row of present) if (wanted.has(keyOf(row))) sum.of(row.series, row.at).addRow(row)
-          await put(tx, steps.minute, sum)
-        }
-        aboutToCommit()
-      },
-      { priority: 'work' },
-    )
+    const sum = new Tallies()
+    for (const { series, at, tally } of tallies.entries()) sum.of(series, at).add(tally)
+    const times = sum.entries().map(({ at }) => at)
+    const period = { from: Math.min(...times), until: Math.max(...times) + minute }
+    await this.#write(async (tx) => {
+      // Buckets are added here, not by the database, so two processes must not read the same row before either writes it.
+      if (this.#database.engine === 'postgres')
+        await sql`select pg_advisory_xact_lock(${historyLock[0]}::int, ${historyLock[1]}::int)`.execute(tx)
+      for (const row of await rowsOf(tx, steps.minute, period).execute())
+        if (sum.has(row.series, row.at)) sum.of(row.series, row.at).add(row)
+      await put(tx, steps.minute, sum)
+      aboutToCommit()
+    })
   }
 
-  /** The rows of some series in a period. A part of a series is named in `series`. */
-  rows(step: number, series: readonly string[], { from, until }: Period): Promise<MetricHistoryTable[]> {
-    return this.#database.readerAside
-      .selectFrom('metric_history')
-      .selectAll()
-      .where('step', '=', step)
+  /** The rows of some series in a period. */
+  rows(step: number, series: readonly string[], period: Period): Promise<MetricHistoryTable[]> {
+    return rowsOf(this.#database.readerAside, step, period)
       .where('series', 'in', [...series])
-      .where('at', '>=', from)
-      .where('at', '<', until)
       .execute()
   }
 
   /** The rows of all parts of a series, such as the sources of `webhooks`, in a period. */
-  partRows(step: number, series: string, { from, until }: Period): Promise<MetricHistoryTable[]> {
-    return (
-      this.#database.readerAside
-        .selectFrom('metric_history')
-        .selectAll()
-        .where('step', '=', step)
-        .where('series', '>=', `${series}:`)
-        // The character after the colon.
-        .where('series', '<', `${series};`)
-        .where('at', '>=', from)
-        .where('at', '<', until)
-        .execute()
-    )
+  partRows(step: number, series: string, period: Period): Promise<MetricHistoryTable[]> {
+    // The semicolon is the character after the colon.
+    return rowsOf(this.#database.readerAside, step, period)
+      .where('series', '>=', `${series}:`)
+      .where('series', '<', `${series};`)
+      .execute()
   }
 
   /** Whether a series has counts of successes. @param after only those after this time, in milliseconds since 1970 */
   async hasSucceeded(series: string, after = 0): Promise<boolean> {
-    for (const step of Object.values(steps)) {
-      const row = await this.#database.reader
-        .selectFrom('metric_history')
-        .select('at')
-        .where('step', '=', step)
-        .where('series', '=', series)
-        .where('at', '>', after)
-        .where('ok', '>', 0)
-        .limit(1)
-        .executeTakeFirst()
-      if (row) return true
+    const row = await this.#database.reader
+      .selectFrom('metric_history')
+      .select('at')
+      .where('step', 'in', Object.values(steps))
+      .where('series', '=', series)
+      .where('at', '>', after)
+      .where('ok', '>', 0)
+      .limit(1)
+      .executeTakeFirst()
+    return row !== undefined
+  }
+
+  /**
+   * Writes the hours that have ended from their minutes, and deletes rows that are too old. Several processes may do it at once: each
+   * hour is computed again each time, so a repetition changes nothing.
+   */
+  async rollUp(now: number): Promise<void> {
+    const first = await this.#edge(steps.minute, 'asc')
+    const last = await this.#edge(steps.hour, 'desc')
+    if (first !== undefined)
+      for (let at = startOfHour(Math.max(first, (last ?? 0) - again)); at + hour <= now; at += hour)
+        await this.#rollUpHour(at)
+    for (const step of Object.values(steps))
+      await this.#deleteBefore(step, startOfHour(now - retention[step]))
+  }
+
+  async #rollUpHour(at: number): Promise<void> {
+    const sum = new Tallies()
+    const period = { from: at, until: at + hour }
+    for (const row of await rowsOf(this.#database.readerAside, steps.minute, period).execute())
+      sum.of(row.series, at).add(row)
+    if (sum.size > 0) await this.#write((tx) => put(tx, steps.hour, sum))
+  }
+
+  /** Deletes an hour at a time: an hour that has lost some of its minutes must not be rolled up again. */
+  async #deleteBefore(step: number, until: number): Promise<void> {
+    for (;;) {
+      const first = await this.#edge(step, 'asc')
+      if (first === undefined || first >= until) return
+      const end = startOfHour(first) + hour
+      await this.#write((tx) =>
+        tx.deleteFrom('metric_history').where('step', '=', step).where('at', '<', end).execute(),
+      )
     }
-    return false
   }
 
   /** The first or the last time of the rows of a step; undefined without rows. */
-  async edge(step: number, order: 'asc' | 'desc'): Promise<number | undefined> {
+  async #edge(step: number, order: 'asc' | 'desc'): Promise<number | undefined> {
     const row = await this.#database.reader
       .selectFrom('metric_history')
       .select('at')
@@ -110,55 +192,27 @@ export class HistoryStore {
     return row?.at
   }
 
-  /**
-   * Writes the rows of a longer step from the minutes of a period, which begins and ends with the step. It may be repeated: it
-   * replaces what was there.
-   */
-  async rollUp(step: RolledUp, { from, until }: Period): Promise<void> {
-    const width = step * 1000
-    const rows = await this.#database.readerAside
-      .selectFrom('metric_history')
-      .selectAll()
-      .where('step', '=', steps.minute)
-      .where('at', '>=', from)
-      .where('at', '<', until)
-      .execute()
-    const sums = new Tallies()
-    for (const row of rows) sums.of(row.series, row.at - (row.at % width)).addRow(row)
-    if (sums.size > 0) await this.replace(step, sums)
-  }
-
-  /** Writes rows in place of those of the same series and times. */
-  async replace(step: number, tallies: Tallies): Promise<void> {
-    await this.#database.transaction((tx) => put(tx, step, tallies), { priority: 'work' })
-  }
-
-  /** Deletes a portion of the rows of a step from before `until`. Returns whether more may be there. */
-  async deleteBefore(step: number, until: number): Promise<boolean> {
-    const oldest = await this.#database.reader
-      .selectFrom('metric_history')
-      .select('at')
-      .where('step', '=', step)
-      .where('at', '<', until)
-      .orderBy('at')
-      .limit(perStatement)
-      .execute()
-    const last = oldest.at(-1)
-    if (!last) return false
-    await this.#database.transaction(
-      (tx) => tx.deleteFrom('metric_history').where('step', '=', step).where('at', '<=', last.at).execute(),
-      { priority: 'work' },
-    )
-    return oldest.length === perStatement
+  #write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#database.transaction(work, { priority: 'work' })
   }
 }
 
-function keyOf({ series, at }: { series: string; at: number }): string {
-  return `${at} ${series}`
+function startOfHour(time: number): number {
+  return time - (time % hour)
 }
 
+function rowsOf(queryable: Queryable, step: number, { from, until }: Period) {
+  return queryable
+    .selectFrom('metric_history')
+    .selectAll()
+    .where('step', '=', step)
+    .where('at', '>=', from)
+    .where('at', '<', until)
+}
+
+/** Writes rows in place of those of the same series and times. */
 async function put(tx: Tx, step: number, tallies: Tallies): Promise<void> {
-  const rows = [...tallies.entries()].map(({ series, at, tally }) => tally.toRow(step, series, at))
+  const rows = tallies.entries().map(({ series, at, tally }) => tally.toRow(step, series, at))
   // In one order, so that two processes cannot deadlock.
   rows.sort((one, other) => one.at - other.at || (one.series < other.series ? -1 : 1))
   for (let start = 0; start < rows.length; start += perStatement)
