@@ -49,8 +49,7 @@ function providerPage(name: string, preset: Preset): string {
     limitOf(name, label, section('limit')),
     '## Troubleshooting',
     tableOf(['problem', 'solution'], rows('faults')),
-    'For all codes, see [When it fails](../providers.md#when-it-fails).',
-    `Sources: ${section('links')}.`,
+    `[All codes](../providers.md#when-it-fails). Sources: ${section('links')}.`,
   )
 }
 

@@ -35,8 +35,7 @@ function senderPage(name: string): string {
     section('rotate') === '' ? '' : joined('## Rotate the secret', section('rotate')),
     '## Troubleshooting',
     tableOf(['problem', 'solution'], rows('faults')),
-    'See [Rejected webhooks](../senders.md#rejected-webhooks) for all reasons.',
-    `Sources: ${section('links')}.`,
+    `[All reasons for rejections](../senders.md#rejected-webhooks). Sources: ${section('links')}.`,
   )
 }
 
@@ -47,7 +46,7 @@ function trial(text: string, result: string): string {
   if (commands.length === 0) return text
   const program = commands.map((command) => `npx postern ${command}`).join('\n')
   return joined(
-    'Send a signed sample in [a running project](../senders.md#a-project-to-try-it):',
+    'In [a running project](../senders.md#a-project-to-try-it):',
     `\`\`\`sh run-by test/house/sender-pages.test.ts\n${program}\n\`\`\``,
     result,
     lines.slice(commands.length).join('\n'),
