@@ -4,18 +4,18 @@ import { newId } from '../crypto/ids.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { Problem } from '../errors.ts'
 import type { Egress } from '../network/egress.ts'
-import { idScope, type Cursors } from '../paging/cursor.ts'
+import { type Cursors, idScope } from '../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../paging/page.ts'
 import type { AttentionKind } from '../http/attention.ts'
 import type { Database } from '../storage/database.ts'
 import type { AlertDestinationsTable } from '../storage/tables.ts'
 import { newSending, type SendingRow } from './sendings.ts'
-import { openTarget, readTarget, sealTarget, type Target } from './targets.ts'
+import { openTarget, readTarget, sealTarget, type Target } from './deliver.ts'
 
 /** Destinations at most: each round compares all of them. */
 const mostDestinations = 50
 
-export interface Choice {
+interface Choice {
   name: string
   /** Null: all kinds. */
   conditions: AttentionKind[] | null
@@ -36,7 +36,7 @@ export interface Destination {
   lastSending: SendingRow | undefined
 }
 
-export interface DestinationsParts {
+interface DestinationsParts {
   database: Database
   keyring: Keyring
   clock: Clock

@@ -11,7 +11,7 @@ import { Destinations } from './destinations.ts'
 import { alertRoutes } from './routes.ts'
 import { evaluateEvery, attempt, round, type AlertRounds } from './worker.ts'
 
-export interface AlertParts extends ModuleParts {
+interface AlertParts extends ModuleParts {
   /** What needs a person now. */
   attention: () => Promise<readonly Attention[]>
 }

@@ -18,7 +18,7 @@ import type { SendingRow } from './sendings.ts'
 import { attentionKinds } from '../http/attention.ts'
 import { isoTime, isoTimeOrNull } from '../runtime/iso-time.ts'
 
-export interface AlertRouteParts {
+interface AlertRouteParts {
   destinations: Destinations
   /** Sends one message now, and records the result. */
   send: (sending: SendingRow) => Promise<SendingRow | undefined>

@@ -4,9 +4,8 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type Condition, evaluate } from './conditions.ts'
-import { type Deliver, type Line, type MessageKind, Refused, subjectOf } from './deliver.ts'
+import { type Deliver, type Line, type MessageKind, openTarget, Refused, subjectOf } from './deliver.ts'
 import { claimSendings, finishSending, type SendingRow, sweepSendings } from './sendings.ts'
-import { openTarget } from './targets.ts'
 
 export interface AlertRounds {
   database: Database

@@ -6,7 +6,7 @@ import { readSources } from '../receiving/sources.ts'
 import { UsageFailure } from './command-failure.ts'
 import { inspectConfiguration } from '../diagnostics/configuration.ts'
 import { signerOf } from '../receiving/samples/sign-for.ts'
-import type { SampleRequest, SignedSample } from '../receiving/samples/sample.ts'
+import type { SampleRequest, SignedSample } from '../receiving/samples/index.ts'
 
 /** A source of this project, or a preset by its name, for which webhooks can be signed. */
 export interface LocalSource {

@@ -1,50 +1,50 @@
 import { createRecordAudit } from '../accounts/audit/audit.ts'
 import { HostCookie } from '../http/responses/host-cookie.ts'
 import type { NoteRefusal } from '../accounts/refusals.ts'
-import type { Random, Clock } from '../runtime/clock.ts'
+import type { Clock, Random } from '../runtime/clock.ts'
 import { ConfigurationError } from '../config/environment.ts'
 import type { Authenticate } from '../http/access/principal.ts'
 import type { ModuleParts, ServiceModule } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
 import { JobWorker } from '../events/jobs/worker.ts'
 import type { Database } from '../storage/database.ts'
-import { createAttempt } from './attempt/attempt.ts'
+import { createAttempt, openEgress } from './attempt/attempt.ts'
 import type { EmittingConfig, EventTypeDeclaration } from './config.ts'
 import { DeliveryLog } from './deliveries/delivery-log.ts'
-import { builtInTypes } from './events/built-in-types.ts'
+import { builtInTypes, TestEvents } from './events/built-in-types.ts'
 import { Destinations } from './dispatch/destinations.ts'
 import { emittingAttention } from './attention.ts'
-import { emittingFinder } from './finder.ts'
-import type { DisablingPolicy } from './dispatch/disabling.ts'
+import { type DisablingPolicy, OperationalEvents } from './dispatch/operational-events.ts'
 import { Dispatcher } from './dispatch/dispatcher.ts'
-import { openEgress } from './attempt/egress.ts'
-import { Emitter, type Announce, type EmitWithin } from './events/emitter.ts'
+import { type Announce, Emitter, type EmitWithin } from './events/emitter.ts'
 import { EventCatalogue } from './events/event-catalogue.ts'
 import { FanOut } from './events/fan-out.ts'
 import { Health } from './subscribers/health.ts'
 import { Jobs } from './deliveries/jobs.ts'
-import { deliveryMetrics } from './metrics.ts'
-import { OperationalEvents } from './dispatch/operational-events.ts'
-import { pastSignatures } from './deliveries/past-signatures.ts'
-import { Replay } from './deliveries/replay.ts'
-import { replayStep } from './deliveries/replay-step.ts'
-import { OwnerBrands } from './subscribers/owner-brands.ts'
-import { Owners } from './subscribers/owners.ts'
+import { deliveryMetrics } from './dispatch/delivery-attempts.ts'
+import { Replay, replayStep } from './deliveries/replay.ts'
+import { OwnerBrands, Owners } from './subscribers/owners.ts'
 import { Portal } from './portal.ts'
-import { emittingRoutes } from './routes.ts'
-import { authenticatePortal } from './routes/portal-sessions.ts'
+import { authenticatePortal, portalArea, portalRoutes } from './routes/portal.ts'
 import { removalWorker } from './subscribers/removal.ts'
 import { SubscriberSecrets } from './subscribers/secrets.ts'
 import { Subscribers } from './subscribers/subscribers.ts'
-import { TestEvents } from './events/test-events.ts'
 import { postgresDeliveryStore } from './store.postgres.ts'
 import { sqliteDeliveryStore } from './store.sqlite.ts'
 import type { DeliveryStore } from './store.ts'
+import { contains, type Finder, type Found, mostFound } from '../http/finder.ts'
+import type { App } from '../http/app.ts'
+import { parseLossless, parsePlain } from '../json/lossless.ts'
+import { adminArea, type EmittingRouteParts } from './routes/area.ts'
+import { brandRoutes, ownerRoutes } from './routes/owners.ts'
+import { deliveryRoutes, deliverySearchRoute } from './routes/deliveries.ts'
+import { eventRoutes, eventTypeRoutes } from './routes/events.ts'
+import { healthRoutes } from './routes/health.ts'
+import { jobRoutes } from './routes/jobs.ts'
+import { keyRoutes, verificationRoutes } from './routes/verification.ts'
+import { subscriberRoutes } from './routes/subscribers.ts'
 
-export type { EmitWithin } from './events/emitter.ts'
-export type { Subscribers } from './subscribers/subscribers.ts'
-
-export interface EmittingParts extends ModuleParts {
+interface EmittingParts extends ModuleParts {
   config?: EmittingConfig | undefined
   /** Writes refused links of the portal to the audit log. */
   noteRefusal: NoteRefusal
@@ -53,7 +53,7 @@ export interface EmittingParts extends ModuleParts {
   random?: Random
 }
 
-export interface Emitting extends ServiceModule {
+interface Emitting extends ServiceModule {
   /** Emits in the transaction of a handler of received events. */
   emitWithin: EmitWithin
   /** Starts the deliveries of events after their commit, without a scan. */
@@ -110,11 +110,8 @@ export function createEmitting(parts: EmittingParts): Emitting {
         portal,
         brands: new OwnerBrands(database, clock, record),
         portalCookie,
-        frameOrigins: configuration.portalFrameOrigins,
         testEvents: new TestEvents({ database, clock, emitter, subscribers, announce, record }),
-        keysOf: (id) => secrets.describe(database.reader, id, clock.now()),
-        publishedKeysOf: (id) => secrets.published(database.reader, id, clock.now()),
-        signaturesOf: (detail) => pastSignatures({ db: database.reader, secrets, clock }, detail),
+        secrets,
         deliveryLog: new DeliveryLog(database, cursors),
         replay: new Replay(database, clock, record),
         owners: new Owners({ database, cursors, clock, health, record }),
@@ -166,7 +163,7 @@ function createDispatcher(
   const health = new Health({ database, clock, log, retention: configuration.payloadRetention })
   const dispatcher = new Dispatcher({
     database,
-    store: openDeliveryStore({ database, clock, onError }),
+    store: openDeliveryStore(database, clock, onError),
     destinations: new Destinations({ database, keyring, secrets, defaults: { timeout, schedule } }),
     attempt: createAttempt({ agents: egress.agents, clock }),
     health,
@@ -195,14 +192,131 @@ function readCatalogue(
   }
 }
 
-interface DeliveryStoreParts {
-  database: Database
-  clock: Clock
-  onError: (error: unknown) => void
-}
-
-export function openDeliveryStore({ database, clock, onError }: DeliveryStoreParts): DeliveryStore {
+export function openDeliveryStore(
+  database: Database,
+  clock: Clock,
+  onError: (error: unknown) => void,
+): DeliveryStore {
   return database.engine === 'sqlite'
     ? sqliteDeliveryStore(database)
-    : postgresDeliveryStore({ database, clock, onError })
+    : postgresDeliveryStore(database, clock, onError)
+}
+
+/** Subscribers whose addresses are searched, the newest. */
+const mostSearched = 2_000
+
+/** Finds subscribers by id, host, owner or description, owners by id or display name, deliveries by number, and declared event types. */
+function emittingFinder({ readerAside: reader }: Database, catalogue: EventCatalogue): Finder {
+  return {
+    scope: 'subscribers:read',
+    async find(text) {
+      const all = await readSubscribers(reader)
+      const subscribers = all.filter(
+        ({ id, url, owner, description }) =>
+          id === text ||
+          // Parsing 2,000 addresses takes longer than reading them.
+          (contains(url, text) && contains(new URL(url).host, text)) ||
+          contains(owner, text) ||
+          contains(description, text) ||
+          url === text,
+      )
+      const types = catalogue.entries.filter(({ type }) => contains(type, text)).slice(0, mostFound)
+      return [
+        ...(await findDelivery(reader, text)),
+        ...subscribers.slice(0, mostFound).map(describe),
+        ...(await findOwners(reader, all, text)),
+        ...types.map(({ type, description }): Found => ({
+          kind: 'event-type',
+          id: type,
+          title: type,
+          detail: description ?? null,
+        })),
+      ]
+    },
+  }
+}
+
+function readSubscribers(reader: Database['reader']) {
+  return reader
+    .selectFrom('subscribers')
+    .select(['id', 'url', 'owner', 'description', 'status'])
+    .orderBy('id', 'desc')
+    .limit(mostSearched)
+    .execute()
+}
+
+type Row = Awaited<ReturnType<typeof readSubscribers>>[number]
+
+function describe({ id, url, owner, description, status }: Row): Found {
+  const detail = [owner, description, status].filter(Boolean).join(' · ')
+  return { kind: 'subscriber', id, title: new URL(url).host, detail }
+}
+
+async function findOwners(
+  reader: Database['reader'],
+  subscribers: readonly Row[],
+  text: string,
+): Promise<Found[]> {
+  const named = await reader.selectFrom('owner_names').select(['owner', 'name']).limit(mostSearched).execute()
+  const names = new Map(named.map(({ owner, name }) => [owner, name]))
+  const owners = new Set([...subscribers.map(({ owner }) => owner), ...names.keys()])
+  return [...owners]
+    .filter((owner) => owner !== null)
+    .filter((owner) => contains(owner, text) || contains(names.get(owner) ?? null, text))
+    .slice(0, mostFound)
+    .map((owner) => {
+      const name = names.get(owner)
+      return { kind: 'customer', id: owner, title: name ?? owner, detail: name === undefined ? null : owner }
+    })
+}
+
+async function findDelivery(reader: Database['reader'], text: string): Promise<Found[]> {
+  if (!/^[1-9]\d{0,15}$/.test(text)) return []
+  const row = await reader
+    .selectFrom('deliveries')
+    // A removed subscriber's deliveries are deleted by and by.
+    .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
+    .select(['deliveries.id', 'subscriber_id', 'deliveries.status'])
+    .where('deliveries.id', '=', Number(text))
+    .executeTakeFirst()
+  if (!row) return []
+  const detail = `${row.status} · subscriber ${row.subscriber_id}`
+  return [{ kind: 'delivery', id: text, title: `Delivery ${text}`, detail }]
+}
+
+/** All routes of emitting. Numbers of emitted events are preserved as text; other bodies are parsed as usual. */
+async function emittingRoutes(app: App, parts: EmittingRouteParts): Promise<void> {
+  eventTypeRoutes(app, parts.catalogue)
+  await app.register(async (scope: App) => {
+    readJsonWith(scope, parseLossless)
+    eventRoutes(scope, parts)
+  })
+  await app.register(async (scope: App) => {
+    readJsonWith(scope, parsePlain)
+    keyRoutes(scope, parts)
+    portalRoutes(scope, parts)
+    deliverySearchRoute(scope, parts)
+    ownerRoutes(scope, parts)
+    brandRoutes(scope, parts)
+    for (const area of [adminArea, portalArea]) {
+      subscriberRoutes(scope, parts, area)
+      deliveryRoutes(scope, parts, area)
+      jobRoutes(scope, parts, area)
+      healthRoutes(scope, parts, area)
+      verificationRoutes(scope, parts, area)
+    }
+  })
+}
+
+function readJsonWith(scope: App, parse: (bytes: Uint8Array) => unknown): void {
+  scope.removeContentTypeParser('application/json')
+  scope.bodies.parse(scope, ['application/json'], (_request, bytes, done) => {
+    let body: unknown
+    try {
+      body = parse(bytes)
+    } catch (error) {
+      return done(error as Error)
+    }
+    done(null, body)
+  })
 }

@@ -4,12 +4,12 @@ import { newId } from '../crypto/ids.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
 import { Problem } from '../errors.ts'
 import type { Tx } from '../storage/database.ts'
-import { OwnerNames } from './subscribers/owner-names.ts'
+import { OwnerNames } from './subscribers/owners.ts'
 import type { PortalSessionsTable } from '../storage/tables.ts'
 
 export type PortalSession = Pick<PortalSessionsTable, 'id' | 'owner' | 'expires_at'>
 
-export interface PortalOpening {
+interface PortalOpening {
   /** The current session of the browser. */
   before: PortalSession | undefined
   /** Whether to replace a session of another owner; if not, the link stays valid. */

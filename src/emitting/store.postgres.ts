@@ -29,10 +29,10 @@ import { anyForeignMigration } from '../storage/schema-watch.ts'
  * Milliseconds until a statement counts as failed, so that a broken network path does not stop the dispatcher. The batch is then
  * written again, which has no effect if the first write was committed.
  */
-export const answerWithin = 5_000
+const answerWithin = 5_000
 
 /** Runs a named statement, which each connection plans once. */
-export type Run = <Row>(name: string, text: string, values: unknown[]) => Promise<Row[]>
+type Run = <Row>(name: string, text: string, values: unknown[]) => Promise<Row[]>
 
 function runOn(pool: PostgresDatabase['pool']): Run {
   return (name, text, values) =>
@@ -49,18 +49,12 @@ const dispatchers: ClaimerList = {
   takeOver: 'delete from queue_owners where dispatcher in (select id from dead)',
 }
 
-export interface PostgresDeliveryStoreParts {
-  database: PostgresDatabase
-  clock: Clock
-  onError: (error: unknown) => void
-}
-
 /** The owner of a queue is a row of `queue_owners` that names a dispatcher. A dispatcher lives as long as its session. */
-export function postgresDeliveryStore({
-  database,
-  clock,
-  onError,
-}: PostgresDeliveryStoreParts): DeliveryStore {
+export function postgresDeliveryStore(
+  database: PostgresDatabase,
+  clock: Clock,
+  onError: (error: unknown) => void,
+): DeliveryStore {
   const { pool, seeks, claiming } = database
   const claimer = new Claimer({ open: openClaimSessions(dispatchers, claiming, pool), clock, onError })
   const reader = kyselyOver('postgres', async ({ sql, parameters }: CompiledQuery) =>

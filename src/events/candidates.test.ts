@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { candidatesOf } from './candidates.ts'
+import { candidatesOf } from './search.ts'
 
 test('failed and retrying events of a source are received ones: no index of deliveries is read for them', () => {
   for (const status of ['failed', 'retrying'] as const) {

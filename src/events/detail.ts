@@ -5,8 +5,13 @@ import type { Database, Queryable } from '../storage/database.ts'
 import { presentEvent } from './present.ts'
 import { redactPayload } from './redact-payload.ts'
 import { isSensitiveHeader } from '../telemetry/redaction.ts'
-import { readStoredHeaders, type Verification } from './verification.ts'
-import { type EventStatus, receivedStatus, statusExpression } from './store.ts'
+import {
+  type EventStatus,
+  readStoredHeaders,
+  receivedStatus,
+  statusExpression,
+  type Verification,
+} from './store.ts'
 import { isoTime, isoTimeOrNull } from '../runtime/iso-time.ts'
 
 /** Failures, deliveries and emitted events that one response shows: the newest failures, the first of the others. */

@@ -1,6 +1,6 @@
 import type { Authenticate } from '../http/access/principal.ts'
 import type { ModuleParts, ServiceModule } from '../http/service-module.ts'
-import { bodySearchRoute } from './body-search/routes.ts'
+import { bodySearchRoute } from './body-search.ts'
 import { type EventLog, openEventLog } from './log.ts'
 import { LiveHub } from './live/hub.ts'
 import { liveRoute } from './live/routes.ts'
@@ -11,7 +11,7 @@ import type { Database } from '../storage/database.ts'
 import { searchEvents } from './search.ts'
 import type { EventRow } from './store.ts'
 
-export interface EventsParts extends ModuleParts {
+interface EventsParts extends ModuleParts {
   /** Checks the credentials of live connections again. */
   authenticate: Authenticate
 }

@@ -21,7 +21,7 @@ const secretFields: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Whether the value of a field must be redacted, by the field's name. */
-export type IsSecret = (name: string) => boolean
+type IsSecret = (name: string) => boolean
 
 /**
  * The payload of a received event for display: the values of its scheme's secret fields are redacted, all other bytes are

@@ -4,16 +4,15 @@ import { cacheRules, sendTagged, taggedSends } from '../http/caching/tagged-answ
 import { readLimit } from '../paging/limit.ts'
 import { limitParameter } from '../paging/parameters.ts'
 import type { Database } from '../storage/database.ts'
-import { readEventCursor, readEventNumber } from './cursor.ts'
+import { EventItem, presentEvent, readEventCursor, readEventNumber } from './present.ts'
 import { describeEvent } from './detail.ts'
 import { filterSchema, readEventFilter } from './filter.ts'
 import type { EventLog, EventPage } from './log.ts'
-import { EventItem, presentEvent } from './present.ts'
 import { type FoundPage, searchEvents } from './search.ts'
 import { pageLimits } from './store.ts'
 import { DateTime, IdParams, nullable, NullableText, optionalText } from '../http/schemas/schemas.ts'
 
-export interface EventRouteParts {
+interface EventRouteParts {
   database: Database
   log: EventLog
 }

@@ -36,8 +36,7 @@ export interface EventStore {
  * SQL for whether a received event has its marker although no handler took it. It is derived, because each handled event has an attempt:
  * rows of older releases are right as well, and a column of its own would need a second index on each claim (docs/adr/0016).
  */
-export const isUnhandled = (table: string): string =>
-  `${table}.status = 'processed' and ${table}.attempts = 0`
+const isUnhandled = (table: string): string => `${table}.status = 'processed' and ${table}.attempts = 0`
 
 /** The status of a row of the event queue, whether or not its event is still in the log. */
 export function receivedStatus({
@@ -78,3 +77,31 @@ export const statusExpression = `(case
   else 'unsubscribed' end)`
 
 export const columns = `e.id, e.event_id, e.type, e.direction, e.source, e.created_at, ${statusExpression} as status`
+
+/** How a received event was verified. */
+export interface Verification {
+  /** The scheme's name. */
+  readonly scheme: string
+  /** Which secret of the source verified it, counted from 1. Custom schemes may omit it. */
+  readonly secret?: number
+  /** The time that the sender signed, in milliseconds since 1970. */
+  readonly signedAt?: number
+}
+
+/**
+ * The verification is stored with the headers of the event, which saves a column. The name of a header cannot contain a colon
+ * (RFC 9110, section 5.1).
+ */
+export const verifiedName = ':verified'
+
+/** Separates the stored headers from the verification. */
+export function readStoredHeaders(json: string | null): {
+  headers: Record<string, string>
+  verification: Verification | undefined
+} {
+  const { [verifiedName]: verification, ...headers } = JSON.parse(json ?? '{}') as Record<string, unknown>
+  return {
+    headers: headers as Record<string, string>,
+    verification: verification as Verification | undefined,
+  }
+}

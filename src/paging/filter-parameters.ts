@@ -10,7 +10,7 @@ export function readChoice<T extends string>(text: string, parameter: string, va
   if (value !== undefined) return value
   throw new Problem('invalid-parameter', {
     parameter,
-    detail: `The parameter \`${parameter}\` is one of ${values.join(', ')}.`,
+    detail: `The parameter \`${parameter}\` must be one of ${values.join(', ')}.`,
   })
 }
 

@@ -1,10 +1,11 @@
-import { countOf, mostOfAKind, quoted, type Attention } from '../http/attention.ts'
-import type { Database } from '../storage/database.ts'
-import { readFailing } from './failure-groups/failing.ts'
+import { type Attention, countOf, mostOfAKind, quoted } from '../http/attention.ts'
+import type { Database, Queryable } from '../storage/database.ts'
 import type { PlanOf } from './handlers/plan.ts'
 import { secretsEnd } from './schemes/create-scheme.ts'
 import type { Scheme } from './schemes/scheme.ts'
 import { isoTime } from '../runtime/iso-time.ts'
+import { sql } from 'kysely'
+import type { Kind } from './queue/store.ts'
 
 const day = 86_400_000
 /** Milliseconds before the end of a secret from which on it needs attention. */
@@ -101,4 +102,85 @@ export function endingSecrets(sources: ReadonlyMap<string, Scheme>, now: number)
 
 function utc(time: number): string {
   return `${isoTime(time).slice(0, 16).replace('T', ' ')} UTC`
+}
+
+/**
+ * What one call reads at most: groups of each handler, the newest and the oldest events of each group that have failed, or that are
+ * retried, and of these the first ones, whose first failure is read.
+ */
+const most = { groups: 5, events: 500, first: 100 }
+
+/** The events of a group whose last attempt failed after a time. */
+interface FailingGroup extends Kind {
+  /** The id of the handler that failed. Source and type are those of one of its newest events. */
+  readonly handler: string
+  /** The name and the first line of its error, as in `failure_groups`. */
+  readonly name: string
+  readonly message: string
+  /** At most `most.events`, as `retrying`. */
+  readonly failed: number
+  readonly retrying: number
+  /** The first failure of these events, in milliseconds since 1970. Their later attempts do not move it. */
+  readonly since: number
+}
+
+/**
+ * Reads the groups with events whose last attempt failed after `after` and that were not processed since, the newest failure first. They
+ * are chosen for each handler by itself, so that a handler with many failures hides no other.
+ * @param after milliseconds since 1970
+ */
+export async function readFailing(reader: Queryable, after: number): Promise<FailingGroup[]> {
+  // Limited before the time is compared, so that a group with many older failures costs no more.
+  const [failed, retrying] = [
+    ofGroup('recent', 'failed', most.events),
+    ofGroup('recent', 'pending', most.events),
+  ]
+  const all = sql.join(
+    [
+      failed,
+      retrying,
+      ofGroup('recent', 'failed', most.events, 'asc'),
+      ofGroup('recent', 'pending', most.events, 'asc'),
+    ].map((events) => sql`select * from (${events}) part`),
+    sql` union `,
+  )
+  const { rows } = await sql<FailingGroup>`
+    with recent as (
+      select * from (
+        select id, handler, name, message, last_at, row_number() over (partition by handler order by last_at desc, id) as place from failure_groups
+        where last_at > ${after} and coalesce(
+          (select event from (${ofGroup('failure_groups', 'failed', 1)}) one),
+          (select event from (${ofGroup('failure_groups', 'pending', 1)}) one)) is not null
+      ) active where place <= ${sql.lit(most.groups)}
+    ), counted as (
+      select handler, name, message, last_at,
+        (select count(*) from (${failed}) latest where failed_at > ${after}) as failed,
+        (select count(*) from (${retrying}) latest where failed_at > ${after}) as retrying,
+        (select min(coalesce((select min(f.at) from handler_failures f
+            where f.event = first.event and f.number > first.attempts_before), failed_at))
+          from (select * from (${all}) those where failed_at > ${after} order by event limit ${sql.lit(most.first)}) first) as since,
+        coalesce((select max(event) from (${failed}) latest), (select max(event) from (${retrying}) latest)) as newest
+      from recent
+    )
+    select handler, name, message, failed, retrying, since, source, type from counted join event_queue on event_queue.event = newest
+    where since is not null order by last_at desc`.execute(reader)
+  return rows
+}
+
+/**
+ * SQL for the newest or the oldest events of a group that failed and have a status. Only the index `event_queue_of_group` has the order of its
+ * three columns. By its first two with `=`, PostgreSQL may read the whole queue instead, where it expects to find such an event soon.
+ */
+function ofGroup(
+  groups: 'failure_groups' | 'recent',
+  status: 'failed' | 'pending',
+  limit: number,
+  direction: 'asc' | 'desc' = 'desc',
+) {
+  const order = sql.raw(direction)
+  const place = (event: number) => sql`(${sql.ref(`${groups}.id`)}, ${sql.lit(status)}, ${sql.lit(event)})`
+  return sql<{ event: number; failed_at: number }>`select event, failed_at, attempts_before from event_queue
+    where failure_group is not null and failed_at is not null
+      and (failure_group, status, event) >= ${place(0)} and (failure_group, status, event) <= ${place(Number.MAX_SAFE_INTEGER)}
+    order by failure_group ${order}, status ${order}, event ${order} limit ${sql.lit(limit)}`
 }

@@ -5,14 +5,14 @@ import type { OutboundAgent } from '../network/outbound-agent.ts'
 import { readRetryAfter } from '../network/retry-after.ts'
 import type { Handler, ReceivedEvent } from './config.ts'
 
-export interface ForwardRequest {
+interface ForwardRequest {
   url: string
   headers: Record<string, string>
   body: Uint8Array
   signal: AbortSignal
 }
 
-export interface ForwardAnswer {
+interface ForwardAnswer {
   status: number
   /** Milliseconds to wait, from the receiver's Retry-After. */
   retryAfter: number | undefined
@@ -21,7 +21,7 @@ export interface ForwardAnswer {
 }
 
 /** Sends a request without following redirects. */
-export type Send = (request: ForwardRequest) => Promise<ForwardAnswer>
+type Send = (request: ForwardRequest) => Promise<ForwardAnswer>
 
 /** The receiver did not accept an event. */
 class NotTaken extends Error {

@@ -2,22 +2,32 @@ import { once } from 'node:events'
 import type { App } from '../http/app.ts'
 import type { ServiceModule, SpoolStatus } from '../http/service-module.ts'
 import type { Worker } from '../runtime/worker.ts'
-import { Activity } from './activity/activity.ts'
+import { Activity } from './activity.ts'
 import { endingSecrets, failingHandlers } from './attention.ts'
-import { reprocessWorker } from './failed/reprocess.ts'
+import { Reprocessing, reprocessWorker } from './failed/reprocess.ts'
 import { FailureGroups } from './failure-groups/tally.ts'
 import { PausedHandlers } from './handlers/paused.ts'
 import { RejectedLog } from './rejections/log.ts'
 import { HandlerWorker } from './worker/worker.ts'
-import type { ReceivingParts } from './parts.ts'
-import { planHandling } from './plan-handling.ts'
-import { declareRoutes, type Made } from './routes.ts'
+import { planHandling, type ReceivingParts } from './plan-handling.ts'
 import { attemptParts, storeEvents } from './store-events.ts'
 import { contains, type Finder, type Found } from '../http/finder.ts'
+import { createRecordAudit } from '../accounts/audit/audit.ts'
+import { Cursors } from '../paging/cursor.ts'
+import { Backlog } from './endpoint/backlog.ts'
+import { dryRunRoutes, DryRuns } from './dry-run/dry-runs.ts'
+import type { ReceivingRouteParts } from './routes.ts'
+import { failedRoutes } from './failed/routes.ts'
+import { failureRoutes } from './failure-groups/routes.ts'
+import { handlerRoutes } from './handler-views/routes.ts'
+import { rejectedRoutes } from './rejections/routes.ts'
+import { webhookRoutes } from './endpoint/endpoint.ts'
+import { sourceRoutes } from './source-routes.ts'
+import { postgresRates } from './endpoint/admission.ts'
 
 export type { ReceivingConfig } from './config.ts'
 
-export interface Receiving extends ServiceModule {
+interface Receiving extends ServiceModule {
   /** Whether webhooks go to the spool now, and its size; undefined without a spool. */
   readonly spool: SpoolStatus | undefined
   /** Whether the disk of the database did not take the last webhooks, within the last seconds. */
@@ -38,10 +48,10 @@ export function createReceiving(parts: ReceivingParts): Receiving {
   const paused = new PausedHandlers({ database, clock })
   const storing = storeEvents(parts, activity)
   const { store, acceptor, fallback, failure } = storing
-  const rejected = new RejectedLog({ database, clock, log, period: configuration.rejectedRetention })
+  const rejected = new RejectedLog(activity, clock, configuration.rejectedRetention)
   const attempts = attemptParts(parts, store)
-  const made = { ...handling, ...storing, attempts, rejected, activity, paused }
-  const worker = handlerWorker(parts, made)
+  const assembled = { ...handling, ...storing, attempts, rejected, activity, paused }
+  const worker = handlerWorker(parts, assembled)
   let app: App | undefined
   /** Stores received events until the last request has been answered. */
   const queueWorker: Worker = {
@@ -51,7 +61,7 @@ export function createReceiving(parts: ReceivingParts): Receiving {
       const { server } = app ?? {}
       if (server?.listening) await once(server, 'close', { signal: deadline }).catch(() => undefined)
       await acceptor.close()
-      await Promise.all([fallback?.stop(), rejected.close(), activity.close()])
+      await Promise.all([fallback?.stop(), activity.close()])
       await store.close()
     },
   }
@@ -73,14 +83,14 @@ export function createReceiving(parts: ReceivingParts): Receiving {
     async routes(given) {
       app = given
       fallback?.start()
-      declareRoutes(given, parts, made)
+      declareRoutes(given, parts, assembled)
     },
   }
 }
 
 /** The worker that runs the handlers of received events. */
-function handlerWorker(parts: ReceivingParts, made: Made): HandlerWorker {
-  const { activity, attempts, store, planOf, paused } = made
+function handlerWorker(parts: ReceivingParts, assembled: Assembled): HandlerWorker {
+  const { activity, attempts, store, planOf, paused } = assembled
   const { configuration, database, metrics, random = Math.random } = parts
   return new HandlerWorker({
     ...attempts,
@@ -98,7 +108,7 @@ function handlerWorker(parts: ReceivingParts, made: Made): HandlerWorker {
     },
     onFailed: (handler) => activity.of('handler', handler, 'failed').add(),
     async close() {
-      await made.close()
+      await assembled.close()
       await activity.close()
     },
   })
@@ -122,4 +132,52 @@ function receivingFinder(sources: Iterable<string>, handlers: Iterable<string>):
     scope: 'webhooks:read',
     find: (text) => Promise.resolve(all.filter(({ title }) => contains(title, text))),
   }
+}
+
+/** What is created for the worker and the routes. */
+interface Assembled extends ReturnType<typeof planHandling>, ReturnType<typeof storeEvents> {
+  attempts: ReturnType<typeof attemptParts>
+  rejected: RejectedLog
+  activity: Activity
+  paused: PausedHandlers
+}
+
+function declareRoutes(app: App, parts: ReceivingParts, assembled: Assembled): void {
+  const { database, clock, log } = parts
+  const { sources, declared, planOf, store, attempts, paused } = assembled
+  const backlog = new Backlog({
+    store,
+    clock,
+    prepare: () => paused.refresh(),
+    isHeld: ({ source, type }) => {
+      const plan = planOf(source, type)
+      return plan.handlers.length === 0 || paused.isPaused(plan)
+    },
+    onError: (error) => log.warn({ err: error }, 'the age of the oldest received event could not be read'),
+  })
+  const onRateError = (error: unknown): void =>
+    log.warn({ err: error }, 'the rate of a source could not be shared, so this process counts alone')
+  const sharedRates =
+    database.engine === 'postgres'
+      ? { reserve: postgresRates(database.pool), clock, onError: onRateError }
+      : undefined
+  const record = createRecordAudit(clock)
+  const withActions = [...sources].filter(([, scheme]) => scheme.typesHaveActions).map(([name]) => name)
+  const all: ReceivingRouteParts = {
+    ...parts,
+    ...assembled,
+    record,
+    endpoints: webhookRoutes(app, { ...parts, ...assembled, backlog, sharedRates }),
+    cursors: new Cursors(parts.keyring),
+    reprocessing: new Reprocessing(database, clock, record),
+    dryRuns: new DryRuns({ ...attempts, database, planOf, sources, record }),
+    findHandler: (key) =>
+      declared.some((handler) => handler.key === key) ? { key, withActions } : undefined,
+  }
+  handlerRoutes(app, all)
+  sourceRoutes(app, all)
+  rejectedRoutes(app, all)
+  dryRunRoutes(app, all)
+  failureRoutes(app, all)
+  failedRoutes(app, all)
 }

@@ -1,12 +1,31 @@
 import { createOutboundAgent } from '../network/outbound-agent.ts'
-import { readHandlers, type RegisteredHandler } from './handlers/declared-handlers.ts'
+import {
+  type ProviderTokenSource,
+  readHandlers,
+  type RegisteredHandler,
+} from './handlers/declared-handlers.ts'
 import { forwardTo, sendOver } from './forward.ts'
 import { keysOf, urlOf, withoutCredentials } from './forward-target.ts'
 import type { HandlerEntry } from './handler-views/describe.ts'
 import { plansOver } from './handlers/plan.ts'
 import { readSources } from './sources.ts'
-import type { ReceivingParts } from './parts.ts'
 import { BoundedCache } from '../runtime/bounded-cache.ts'
+import type { Random } from '../runtime/clock.ts'
+import type { ModuleParts } from '../http/service-module.ts'
+import type { EmitWithin } from './worker/attempt.ts'
+import type { ReceivingConfig } from './config.ts'
+import type { OpenSpool } from './spool/file-spool.ts'
+
+export interface ReceivingParts extends ModuleParts {
+  config?: ReceivingConfig | undefined
+  random?: Random
+  /** Emits events in a handler's transaction. */
+  emitWithin: EmitWithin
+  /** For handlers that declare `providerTokens`. */
+  providerTokens?: ProviderTokenSource
+  /** Stores events while the database is unavailable. The caller closes it after this room has stopped. */
+  spool?: OpenSpool | undefined
+}
 
 /** Cached types: senders choose them, so their number is bounded. */
 const mostCached = 1_000

@@ -6,7 +6,7 @@ import { hmac } from './schemes/hmac.ts'
 import type { Scheme } from './schemes/scheme.ts'
 
 /** The source that is always there, with the secret of the environment unless the module gives it another. */
-const standing = 'provider'
+const builtIn = 'provider'
 const secretFrom = 'the setting `WEBHOOK_SECRET`'
 /** Events. */
 const mostPerSecond = 1_000_000
@@ -25,7 +25,7 @@ export function readSources(
 ): ReadonlyMap<string, Scheme> {
   const faults: string[] = []
   const sources = new Map<string, Scheme>([
-    [standing, { ...hmac({ header: 'x-signature', secret: webhookSecrets }), secretFrom }],
+    [builtIn, { ...hmac({ header: 'x-signature', secret: webhookSecrets }), secretFrom }],
   ])
   for (const [name, given] of Object.entries(configured ?? {})) {
     const fault = faultOf(given)
@@ -38,7 +38,7 @@ export function readSources(
     else
       sources.set(
         name,
-        name === standing && !given.hasSecret
+        name === builtIn && !given.hasSecret
           ? { ...given, ...given.withSecrets(webhookSecrets), secretFrom }
           : given,
       )
@@ -49,7 +49,7 @@ export function readSources(
       faults.push(`receiving.sources.${name} has a secret that ${weakness.text}`)
     if (!hasSecret)
       faults.push(
-        name === standing
+        name === builtIn
           ? 'WEBHOOK_SECRET is missing'
           : `receiving.sources.${name} has no secret: set the environment variable that it reads`,
       )

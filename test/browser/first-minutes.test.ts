@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { bodySigners } from '../../src/receiving/samples/body-signers.ts'
+import { bodySigners } from '../../src/receiving/samples/index.ts'
 import { engines } from '../harness/engines.ts'
 import { startTestService, webhookSecret } from '../harness/service.ts'
 import { started } from '../harness/started.ts'

@@ -27,7 +27,7 @@ onEachEngine('completions', (engine) => {
   before(async () => {
     testDatabase = await engine.createMigratedDatabase()
     database = await openDatabase(testDatabase.url)
-    store = openDeliveryStore({ database, clock: systemClock, onError: () => undefined })
+    store = openDeliveryStore(database, systemClock, () => undefined)
     completions = new Completions({
       store,
       database,

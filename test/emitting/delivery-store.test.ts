@@ -28,8 +28,7 @@ onEachEngine('store', (engine) => {
     await store.acquireSession(listener)
   })
 
-  const open = (): DeliveryStore =>
-    openDeliveryStore({ database, clock: systemClock, onError: () => undefined })
+  const open = (): DeliveryStore => openDeliveryStore(database, systemClock, () => undefined)
 
   after(async () => {
     await store.releaseSession()

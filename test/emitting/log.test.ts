@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { replayStep } from '../../src/emitting/deliveries/replay-step.ts'
+import { replayStep } from '../../src/emitting/deliveries/replay.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import type { TestService } from '../harness/service.ts'
 import {
   deliveries,
+  type DeliveryAnswer,
   emit,
   expectJson,
   settled,
   startEmitting,
   subscribe,
   until,
-  type DeliveryAnswer,
 } from './harness.ts'
 
 interface Page {

@@ -60,7 +60,7 @@ describe('plans of the dispatcher', { skip: !engine && 'TEST_ENGINE leaves Postg
     for (const table of ['deliveries', 'attempts', 'events', 'subscribers', 'queue_owners'])
       await database.pool.query(`alter table ${table} set (autovacuum_enabled = false)`)
     await fill(database)
-    store = openDeliveryStore({ database, clock: systemClock, onError: () => undefined })
+    store = openDeliveryStore(database, systemClock, () => undefined)
     await store.acquireSession(listener)
     for (const [name, statement] of await statementsOf(database, store)) statements.set(name, statement)
   })

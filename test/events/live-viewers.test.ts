@@ -1,8 +1,7 @@
 // The viewers of one process, with a clock that the test moves.
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
-import { LiveHub } from '../../src/events/live/hub.ts'
-import { Viewer } from '../../src/events/live/viewer.ts'
+import { LiveHub, Viewer } from '../../src/events/live/hub.ts'
 import { openEventLog } from '../../src/events/log.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { createLog } from '../../src/telemetry/log.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
-import { postgresEvents } from '../../src/events/store.postgres.ts'
+import { postgresEvents } from '../../src/events/log.ts'
 import { columns, pageLimits } from '../../src/events/store.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'

@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { parseEnv } from 'node:util'
 import { inspectEnvironment } from '../../src/config/environment.ts'
-import { timedSigners } from '../../src/receiving/samples/timed-signers.ts'
-import { ask, host, proxyKinds, startProxy, type Answer, type Proxy } from '../deploy/proxies.ts'
+import { timedSigners } from '../../src/receiving/samples/index.ts'
+import { type Answer, ask, host, type Proxy, proxyKinds, startProxy } from '../deploy/proxies.ts'
 import { engines, type TestDatabase } from '../harness/engines.ts'
 import { freePort } from '../harness/free-port.ts'
 import { eventually } from '../receiving/harness.ts'
-import { programEnvironment, startProgram, type Program } from './shop/programs.ts'
+import { type Program, programEnvironment, startProgram } from './shop/programs.ts'
 
 const folder = join(import.meta.dirname, '../../examples/shop')
 const settings = parseEnv(readFileSync(join(folder, 'deploy/shop.env'), 'utf8'))

@@ -14,7 +14,7 @@ import * as presets from '../../src/receiving/schemes/index.ts'
 import type { Scheme, TimedOptions } from '../../src/receiving/schemes/scheme.ts'
 import { reasons } from '../../src/receiving/rejections/reasons.ts'
 import { setUps } from '../../src/receiving/schemes/set-up.ts'
-import type { SignedSample } from '../../src/receiving/samples/sample.ts'
+import type { SignedSample } from '../../src/receiving/samples/index.ts'
 import { samples } from '../../src/receiving/samples/index.ts'
 import { startTestKit, type TestWebhook } from '../../src/testing/index.ts'
 

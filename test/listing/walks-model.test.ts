@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { readEventCursor } from '../../src/events/cursor.ts'
+import { readEventCursor } from '../../src/events/present.ts'
 import { openEventLog } from '../../src/events/log.ts'
 import { readQuery } from '../../src/listing/query.ts'
 import { posts } from '../../src/listing/resources/posts.ts'

@@ -1,8 +1,7 @@
 // The thread that stores received events on SQLite, beside its spool.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { packEvents } from '../../src/receiving/queue/event-rows.ts'
-import type { IncomingEvent } from '../../src/receiving/queue/incoming.ts'
+import { type IncomingEvent, packEvents } from '../../src/receiving/queue/store.ts'
 import { isRefusedValue } from '../../src/storage/refused-value.ts'
 import type { EventTasks } from '../../src/receiving/sqlite/event-writer-thread.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'

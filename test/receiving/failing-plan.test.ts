@@ -1,7 +1,7 @@
 // However many groups of failures PostgreSQL expects: what is failing is read without a pass over the queue for each of them.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readFailing } from '../../src/receiving/failure-groups/failing.ts'
+import { readFailing } from '../../src/receiving/attention.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { kyselyOver } from '../../src/storage/query-runner.ts'

@@ -1,7 +1,7 @@
 // What the database does with the slots of handlers that declare a concurrency.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { SlotStore } from '../../src/receiving/queue/slot-store.ts'
+import type { SlotStore } from '../../src/receiving/queue/store.ts'
 import { postgresSlots } from '../../src/receiving/postgres/store.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'

@@ -1,4 +1,4 @@
-import type { IncomingEvent } from '../../src/receiving/queue/incoming.ts'
+import type { IncomingEvent } from '../../src/receiving/queue/store.ts'
 
 /** A verified event on its way into the database or the spool. */
 export const incomingEvent = (eventId: string): IncomingEvent => ({

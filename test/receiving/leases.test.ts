@@ -2,10 +2,14 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { openEventQueue } from '../../src/receiving/queue/event-queue.ts'
-import type { IncomingEvent } from '../../src/receiving/queue/incoming.ts'
+import { openEventQueue } from '../../src/receiving/store-events.ts'
+import type {
+  ClaimedEvent,
+  EventQueue,
+  IncomingEvent,
+  ProcessedMarker,
+} from '../../src/receiving/queue/store.ts'
 import { ClaimLost } from '../../src/receiving/worker/interruptions.ts'
-import type { ClaimedEvent, EventQueue, ProcessedMarker } from '../../src/receiving/queue/store.ts'
 import type { Database } from '../../src/storage/database.ts'
 import type { SharedTransactions } from '../../src/storage/shared-transactions.ts'
 import { openDatabase } from '../../src/storage/open.ts'

@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import type { IncomingMessage } from 'node:http'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { hmac, microsoftGraph, stripe } from '../../src/index.ts'
+import { Activity } from '../../src/receiving/activity.ts'
 import { RejectedLog } from '../../src/receiving/rejections/log.ts'
 import { reasons, type Reason } from '../../src/receiving/rejections/reasons.ts'
 import type { Database } from '../../src/storage/database.ts'
@@ -227,8 +228,10 @@ onEachEngine('rejected webhooks', (engine) => {
       transaction: (...given: Parameters<typeof database.transaction>) =>
         away ? Promise.reject(new Error('away')) : database.transaction(...given),
     } as unknown as Database
-    const log = () =>
-      new RejectedLog({ database: failing, clock, log: createLog('fatal'), period: 2 * 86_400_000 })
+    const open = () => {
+      const activity = new Activity({ database: failing, clock, log: createLog('fatal') })
+      return { activity, note: new RejectedLog(activity, clock, 2 * 86_400_000).of('later') }
+    }
     const call = { request: { headers: {} } as IncomingMessage, address: '127.0.0.1' }
     const days = async (): Promise<[number, number][]> =>
       (
@@ -239,8 +242,7 @@ onEachEngine('rejected webhooks', (engine) => {
           .orderBy('day')
           .execute()
       ).map(({ day, count }) => [new Date(day).getUTCDate(), count])
-    const first = log()
-    const note = first.of('later')
+    const { activity: first, note } = open()
     note('malformed', '', call)
     note('malformed', '', call)
     await first.close()
@@ -250,9 +252,9 @@ onEachEngine('rejected webhooks', (engine) => {
     assert.deepEqual(await days(), [[1, 2]])
     for (const day of [2, 3, 4]) {
       now = Date.UTC(2030, 0, day, 12)
-      const next = log()
-      next.of('later')('malformed', '', call)
-      await next.close()
+      const next = open()
+      next.note('malformed', '', call)
+      await next.activity.close()
     }
     assert.deepEqual(await days(), [
       [2, 1],

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict'
 import { createHash, createHmac, generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
-import { samples } from '../../src/receiving/samples/index.ts'
+import { samples, type SignedSample } from '../../src/receiving/samples/index.ts'
 import { withStored } from '../../src/cli/local-source.ts'
-import type { SignedSample } from '../../src/receiving/samples/sample.ts'
 import { redactPayload } from '../../src/events/redact-payload.ts'
 import { headersToStore } from '../../src/receiving/endpoint/stored-headers.ts'
 import {
@@ -22,20 +21,20 @@ import {
   meta,
   microsoftGraph,
   paddle,
+  type Scheme,
   sendgrid,
   shopify,
   slack,
   square,
   standardWebhooks,
   stripe,
+  type TimedOptions,
   twilio,
   typeform,
   woocommerce,
   x,
   zendesk,
   zoom,
-  type Scheme,
-  type TimedOptions,
 } from '../../src/index.ts'
 
 const now = Date.parse('2026-03-01T12:00:00.000Z')

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type AttemptResult, readDirective } from './attempt.ts'
-import { evaluateAttempt } from './attempt-outcome.ts'
+import { type AttemptResult, evaluateAttempt, readDirective } from './attempt.ts'
 
 const answered = (status: number | null, more: Partial<AttemptResult> = {}): AttemptResult => ({
   at: 0,

@@ -1,9 +1,8 @@
-import type { Clock } from '../../runtime/clock.ts'
+import type { Clock, Random } from '../../runtime/clock.ts'
 import { version } from '../../runtime/version.ts'
 import { NotSent, type Outcome, type Phases } from '../../network/exchange.ts'
 import { redactedValue } from '../../telemetry/redaction.ts'
 import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
-import type { Agents } from './egress.ts'
 import {
   type Failure,
   type FailureKind,
@@ -15,9 +14,13 @@ import {
 import { httpSignatureHeaders, signatures, type SigningKey } from './signature.ts'
 import { readRetryAfter } from '../../network/retry-after.ts'
 import type { AttemptRecord, EventPayload } from '../store.ts'
+import { longestRetryAfter, nextDelay } from '../../runtime/retry-schedule.ts'
+import type { Configuration } from '../../config/environment.ts'
+import { Egress, type EgressRules } from '../../network/egress.ts'
+import { createOutboundAgent, type OutboundAgent } from '../../network/outbound-agent.ts'
 
 /** Bytes of a response that are read at most. Then the connection is closed. */
-export const responseLimit = 64 * 1024
+const responseLimit = 64 * 1024
 
 /** The parts of a subscriber's requests that do not change. */
 export interface Target {
@@ -29,7 +32,7 @@ export interface Target {
   shown: string
 }
 
-export interface AttemptRequest {
+interface AttemptRequest {
   target: Target
   /** Whether the subscriber has an owner, who chose the address and sees the response. */
   owned: boolean
@@ -212,4 +215,92 @@ export function readDirective(header: string | string[] | undefined): Directive 
   const values = new Set(wanted.map((value) => value.trim()))
   if (values.has('disable')) return 'disable'
   return values.has('abort-message') ? 'abort-message' : undefined
+}
+
+/** What an attempt means for its delivery. `disable` is the reason for which the subscriber is to be disabled as well. */
+export type AttemptOutcome =
+  | { kind: 'delivered'; disable?: string }
+  /** @property delay milliseconds */
+  | { kind: 'retry'; delay: number }
+  /** Dead-lettered: no further attempt follows. */
+  | { kind: 'dead'; disable?: string }
+
+/**
+ * A 2xx response whose body ended in time is a success. A 410 response dead-letters the delivery and disables the subscriber
+ * (Standard Webhooks: "the sender should disable the endpoint"); so does `webhook-delivery: disable`. `abort-message`
+ * dead-letters the delivery. Everything else is retried until the schedule ends.
+ * @param begun attempts since the delivery was created or last replayed, this one included
+ * @param plannedIn milliseconds until the schedule's next attempt, if somebody asked for this one before: it uses up no entry
+ */
+export function evaluateAttempt(
+  result: AttemptResult,
+  schedule: readonly number[],
+  begun: number,
+  random: Random,
+  plannedIn?: number,
+): AttemptOutcome {
+  const { status, error, directive } = result
+  const disable = disableReason(result)
+  if (error === null && status !== null && status >= 200 && status <= 299)
+    return { kind: 'delivered', ...disable }
+  if (disable || directive === 'abort-message') return { kind: 'dead', ...disable }
+  if (plannedIn !== undefined)
+    return {
+      kind: 'retry',
+      delay: Math.max(0, plannedIn, Math.min(result.retryAfter ?? 0, longestRetryAfter)),
+    }
+  const delay = nextDelay(schedule, begun, random, result.retryAfter)
+  return delay === undefined ? { kind: 'dead' } : { kind: 'retry', delay }
+}
+
+function disableReason({ status, directive }: AttemptResult): { disable: string } | undefined {
+  if (directive === 'disable') return { disable: 'The subscriber answered with webhook-delivery: disable.' }
+  return status === 410 ? { disable: 'The endpoint returned HTTP 410 Gone.' } : undefined
+}
+
+/** One agent with its own connection pool for each kind of subscriber. */
+interface Agents {
+  /** For subscribers without an owner: only admins register them. */
+  ownerless: OutboundAgent
+  /** For subscribers with an owner: tenants choose their addresses. */
+  owned: OutboundAgent
+}
+
+interface SubscriberEgress {
+  /** The address checks for subscribers of this owner; null for subscribers without an owner. */
+  of: (owner: string | null) => Egress
+  agents: Agents
+  close: () => Promise<void>
+}
+
+type EgressSettings = Pick<
+  Configuration,
+  'allowPrivateNetwork' | 'emitAllowedNetworks' | 'emitAllowedHosts' | 'emitPorts' | 'emitProxy'
+>
+
+/**
+ * EMIT_ALLOWED_NETWORKS and EMIT_ALLOWED_HOSTS apply only to subscribers without an owner, which are the operator's own. The
+ * two kinds of subscribers share no agent, so a tenant never gets a connection that such an exception allowed
+ * (docs/adr/0020-exceptions-without-owner.md).
+ */
+export function openEgress(settings: EgressSettings): SubscriberEgress {
+  const { allowPrivateNetwork, emitPorts: ports, emitProxy: proxy } = settings
+  const owned: EgressRules = { allowPrivateNetwork, ports }
+  const ownerless: EgressRules = {
+    ...owned,
+    networks: settings.emitAllowedNetworks,
+    hosts: settings.emitAllowedHosts,
+  }
+  const checks = { owned: new Egress(owned), ownerless: new Egress(ownerless) }
+  const agents: Agents = {
+    owned: createOutboundAgent({ ...owned, proxy }),
+    ownerless: createOutboundAgent({ ...ownerless, proxy }),
+  }
+  return {
+    of: (owner) => (owner === null ? checks.ownerless : checks.owned),
+    agents,
+    async close() {
+      await Promise.all([agents.owned.destroy(), agents.ownerless.destroy()])
+    },
+  }
 }

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Outcome } from '../../network/exchange.ts'
-import { troubleshootingHint } from './troubleshooting-hints.ts'
-import { failureOfError, failureOfStatus, failureOfTime } from './failures.ts'
+import { failureOfError, failureOfStatus, failureOfTime, troubleshootingHint } from './failures.ts'
 
 const ended = (error: unknown, step: Outcome['step'] = 'answer'): Outcome => ({
   status: null,

@@ -26,7 +26,7 @@ export type AllowanceKind = keyof typeof allowances
 /** Rows with a full allowance that each call removes at most. */
 const removedAtOnce = 100
 
-export interface AllowanceUse {
+interface AllowanceUse {
   kind: AllowanceKind
   /** See `holderOf`. */
   holder: string

@@ -1,5 +1,4 @@
-import { Problem } from '../../errors.ts'
-import { readTimeParameter } from '../../paging/filter-parameters.ts'
+import { readChoice, readText, readTimeParameter } from '../../paging/filter-parameters.ts'
 import type { DeliveryStatus } from '../../storage/tables.ts'
 
 /** Selects deliveries of a subscriber. All given conditions must hold. */
@@ -28,27 +27,24 @@ export const deliveryStatuses = ['pending', 'delivered', 'dead'] as const satisf
 export const responseClasses = ['2xx', '3xx', '4xx', '5xx', 'none'] as const
 export type ResponseClass = (typeof responseClasses)[number]
 
-export interface FilterTexts {
+interface FilterTexts {
   status?: string | undefined
   eventType?: string | undefined
   since?: string | undefined
   until?: string | undefined
 }
 
-export interface SearchTexts extends FilterTexts {
+interface SearchTexts extends FilterTexts {
   subscriber?: string | undefined
   owner?: string | undefined
   eventId?: string | undefined
   response?: string | undefined
 }
 
-/** The longest type, id or owner that exists. */
-const longestText = 256
-
 /** Reads the filters of a query string and ignores empty ones. @throws Problem `invalid-parameter` with the parameter's name */
 export function readDeliveryFilter(texts: FilterTexts): DeliveryFilter {
   const filter: DeliveryFilter = {}
-  if (texts.status) filter.status = oneOf(deliveryStatuses, texts.status, 'status')
+  if (texts.status) filter.status = readChoice(texts.status, 'status', deliveryStatuses)
   if (texts.eventType) filter.eventType = readText(texts.eventType, 'eventType')
   if (texts.since) filter.since = readTimeParameter(texts.since, 'since')
   if (texts.until) filter.until = readTimeParameter(texts.until, 'until')
@@ -64,22 +60,6 @@ export function readDeliverySearch(texts: SearchTexts): DeliverySearch {
   if (texts.subscriber) search.subscriberId = readText(texts.subscriber, 'subscriber')
   if (texts.owner !== undefined) search.owner = texts.owner === '' ? null : readText(texts.owner, 'owner')
   if (texts.eventId) search.eventId = readText(texts.eventId, 'eventId')
-  if (texts.response) search.responseClass = oneOf(responseClasses, texts.response, 'response')
+  if (texts.response) search.responseClass = readChoice(texts.response, 'response', responseClasses)
   return search
-}
-
-function oneOf<T extends string>(known: readonly T[], text: string, parameter: string): T {
-  const found = known.find((one) => one === text)
-  if (!found) throw invalid(parameter, `must be one of ${known.join(', ')}`)
-  return found
-}
-
-function readText(text: string, parameter: string): string {
-  if (text.includes('\0') || text.length > longestText)
-    throw invalid(parameter, parameter === 'eventType' ? 'must be an event type' : 'has a form that none has')
-  return text
-}
-
-function invalid(parameter: string, rule: string): Problem {
-  return new Problem('invalid-parameter', { parameter, detail: `The parameter \`${parameter}\` ${rule}.` })
 }

@@ -1,14 +1,17 @@
-import { sql, type RawBuilder, type SqlBool } from 'kysely'
+import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import { Problem } from '../../errors.ts'
 import type { PageOfRows, PageRequest } from '../../paging/page.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
 import type { AttemptsTable, DeliveryStatus, SigningScheme } from '../../storage/tables.ts'
-import { isForOwner, reaches, type Reach } from '../events/audience.ts'
+import { isForOwner, type Reach, reaches } from '../events/audience.ts'
 import type { DeliveryFilter, DeliverySearch, ResponseClass } from './delivery-filter.ts'
-import { type Place, type DeliverySource, newest, sourceOf } from './delivery-sources.ts'
+import { type DeliverySource, newest, type Place, sourceOf } from './delivery-sources.ts'
 import type { KeyValue } from '../../paging/cursor-values.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { schemesOf, type SubscriberSecrets } from '../subscribers/secrets.ts'
+import { signatures } from '../attempt/signature.ts'
 
 /** A page that is asked for. `query` is what its cursor is bound to. */
 interface AskedPage extends PageRequest {
@@ -126,7 +129,7 @@ function answeredWith(responseClass: ResponseClass): RawBuilder<SqlBool> {
 const mostAttempts = 100
 
 /** Bytes of the payload that one response shows. */
-export const payloadShown = 64 * 1024
+const payloadShown = 64 * 1024
 
 export interface DeliveryEntry {
   id: number
@@ -151,7 +154,7 @@ export interface OwnedEntry extends DeliveryEntry {
   owner_name: string | null
 }
 
-export interface DeliveryDetail {
+interface DeliveryDetail {
   entry: OwnedEntry
   /** The signing setting of the subscriber now. */
   signing: SigningScheme
@@ -162,7 +165,7 @@ export interface DeliveryDetail {
   attempts: AttemptsTable[]
 }
 
-export interface DeliveryPage<Filter = DeliveryFilter> {
+interface DeliveryPage<Filter = DeliveryFilter> {
   filter: Filter
   limit: number
   cursor: string | undefined
@@ -276,4 +279,30 @@ function entries(db: Queryable) {
       'attempts.status as last_status',
       'attempts.error as last_error',
     ])
+}
+
+/** Milliseconds for which receivers accept a signature: the tolerance of Standard Webhooks. */
+const tolerance = 5 * 60_000
+
+/**
+ * Returns a function that computes the signatures of an attempt again, from the keys that signed then and are still stored. They
+ * are not recorded, because they are valid for some minutes; until that time is over, and without such a key, it returns null.
+ */
+export async function pastSignatures(
+  { database, secrets, clock }: { database: Database; secrets: SubscriberSecrets; clock: Clock },
+  { entry, signing, payload, size }: DeliveryDetail,
+): Promise<(attempt: AttemptsTable) => string | null> {
+  if (size > payloadShown) return () => null
+  const keys = await secrets.load(database.reader, entry.subscriber_id, schemesOf(signing))
+  const expired = clock.now() - tolerance
+  return ({ at, request_headers }) => {
+    const timestamp = (JSON.parse(request_headers) as Record<string, string>)['webhook-timestamp']
+    if (at > expired || timestamp === undefined) return null
+    const then = keys.filter(
+      ({ createdAt, expiresAt }) => createdAt <= at && (expiresAt === null || expiresAt > at),
+    )
+    if (then.length === 0) return null
+    const signers = then.map((key) => key.signing)
+    return signatures(signers, entry.event_id, Number(timestamp), payload)
+  }
 }

@@ -3,7 +3,7 @@ import type { Engine } from '../../storage/query-runner.ts'
 import type { Queryable } from '../../storage/database.ts'
 import type { DeliverySearch } from './delivery-filter.ts'
 import { idsBelow, type IdStream, type OpenStatus } from './id-streams.ts'
-import { idAtTime } from '../../events/conditions.ts'
+import { idAtTime } from '../../events/filter.ts'
 
 /** A place in the order of a source: the delivery's id, and the event's number if the order is that of events. */
 export interface Place {
@@ -12,7 +12,7 @@ export interface Place {
 }
 
 /** Part of what a source contains. `last`: the source goes on behind this place; `undefined` at its end. */
-export interface Chunk {
+interface Chunk {
   places: Place[]
   last: Place | undefined
 }
@@ -27,7 +27,7 @@ export interface DeliverySource {
   read(behind: Place, count: number): Promise<Chunk>
 }
 
-export interface SourceParts {
+interface SourceParts {
   db: Queryable
   engine: Engine
 }

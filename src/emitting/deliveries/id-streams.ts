@@ -13,7 +13,7 @@ export interface IdStream {
 }
 
 /** The deliveries of one subscriber, of one status or of any. */
-export type SubscriberStream = IdStream & { readonly subscriberId: string }
+type SubscriberStream = IdStream & { readonly subscriberId: string }
 
 interface Range {
   before: number

@@ -11,7 +11,7 @@ import type { Reach } from '../events/audience.ts'
 import { subscriberTarget } from '../subscribers/subscriber-audit.ts'
 
 /** Which jobs to list. */
-export interface JobFilter {
+interface JobFilter {
   kinds: readonly ShownKind[]
   status?: JobsTable['status'] | undefined
 }

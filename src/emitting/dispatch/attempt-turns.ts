@@ -2,7 +2,6 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Destination } from './destinations.ts'
 import type { ResponseClass } from './subscriber-pace.ts'
 import type { QueuedDelivery, SubscriberQueue } from './subscriber-queue.ts'
-import type { Timers } from './timers.ts'
 
 /** The most attempts in flight in one process. */
 const maxInFlight = 500
@@ -22,7 +21,7 @@ const longestWait = 1_000
 /** Ends the use of a place for an attempt. Only the first call has an effect. */
 export type ReleasePlace = (response: ResponseClass) => void
 
-export interface AttemptTurnsParts {
+interface AttemptTurnsParts {
   clock: Clock
   timers: Timers
   /** Whether attempts may start. Without a valid lease, other processes may own the queues. */
@@ -132,5 +131,37 @@ export class AttemptTurns {
       this.startReady()
     }
     this.#parts.start(queued, queue, destination, release)
+  }
+}
+
+/** Milliseconds between two polls of the dispatcher: scans that no notification asked for. */
+export const pollInterval = 1_000
+
+/** Timers that end together. None is set before `start`, nor after `stop`. */
+export class Timers {
+  readonly #clock: Clock
+  readonly #pending = new Set<() => void>()
+  #running = false
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  start(): void {
+    this.#running = true
+  }
+
+  stop(): void {
+    this.#running = false
+    for (const cancel of this.#pending) cancel()
+  }
+
+  after(delay: number, then: () => void): void {
+    if (!this.#running) return
+    const cancel = this.#clock.after(delay, () => {
+      this.#pending.delete(cancel)
+      if (this.#running) then()
+    })
+    this.#pending.add(cancel)
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CircuitBreaker } from './circuit-breaker.ts'
+import { CircuitBreaker } from './subscriber-pace.ts'
 
 test('a subscriber that is down is probed at least once a minute, whatever the jitter is', () => {
   const breaker = new CircuitBreaker(() => 1 - Number.EPSILON)

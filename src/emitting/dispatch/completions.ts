@@ -34,7 +34,7 @@ interface WithEffects {
   readonly effects: SideEffects
 }
 
-export interface CompletionsParts {
+interface CompletionsParts {
   store: Pick<DeliveryStore, 'complete' | 'completeWithin'>
   database: Pick<Database, 'transaction'>
   /** Emits events in the transaction of the side effects that caused them. */

@@ -3,20 +3,26 @@ import type { Clock, Random } from '../../runtime/clock.ts'
 import { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import { InFlight } from '../../runtime/in-flight.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { evaluateAttempt, type AttemptOutcome } from '../attempt/attempt-outcome.ts'
-import { withheld, withoutPayload, type Attempt, type AttemptResult } from '../attempt/attempt.ts'
+import {
+  type Attempt,
+  type AttemptOutcome,
+  type AttemptResult,
+  evaluateAttempt,
+  withheld,
+  withoutPayload,
+} from '../attempt/attempt.ts'
 import { isFor } from '../events/audience.ts'
-import type { DeliveryMetrics } from '../metrics.ts'
-import type { DueDelivery, DeliveryStore, EventPayload } from '../store.ts'
+import type { DeliveryStore, DueDelivery, EventPayload } from '../store.ts'
 import type { Health } from '../subscribers/health.ts'
-import type { ReleasePlace } from './attempt-turns.ts'
+import { pollInterval, type ReleasePlace, type Timers } from './attempt-turns.ts'
 import type { Completions, SideEffects } from './completions.ts'
 import type { Destination } from './destinations.ts'
 import type { OperationalEvents } from './operational-events.ts'
 import type { Prefetcher } from './prefetcher.ts'
 import { classifyResponse } from './subscriber-pace.ts'
 import type { QueuedDelivery, SubscriberQueue } from './subscriber-queue.ts'
-import { pollInterval, type Timers } from './timers.ts'
+import type { Counter, Histogram } from 'prom-client'
+import type { Metrics } from '../../telemetry/metrics.ts'
 
 export interface DeliveryAttemptsOptions {
   attempt: Attempt
@@ -193,4 +199,39 @@ export class DeliveryAttempts {
 /** False for deliveries that remain from a change of the subscriber's owner, which earlier versions allowed. */
 function mayReceive({ owner }: Destination, { audience }: EventPayload): boolean {
   return owner === null || isFor(audience, owner, false)
+}
+
+const outcomes = ['delivered', 'retry', 'dead'] as const
+type Outcome = (typeof outcomes)[number]
+
+interface DeliveryMetrics {
+  attempted(outcome: Outcome, durationMs: number): void
+}
+
+export function deliveryMetrics(metrics: Metrics): DeliveryMetrics {
+  const attempts = metrics.counter(
+    'postern_delivery_attempts_total',
+    'Attempts of deliveries, by what followed: delivered, retry or dead (dead-lettered)',
+    ['outcome'],
+  )
+  const duration = metrics.histogram(
+    'postern_delivery_attempt_seconds',
+    'Duration of attempts',
+    ['outcome'],
+    [0.005, 0.02, 0.1, 0.5, 2, 5, 15, 60],
+  )
+  // A lookup by labels costs as much as the increment, so the children are looked up once.
+  const children = Object.fromEntries(
+    outcomes.map((outcome) => [
+      outcome,
+      { attempts: attempts.labels({ outcome }), duration: duration.labels({ outcome }) },
+    ]),
+  ) as Record<Outcome, { attempts: Counter.Internal; duration: Histogram.Internal<'outcome'> }>
+  return {
+    attempted(outcome, durationMs) {
+      children[outcome].attempts.inc()
+      children[outcome].duration.observe(durationMs / 1000)
+      metrics.durations.deliveries.observe(durationMs)
+    },
+  }
 }

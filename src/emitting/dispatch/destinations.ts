@@ -33,11 +33,11 @@ export interface Destination {
   keysAt(now: number): SigningKey[]
 }
 
-export const defaultConcurrency = 10
+const defaultConcurrency = 10
 /** Subscribers in the cache. */
 const most = 10_000
 
-export interface DestinationsParts {
+interface DestinationsParts {
   database: Database
   keyring: Keyring
   secrets: SubscriberSecrets

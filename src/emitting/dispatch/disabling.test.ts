@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { consequenceOf, disablesAt } from './disabling.ts'
+import { consequenceOf, disablesAt } from './operational-events.ts'
 
 const day = 86_400_000
 const week = { after: 7 * day }

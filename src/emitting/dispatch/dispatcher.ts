@@ -3,16 +3,15 @@ import { Progress } from '../../runtime/progress.ts'
 import { whenAborted } from '../../runtime/when-aborted.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import type { Database } from '../../storage/database.ts'
-import { AttemptTurns } from './attempt-turns.ts'
+import { AttemptTurns, pollInterval, Timers } from './attempt-turns.ts'
 import { Completions } from './completions.ts'
 import { DeliveryAttempts, type DeliveryAttemptsOptions } from './delivery-attempts.ts'
 import type { Destinations } from './destinations.ts'
 import type { OperationalEvents } from './operational-events.ts'
 import { Prefetcher } from './prefetcher.ts'
 import type { CommittedDelivery, DeliveryStore } from '../store.ts'
-import { pollInterval, Timers } from './timers.ts'
 
-export interface DispatcherParts extends DeliveryAttemptsOptions {
+interface DispatcherParts extends DeliveryAttemptsOptions {
   database: Pick<Database, 'signal' | 'onSignal' | 'publish' | 'onPublished' | 'onSetBack' | 'transaction'>
   store: DeliveryStore
   destinations: Pick<Destinations, 'open'>
@@ -66,9 +65,7 @@ export class Dispatcher implements Worker {
       unrecorded: () => this.#completions.unrecorded,
       start: (queued, queue, destination, release) =>
         this.#attempts.start(queued, queue, destination, release),
-      onTurn: (queue) => {
-        if (this.#prefetcher.isLow(queue)) this.#prefetcher.requestRefill(queue)
-      },
+      onTurn: (queue) => this.#prefetcher.refillIfLow(queue),
     })
   }
 

@@ -3,22 +3,20 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
-import type { AttemptOutcome } from '../attempt/attempt-outcome.ts'
-import type { AttemptResult } from '../attempt/attempt.ts'
+import type { AttemptOutcome, AttemptResult } from '../attempt/attempt.ts'
 import type { OperationalEvent, SideEffects } from './completions.ts'
-import { holds, type Condition } from '../subscribers/conditions.ts'
+import { type Condition, holds } from '../subscribers/conditions.ts'
 import type { Destination } from './destinations.ts'
-import { consequenceOf, disablesAt, reasonOfFailing, type DisablingPolicy } from './disabling.ts'
 import type { Emitter } from '../events/emitter.ts'
-import { matchesType } from '../events/event-types.ts'
+import { matchesType } from '../events/event.ts'
 import type { DueDelivery, EventPayload } from '../store.ts'
-import { laterThanBefore } from '../subscribers/subscriber-rows.ts'
+import { laterThanBefore } from '../subscribers/subscribers.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
 /** Failed attempts of one delivery after which its subscriber counts as failing: by default five minutes after the first. */
-export const failingAfter = 3
+const failingAfter = 3
 
-export interface OperationalEventsParts {
+interface OperationalEventsParts {
   database: Database
   emitter: Pick<Emitter, 'emitEachTo'>
   clock: Clock
@@ -37,7 +35,7 @@ export interface OperationalEventsParts {
   changed: (subscriberId: string) => void
 }
 
-export interface FinishedAttempt {
+interface FinishedAttempt {
   delivery: DueDelivery
   destination: Destination
   event: EventPayload
@@ -240,4 +238,47 @@ function descriptionOf({ delivery, destination, event, result }: FinishedAttempt
 
 function subscriberOf({ id, url, owner }: Pick<SubscribersTable, 'id' | 'url' | 'owner'>) {
   return { id, url, owner }
+}
+
+const day = 86_400_000
+
+/** When subscribers are disabled because all their deliveries fail. */
+export interface DisablingPolicy {
+  /** Milliseconds without a success; Infinity never disables. */
+  after: number
+}
+
+/** The state of a failing subscriber; times in milliseconds since 1970. */
+interface Failing {
+  failingSince: number | null
+  warnedAt: number | null
+}
+
+/** The shortest time between the warning and the disabling: a day, or half of a shorter `after`. */
+function notice({ after }: DisablingPolicy): number {
+  return Math.min(day, after / 2)
+}
+
+/** When the next failure disables the subscriber; `null` while it does not fail. At least the notice after the warning. */
+export function disablesAt({ failingSince, warnedAt }: Failing, policy: DisablingPolicy): number | null {
+  if (failingSince === null || policy.after === Infinity) return null
+  const at = failingSince + policy.after
+  return warnedAt === null ? at : Math.max(at, warnedAt + notice(policy))
+}
+
+/** Returns the consequence of an attempt that fails at `now`. Subscribers are only disabled by failures, never by time alone. */
+export function consequenceOf(
+  failing: Failing,
+  policy: DisablingPolicy,
+  now: number,
+): 'warn' | 'disable' | undefined {
+  const at = disablesAt(failing, policy)
+  if (at === null) return undefined
+  if (failing.warnedAt === null) return now >= at - notice(policy) ? 'warn' : undefined
+  return now >= at ? 'disable' : undefined
+}
+
+/** The reason that the API shows. */
+function reasonOfFailing(failingSince: number): string {
+  return `Every attempt since ${isoTime(failingSince)} failed.`
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { longestCached, Payloads } from './payloads.ts'
+import { longestCached, Payloads } from './queue-reader.ts'
 import type { EventPayload } from '../store.ts'
 
 const payload = (nonce: number | null, text: string): EventPayload => ({

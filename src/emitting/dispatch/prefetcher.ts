@@ -1,14 +1,23 @@
 import type { Clock, Random } from '../../runtime/clock.ts'
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
+import { RepeatedPass } from '../../runtime/repeated-pass.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Destinations } from './destinations.ts'
-import type { Payloads } from './payloads.ts'
-import { isLow, prefetchLimit } from './prefetch-plan.ts'
-import { QueueOwnership, type OwnershipListeners } from './queue-ownership.ts'
-import { destinationMaxAge, QueueReader } from './queue-reader.ts'
+import { destinationMaxAge, isLow, type Payloads, prefetchLimit, QueueReader } from './queue-reader.ts'
 import type { CommittedDelivery, DeliveryStore } from '../store.ts'
-import type { SubscriberQueue } from './subscriber-queue.ts'
+import { SubscriberPace } from './subscriber-pace.ts'
+import { SubscriberQueue } from './subscriber-queue.ts'
 
-export interface PrefetcherParts extends OwnershipListeners {
+/** The most queues that one process owns. Beyond that, queues are released in turn. */
+const maxQueues = 512
+/** The most paces of released queues that are kept. */
+const maxPaces = 10_000
+/** The most pages of subscribers that one scan reads. */
+const pagesPerScan = 25
+/** Milliseconds between two scans while there is other work. */
+const scanPause = 20
+
+interface PrefetcherParts {
   store: DeliveryStore
   destinations: Pick<Destinations, 'open'>
   clock: Clock
@@ -16,30 +25,67 @@ export interface PrefetcherParts extends OwnershipListeners {
   log: Log
   /** Called when a queue has deliveries that may start. */
   onFilled: (queue: SubscriberQueue) => void
+  /** Notifies the process that owns a subscriber's queue of new deliveries. */
+  notifyOwner: (subscriberId: string) => void
+  /** Called when this process lost all its queues: other processes may own them. */
+  onLost: () => void
+  /** Called when the lease is proved valid again. */
+  onRegained: () => void
+  /** Called after each page of a scan. */
+  onProgress?: () => void
 }
 
 /**
- * Reads due deliveries into memory before the dispatcher needs them. `QueueOwnership` decides for which subscribers,
- * `QueueReader` reads their deliveries. Deliveries that this process has just committed skip the read.
+ * Owns subscriber queues and keeps them filled before the dispatcher needs their deliveries. A scan claims the queues of subscribers
+ * with due deliveries and releases queues that are idle; when more subscribers have work than fit, queues take turns. `QueueReader`
+ * reads the deliveries. Deliveries that this process has just committed skip the read.
  */
 export class Prefetcher {
   readonly #parts: PrefetcherParts
-  /** The queues that this process owns, by subscriber. Only `QueueOwnership` adds and removes them. */
-  readonly #queues: ReadonlyMap<string, SubscriberQueue>
+  /** The queues that this process owns, by subscriber. */
+  readonly #queues = new Map<string, SubscriberQueue>()
   readonly #reader: QueueReader
-  readonly #ownership: QueueOwnership
+  /**
+   * Subscribers without a queue here that may have due deliveries, and whether these are new: then the process that owns the queue
+   * must be notified. The next scan claims the queues first.
+   */
+  readonly #markedDue = new Map<string, boolean>()
+  readonly #foreign = new ForeignQueues()
+  /** Of subscribers whose queues were released or dropped, so that their next queues keep the limits. */
+  readonly #paces = new BoundedCache<string, SubscriberPace>(maxPaces)
+  readonly #scans: RepeatedPass
+  #generation = 0
+  #sessionAcquired = false
+  /** Whether the next run looks for all due subscribers, or claims only those in `#markedDue`. */
+  #scanAll = true
+  /** Where the next scan continues: the last subscriber that was looked at. */
+  #cursor = ''
+  /** Whether subscribers wait because this process owns the maximum number of queues. */
+  #crowded = false
+  /** How often all queues were dropped: a claim that was in flight then is void. */
+  #drops = 0
+  #stopped = false
 
   constructor(parts: PrefetcherParts) {
     this.#parts = parts
-    const queues = new Map<string, SubscriberQueue>()
-    this.#queues = queues
-    this.#reader = new QueueReader({ ...parts, queues, onEmptied: () => this.#ownership.queueEmptied() })
-    this.#ownership = new QueueOwnership({ ...parts, queues, reader: this.#reader })
+    this.#reader = new QueueReader({
+      ...parts,
+      queues: this.#queues,
+      // An empty queue may make room for a subscriber that waits.
+      onEmptied: () => {
+        if (this.#crowded) this.scan()
+      },
+    })
+    this.#scans = new RepeatedPass(
+      () => this.#runScan(),
+      // A busy process is asked to scan all the time; the pause limits the scans.
+      (again) => (this.#reader.hasWork ? parts.clock.after(scanPause, again) : again()),
+    )
   }
 
   /** Increases with each queue that this process claims. */
   get generation(): number {
-    return this.#ownership.generation
+    return this.#generation
   }
 
   get queues(): Iterable<SubscriberQueue> {
@@ -52,12 +98,23 @@ export class Prefetcher {
 
   /** Starts a scan for due subscribers, or schedules one after the current scan. */
   scan(): void {
-    this.#ownership.scan()
+    this.#scanAll = true
+    this.#scans.request()
   }
 
-  /** The subscriber may have due deliveries: refills its queue, or claims it. */
-  markDue(subscriberId: string): void {
-    this.#ownership.markDue(subscriberId)
+  /**
+   * The subscriber may have due deliveries: refills its queue, or lets the next scan claim it.
+   * @param isNew whether the process that owns the queue, if it is another one, must be notified of them
+   */
+  markDue(subscriberId: string, isNew = false): void {
+    const queue = this.#queues.get(subscriberId)
+    if (queue) {
+      queue.firstAttempts.mayHaveMore = queue.retries.mayHaveMore = true
+      this.#reader.requestRefill(queue)
+    } else {
+      this.#markedDue.set(subscriberId, isNew || this.#markedDue.get(subscriberId) === true)
+      this.#scans.request()
+    }
   }
 
   /** The same, unless another process owns the queue. */
@@ -83,7 +140,7 @@ export class Prefetcher {
    */
   databaseRestored(): void {
     this.payloads.forgetAll()
-    this.#ownership.dropAll()
+    this.#dropAll()
     this.scan()
   }
 
@@ -97,19 +154,15 @@ export class Prefetcher {
       this.payloads.add(one.payload)
       const { subscriberId } = one.delivery
       const queue = this.#queues.get(subscriberId)
-      if (!queue || queue.draining) this.#ownership.claimOrNotify(subscriberId, now)
+      if (!queue || queue.draining) this.#claimOrNotify(subscriberId, now)
       else if (this.#accepts(queue, one, now)) this.#enqueue(queue, one, now)
       else this.markDue(subscriberId)
     }
   }
 
-  requestRefill(queue: SubscriberQueue): void {
-    this.#reader.requestRefill(queue)
-  }
-
-  /** Whether the queue should be refilled. */
-  isLow(queue: SubscriberQueue): boolean {
-    return isLow(queue, this.#limit(queue))
+  /** Requests deliveries for a queue that has few. */
+  refillIfLow(queue: SubscriberQueue): void {
+    if (isLow(queue, this.#limit(queue))) this.#reader.requestRefill(queue)
   }
 
   /** Called when the delivery is recorded, or this process gave it up: from now on only the table has its state. */
@@ -127,10 +180,11 @@ export class Prefetcher {
   }
 
   async stop(): Promise<void> {
-    const scanEnded = this.#ownership.stop()
+    this.#stopped = true
+    this.#scans.stop()
     this.#reader.stop()
     this.#discardAll()
-    await scanEnded
+    await this.#scans.ended()
     await this.#reader.idle()
     this.#discardAll()
   }
@@ -162,4 +216,186 @@ export class Prefetcher {
   #discardAll(): void {
     for (const queue of this.#queues.values()) this.#reader.discard(queue)
   }
+
+  /** A subscriber without a queue here has new deliveries: claims the queue, or notifies the process that owns it. */
+  #claimOrNotify(subscriberId: string, now: number): void {
+    if (this.#foreign.has(subscriberId, now)) this.#parts.notifyOwner(subscriberId)
+    else this.markDue(subscriberId, true)
+  }
+
+  /** Drops all queues without releasing them. Attempts in flight continue. Later queues keep the limits. */
+  #dropAll(): void {
+    this.#drops += 1
+    for (const queue of this.#queues.values()) {
+      this.#reader.discard(queue)
+      queue.drop()
+      this.#paces.set(queue.id, queue.pace)
+    }
+    this.#queues.clear()
+    this.#reader.cancelRefills()
+  }
+
+  async #runScan(): Promise<void> {
+    try {
+      await this.#acquireSession()
+      await this.#releaseIdle()
+      const scanAll = this.#scanAll
+      this.#scanAll = false
+      await this.#claimMarked()
+      if (scanAll) await this.#claimDue()
+    } catch (error) {
+      // The database may be unavailable: the next scan tries again.
+      this.#parts.log.error({ err: error }, 'the scan for due deliveries failed')
+    }
+  }
+
+  async #acquireSession(): Promise<void> {
+    if (this.#sessionAcquired) return
+    const { store, onLost, onRegained: regained } = this.#parts
+    const lost = (): void => {
+      this.#dropAll()
+      onLost()
+      this.scan()
+    }
+    await store.acquireSession({ lost, freed: () => this.scan(), regained })
+    this.#sessionAcquired = true
+  }
+
+  async #claimMarked(): Promise<void> {
+    const marked = new Map(this.#markedDue)
+    this.#markedDue.clear()
+    if (marked.size === 0) return
+    const { tried } = await this.#claim([...marked.keys()])
+    const { clock, notifyOwner } = this.#parts
+    const foreign = tried.filter((id) => !this.#queues.has(id))
+    this.#foreign.record(foreign, clock.now())
+    for (const id of foreign) if (marked.get(id)) notifyOwner(id)
+  }
+
+  /** Visits all due subscribers once, starting where the last scan ended. */
+  async #claimDue(): Promise<void> {
+    const { store, clock, onProgress } = this.#parts
+    const start = this.#cursor
+    let wrapped = start === ''
+    for (let page = 0; page < pagesPerScan && !this.#stopped; page += 1) {
+      const { ids, next } = await store.subscribersDue(clock.now(), this.#cursor)
+      for (const id of ids) if (this.#queues.has(id)) this.markDue(id)
+      const { areAllTried } = await this.#claim(ids.filter((id) => !this.#queues.has(id)))
+      onProgress?.()
+      if (!areAllTried) return
+      this.#cursor = next ?? ''
+      if (next === undefined && wrapped) return
+      if (next === undefined) wrapped = true
+      else if (wrapped && start !== '' && next >= start) return
+    }
+  }
+
+  /** Claims queues. Returns those that it tried to claim: this process may have no place for some. */
+  async #claim(
+    subscriberIds: readonly string[],
+  ): Promise<{ tried: readonly string[]; areAllTried: boolean }> {
+    const { store, clock } = this.#parts
+    const fitting = subscriberIds.slice(0, Math.max(0, maxQueues - this.#queues.size))
+    if (fitting.length > 0) {
+      const drops = this.#drops
+      const claimed = await store.claim(fitting)
+      // The lease ended meanwhile: other processes may own these queues now.
+      if (drops !== this.#drops) return { tried: [], areAllTried: false }
+      for (const id of claimed) {
+        if (this.#queues.has(id)) continue
+        this.#generation += 1
+        const queue = new SubscriberQueue(id, this.#generation, clock.now(), this.#paceOf(id))
+        this.#queues.set(id, queue)
+        this.#reader.requestRefill(queue)
+      }
+    }
+    this.#crowded = fitting.length < subscriberIds.length
+    if (this.#crowded) this.#makeRoom()
+    return { tried: fitting, areAllTried: !this.#crowded }
+  }
+
+  /** Releases idle queues if there are any; else drains the queues that had their turn. */
+  #makeRoom(): void {
+    const now = this.#parts.clock.now()
+    for (const queue of this.#queues.values())
+      if (this.#isIdle(queue) && queue.pace.healthy) return this.scan()
+    for (const queue of this.#queues.values())
+      if (hadTurn(queue, now)) {
+        queue.draining = true
+        this.#reader.discard(queue)
+      }
+  }
+
+  /** Releases the queues with nothing in flight that are drained, that have no active subscriber, or that were not used lately. */
+  async #releaseIdle(): Promise<void> {
+    const { clock, store } = this.#parts
+    const now = clock.now()
+    const released: string[] = []
+    for (const queue of this.#queues.values()) {
+      if (!this.#isIdle(queue) || !isUnneeded(queue, now, this.#crowded)) continue
+      this.#queues.delete(queue.id)
+      this.#paces.set(queue.id, queue.pace)
+      released.push(queue.id)
+    }
+    if (released.length > 0) await store.release(released)
+  }
+
+  /** The pace of the subscriber's last queue here, or a new one. */
+  #paceOf(id: string): SubscriberPace {
+    const { clock, random } = this.#parts
+    const pace = this.#paces.get(id) ?? new SubscriberPace(random)
+    pace.resumed(clock.now())
+    return pace
+  }
+
+  #isIdle(queue: SubscriberQueue): boolean {
+    return queue.empty && !this.#reader.isRefillRequested(queue)
+  }
+}
+
+/** Milliseconds for which a queue that another process owned is not claimed again. Then that process may have released it. */
+const foreignFor = 1_000
+
+/** The queues that another process owned when this process tried to claim them. */
+class ForeignQueues {
+  /** By subscriber, when this process found the queue owned by another one. */
+  readonly #foundAt = new Map<string, number>()
+
+  /** Whether another process owned the queue a moment ago. */
+  has(subscriberId: string, now: number): boolean {
+    const foundAt = this.#foundAt.get(subscriberId)
+    return foundAt !== undefined && isRecent(foundAt, now)
+  }
+
+  /** Records which queues another process owned, and forgets those that were found long ago. */
+  record(subscriberIds: readonly string[], now: number): void {
+    for (const [id, foundAt] of this.#foundAt) if (!isRecent(foundAt, now)) this.#foundAt.delete(id)
+    for (const id of subscriberIds) this.#foundAt.set(id, now)
+  }
+}
+
+function isRecent(foundAt: number, now: number): boolean {
+  return Math.abs(now - foundAt) < foreignFor
+}
+
+/** Milliseconds without work after which a queue is released. */
+const idleTimeout = 60_000
+/** Milliseconds that a queue stays here while other subscribers wait for a free place. */
+const turnLength = 1_000
+
+/**
+ * Whether a queue without work may be released: it is drained, its subscriber is not active, or it was not used lately. That of a
+ * failing subscriber stays, because its retries come. @param crowded whether other subscribers wait for a free place
+ */
+function isUnneeded(queue: SubscriberQueue, now: number, crowded: boolean): boolean {
+  if (queue.draining) return true
+  // Another process would start with one attempt: releasing this queue early would break the rate limit.
+  if (!crowded && queue.pace.mustWaitForRate(now)) return false
+  const isInactive = !queue.destination && !queue.stale
+  return isInactive || (queue.pace.healthy && (crowded || now - queue.lastUsedAt >= idleTimeout))
+}
+
+/** Whether the queue had its turn, and must make room if other subscribers wait. */
+function hadTurn({ createdAt }: SubscriberQueue, now: number): boolean {
+  return now - createdAt >= turnLength
 }

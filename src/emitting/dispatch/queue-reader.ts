@@ -5,9 +5,13 @@ import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Destinations } from './destinations.ts'
-import { Payloads } from './payloads.ts'
-import { prefetchLimit, queuesToRead, readRequests } from './prefetch-plan.ts'
-import { startPosition, type DueDelivery, type DeliveryStore, type ReadRequest } from '../store.ts'
+import {
+  type DeliveryStore,
+  type DueDelivery,
+  type EventPayload,
+  type ReadRequest,
+  startPosition,
+} from '../store.ts'
 import type { QueuedDelivery, SubscriberQueue } from './subscriber-queue.ts'
 
 /** Milliseconds until a destination is read again. This bounds how long an unreported change goes unnoticed. */
@@ -15,7 +19,7 @@ export const destinationMaxAge = 1_000
 /** The most subscribers whose unreadable secrets are remembered as logged. */
 const maxReported = 10_000
 
-export interface QueueReaderParts {
+interface QueueReaderParts {
   store: DeliveryStore
   destinations: Pick<Destinations, 'open'>
   /** The queues that this process owns, by subscriber. */
@@ -241,4 +245,142 @@ export class QueueReader {
     queue.inMemory -= 1
     if (queue.inMemory === 0) this.#parts.onEmptied()
   }
+}
+
+/** Deliveries that wait in memory in all queues, divided by their number. `minPerQueue` can exceed a share. */
+const maxWaiting = 4_000
+/** The most deliveries that wait in one buffer of a queue. */
+const maxPerQueue = 256
+/** A queue holds up to this multiple of its concurrency: enough to work on while more is read. */
+const concurrencyFactor = 8
+const minPerQueue = 8
+/** Queues that one read serves. */
+const queuesPerRead = 200
+/** A queue that is filled to less than this share of its limit joins the reads of others. */
+const joinBelow = 0.8
+/** Milliseconds until reading starts from the beginning again, to find deliveries that were committed late. */
+const rescanInterval = 5_000
+
+/** The most waiting deliveries of each kind, first attempts or retries, for a queue, given the number of queues. */
+export function prefetchLimit({ destination }: SubscriberQueue, queues: number): number {
+  const concurrency = destination?.concurrency ?? 1
+  const fairShare = Math.max(minPerQueue, Math.floor(maxWaiting / Math.max(1, queues)))
+  return Math.min(maxPerQueue, fairShare, Math.max(minPerQueue, concurrency * concurrencyFactor))
+}
+
+/** Whether a queue should request a refill. @param limit of `prefetchLimit` */
+export function isLow(queue: SubscriberQueue, limit: number): boolean {
+  const { destination, draining, inMemory, firstAttempts } = queue
+  if (draining) return false
+  if (destination?.ordered) return inMemory === 0 && firstAttempts.mayHaveMore
+  return hasBufferUpTo(queue, limit / 2)
+}
+
+/**
+ * The queues of one read: those that requested it, and others that have space. The deliveries of one event lie together in the
+ * table, so separate reads would go through the same pages again and again.
+ */
+function queuesToRead(
+  requested: ReadonlySet<SubscriberQueue>,
+  all: ReadonlyMap<string, SubscriberQueue>,
+): SubscriberQueue[] {
+  const chosen = new Set([...requested].slice(0, queuesPerRead))
+  for (const queue of all.values()) {
+    if (chosen.size >= queuesPerRead) break
+    if (hasSpace(queue, prefetchLimit(queue, all.size))) chosen.add(queue)
+  }
+  return [...chosen]
+}
+
+function hasSpace(queue: SubscriberQueue, limit: number): boolean {
+  if (queue.draining || queue.destination?.ordered !== false) return false
+  return hasBufferUpTo(queue, limit * joinBelow)
+}
+
+function hasBufferUpTo({ firstAttempts, retries }: SubscriberQueue, length: number): boolean {
+  return (
+    (firstAttempts.mayHaveMore && firstAttempts.waiting.length <= length) ||
+    (retries.mayHaveMore && retries.waiting.length <= length)
+  )
+}
+
+/** What is to be read for a queue now. @param limit of `prefetchLimit` */
+function readRequests(queue: SubscriberQueue, now: number, limit: number): ReadRequest[] {
+  const { destination, id: subscriberId } = queue
+  if (!destination || queue.draining) return []
+  if (destination.ordered) return queue.inMemory === 0 ? [{ subscriberId, ordered: true }] : []
+  if (now - queue.rescannedAt >= rescanInterval) {
+    queue.rescannedAt = now
+    queue.firstAttempts.position = queue.retries.position = startPosition
+  }
+  return [queue.firstAttempts, queue.retries].flatMap((buffer) => {
+    const count = limit - buffer.waiting.length
+    if (!buffer.mayHaveMore || count <= 0) return []
+    // A read from the beginning finds again what is in memory.
+    const again = buffer.position === startPosition ? queue.inMemory : 0
+    const retries = buffer === queue.retries
+    return [{ subscriberId, ordered: false as const, retries, behind: buffer.position, count: count + again }]
+  })
+}
+
+/** Bytes. Larger payloads are read just before the attempt, because thousands of deliveries may wait in memory. */
+export const longestCached = 8 * 1024
+/** Cached payloads. An event often goes to several subscribers. */
+const most = 500
+
+/** The event of a delivery. */
+type EventOf = Pick<DueDelivery, 'event' | 'nonce'>
+
+/**
+ * Reads payloads and caches the last small ones. The key is the nonce of the event: after a restore of the database, the same
+ * number can stand for another event. So a payload that was read by number is used only if its nonce matches the delivery.
+ */
+export class Payloads {
+  readonly #store: Pick<DeliveryStore, 'readPayloads'>
+  /** By nonce. Events of older versions have none: their payloads are read each time. */
+  readonly #cache = new BoundedCache<number, EventPayload>(most)
+
+  constructor(store: Pick<DeliveryStore, 'readPayloads'>) {
+    this.#store = store
+  }
+
+  /** Reads the small payloads for these deliveries. For a delivery without one here, call `one`. */
+  async small(deliveries: readonly EventOf[]): Promise<(delivery: EventOf) => EventPayload | undefined> {
+    const found = new Map<number | null, EventPayload>()
+    const missing: EventOf[] = []
+    for (const delivery of deliveries) {
+      const payload = this.#find(delivery)
+      if (payload) found.set(delivery.nonce, payload)
+      else missing.push(delivery)
+    }
+    const read = missing.length > 0 ? await this.#read(missing, longestCached) : undefined
+    for (const payload of read?.values() ?? []) this.add(payload)
+    return (delivery) => found.get(delivery.nonce) ?? matching(delivery, read?.get(delivery.event))
+  }
+
+  /** Reads a payload of any size; `undefined` if it was removed, or if the number stands for another event now. */
+  async one(delivery: EventOf): Promise<EventPayload | undefined> {
+    return this.#find(delivery) ?? matching(delivery, (await this.#read([delivery])).get(delivery.event))
+  }
+
+  add(payload: EventPayload): void {
+    if (payload.nonce !== null && payload.payload.length <= longestCached)
+      this.#cache.set(payload.nonce, payload)
+  }
+
+  forgetAll(): void {
+    this.#cache.clear()
+  }
+
+  #find({ nonce }: Pick<EventOf, 'nonce'>): EventPayload | undefined {
+    return nonce === null ? undefined : this.#cache.get(nonce)
+  }
+
+  #read(deliveries: readonly EventOf[], longest?: number): Promise<Map<number, EventPayload>> {
+    return this.#store.readPayloads([...new Set(deliveries.map(({ event }) => event))], longest)
+  }
+}
+
+function matching({ nonce }: EventOf, payload: EventPayload | undefined): EventPayload | undefined {
+  return payload?.nonce === nonce ? payload : undefined
 }

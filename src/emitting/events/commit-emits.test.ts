@@ -3,8 +3,7 @@ import { test } from 'node:test'
 import { Problem } from '../../errors.ts'
 import type { Database } from '../../storage/database.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
-import type { PendingResults } from './emitter.ts'
-import { groupEmits } from './commit-emits.ts'
+import { groupEmits, type PendingResults } from './emitter.ts'
 import type { NewEvent } from './event.ts'
 
 /** Emits over a database that records the events of each commit. An event of the type `wrong` is refused, one of `fatal` fails. */

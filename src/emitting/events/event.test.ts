@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { matchesType } from './event-types.ts'
-import { prepareEvent } from './event.ts'
+import { matchesType, prepareEvent } from './event.ts'
 
 const now = Date.UTC(2026, 0, 31, 8, 30)
 

@@ -6,10 +6,54 @@ import type { BodyBudget } from '../../http/body/budget.ts'
 import { CountedBody } from '../../http/body/counted-body.ts'
 import { compileValidator } from '../../http/schemas/schema-compilers.ts'
 import { toProblem } from '../../http/responses/problem-details.ts'
-import { commitEmits, type CommitEmitsParts } from './commit-emits.ts'
-import { type LineAnswer, NewEventBody } from './event-body.ts'
-import type { NewEvent } from './event.ts'
+import { commitEmits, type CommitEmitsParts } from './emitter.ts'
+import { eventIdPattern, eventTypePattern, type NewEvent } from './event.ts'
 import { parseLossless } from '../../json/lossless.ts'
+import { type Static, Type } from 'typebox'
+import { everybody, ownerPattern } from './audience.ts'
+import { closedObject } from '../../http/schemas/schemas.ts'
+
+export const NewEventBody = closedObject({
+  type: Type.String({
+    pattern: eventTypePattern,
+    description: 'The type, such as `order.paid`, by which subscribers select events',
+  }),
+  data: Type.Unknown({ description: 'Any JSON value; sent unchanged' }),
+  id: Type.Optional(
+    Type.String({
+      pattern: eventIdPattern,
+      description:
+        'The stable id, which makes the call idempotent: 1 to 256 visible ASCII characters without a full stop. Default: a new id.',
+    }),
+  ),
+  audience: Type.Optional(
+    Type.Union([Type.String({ pattern: ownerPattern }), Type.Literal(everybody)], {
+      description:
+        'The owner whose subscribers get it, or `*` for all subscribers. Default: subscribers without an owner.',
+    }),
+  ),
+})
+
+/** Events of one array. They share a transaction. */
+const mostEvents = 1000
+
+export const NewEventsBody = Type.Array(NewEventBody, {
+  minItems: 1,
+  maxItems: mostEvents,
+  description: 'All of them or none',
+})
+
+export const EmittedView = closedObject({
+  id: Type.Integer({ description: 'The number in the event log: GET /events/{id}' }),
+  eventId: Type.String({ description: 'The stable id that subscribers get' }),
+  type: Type.String(),
+})
+
+/** The response to a line of NDJSON: that of a call with this line alone. */
+type LineAnswer = { line: number } & (
+  | ({ status: 202 } & Static<typeof EmittedView>)
+  | { status: number; code: string; detail?: string | undefined; pointer?: string | undefined }
+)
 
 /** The most lines of one transaction. */
 const mostLines = 500

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import type { App } from '../../http/app.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
@@ -8,15 +8,187 @@ import {
   readDeliverySearch,
   responseClasses,
 } from '../deliveries/delivery-filter.ts'
-import { viewAttempt, viewAttemptForOwner } from '../views/attempt.ts'
-import { DeliveryView, OwnedDeliveryView, viewDelivery, viewOwnedDelivery } from '../views/delivery.ts'
-import { adminArea, type Area, subscriberOf } from './area.ts'
-import { type DeliveryRouteParts, DetailView, filters, readDeliveryId, tags } from './delivery-parts.ts'
-import { closedObject, IdParams, optionalText } from '../../http/schemas/schemas.ts'
+import { adminArea, type Area, type EmittingRouteParts, subscriberOf } from './area.ts'
+import { closedObject, DateTime, IdParams, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { JobView, TotalView, viewJob } from '../../events/jobs/job.ts'
 import { Problem } from '../../errors.ts'
 import { readBodyFilters } from '../../http/requests/body-filters.ts'
+import { type DeliveryEntry, type OwnedEntry, pastSignatures } from '../deliveries/delivery-log.ts'
+import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
+import type { Phases } from '../../network/exchange.ts'
+import type { AttemptsTable } from '../../storage/tables.ts'
+import { troubleshootingHint } from '../attempt/failures.ts'
+import { addressKey } from '../attempt/attempt.ts'
+
+const DeliveryView = closedObject({
+  id: Type.Integer(),
+  event: Type.Integer({ description: 'The event’s number in the log: GET /events/{id}' }),
+  eventId: Type.String({ description: 'The stable id, sent as webhook-id' }),
+  eventType: Type.String(),
+  subscriberId: Type.String(),
+  status: Type.Enum(deliveryStatuses, { description: 'dead: no further attempt follows' }),
+  attemptCount: Type.Integer(),
+  lastStatus: nullable(Type.Integer({ description: 'HTTP status of the newest attempt' })),
+  lastError: nullable(Type.String()),
+  nextAttemptAt: nullable(DateTime),
+  createdAt: DateTime,
+  finishedAt: nullable(DateTime),
+})
+
+function viewDelivery(entry: DeliveryEntry): Static<typeof DeliveryView> {
+  return {
+    id: entry.id,
+    event: entry.event,
+    eventId: entry.event_id,
+    eventType: entry.type,
+    subscriberId: entry.subscriber_id,
+    status: entry.status,
+    attemptCount: entry.attempts,
+    lastStatus: entry.last_status,
+    lastError: entry.last_error,
+    nextAttemptAt: entry.status === 'pending' ? isoTime(entry.due_at) : null,
+    createdAt: isoTime(entry.created_at),
+    finishedAt: isoTimeOrNull(entry.finished_at),
+  }
+}
+
+const OwnedDeliveryView = closedObject({
+  ...DeliveryView.properties,
+  subscriberUrl: Type.String({ description: 'The address of the subscriber now' }),
+  owner: nullable(Type.String({ description: 'The owner of the subscriber' })),
+  ownerName: nullable(Type.String({ description: 'The display name of the owner' })),
+})
+
+function viewOwnedDelivery(entry: OwnedEntry): Static<typeof OwnedDeliveryView> {
+  return { ...viewDelivery(entry), subscriberUrl: entry.url, owner: entry.owner, ownerName: entry.owner_name }
+}
+
+const Headers = Type.Record(Type.String(), Type.String())
+
+const Milliseconds = (description: string) => nullable(Type.Number({ description }))
+
+const PhasesView = closedObject(
+  {
+    reused: Type.Boolean({
+      description: 'Whether an existing connection was reused',
+    }),
+    dns: Milliseconds('Resolving the host name'),
+    connect: Milliseconds('Connecting'),
+    tls: Milliseconds('The TLS handshake'),
+    firstByte: Milliseconds('From sending the request to the head of the response'),
+    total: Type.Number({ description: 'The whole attempt' }),
+  },
+  {
+    description: 'Milliseconds of each part; null for parts that did not occur or finish',
+  },
+)
+
+const AttemptView = closedObject({
+  number: Type.Integer(),
+  at: DateTime,
+  url: nullable(Type.String({ description: 'The address that it was sent to; null if no request was made' })),
+  status: nullable(Type.Integer()),
+  durationMs: Type.Integer(),
+  phases: nullable(PhasesView),
+  error: nullable(Type.String({ description: 'The error message' })),
+  failure: nullable(Type.String({ description: 'The kind of failure, a stable word such as `refused`' })),
+  advice: nullable(Type.String({ description: 'A troubleshooting hint' })),
+  requestHeaders: Headers,
+  signature: nullable(
+    Type.String({
+      description:
+        'The value of `webhook-signature`, computed again from the keys of that time that still exist. Null for five minutes, while a receiver would accept it; without such a key; and for payloads of more than 64 KiB',
+    }),
+  ),
+  responseHeaders: nullable(Headers),
+  responseBody: nullable(
+    Type.String({ description: 'The first 64 KiB, as UTF-8; the first 4 KiB in the portal' }),
+  ),
+})
+
+function viewAttempt(row: AttemptsTable, signature: string | null): Static<typeof AttemptView> {
+  const { [addressKey]: url = null, ...requestHeaders } = JSON.parse(row.request_headers) as Record<
+    string,
+    string
+  >
+  return {
+    number: row.number,
+    at: isoTime(row.at),
+    url,
+    status: row.status,
+    durationMs: row.duration_ms,
+    phases: row.phases === null ? null : viewPhases(row.phases),
+    error: row.error,
+    failure: row.failure,
+    advice: troubleshootingHint(row.failure),
+    requestHeaders,
+    signature,
+    responseHeaders:
+      row.response_headers === null ? null : (JSON.parse(row.response_headers) as Record<string, string>),
+    responseBody: row.response_body === null ? null : Buffer.from(row.response_body).toString(),
+  }
+}
+
+/** Response headers that owners see: those that describe the response, and those that the service evaluates. */
+const shownToOwners = new Set([
+  'content-length',
+  'content-type',
+  'date',
+  'location',
+  'retry-after',
+  'server',
+  'webhook-delivery',
+])
+
+/** Bytes of a response body that owners see: enough for an error message, too few to read pages of a server. */
+const bodyShownToOwners = 4 * 1024
+
+/**
+ * An attempt as an owner sees it: the usual headers, and only the beginning of the response body. Owners choose the address, and
+ * a server may tell this service more than it tells them.
+ */
+function viewAttemptForOwner(row: AttemptsTable, signature: string | null): Static<typeof AttemptView> {
+  const responseBody = row.response_body && row.response_body.subarray(0, bodyShownToOwners)
+  const view = viewAttempt({ ...row, response_body: responseBody }, signature)
+  const headers = Object.entries(view.responseHeaders ?? {}).filter(([name]) => shownToOwners.has(name))
+  return { ...view, responseHeaders: view.responseHeaders && Object.fromEntries(headers) }
+}
+
+function viewPhases(text: string): Static<typeof PhasesView> {
+  const {
+    reused,
+    dns = null,
+    connect = null,
+    tls = null,
+    firstByte = null,
+    total,
+  } = JSON.parse(text) as Phases
+  return { reused, dns, connect, tls, firstByte, total }
+}
+
+const tags = ['deliveries']
+
+const DetailView = closedObject({
+  ...OwnedDeliveryView.properties,
+  payload: Type.String({ description: 'The body of each request: its first 64 KiB, as UTF-8' }),
+  payloadBytes: Type.Integer({ description: 'The length of the whole body' }),
+  attempts: Type.Array(AttemptView, { description: 'The newest hundred' }),
+})
+
+/** @throws Problem `not-found` if the text is not a possible id of a delivery */
+function readDeliveryId(text: string): number {
+  const number = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN
+  if (!Number.isSafeInteger(number)) throw new Problem('not-found', { detail: 'There is no such delivery.' })
+  return number
+}
+
+const filters = {
+  status: Type.Optional(Type.String({ description: deliveryStatuses.join(', ') })),
+  eventType: optionalText('One exact type'),
+  since: optionalText('Created at this time or later, ISO 8601'),
+  until: optionalText('Created before this time, ISO 8601'),
+}
 
 const querystring = Type.Object({
   ...filters,
@@ -24,7 +196,7 @@ const querystring = Type.Object({
 })
 
 /** GET /deliveries, which only admins have. */
-export function deliverySearchRoute(app: App, { deliveryLog }: DeliveryRouteParts): void {
+export function deliverySearchRoute(app: App, { deliveryLog }: EmittingRouteParts): void {
   app.get(
     '/deliveries',
     {
@@ -56,14 +228,14 @@ export function deliverySearchRoute(app: App, { deliveryLog }: DeliveryRoutePart
   )
 }
 
-export function deliveryRoutes(app: App, parts: DeliveryRouteParts, area: Area): void {
+export function deliveryRoutes(app: App, parts: EmittingRouteParts, area: Area): void {
   logRoute(app, parts, area)
   detailRoute(app, parts, area)
   replayRoute(app, parts, area)
   bulkReplayRoute(app, parts, area)
 }
 
-function logRoute(app: App, { deliveryLog, subscribers }: DeliveryRouteParts, area: Area): void {
+function logRoute(app: App, { deliveryLog, subscribers }: EmittingRouteParts, area: Area): void {
   app.get(
     `${area.prefix}/subscribers/:id/deliveries`,
     {
@@ -89,7 +261,7 @@ function logRoute(app: App, { deliveryLog, subscribers }: DeliveryRouteParts, ar
   )
 }
 
-function detailRoute(app: App, { deliveryLog, signaturesOf }: DeliveryRouteParts, area: Area): void {
+function detailRoute(app: App, { deliveryLog, ...parts }: EmittingRouteParts, area: Area): void {
   app.get(
     `${area.prefix}/deliveries/:id`,
     {
@@ -104,7 +276,7 @@ function detailRoute(app: App, { deliveryLog, signaturesOf }: DeliveryRouteParts
     async (request) => {
       const detail = await deliveryLog.get(readDeliveryId(request.params.id), area.reach(request))
       const { entry, payload, size, attempts } = detail
-      const signatureOf = await signaturesOf(detail)
+      const signatureOf = await pastSignatures(parts, detail)
       const view = area.reachesAll ? viewAttempt : viewAttemptForOwner
       return {
         ...viewOwnedDelivery(entry),
@@ -133,7 +305,7 @@ const ReplayBody = closedObject({
   ),
 })
 
-function replayRoute(app: App, { deliveryLog, replay }: DeliveryRouteParts, area: Area): void {
+function replayRoute(app: App, { deliveryLog, replay }: EmittingRouteParts, area: Area): void {
   app.post(
     `${area.prefix}/deliveries/:id/replay`,
     {
@@ -154,7 +326,7 @@ function replayRoute(app: App, { deliveryLog, replay }: DeliveryRouteParts, area
   )
 }
 
-function bulkReplayRoute(app: App, { replay, subscribers }: DeliveryRouteParts, area: Area): void {
+function bulkReplayRoute(app: App, { replay, subscribers }: EmittingRouteParts, area: Area): void {
   app.post(
     `${area.prefix}/subscribers/:id/replay`,
     {

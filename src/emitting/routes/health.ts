@@ -1,19 +1,10 @@
 import { Type } from 'typebox'
-import type { Clock } from '../../runtime/clock.ts'
 import type { App } from '../../http/app.ts'
 import { readDeliveryFilter } from '../deliveries/delivery-filter.ts'
-import { hour, type Health } from '../subscribers/health.ts'
-import { byHour, summarize } from '../subscribers/health-summary.ts'
-import type { Subscribers } from '../subscribers/subscribers.ts'
-import { type Area, subscriberOf } from './area.ts'
+import { byHour, hour, summarize } from '../subscribers/health.ts'
+import { type Area, type EmittingRouteParts, subscriberOf } from './area.ts'
 import { closedObject, DateTime, IdParams, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
-
-export interface HealthRouteParts {
-  health: Health
-  subscribers: Subscribers
-  clock: Clock
-}
 
 const day = 24 * hour
 /** The default and the longest period of one response. */
@@ -36,7 +27,7 @@ const HealthView = closedObject({
   }),
 })
 
-export function healthRoutes(app: App, { health, subscribers, clock }: HealthRouteParts, area: Area): void {
+export function healthRoutes(app: App, { health, subscribers, clock }: EmittingRouteParts, area: Area): void {
   app.get(
     `${area.prefix}/subscribers/:id/health`,
     {

@@ -9,19 +9,11 @@ import { holdsScope } from '../../http/access/scopes.ts'
 import type { App } from '../../http/app.ts'
 import type { Access } from '../../http/access/principal.ts'
 import { closedObject, IdParams, listSchema, nullable, optionalText } from '../../http/schemas/schemas.ts'
-import type { Cursors } from '../../paging/cursor.ts'
 import { readChoice } from '../../paging/filter-parameters.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import type { Jobs } from '../deliveries/jobs.ts'
-import type { Subscribers } from '../subscribers/subscribers.ts'
-import { type Area, subscriberOf } from './area.ts'
-
-export interface JobRouteParts {
-  jobs: Jobs
-  subscribers: Subscribers
-  cursors: Cursors
-}
+import { type Area, type EmittingRouteParts, subscriberOf } from './area.ts'
 
 const tags = ['deliveries']
 const ofOne = { tags, params: IdParams, response: { 200: JobView } }
@@ -32,7 +24,7 @@ const ListView = listSchema(JobView)
 const workedOn = { replay: 'subscribers', reprocess: 'webhooks' } as const satisfies Record<ShownKind, string>
 type Verb = 'read' | 'write'
 
-export function jobRoutes(app: App, parts: JobRouteParts, area: Area): void {
+export function jobRoutes(app: App, parts: EmittingRouteParts, area: Area): void {
   if (area.reachesAll) allRoute(app, parts)
   listRoute(app, parts, area)
   statusRoute(app, parts, area)
@@ -49,7 +41,7 @@ const NamedJobView = closedObject({
   ),
 })
 
-function allRoute(app: App, { jobs, cursors }: JobRouteParts): void {
+function allRoute(app: App, { jobs, cursors }: EmittingRouteParts): void {
   app.get(
     '/jobs',
     {
@@ -81,7 +73,7 @@ function allRoute(app: App, { jobs, cursors }: JobRouteParts): void {
   )
 }
 
-function listRoute(app: App, { jobs, subscribers }: JobRouteParts, area: Area): void {
+function listRoute(app: App, { jobs, subscribers }: EmittingRouteParts, area: Area): void {
   app.get(
     `${area.prefix}/subscribers/:id/jobs`,
     {
@@ -100,7 +92,7 @@ function listRoute(app: App, { jobs, subscribers }: JobRouteParts, area: Area): 
   )
 }
 
-function statusRoute(app: App, { jobs }: JobRouteParts, area: Area): void {
+function statusRoute(app: App, { jobs }: EmittingRouteParts, area: Area): void {
   app.get(
     `${area.prefix}/jobs/:id`,
     {
@@ -111,7 +103,7 @@ function statusRoute(app: App, { jobs }: JobRouteParts, area: Area): void {
   )
 }
 
-function cancelRoute(app: App, { jobs }: JobRouteParts, area: Area): void {
+function cancelRoute(app: App, { jobs }: EmittingRouteParts, area: Area): void {
   app.delete(
     `${area.prefix}/jobs/:id`,
     {

@@ -1,18 +1,14 @@
 import { Type } from 'typebox'
 import type { FastifyRequest } from 'fastify'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
-import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { Problem } from '../../errors.ts'
 import { isForeignWrite } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
 import { ownerPattern, type Reach } from '../events/audience.ts'
 import type { Portal, PortalSession } from '../portal.ts'
-import type { Owners } from '../subscribers/owners.ts'
-import { portalBrand, PortalBrandView } from './brand.ts'
-import { DisplayName } from './owners.ts'
+import { DisplayName, portalBrand, PortalBrandView } from './owners.ts'
 import { OwnNewSubscriberBody, OwnSubscriberChangeBody } from '../subscribers/subscriber-body.ts'
-import type { Area } from './area.ts'
-import { findSession, frameToken, sessionOf } from './portal-sessions.ts'
+import type { Area, EmittingRouteParts } from './area.ts'
 import { closedObject, noContent, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import { builtPage, type BuiltPage } from '../../http/pages/built-pages.ts'
@@ -21,13 +17,7 @@ import { pageLanguage } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import { framedBy } from '../../http/responses/security-headers.ts'
 import type { HostCookie } from '../../http/responses/host-cookie.ts'
-import type { OwnerBrands } from '../subscribers/owner-brands.ts'
-
-export interface PortalRouteParts extends PortalPageParts {
-  owners: Owners
-  baseUrl: () => string
-  noteRefusal: NoteRefusal
-}
+import type { Authenticate } from '../../http/access/principal.ts'
 
 /** Owners have access to their own subscribers, with the cookie that a link sets. */
 export const portalArea: Area = {
@@ -84,7 +74,7 @@ const OpenedView = closedObject({
 })
 
 /** Links to the portal, its page and its session. `portalArea` has its other calls. */
-export function portalRoutes(app: App, parts: PortalRouteParts): void {
+export function portalRoutes(app: App, parts: EmittingRouteParts): void {
   createLinkRoute(app, parts)
   revokeRoute(app, parts)
   portalPageRoute(app, parts)
@@ -93,7 +83,7 @@ export function portalRoutes(app: App, parts: PortalRouteParts): void {
   endSessionRoute(app, parts)
 }
 
-function createLinkRoute(app: App, { portal, baseUrl }: PortalRouteParts): void {
+function createLinkRoute(app: App, { portal, baseUrl }: EmittingRouteParts): void {
   app.post(
     '/portal-links',
     {
@@ -120,7 +110,7 @@ function createLinkRoute(app: App, { portal, baseUrl }: PortalRouteParts): void 
   )
 }
 
-function revokeRoute(app: App, { portal }: PortalRouteParts): void {
+function revokeRoute(app: App, { portal }: EmittingRouteParts): void {
   app.delete(
     '/portal-links',
     {
@@ -142,8 +132,8 @@ function revokeRoute(app: App, { portal }: PortalRouteParts): void {
   )
 }
 
-function openSessionRoute(app: App, parts: PortalRouteParts): void {
-  const { portal, portalCookie, baseUrl, noteRefusal, frameOrigins } = parts
+function openSessionRoute(app: App, parts: EmittingRouteParts): void {
+  const { portal, portalCookie, baseUrl, noteRefusal, configuration } = parts
   app.post(
     '/portal/session',
     {
@@ -178,7 +168,7 @@ function openSessionRoute(app: App, parts: PortalRouteParts): void {
     },
     async (request, reply) => {
       const { token: link, replace = false, embedded = false } = request.body
-      if (embedded && frameOrigins.length === 0)
+      if (embedded && configuration.portalFrameOrigins.length === 0)
         throw new Problem('forbidden', {
           detail: 'The portal may not be embedded here: `PORTAL_FRAME_ORIGINS` is not set.',
         })
@@ -199,7 +189,7 @@ function openSessionRoute(app: App, parts: PortalRouteParts): void {
   )
 }
 
-function showSessionRoute(app: App, parts: PortalRouteParts): void {
+function showSessionRoute(app: App, parts: EmittingRouteParts): void {
   app.get(
     '/portal/session',
     {
@@ -215,7 +205,7 @@ function showSessionRoute(app: App, parts: PortalRouteParts): void {
   )
 }
 
-function endSessionRoute(app: App, { portal, portalCookie }: PortalRouteParts): void {
+function endSessionRoute(app: App, { portal, portalCookie }: EmittingRouteParts): void {
   app.delete(
     '/portal/session',
     {
@@ -230,26 +220,21 @@ function endSessionRoute(app: App, { portal, portalCookie }: PortalRouteParts): 
   )
 }
 
-async function viewSession({ owner, expires_at }: PortalSession, { brands, owners }: PortalRouteParts) {
+async function viewSession({ owner, expires_at }: PortalSession, { brands, owners }: EmittingRouteParts) {
   const brand = portalBrand(await brands.get(owner))
   const name = (await owners.names.of([owner])).get(owner) ?? null
   return { owner, name, expiresAt: isoTime(expires_at), brand }
 }
 
-interface PortalPageParts {
-  portal: Portal
-  brands: OwnerBrands
-  portalCookie: HostCookie
-  /** The origins whose pages may show the portal in a frame: `PORTAL_FRAME_ORIGINS`. */
-  frameOrigins: readonly string[]
-}
-
 /** `GET /portal`, with the brand of the owner who is signed in, so that it looks right from the first paint. */
-function portalPageRoute(app: App, { portal, brands, portalCookie, frameOrigins }: PortalPageParts): void {
+function portalPageRoute(
+  app: App,
+  { portal, brands, portalCookie, configuration }: EmittingRouteParts,
+): void {
   const { basePath, site } = app
   const brand = { name: site.plainName, logo: site.logo }
   const pages = new Map(languageTags.map((tag) => [tag, portalIn(tag)]))
-  const headers = framedBy(frameOrigins)
+  const headers = framedBy(configuration.portalFrameOrigins)
   /** In a frame, the cookie may be that of another owner than the one whose link the frame opens. */
   const isInFrame = ({ headers: { 'sec-fetch-dest': dest } }: FastifyRequest): boolean =>
     dest !== undefined && dest !== 'document'
@@ -280,4 +265,39 @@ function portalPageRoute(app: App, { portal, brands, portalCookie, frameOrigins 
         .type('text/html; charset=utf-8')
         .send(await pageFor(request, pages.get(pageLanguage(reply).tag)!)),
   )
+}
+
+/** Authenticates portal calls by the cookie of the portal, or by the token of a frame. No API key and no other session is valid there. */
+export function authenticatePortal(portal: Portal, cookie: HostCookie): Authenticate {
+  return async (request) => {
+    const session = await findSession(request, portal, cookie)
+    return session && { kind: 'portal', role: 'user', owner: session.owner, sessionId: session.id }
+  }
+}
+
+/** The token of a frame's session. */
+function frameToken({ headers }: FastifyRequest): string | undefined {
+  return /^Bearer (pt_[\w-]{1,100})$/i.exec(headers.authorization ?? '')?.[1]
+}
+
+/** The session of a frame's token, or of the cookie. */
+async function findSession(
+  request: FastifyRequest,
+  portal: Portal,
+  cookie: HostCookie,
+): Promise<PortalSession | undefined> {
+  // A call with a token of a frame never falls back to the cookie, which may be that of another owner.
+  const token = frameToken(request) ?? cookie.read(request)
+  return token === undefined ? undefined : portal.find(token)
+}
+
+/** @throws Problem `not-signed-in` */
+async function sessionOf(
+  request: FastifyRequest,
+  portal: Portal,
+  cookie: HostCookie,
+): Promise<PortalSession> {
+  const session = await findSession(request, portal, cookie)
+  if (!session) throw new Problem('not-signed-in')
+  return session
 }

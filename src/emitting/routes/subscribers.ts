@@ -1,27 +1,211 @@
 import type { Tx } from '../../storage/database.ts'
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import type { App } from '../../http/app.ts'
+import { readChoice } from '../../paging/filter-parameters.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import type { Reach } from '../events/audience.ts'
 import { readSettings, Secret } from '../subscribers/subscriber-body.ts'
-import { readState, subscriberStates } from '../subscribers/subscriber-state.ts'
-import { type Area, readSubscriberId, subscriberOf } from './area.ts'
-import { SubscriberView, viewKey } from '../views/subscriber.ts'
+import { lastDays, stateOf, subscriberStates, type Summary } from '../subscribers/health.ts'
+import { type Area, type EmittingRouteParts, readSubscriberId, subscriberOf } from './area.ts'
 import {
-  KeysView,
-  Registered,
-  type SubscriberRouteParts,
-  tags,
-  view,
-  views,
-  WithKeys,
-  WithPublicKeys,
-} from './subscriber-view.ts'
-import { closedObject, IdParams, noContent, optionalText } from '../../http/schemas/schemas.ts'
+  closedObject,
+  DateTime,
+  IdParams,
+  noContent,
+  nullable,
+  optionalText,
+} from '../../http/schemas/schemas.ts'
+import type { SubscribersTable } from '../../storage/tables.ts'
+import { openHeaders } from '../dispatch/destinations.ts'
+import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
+import { type Condition, conditionOperators } from '../subscribers/conditions.ts'
+import { redactedValue } from '../../telemetry/redaction.ts'
+import { showCustomHeaders } from '../subscribers/custom-headers.ts'
+import { disablesAt, type DisablingPolicy } from '../dispatch/operational-events.ts'
+import type { KeyDescription } from '../subscribers/secrets.ts'
 
-export function subscriberRoutes(app: App, parts: SubscriberRouteParts, area: Area): void {
+const SubscriberView = closedObject({
+  id: Type.String(),
+  url: Type.String(),
+  description: nullable(Type.String()),
+  eventTypes: Type.Array(Type.String()),
+  status: Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')]),
+  state: Type.Enum(subscriberStates, {
+    description:
+      'One word for all: disabled, paused, failing (see `failingSince`), idle (active, without an attempt in the last day), active',
+  }),
+  lastDay: closedObject(
+    {
+      delivered: Type.Integer({ description: 'Attempts that succeeded' }),
+      failed: Type.Integer({ description: 'Attempts that failed' }),
+      successRate: nullable(Type.Number({ description: '0 to 1; null without attempts' })),
+      p99: nullable(
+        Type.Number({ description: 'Milliseconds within which 99 of 100 ended, rounded up to a class' }),
+      ),
+    },
+    { description: 'The last 24 hours, and the hour in which they begin' },
+  ),
+  disabledReason: nullable(Type.String()),
+  retrySchedule: nullable(
+    Type.Array(Type.Number(), { description: 'Seconds before each attempt; null: the service’s default' }),
+  ),
+  timeout: nullable(Type.Number({ description: 'Seconds for one attempt; null: the service’s default' })),
+  rateLimit: nullable(Type.Number({ description: 'Attempts per second; null: no limit' })),
+  concurrency: nullable(Type.Integer({ description: 'Attempts at the same time; null: 10' })),
+  headers: Type.Record(Type.String(), Type.String(), {
+    description: `Additional headers; credentials are shown as ${redactedValue}`,
+  }),
+  ordered: Type.Boolean(),
+  signing: Type.Union([Type.Literal('v1'), Type.Literal('v1a'), Type.Literal('both')]),
+  httpSignature: Type.Boolean(),
+  conditions: Type.Array(
+    Type.Object({
+      path: Type.String(),
+      op: Type.Enum(conditionOperators),
+      value: Type.Optional(Type.Unknown()),
+    }),
+  ),
+  owner: nullable(Type.String()),
+  ownerName: nullable(Type.String({ description: 'The display name of the owner' })),
+  operational: Type.Boolean(),
+  failingSince: nullable(
+    Type.String({
+      format: 'date-time',
+      description: 'Since when deliveries fail; null while they succeed',
+    }),
+  ),
+  disablesAt: nullable(
+    Type.String({
+      format: 'date-time',
+      description: 'When the next failure disables it, unless a delivery succeeds before',
+    }),
+  ),
+  createdAt: DateTime,
+  updatedAt: DateTime,
+})
+
+/** New keys, which are shown once. */
+const NewKeysView = {
+  secret: optionalText('whsec_…: verifies `v1` signatures. Shown only once.'),
+  publicKey: optionalText('whpk_…: verifies `v1a` signatures.'),
+}
+
+/** The public facts about a signing key. */
+const KeyView = closedObject({
+  id: Type.String({
+    description: 'The id: `keyid` in HTTP message signatures, `kid` in the published keys',
+  }),
+  scheme: Type.Union([Type.Literal('v1'), Type.Literal('v1a')]),
+  createdAt: DateTime,
+  expiresAt: nullable(Type.String({ format: 'date-time', description: 'Null for the newest key' })),
+  publicKey: nullable(Type.String({ description: 'whpk_…, of `v1a`' })),
+})
+
+function viewKey({ id, scheme, createdAt, expiresAt, publicKey }: KeyDescription): Static<typeof KeyView> {
+  return {
+    id,
+    scheme,
+    createdAt: isoTime(createdAt),
+    expiresAt: isoTimeOrNull(expiresAt),
+    publicKey,
+  }
+}
+
+interface SubscriberFacts {
+  headers: Readonly<Record<string, string>>
+  policy: DisablingPolicy
+  lastDay: Summary
+  ownerName: string | undefined
+}
+
+function viewSubscriber(
+  row: SubscribersTable,
+  { headers, policy, lastDay, ownerName }: SubscriberFacts,
+): Static<typeof SubscriberView> {
+  const failing = { failingSince: row.failing_since, warnedAt: row.warned_at }
+  const mayEnd = row.status === 'active' && row.operational === 0
+  const end = mayEnd ? disablesAt(failing, policy) : null
+  return {
+    id: row.id,
+    url: row.url,
+    description: row.description,
+    eventTypes: JSON.parse(row.event_types) as string[],
+    status: row.status,
+    state: stateOf(row, lastDay),
+    lastDay: {
+      delivered: lastDay.delivered,
+      failed: lastDay.failed,
+      successRate: lastDay.successRate,
+      p99: lastDay.p99,
+    },
+    disabledReason: row.disabled_reason,
+    retrySchedule:
+      row.retry_schedule === null
+        ? null
+        : (JSON.parse(row.retry_schedule) as number[]).map((ms) => ms / 1000),
+    timeout: row.timeout_ms === null ? null : row.timeout_ms / 1000,
+    rateLimit: row.rate_limit,
+    concurrency: row.concurrency,
+    headers: showCustomHeaders(headers),
+    ordered: row.ordered === 1,
+    signing: row.signing,
+    httpSignature: row.http_signature === 1,
+    conditions: row.conditions === null ? [] : (JSON.parse(row.conditions) as Condition[]),
+    owner: row.owner,
+    ownerName: ownerName ?? null,
+    operational: row.operational === 1,
+    failingSince: isoTimeOrNull(row.failing_since),
+    disablesAt: isoTimeOrNull(end),
+    createdAt: isoTime(row.created_at),
+    updatedAt: isoTime(row.updated_at),
+  }
+}
+
+const tags = ['subscribers']
+
+const WithKeys = closedObject({ ...SubscriberView.properties, ...NewKeysView })
+
+const Registered = closedObject({
+  ...WithKeys.properties,
+  testDeliveryId: Type.Optional(
+    Type.Integer({
+      description: 'The delivery of the test event, if it was requested: GET /deliveries/{id}',
+    }),
+  ),
+})
+
+const WithPublicKeys = closedObject({
+  ...SubscriberView.properties,
+  publicKeys: Type.Array(Type.String({ description: 'whpk_…, newest first' })),
+  keys: Type.Array(KeyView, { description: 'The keys that sign now, newest first' }),
+})
+
+async function view(row: SubscribersTable, parts: EmittingRouteParts): Promise<Shown> {
+  return (await views([row], parts))[0]!
+}
+
+type Shown = ReturnType<typeof viewSubscriber>
+
+async function views(
+  rows: readonly SubscribersTable[],
+  { keyring, disabling: policy, health, clock, owners }: EmittingRouteParts,
+): Promise<Shown[]> {
+  const ids = rows.map(({ id }) => id)
+  const days = await lastDays(health, ids, clock.now())
+  const names = await owners.names.of(rows.map(({ owner }) => owner))
+  return rows.map((row) =>
+    viewSubscriber(row, {
+      headers: openHeaders(keyring, row),
+      policy,
+      lastDay: days.get(row.id)!,
+      ownerName: row.owner === null ? undefined : names.get(row.owner),
+    }),
+  )
+}
+
+export function subscriberRoutes(app: App, parts: EmittingRouteParts, area: Area): void {
   registerRoute(app, parts, area)
   listRoute(app, parts, area)
   detailRoute(app, parts, area)
@@ -31,7 +215,7 @@ export function subscriberRoutes(app: App, parts: SubscriberRouteParts, area: Ar
   testRoute(app, parts, area)
 }
 
-function registerRoute(app: App, parts: SubscriberRouteParts, area: Area): void {
+function registerRoute(app: App, parts: EmittingRouteParts, area: Area): void {
   const { subscribers, testEvents } = parts
   app.post(
     `${area.prefix}/subscribers`,
@@ -61,7 +245,7 @@ function registerRoute(app: App, parts: SubscriberRouteParts, area: Area): void 
   )
 }
 
-function listRoute(app: App, parts: SubscriberRouteParts, area: Area): void {
+function listRoute(app: App, parts: EmittingRouteParts, area: Area): void {
   const { subscribers } = parts
   const querystring = Type.Object({
     ...pageParameters(),
@@ -85,7 +269,7 @@ function listRoute(app: App, parts: SubscriberRouteParts, area: Area): void {
     async (request) => {
       const { query } = request
       const { owner, state } = query as { owner?: string; state?: string }
-      const asked = readState(state)
+      const asked = state ? readChoice(state, 'state', subscriberStates) : undefined
       const page = await subscribers.list(
         {
           owner: ownerAsked(area.reach(request), owner),
@@ -103,8 +287,8 @@ function listRoute(app: App, parts: SubscriberRouteParts, area: Area): void {
   )
 }
 
-function detailRoute(app: App, parts: SubscriberRouteParts, area: Area): void {
-  const { subscribers, keysOf } = parts
+function detailRoute(app: App, parts: EmittingRouteParts, area: Area): void {
+  const { subscribers, secrets, database, clock } = parts
   app.get(
     `${area.prefix}/subscribers/:id`,
     {
@@ -113,14 +297,14 @@ function detailRoute(app: App, parts: SubscriberRouteParts, area: Area): void {
     },
     async (request) => {
       const row = await subscriberOf(subscribers, area, request)
-      const keys = await keysOf(row.id)
+      const keys = await secrets.describe(database.reader, row.id, clock.now())
       const publicKeys = keys.map(({ publicKey }) => publicKey).filter((key) => key !== null)
       return { ...(await view(row, parts)), publicKeys, keys: keys.map(viewKey) }
     },
   )
 }
 
-function changeRoute(app: App, parts: SubscriberRouteParts, area: Area): void {
+function changeRoute(app: App, parts: EmittingRouteParts, area: Area): void {
   const { subscribers } = parts
   app.patch(
     `${area.prefix}/subscribers/:id`,
@@ -148,7 +332,7 @@ function changeRoute(app: App, parts: SubscriberRouteParts, area: Area): void {
   )
 }
 
-function removeRoute(app: App, { subscribers }: SubscriberRouteParts, area: Area): void {
+function removeRoute(app: App, { subscribers }: EmittingRouteParts, area: Area): void {
   app.delete(
     `${area.prefix}/subscribers/:id`,
     {
@@ -167,7 +351,7 @@ function removeRoute(app: App, { subscribers }: SubscriberRouteParts, area: Area
   )
 }
 
-function testRoute(app: App, { testEvents }: SubscriberRouteParts, area: Area): void {
+function testRoute(app: App, { testEvents }: EmittingRouteParts, area: Area): void {
   const TestView = closedObject({
     id: Type.Integer(),
     eventId: Type.String(),
@@ -204,7 +388,7 @@ const defaultOverlap = 86_400
 
 const longestOverlap = 30 * 86_400
 
-function rotateSecretRoute(app: App, { subscribers }: SubscriberRouteParts, area: Area): void {
+function rotateSecretRoute(app: App, { subscribers }: EmittingRouteParts, area: Area): void {
   const RotateBody = closedObject({
     overlapSeconds: Type.Optional(
       Type.Number({
@@ -224,7 +408,7 @@ function rotateSecretRoute(app: App, { subscribers }: SubscriberRouteParts, area
         summary: 'Create a new secret, shown only once; both sign until the overlap ends',
         params: IdParams,
         body: RotateBody,
-        response: { 200: KeysView },
+        response: { 200: closedObject(NewKeysView) },
       },
     },
     async (request) => {

@@ -1,8 +1,7 @@
 import { Type } from 'typebox'
 import type { App } from '../../http/app.ts'
-import type { Subscribers } from '../subscribers/subscribers.ts'
 import { receiversFor } from '../verification/receivers.ts'
-import { type Area, subscriberOf, readSubscriberId } from './area.ts'
+import { type Area, type EmittingRouteParts, readSubscriberId, subscriberOf } from './area.ts'
 import { closedObject, IdParams } from '../../http/schemas/schemas.ts'
 import { Problem } from '../../errors.ts'
 
@@ -22,11 +21,7 @@ const View = closedObject({
 })
 
 /** Code for the receiver of a subscriber's deliveries. */
-export function verificationRoutes(
-  app: App,
-  { subscribers }: { subscribers: Subscribers },
-  area: Area,
-): void {
+export function verificationRoutes(app: App, { subscribers }: EmittingRouteParts, area: Area): void {
   app.get(
     `${area.prefix}/subscribers/:id/verification`,
     {
@@ -45,12 +40,6 @@ export function verificationRoutes(
   )
 }
 
-export interface KeyRouteParts {
-  publishedKeysOf: (
-    subscriberId: string,
-  ) => Promise<{ kty: string; crv: string; x: string; kid: string; alg: string; use: string }[]>
-}
-
 /** Seconds for which receivers may cache the keys. */
 const maxAge = 300
 const JsonWebKey = closedObject({
@@ -63,7 +52,7 @@ const JsonWebKey = closedObject({
 })
 
 /** The public keys that verify the requests to a subscriber, as a JWK set (RFC 7517, section 5). */
-export function keyRoutes(app: App, { publishedKeysOf }: KeyRouteParts): void {
+export function keyRoutes(app: App, { secrets, database, clock }: EmittingRouteParts): void {
   app.get(
     '/.well-known/webhook-keys/:id',
     {
@@ -76,7 +65,8 @@ export function keyRoutes(app: App, { publishedKeysOf }: KeyRouteParts): void {
       },
     },
     async (request, reply) => {
-      const keys = await publishedKeysOf(readSubscriberId(request.params.id))
+      const id = readSubscriberId(request.params.id)
+      const keys = await secrets.published(database.reader, id, clock.now())
       if (keys.length === 0) throw new Problem('not-found', { detail: 'No public keys are published here.' })
       reply.header('cache-control', `public, max-age=${maxAge}`)
       return { keys }

@@ -1,6 +1,6 @@
 import { Problem } from '../../errors.ts'
 
-export type Scalar = string | number | boolean | null
+type Scalar = string | number | boolean | null
 
 /** A condition on one value in an event's data. */
 export interface Condition {
@@ -12,7 +12,7 @@ export interface Condition {
 }
 
 export const conditionOperators = ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'in', 'prefix', 'exists'] as const
-export type ConditionOperator = (typeof conditionOperators)[number]
+type ConditionOperator = (typeof conditionOperators)[number]
 
 /** RFC 6901, section 3. */
 export const pointerPattern = '^(/([^~/\\u0000\\ud800-\\udfff]|~[01])*)*$'

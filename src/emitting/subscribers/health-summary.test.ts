@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { byHour, classOf, summarize } from './health-summary.ts'
+import { byHour, classOf, summarize } from './health.ts'
 
 const row = (hour: number, duration_class: number, delivered: number, failed = 0) => ({
   subscriber_id: 's',

@@ -1,10 +1,10 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import type { Clock } from '../../runtime/clock.ts'
+import { DelayedWrites } from '../../runtime/delayed-writes.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
-import type { SubscriberHoursTable } from '../../storage/tables.ts'
+import type { SubscriberHoursTable, SubscribersTable } from '../../storage/tables.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { classOf } from './health-summary.ts'
 
 export const hour = 3_600_000
 /** Milliseconds between two writes of the counts. A crash loses the counts since the last one. */
@@ -12,7 +12,7 @@ const flushEvery = 5_000
 /** Rows of one statement. */
 const perStep = 500
 
-export interface HealthParts {
+interface HealthParts {
   database: Database
   clock: Clock
   log: Log
@@ -27,20 +27,22 @@ export interface HealthParts {
 export class Health {
   readonly #parts: HealthParts
   #counts = new Map<string, SubscriberHoursTable>()
-  #cancel: (() => void) | undefined
+  readonly #writes: DelayedWrites
   /** The last write. During a write the counts may be in the table or not. */
   #writing: Promise<void> = Promise.resolve()
-  #sweeping: Promise<void> = Promise.resolve()
   #sweptAt = 0
   #stopped = false
 
   constructor(parts: HealthParts) {
     this.#parts = parts
+    this.#writes = new DelayedWrites(parts.clock, flushEvery, {
+      write: () => this.#flush().then(() => this.#sweep()),
+      pending: () => this.#counts.size > 0,
+    })
   }
 
   record(subscriberId: string, delivered: boolean, durationMs: number): void {
-    const { clock } = this.#parts
-    const from = Math.floor(clock.now() / hour) * hour
+    const from = Math.floor(this.#parts.clock.now() / hour) * hour
     const durationClass = classOf(durationMs)
     const key = `${subscriberId} ${from} ${durationClass}`
     let counts = this.#counts.get(key)
@@ -56,7 +58,7 @@ export class Health {
     }
     if (delivered) counts.delivered += 1
     else counts.failed += 1
-    if (!this.#stopped) this.#cancel ??= clock.after(flushEvery, () => this.#flushSoon())
+    this.#writes.schedule()
   }
 
   /** Subscribers with attempts that are not in the table yet. */
@@ -139,14 +141,7 @@ export class Health {
   /** Writes the counts and stops the timer. */
   async stop(): Promise<void> {
     this.#stopped = true
-    this.#cancel?.()
-    await this.#sweeping
-    await this.#flush()
-  }
-
-  #flushSoon(): void {
-    this.#cancel = undefined
-    this.#sweeping = this.#flush().then(() => this.#sweep())
+    await this.#writes.close()
   }
 
   #flush(): Promise<void> {
@@ -232,4 +227,109 @@ export class Health {
 
 function keyOf({ subscriber_id, hour: from, duration_class }: SubscriberHoursTable): string {
   return `${subscriber_id} ${from} ${String(duration_class).padStart(6, '0')}`
+}
+
+/** Upper bounds of the histogram's buckets, in milliseconds. The last is the longest time-out. */
+const durationClasses = [10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 300_000] as const
+
+export function classOf(durationMs: number): number {
+  return durationClasses.find((longest) => durationMs <= longest) ?? durationClasses.at(-1)!
+}
+
+/** Counts of attempts. The quantiles are upper bounds of buckets, in milliseconds. */
+export interface Summary {
+  delivered: number
+  failed: number
+  /** 0 to 1; `null` without attempts. */
+  successRate: number | null
+  p50: number | null
+  p99: number | null
+}
+
+interface HourSummary extends Summary {
+  hour: number
+}
+
+export function summarize(rows: readonly SubscriberHoursTable[]): Summary {
+  const sum = (count: (row: SubscriberHoursTable) => number): number =>
+    rows.reduce((total, row) => total + count(row), 0)
+  const delivered = sum((row) => row.delivered)
+  const failed = sum((row) => row.failed)
+  const all = delivered + failed
+  return {
+    delivered,
+    failed,
+    successRate: all === 0 ? null : delivered / all,
+    p50: quantile(rows, all, 0.5),
+    p99: quantile(rows, all, 0.99),
+  }
+}
+
+/** One summary for each hour with attempts, oldest first. */
+export function byHour(rows: readonly SubscriberHoursTable[]): HourSummary[] {
+  return [...Map.groupBy(rows, (row) => row.hour)]
+    .toSorted(([a], [b]) => a - b)
+    .map(([hour, some]) => Object.assign({ hour }, summarize(some)))
+}
+
+function quantile(rows: readonly SubscriberHoursTable[], all: number, share: number): number | null {
+  if (all === 0) return null
+  let seen = 0
+  for (const row of rows.toSorted((a, b) => a.duration_class - b.duration_class)) {
+    seen += row.delivered + row.failed
+    if (seen >= all * share) return row.duration_class
+  }
+  return null
+}
+
+/** In the order in which they are decided: the first that applies. */
+export const subscriberStates = ['disabled', 'paused', 'failing', 'idle', 'active'] as const
+export type SubscriberState = (typeof subscriberStates)[number]
+
+/** The one state of a subscriber. `idle`: no attempt ended in the last day. */
+export function stateOf(
+  { status, failing_since }: Pick<SubscribersTable, 'status' | 'failing_since'>,
+  { delivered, failed }: Pick<Summary, 'delivered' | 'failed'>,
+): SubscriberState {
+  if (status !== 'active') return status
+  if (failing_since !== null) return 'failing'
+  return delivered + failed === 0 ? 'idle' : 'active'
+}
+
+/** What decides between `idle` and `active`. */
+interface Activity {
+  /** The first hour of the last day. */
+  since: number
+  /** Subscribers whose last attempts are not in the table yet. */
+  unwritten: readonly string[]
+}
+
+/** SQL for `stateOf` of a row of `subscribers`. */
+export function isInState(state: SubscriberState, { since, unwritten }: Activity): RawBuilder<SqlBool> {
+  if (state === 'disabled' || state === 'paused') return sql<SqlBool>`subscribers.status = ${sql.lit(state)}`
+  if (state === 'failing')
+    return sql<SqlBool>`subscribers.status = 'active' and subscribers.failing_since is not null`
+  const written = sql`exists (select 1 from subscriber_hours h where h.subscriber_id = subscribers.id and h.hour >= ${since})`
+  const attempted =
+    unwritten.length === 0 ? written : sql`(${written} or subscribers.id in (${sql.join(unwritten)}))`
+  const healthy = sql`subscribers.status = 'active' and subscribers.failing_since is null`
+  return state === 'idle'
+    ? sql<SqlBool>`${healthy} and not ${attempted}`
+    : sql<SqlBool>`${healthy} and ${attempted}`
+}
+
+/** The first hour of the last day, which is 24 hours and a part. Milliseconds since 1970. */
+export function lastDayBegins(now: number): number {
+  return Math.floor((now - 24 * hour) / hour) * hour
+}
+
+/** The attempts of the last day by subscriber; every id has a summary. */
+export async function lastDays(
+  health: Health,
+  subscriberIds: readonly string[],
+  now: number,
+): Promise<Map<string, Summary>> {
+  const rows = await health.readAll(subscriberIds, lastDayBegins(now), Number.MAX_SAFE_INTEGER)
+  const bySubscriber = Map.groupBy(rows, (row) => row.subscriber_id)
+  return new Map(subscriberIds.map((id) => [id, summarize(bySubscriber.get(id) ?? [])]))
 }

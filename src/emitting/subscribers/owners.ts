@@ -1,16 +1,15 @@
-import type { RecordAudit } from '../../accounts/audit/audit.ts'
-import { sql, type RawBuilder } from 'kysely'
+import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
+import { type RawBuilder, sql } from 'kysely'
 import type { Clock } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../../paging/page.ts'
-import type { Database } from '../../storage/database.ts'
+import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
 import type { DeliveryStatus, SubscriberStatus } from '../../storage/tables.ts'
-import type { Health } from './health.ts'
-import { OwnerNames } from './owner-names.ts'
-import { summarize } from './health-summary.ts'
-import { lastDayBegins, stateOf, type SubscriberState } from './subscriber-state.ts'
+import { type Health, lastDayBegins, stateOf, type SubscriberState, summarize } from './health.ts'
+import { lockSpaces } from '../../storage/advisory-locks.ts'
+import { AuditedStore } from '../../accounts/audit/audited-store.ts'
 
 /** An owner, with what its subscribers do. Times in milliseconds since 1970. */
 export interface Owner {
@@ -28,7 +27,7 @@ export interface Owner {
   sessionExpiresAt: number | null
 }
 
-export interface OwnersParts {
+interface OwnersParts {
   database: Database
   cursors: Cursors
   clock: Clock
@@ -196,4 +195,103 @@ export class Owners {
 
 function position(engine: Database['engine']) {
   return sql.raw(engine === 'sqlite' ? 'instr' : 'strpos')
+}
+
+/**
+ * Serializes transactions that count the objects of an owner, until they end. SQLite has one write lock and needs none. Two
+ * owners with the same hash share a lock, which is harmless.
+ */
+export async function lockOwner(engine: Database['engine'], tx: Tx, owner: string): Promise<void> {
+  if (engine === 'postgres')
+    await sql`select pg_advisory_xact_lock(${lockSpaces.owners}::integer, hashtext(${owner}))`.execute(tx)
+}
+
+/** The display names of owners. */
+export class OwnerNames extends AuditedStore {
+  /** The names of those owners that have one. */
+  async of(owners: readonly (string | null)[]): Promise<Map<string, string>> {
+    const asked = [...new Set(owners)].filter((owner) => owner !== null)
+    if (asked.length === 0) return new Map()
+    const rows = await this.database.readerAside
+      .selectFrom('owner_names')
+      .select(['owner', 'name'])
+      .where('owner', 'in', asked)
+      .execute()
+    return new Map(rows.map(({ owner, name }) => [owner, name]))
+  }
+
+  /** @param name null removes it */
+  async set(owner: string, name: string | null, origin: AuditOrigin): Promise<void> {
+    await this.database.transaction((tx) => this.setWithin(tx, owner, name, origin))
+  }
+
+  async setWithin(tx: Tx, owner: string, name: string | null, origin: AuditOrigin): Promise<void> {
+    await lockOwner(this.database.engine, tx, owner)
+    const before = await tx
+      .selectFrom('owner_names')
+      .select('name')
+      .where('owner', '=', owner)
+      .executeTakeFirst()
+    if ((before?.name ?? null) === name) return
+    if (name === null) await tx.deleteFrom('owner_names').where('owner', '=', owner).execute()
+    else {
+      const row = { name, updated_at: this.clock.now() }
+      await tx
+        .insertInto('owner_names')
+        .values({ owner, ...row })
+        .onConflict((conflict) => conflict.column('owner').doUpdateSet(row))
+        .execute()
+    }
+    await this.record(tx, { action: 'owner.named', target: `owner:${owner}`, ...origin })
+  }
+}
+
+/** How the portal of one owner looks. What is null is as the settings say. */
+export interface OwnerBrand {
+  name: string | null
+  /** `#rrggbb`. */
+  color: string | null
+  /** A `data:` URI of an image. */
+  logo: string | null
+}
+
+/** The brand of an owner without one. */
+const noBrand: OwnerBrand = { name: null, color: null, logo: null }
+
+export class OwnerBrands extends AuditedStore {
+  async get(owner: string, db: Queryable = this.database.reader): Promise<OwnerBrand> {
+    const row = await db
+      .selectFrom('owner_brands')
+      .select(['name', 'color', 'logo'])
+      .where('owner', '=', owner)
+      .executeTakeFirst()
+    return row ?? noBrand
+  }
+
+  /** Changes the given fields. A brand without a value is no row. */
+  async change(owner: string, change: Partial<OwnerBrand>, origin: AuditOrigin): Promise<OwnerBrand> {
+    return this.database.transaction(async (tx) => {
+      await lockOwner(this.database.engine, tx, owner)
+      const before = await this.get(owner, tx)
+      const after = { ...before, ...change }
+      const fields = (['name', 'color', 'logo'] as const).filter((field) => before[field] !== after[field])
+      if (fields.length === 0) return before
+      const row = { ...after, updated_at: this.clock.now() }
+      if (Object.values(after).every((value) => value === null))
+        await tx.deleteFrom('owner_brands').where('owner', '=', owner).execute()
+      else
+        await tx
+          .insertInto('owner_brands')
+          .values({ owner, ...row })
+          .onConflict((conflict) => conflict.column('owner').doUpdateSet(row))
+          .execute()
+      await this.record(tx, {
+        action: 'portal.brand_changed',
+        target: `owner:${owner}`,
+        detail: { fields: fields.join(' ') },
+        ...origin,
+      })
+      return after
+    })
+  }
 }

@@ -44,7 +44,7 @@ export interface KeyDescription {
   publicKey: string | null
 }
 
-export interface SecretRotation {
+interface SecretRotation {
   schemes: readonly Scheme[]
   now: number
   /** Milliseconds for which the older keys sign as well. */

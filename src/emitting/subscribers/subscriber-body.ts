@@ -1,4 +1,4 @@
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { ownerForm, ownerPattern } from '../events/audience.ts'
 import {
   conditionOperators,
@@ -8,8 +8,8 @@ import {
   mostListed,
   pointerPattern,
 } from './conditions.ts'
-import { eventTypesForm, eventTypesPattern } from '../events/event-types.ts'
-import type { SubscriberChange } from './subscriber-settings.ts'
+import { eventTypesForm, eventTypesPattern } from '../events/event.ts'
+import type { SubscriberChange } from './subscribers.ts'
 import { closedObject, nullable, storablePattern } from '../../http/schemas/schemas.ts'
 
 const Description = Type.String({ maxLength: 1000, pattern: storablePattern })

@@ -4,7 +4,7 @@ import { Problem } from '../../errors.ts'
 import { faultOfDestination } from '../../network/destination.ts'
 import type { Egress } from '../../network/egress.ts'
 import type { Reach } from '../events/audience.ts'
-import { lockOwner } from './owner-lock.ts'
+import { lockOwner } from './owners.ts'
 
 /** The `disabled_reason` of a subscriber that an admin disabled. Its owner cannot enable it. */
 export const disabledByAdmin = 'Disabled by an API request.'

@@ -4,13 +4,11 @@ import type { Keyring } from '../../crypto/keyring.ts'
 import type { Egress } from '../../network/egress.ts'
 import type { PageOfRows, PageRequest } from '../../paging/page.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
-import type { SubscribersTable } from '../../storage/tables.ts'
-import type { Reach } from '../events/audience.ts'
-import { openHeaders } from '../dispatch/destinations.ts'
-import { type NewSubscriber, settingsColumns, type SubscriberChange } from './subscriber-settings.ts'
+import type { SigningScheme, SubscribersTable, SubscriberStatus } from '../../storage/tables.ts'
+import { type Reach, reaches } from '../events/audience.ts'
+import { openHeaders, sealHeaders } from '../dispatch/destinations.ts'
 import { describeSubscriber, recordChange, subscriberTarget } from './subscriber-audit.ts'
 import { removeSubscriber } from './removal.ts'
-import { disableSubscriber, findSubscriber, lockSubscriber, updateSubscriber } from './subscriber-rows.ts'
 import { schemesOf, type ShownKeys, type SubscriberSecrets } from './secrets.ts'
 import {
   checkAssignment,
@@ -23,9 +21,13 @@ import {
 import { sql } from 'kysely'
 import type { Clock } from '../../runtime/clock.ts'
 import { type Cursors, idScope } from '../../paging/cursor.ts'
-import { isInState, lastDayBegins, type SubscriberState } from './subscriber-state.ts'
+import { isInState, lastDayBegins, type SubscriberState } from './health.ts'
+import { Problem } from '../../errors.ts'
+import type { Engine } from '../../storage/query-runner.ts'
+import { checkConditions, type Condition } from './conditions.ts'
+import { readCustomHeaders } from './custom-headers.ts'
 
-export interface SubscribersParts extends SubscriberListParts {
+interface SubscribersParts extends SubscriberListParts {
   keyring: Keyring
   secrets: SubscriberSecrets
   record: RecordAudit
@@ -273,4 +275,123 @@ async function listSubscribers(
 
 function escapeLike(text: string): string {
   return text.replace(/[!%_]/g, '!$&')
+}
+
+/** For `updated_at`: increases even within a millisecond, because `Destinations` caches by this column. */
+export function laterThanBefore(now: number) {
+  return sql<number>`case when updated_at >= ${now} then updated_at + 1 else ${now} end`
+}
+
+/** @throws Problem `not-found`, also outside the caller's reach */
+async function findSubscriber(db: Queryable, id: string, reach: Reach): Promise<SubscribersTable> {
+  const row = await db.selectFrom('subscribers').selectAll().where('id', '=', id).executeTakeFirst()
+  if (!row || !reaches(reach, row.owner))
+    throw new Problem('not-found', { detail: 'There is no endpoint with this ID.' })
+  return row
+}
+
+/** Locks the row of a subscriber against other changes. SQLite has one writer at a time. */
+async function lockSubscriber(engine: Engine, tx: Tx, id: string): Promise<void> {
+  if (engine === 'postgres')
+    await tx.selectFrom('subscribers').select('id').where('id', '=', id).forNoKeyUpdate().execute()
+}
+
+function updateSubscriber(
+  tx: Tx,
+  id: string,
+  columns: Partial<SubscribersTable>,
+  now: number,
+): Promise<SubscribersTable> {
+  return tx
+    .updateTable('subscribers')
+    .set({ ...columns, updated_at: laterThanBefore(now) })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+/** Disables a subscriber if it is active and has that address, and with `failing` if it still fails. Returns its row then. */
+function disableSubscriber(
+  tx: Tx,
+  { id, url, reason, failing }: { id: string; url: string; reason: string; failing: boolean },
+  now: number,
+): Promise<SubscribersTable | undefined> {
+  return tx
+    .updateTable('subscribers')
+    .set({ status: 'disabled', disabled_reason: reason, updated_at: laterThanBefore(now) })
+    .where('id', '=', id)
+    .where('url', '=', url)
+    .where('status', '=', 'active')
+    .$if(failing, (still) => still.where('failing_since', 'is not', null))
+    .returningAll()
+    .executeTakeFirst()
+}
+
+/** Settings of a subscriber. `null` selects the default of the service. Times in milliseconds. */
+interface SubscriberSettings {
+  url: string
+  description: string | null
+  eventTypes: readonly string[]
+  conditions: readonly Condition[] | null
+  retrySchedule: readonly number[] | null
+  timeout: number | null
+  rateLimit: number | null
+  concurrency: number | null
+  headers: Readonly<Record<string, string>> | null
+  ordered: boolean
+  signing: SigningScheme
+  httpSignature: boolean
+}
+
+/** Settings that only admins can change. */
+interface Assignment {
+  owner: string | null
+  operational: boolean
+}
+
+type Given<T> = { [K in keyof T]?: T[K] | undefined }
+type NewSubscriber = Given<SubscriberSettings & Assignment> & {
+  url: string
+  /** A symmetric secret chosen by the caller. */
+  secret?: string | undefined
+  /** Default: a new one. */
+  id?: string
+}
+export type SubscriberChange = Given<SubscriberSettings & Assignment> & {
+  status?: SubscriberStatus | undefined
+}
+
+/**
+ * Validates the given settings and returns their columns. The caller checks the address.
+ * @param headersBefore the stored headers, which `[redacted]` stands for
+ */
+function settingsColumns(
+  keyring: Keyring,
+  id: string,
+  given: SubscriberChange,
+  headersBefore: Readonly<Record<string, string>>,
+): Partial<SubscribersTable> {
+  const columns: Partial<SubscribersTable> = {}
+  if (given.url !== undefined) columns.url = given.url
+  if (given.description !== undefined) columns.description = given.description
+  if (given.eventTypes !== undefined) columns.event_types = JSON.stringify([...new Set(given.eventTypes)])
+  if (given.retrySchedule !== undefined)
+    columns.retry_schedule = given.retrySchedule && JSON.stringify(given.retrySchedule)
+  if (given.timeout !== undefined) columns.timeout_ms = given.timeout
+  if (given.rateLimit !== undefined) columns.rate_limit = given.rateLimit
+  if (given.concurrency !== undefined) columns.concurrency = given.concurrency
+  if (given.headers !== undefined)
+    columns.headers = sealHeaders(keyring, id, readCustomHeaders(given.headers ?? {}, headersBefore))
+  if (given.ordered !== undefined) columns.ordered = given.ordered ? 1 : 0
+  if (given.signing !== undefined) columns.signing = given.signing
+  if (given.httpSignature !== undefined) columns.http_signature = given.httpSignature ? 1 : 0
+  if (given.conditions !== undefined) columns.conditions = writeConditions(given.conditions)
+  if (given.operational !== undefined) columns.operational = given.operational ? 1 : 0
+  return columns
+}
+
+function writeConditions(conditions: readonly Condition[] | null): string | null {
+  if (conditions === null || conditions.length === 0) return null
+  checkConditions(conditions)
+  return JSON.stringify(conditions)
 }

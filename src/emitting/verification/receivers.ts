@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { codeFolder } from '../../code-folder.ts'
 
 /** A program that receives and verifies webhooks. Each template is a file of its own in `templates/`. */
-export interface Receiver {
+interface Receiver {
   /** A stable name, which is also the name of the template. */
   id: string
   /** The language, as people write it. */
@@ -13,7 +13,7 @@ export interface Receiver {
 }
 
 /** In the order in which they are offered. */
-export const languages: readonly Receiver[] = [
+const languages: readonly Receiver[] = [
   { id: 'typescript', name: 'TypeScript', file: 'receive.ts' },
   { id: 'python', name: 'Python', file: 'receive.py' },
   { id: 'go', name: 'Go', file: 'receive.go' },

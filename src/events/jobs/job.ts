@@ -39,7 +39,7 @@ export function viewJob(row: ShownJob): Static<typeof JobView> {
   }
 }
 
-export interface NewJob<Kind extends JobsTable['kind']> {
+interface NewJob<Kind extends JobsTable['kind']> {
   kind: Kind
   subscriberId?: string
   /** Selects the rows of the job; stored as JSON. */

@@ -4,11 +4,11 @@ import type { Database } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { EventLog } from '../log.ts'
 import { type Topic, topics, topicsOfAction } from './topics.ts'
-import type { Viewer } from './viewer.ts'
 import { presentEvent } from '../present.ts'
 import type { EventRow } from '../store.ts'
 import { sql } from 'kysely'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
+import { Readable } from 'node:stream'
 
 /** Milliseconds between two looks at the database, while there are viewers. */
 const lookEvery = 1_000
@@ -19,7 +19,7 @@ const retryAfter = 3_000
 /** Connections of one process, and of one person to it. */
 export const mostViewers = { process: 500, person: 20 }
 
-export interface LiveHubParts {
+interface LiveHubParts {
   database: Database
   log: EventLog
   clock: Clock
@@ -351,5 +351,40 @@ class EventFeed {
   #note({ id, status }: EventRow): void {
     this.#unsettled.delete(id)
     if (unsettled.has(status)) this.#unsettled.set(id, status)
+  }
+}
+
+/** Bytes that may wait for a viewer that does not read. */
+const mostWaiting = 256 * 1024
+
+/** One open connection. Its messages are never buffered without bound: a viewer that does not read them is disconnected. */
+export class Viewer {
+  readonly stream: Readable
+  /** Who it is, for the limit per person. */
+  readonly person: string
+  /** Whether the credential with which the connection began is still valid. */
+  readonly isAllowed: () => Promise<boolean>
+  /** Viewers with equal credentials are allowed alike, so that one check serves them. */
+  readonly credential: string
+  #ended = false
+
+  constructor({ person, credential, isAllowed }: Pick<Viewer, 'person' | 'credential' | 'isAllowed'>) {
+    this.person = person
+    this.credential = credential
+    this.isAllowed = isAllowed
+    this.stream = new Readable({ read: () => undefined })
+  }
+
+  send(message: Buffer): void {
+    const { stream } = this
+    if (stream.destroyed || this.#ended) return
+    stream.push(message)
+    if (stream.readableLength > mostWaiting) stream.destroy()
+  }
+
+  /** Ends the answer. The browser connects again after a while. */
+  end(): void {
+    this.#ended = true
+    if (!this.stream.destroyed) this.stream.push(null)
   }
 }

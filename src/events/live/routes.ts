@@ -6,12 +6,11 @@ import { requireScope } from '../../http/access/access.ts'
 import type { Authenticate } from '../../http/access/principal.ts'
 import type { App } from '../../http/app.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
-import { readEventCursor } from '../cursor.ts'
-import type { LiveHub } from './hub.ts'
+import { readEventCursor } from '../present.ts'
+import { type LiveHub, Viewer } from './hub.ts'
 import { topics } from './topics.ts'
-import { Viewer } from './viewer.ts'
 
-export interface LiveRouteParts {
+interface LiveRouteParts {
   hub: LiveHub
   authenticate: Authenticate
 }

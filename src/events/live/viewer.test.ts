@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Viewer } from './viewer.ts'
+import { Viewer } from './hub.ts'
 
 test('a viewer that does not read is disconnected, and keeps a bounded number of bytes', async () => {
   const viewer = new Viewer({ person: 'somebody', credential: '', isAllowed: async () => true })

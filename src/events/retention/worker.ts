@@ -15,7 +15,7 @@ export interface Periods {
   rejected: number
 }
 
-export interface RetentionParts {
+interface RetentionParts {
   store: RetentionStore
   clock: Clock
   log: Log

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type AuditOrigin, type RecordAudit, auditOrigin } from '../../accounts/audit/audit.ts'
+import { auditOrigin, type AuditOrigin, type RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import { parseExactly, stringifyExactly } from '../../json/exact.ts'
 import type { Database, Tx } from '../../storage/database.ts'
@@ -8,27 +8,28 @@ import type { Log } from '../../telemetry/log.ts'
 import type { EmittedEvent, HandlerLog } from '../config.ts'
 import { findReceived } from '../failed/store.ts'
 import { storedError } from '../worker/failures.ts'
-import { withoutCredentials } from '../forward-target.ts'
+import { urlOf, withoutCredentials } from '../forward-target.ts'
+import type { ReceivingRouteParts } from '../routes.ts'
+import type { Scheme } from '../schemes/scheme.ts'
 import { Stopping, WaitedForTransaction } from '../worker/interruptions.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
-import { rehearse, type RehearseParts, dryRunLimit } from './rehearse.ts'
-import { type WrittenTable, mostShown } from './writes.ts'
+import { dryRunLimit, rehearse, type RehearseParts } from './rehearse.ts'
+import { mostShown, type WrittenTable } from './writes.ts'
 import { inspect } from 'node:util'
 import type { LogOfHandlers } from '../worker/attempt.ts'
 import { Type } from 'typebox'
-import { readEventNumber } from '../../events/cursor.ts'
+import { readEventNumber } from '../../events/present.ts'
 import { requireScope } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
 import { EmptyBody, IdParams, nullable } from '../../http/schemas/schemas.ts'
 
-export interface DryRunParts extends Omit<RehearseParts, 'log'> {
+interface DryRunParts extends Omit<RehearseParts, 'log'> {
   database: Database
   log: Log
   planOf: PlanOf
   record: RecordAudit
-  /** Returns the address to which the events of a source are forwarded, if there is one. */
-  targetOf: (source: string) => string | undefined
+  sources: ReadonlyMap<string, Scheme>
 }
 
 /** The result of processing an event now. */
@@ -54,7 +55,7 @@ export interface DryRunResult {
 }
 
 /** Which dry run is wanted. */
-export interface DryRunOptions {
+interface DryRunOptions {
   /** Whether a processed event may be run. */
   processed: boolean
   origin: AuditOrigin
@@ -135,7 +136,7 @@ export class DryRuns {
   }
 
   async #find(event: number, { processed, origin }: DryRunOptions): Promise<Found> {
-    const { database, clock, planOf, targetOf, record } = this.#parts
+    const { database, clock, planOf, sources, record } = this.#parts
     // Workers' claims have another prefix. If this process dies, the lease ends the claim.
     const claim = `dry-run:${randomUUID()}`
     return database.transaction(async (tx) => {
@@ -143,8 +144,8 @@ export class DryRuns {
       const found = await findReceived(database.engine, tx, event, { processed })
       const { claimed, plan } = await readEvent(tx, event, claim, planOf)
       await record(tx, { action: 'event.dry_run', target: `event:${event}`, ...origin })
-      const forwardTo = targetOf(claimed.source)
-      if (forwardTo !== undefined) return { claimed, plan, isHeld: false, forwardTo }
+      const forwardTo = sources.get(claimed.source)?.forwardTo
+      if (forwardTo !== undefined) return { claimed, plan, isHeld: false, forwardTo: urlOf(forwardTo) }
       if (found.status === 'processed') return { claimed, plan, isHeld: false }
       if (found.claim !== null && (found.leasedUntil ?? 0) > now)
         throw new Problem('conflict', { detail: 'The event is being handled now.' })
@@ -312,7 +313,7 @@ const Detailed = Type.Object({
 })
 
 /** Runs the handlers of an event without keeping their work. */
-export function dryRunRoutes(app: App, { dryRuns }: { dryRuns: DryRuns }): void {
+export function dryRunRoutes(app: App, { dryRuns }: ReceivingRouteParts): void {
   app.post(
     '/events/:id/dry-run',
     {

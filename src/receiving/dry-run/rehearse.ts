@@ -17,7 +17,7 @@ export interface RehearseParts extends Omit<AttemptParts, 'log'> {
 }
 
 /** What handlers did before everything was rolled back. */
-export interface Rehearsed {
+interface Rehearsed {
   /** What a handler threw, or why its writes or events could not be stored. */
   readonly error?: unknown
   readonly emitted: readonly EmittedEvent[]

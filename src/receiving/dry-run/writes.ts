@@ -1,4 +1,4 @@
-import { isCredentialName } from '../rejections/redact.ts'
+import { isCredentialName } from '../rejections/log.ts'
 import type { Operation } from './changeset.ts'
 
 export type Row = Record<string, unknown>

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Problem } from '../../errors.ts'
-import { createAcceptor } from './acceptor.ts'
-import type { IncomingEvent } from '../queue/incoming.ts'
+import { createAcceptor } from './endpoint.ts'
+import type { IncomingEvent } from '../queue/store.ts'
 
 const event = (eventId: string, bytes = 10): IncomingEvent => ({
   source: 's',

@@ -1,25 +1,19 @@
 import { Problem } from '../../errors.ts'
 import type { RateStatus } from '../../http/limits/rate-limits.ts'
 import type { Backlog } from './backlog.ts'
-import { SharedSourceRate, type SharedSourceRateParts } from './shared-source-rate.ts'
-import { SourceRate, type RateTaken } from './source-rate.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { Period } from '../../runtime/period.ts'
+import type { Pool } from 'pg'
+import { poolRows } from '../../storage/postgres/pool/pool-rows.ts'
 
-export interface AdmissionParts {
-  backlog: Backlog
-  /** Milliseconds that the oldest event of a source may have been waiting; 0 for any time. */
-  maxAge: number
-  /** Set if several processes share the rate. */
-  shared: SharedSourceRateParts | undefined
-}
-
-/** Why a verified event is refused now. */
-export type Held = 'limited' | 'backlogged'
+/** Why a verified event is rejected now. */
+export type NotAdmitted = 'limited' | 'backlogged'
 
 export interface Admitted {
   /** The rest of the source's rate, for the response. */
   readonly rate?: RateStatus
-  /** Why the event is refused, with the response. */
-  readonly held?: { readonly reason: Held; readonly problem: Problem }
+  /** Why the event is rejected, with the response. */
+  readonly refusal?: { readonly reason: NotAdmitted; readonly problem: Problem }
 }
 
 /** Seconds until a sender may try again while there is a backlog. */
@@ -29,24 +23,36 @@ const whileBacklogged = 60
 export class Admission {
   readonly #source: string
   readonly #rate: SourceRate | SharedSourceRate | undefined
-  readonly #parts: AdmissionParts
+  readonly #backlog: Backlog
+  readonly #maxAge: number
 
-  /** @param rateLimit events a second; without it, any number. */
-  constructor(source: string, rateLimit: number | undefined, parts: AdmissionParts) {
+  /**
+   * @param rateLimit events a second; without it, any number
+   * @param maxAge milliseconds that the oldest event of the source may have been waiting; 0 for any time
+   * @param shared set if several processes share the rate
+   */
+  constructor(
+    source: string,
+    rateLimit: number | undefined,
+    {
+      backlog,
+      maxAge,
+      shared,
+    }: { backlog: Backlog; maxAge: number; shared: SharedSourceRateParts | undefined },
+  ) {
     this.#source = source
-    this.#parts = parts
+    this.#backlog = backlog
+    this.#maxAge = maxAge
     if (rateLimit === undefined) return
-    const { shared } = parts
     this.#rate = shared ? new SharedSourceRate(source, rateLimit, shared) : new SourceRate(rateLimit)
   }
 
   /** Takes one event of the rate. Returns a promise, which does not reject, if other processes must be asked. */
   take(now: number): Admitted | Promise<Admitted> {
-    const { backlog, maxAge } = this.#parts
-    if (maxAge > 0 && backlog.ageOf(this.#source, now) > maxAge) {
+    if (this.#maxAge > 0 && this.#backlog.ageOf(this.#source, now) > this.#maxAge) {
       const detail = 'Earlier events of this source have waited too long for their processing.'
       const problem = new Problem('overloaded', { retryAfter: whileBacklogged, detail })
-      return { held: { reason: 'backlogged', problem } }
+      return { refusal: { reason: 'backlogged', problem } }
     }
     if (!this.#rate) return {}
     const { limit } = this.#rate
@@ -61,6 +67,232 @@ function admit({ allowed, remaining, wait }: RateTaken, limit: number): Admitted
   const detail = `At most ${limit} events of this source per second.`
   return {
     rate,
-    held: { reason: 'limited', problem: new Problem('too-many-requests', { retryAfter: wait, detail }) },
+    refusal: { reason: 'limited', problem: new Problem('too-many-requests', { retryAfter: wait, detail }) },
+  }
+}
+
+/** The state of a source's rate after an event. */
+interface RateTaken {
+  readonly allowed: boolean
+  /** Events that could follow at once. */
+  readonly remaining: number
+  /** Seconds until the next event is allowed; after an allowed event, until the whole rate is available again. */
+  readonly wait: number
+}
+
+/**
+ * Returns the cost of one event and the largest debt, in milliseconds. The debt allows a burst of one second's events.
+ * @param perSecond above 0; below 1, the burst is one event.
+ */
+function chargeOf(perSecond: number): { cost: number; credit: number } {
+  const cost = 1000 / perSecond
+  return { cost, credit: Math.max(1, Math.floor(perSecond)) * cost }
+}
+
+/**
+ * The declared rate of a source: events per second, and a burst of one second's events. It is stored as the time that the accepted
+ * events cost (the generic cell rate algorithm, ITU-T I.371).
+ */
+export class SourceRate {
+  readonly limit: number
+  /** Milliseconds that one event costs, and that can be owed. */
+  readonly #cost: number
+  readonly #credit: number
+  #at = 0
+  #owed = 0
+
+  /** @param perSecond above 0; below 1, the burst is one event. */
+  constructor(perSecond: number) {
+    this.limit = perSecond
+    const { cost, credit } = chargeOf(perSecond)
+    this.#cost = cost
+    this.#credit = credit
+  }
+
+  /** Takes one event at `now`, in milliseconds. A refused event costs nothing. */
+  take(now: number): RateTaken {
+    // The clock may have been set back, which must not block the source.
+    const owed = Math.min(Math.max(0, this.#owed - (now - this.#at)), this.#credit)
+    const over = owed + this.#cost - this.#credit
+    // Tolerates the rounding of fractions.
+    if (over > 1e-6) return { allowed: false, remaining: 0, wait: over / 1000 }
+    this.#at = now
+    this.#owed = owed + this.#cost
+    const remaining = Math.floor((this.#credit - owed - this.#cost) / this.#cost + 1e-6)
+    return { allowed: true, remaining, wait: (owed + this.#cost) / 1000 }
+  }
+}
+
+/** The answer to a reservation. */
+export interface Reserved {
+  /** Events that this process may accept. */
+  readonly granted: number
+  /** Milliseconds that it takes to pay for everything that was reserved. */
+  readonly owed: number
+}
+
+/**
+ * Reserves up to `wanted` events of a source, each of which costs `cost` milliseconds, while no more than `credit` is owed.
+ * @throws StorageUnavailable
+ */
+export type ReserveRate = (
+  asked: { source: string; wanted: number; cost: number; credit: number },
+  now: number,
+) => Promise<Reserved>
+
+export interface SharedSourceRateParts {
+  reserve: ReserveRate
+  clock: Clock
+  onError: (error: unknown) => void
+}
+
+type Answer = (taken: RateTaken) => void
+
+/** The part of the rate per second that one process reserves at most, so that ten statements a second suffice. */
+const reservedShare = 1 / 10
+/** Milliseconds for which a reservation is valid: an unused one must not add to a later burst. */
+const reservationLasts = 1_000
+/** Milliseconds without a request after one that was not granted in full. */
+const requestInterval = 100
+/** Milliseconds that a webhook waits for an answer; and for which the process counts alone after a time-out or failure. */
+const maxWait = 1_000
+const pause = 5_000
+/** Webhooks that wait for the answer; more are counted by the process alone. */
+const mostWaiting = 10_000
+
+/**
+ * The rate limit of a source for all processes together. A process reserves events ahead, more at a time while it uses them up, so that
+ * few webhooks wait for the database. While the database does not answer, the process applies the limit alone.
+ */
+export class SharedSourceRate {
+  readonly limit: number
+  readonly #source: string
+  readonly #parts: SharedSourceRateParts
+  readonly #alone: SourceRate
+  readonly #cost: number
+  readonly #credit: number
+  readonly #mostReserved: number
+  /** Reserved events, and the period in which they are valid. */
+  #reserved = 0
+  readonly #validity = new Period()
+  /** Events that the next statement reserves. */
+  #size = 1
+  /** Milliseconds that all processes owe, by the last answer. */
+  #owed = 0
+  #owedAt = 0
+  #waiting: Answer[] = []
+  #requesting = false
+  /** Whether the request has taken longer than `maxWait`. */
+  #isLate = false
+  readonly #spent = new Period()
+  readonly #away = new Period()
+
+  constructor(source: string, perSecond: number, parts: SharedSourceRateParts) {
+    const { cost, credit } = chargeOf(perSecond)
+    this.limit = perSecond
+    this.#source = source
+    this.#parts = parts
+    this.#alone = new SourceRate(perSecond)
+    this.#cost = cost
+    this.#credit = credit
+    this.#mostReserved = Math.max(1, Math.floor(perSecond * reservedShare))
+  }
+
+  /** Takes one event at `now`, in milliseconds. Returns a promise, which does not reject, if none is reserved. */
+  take(now: number): RateTaken | Promise<RateTaken> {
+    if (this.#reserved > 0 && !this.#validity.has(now)) {
+      this.#reserved = 0
+      this.#size = Math.max(1, this.#size >> 1)
+    }
+    if (this.#reserved > 0) {
+      this.#reserved -= 1
+      const short = this.#reserved * 2 < this.#size && !this.#requesting
+      if (short && !this.#spent.has(now) && !this.#away.has(now)) void this.#request()
+      return this.#allowed(now)
+    }
+    if (this.#isLate || this.#away.has(now) || this.#waiting.length >= mostWaiting)
+      return this.#alone.take(now)
+    if (this.#spent.has(now)) return this.#refused(now)
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve)
+      if (!this.#requesting) void this.#request()
+    })
+  }
+
+  #owedNow(now: number): number {
+    return Math.min(this.#credit, Math.max(0, this.#owed - Math.max(0, now - this.#owedAt)))
+  }
+
+  #allowed(now: number): RateTaken {
+    const owed = this.#owedNow(now)
+    const left = Math.floor((this.#credit - owed) / this.#cost + 1e-6)
+    const wait = Math.max(this.#cost, owed - this.#reserved * this.#cost) / 1000
+    return { allowed: true, remaining: left + this.#reserved, wait }
+  }
+
+  #refused(now: number): RateTaken {
+    const wait = Math.max(1, this.#owedNow(now) + this.#cost - this.#credit) / 1000
+    return { allowed: false, remaining: 0, wait }
+  }
+
+  /** Reserves for the waiting events, and some more. */
+  async #request(): Promise<void> {
+    const { reserve, clock, onError } = this.#parts
+    this.#requesting = true
+    // Events of the same turn share a request.
+    await Promise.resolve()
+    do {
+      const now = clock.now()
+      const cancel = clock.after(maxWait, () => {
+        this.#isLate = true
+        this.#giveUp()
+      })
+      try {
+        const wanted = Math.max(this.#waiting.length, Math.min(this.#size, this.#mostReserved))
+        const asked = { source: this.#source, wanted, cost: this.#cost, credit: this.#credit }
+        this.#grant(await reserve(asked, now), wanted, now)
+      } catch (error) {
+        onError(error)
+        this.#giveUp()
+      } finally {
+        cancel()
+        this.#isLate = false
+      }
+    } while (this.#waiting.length > 0)
+    this.#requesting = false
+  }
+
+  #grant({ granted, owed }: Reserved, wanted: number, now: number): void {
+    this.#owed = owed
+    this.#owedAt = now
+    this.#reserved += granted
+    this.#validity.start(now, reservationLasts)
+    if (granted === wanted) this.#size = Math.min(this.#size * 2, this.#mostReserved)
+    else this.#spent.start(now, Math.max(requestInterval, owed + this.#cost - this.#credit))
+    for (const answer of this.#waiting.splice(0, this.#reserved)) {
+      this.#reserved -= 1
+      answer(this.#allowed(now))
+    }
+    if (granted < wanted) for (const answer of this.#waiting.splice(0)) answer(this.#refused(now))
+  }
+
+  /** This process alone counts the waiting events, and the next ones for a while. */
+  #giveUp(): void {
+    const now = this.#parts.clock.now()
+    this.#away.start(now, pause)
+    for (const answer of this.#waiting.splice(0)) answer(this.#alone.take(now))
+  }
+}
+
+/** See `take_source_rate` in storage/migrations/0001-initial/limits.ts. */
+const reserveStatement = `
+  select granted, owed from take_source_rate($1, $2, $3::double precision, $4::double precision, $5::double precision)`
+
+/** Reserves events of a source in the row that all processes share. */
+export function postgresRates(pool: Pool): ReserveRate {
+  return async ({ source, wanted, cost, credit }, now) => {
+    const values = [source, wanted, cost, credit, now]
+    const [row] = await poolRows<Reserved>(pool, { name: 'source_rate', text: reserveStatement, values })
+    return row!
   }
 }

@@ -8,7 +8,7 @@ const validFor = 10_000
 /** Pages of kinds that are read at most. */
 const mostPages = 10
 
-export interface BacklogParts {
+interface BacklogParts {
   store: Pick<EventQueue, 'pendingKinds'>
   clock: Clock
   /** Whether the events of a kind wait on purpose: then they are no reason to refuse others. */

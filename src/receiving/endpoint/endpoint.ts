@@ -1,19 +1,25 @@
 import { Problem, type ProblemCode } from '../../errors.ts'
 import { toProblem } from '../../http/responses/problem-details.ts'
 import { rawAnswer, type RawAnswer, type RawCall } from '../../http/raw/call.ts'
-import type { Acceptor } from './acceptor.ts'
-import type { Delivered, Evaluate } from './evaluate.ts'
-import type { IncomingEvent } from '../queue/incoming.ts'
-import type { NoteRejected } from '../rejections/log.ts'
-import { reasonOf, type Reason } from '../rejections/reasons.ts'
+import { createEvaluator, type Delivered, type Evaluate, type EvaluatorParts } from './evaluate.ts'
+import type { IncomingEvent } from '../queue/store.ts'
+import type { NoteRejected, RejectedLog } from '../rejections/log.ts'
+import { type Reason, reasonOf, reasons } from '../rejections/reasons.ts'
 import type { Reply, Scheme } from '../schemes/scheme.ts'
+import { Type } from 'typebox'
+import type { App } from '../../http/app.ts'
+import type { RawRoute } from '../../http/raw/routes.ts'
+import { ofLimits } from '../../http/responses/response-headers.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Activity } from '../activity.ts'
+import { GroupCommit, type GroupCommitLimits } from '../../storage/group-commit.ts'
 
 /** The most requests of one address in a minute. It is high, because senders deliver in bursts, and all are verified. */
 const requestsPerMinute = 60_000
 
-export type Outcome = 'accepted' | 'answered' | Reason
+type Outcome = 'accepted' | 'answered' | Reason
 
-export interface EndpointParts {
+interface EndpointParts {
   source: string
   evaluate: Evaluate
   acceptor: Acceptor
@@ -149,4 +155,144 @@ export class WebhookEndpoint {
 
 function toAnswer({ status, body, contentType }: Reply): RawAnswer {
   return rawAnswer(status, body, { 'content-type': contentType })
+}
+
+interface WebhookParts extends EvaluatorParts {
+  sources: ReadonlyMap<string, Scheme>
+  acceptor: Acceptor
+  metrics: Metrics
+  rejected: RejectedLog
+  activity: Activity
+}
+
+const Received = Type.Object(
+  { received: Type.Literal(true) },
+  { description: 'The event is stored durably; duplicates are not processed again.' },
+)
+
+const Unauthorized = {
+  description: 'The signature is missing or wrong; the event is not stored.',
+  content: { 'text/plain': { schema: Type.Literal('invalid signature') } },
+}
+
+const Answer = {
+  description: 'The response that the sender expects.',
+  content: { 'text/plain': { schema: Type.String() }, 'application/json': { schema: Type.Unknown() } },
+}
+
+/** Declares `POST /webhooks/{source}` for every source, and GET for sources whose senders verify the address by a challenge. Returns what answers each source. */
+export function webhookRoutes(app: App, parts: WebhookParts): ReadonlyMap<string, WebhookEndpoint> {
+  const endpoints = new Map<string, WebhookEndpoint>()
+  const outcomes = parts.metrics.counter(
+    'postern_webhooks_total',
+    `Webhooks by source and outcome: accepted, answered, ${Object.keys(reasons).join(', ')}`,
+    ['source', 'outcome'],
+  )
+  const unhandled = parts.metrics.counter(
+    'postern_webhooks_unhandled_total',
+    'Accepted webhooks that no handler takes, by source',
+    ['source'],
+  )
+  const durations = parts.metrics.durations.webhooks
+  const { bodyLimit, baseUrl, production } = parts.configuration
+  for (const [source, scheme] of parts.sources) {
+    // The labels of the most frequent outcome are looked up once.
+    const accepted = outcomes.labels({ source, outcome: 'accepted' satisfies Outcome })
+    const acceptedLately = parts.activity.of('source', source, 'accepted')
+    const endpoint = new WebhookEndpoint({
+      source,
+      evaluate: createEvaluator(source, scheme, parts),
+      acceptor: parts.acceptor,
+      bodyLimit,
+      baseUrl,
+      count(outcome) {
+        if (outcome === 'accepted') {
+          accepted.inc()
+          acceptedLately.add()
+        } else {
+          outcomes.inc({ source, outcome })
+          parts.activity.of('source', source, outcome).add()
+        }
+      },
+      countUnhandled: () => unhandled.inc({ source }),
+      observe: (ms) => durations.observe(ms),
+      noteRejected: parts.rejected.of(source, scheme.signatureHeader),
+      logLevel: production ? 'debug' : 'info',
+    })
+    endpoints.set(source, endpoint)
+    declareWebhook(app, source, scheme, endpoint)
+    const { ask } = scheme
+    if (ask)
+      declareChallenge(app, source, scheme, (call) => endpoint.verifyAddress(call, ask, parts.clock.now()))
+  }
+  return endpoints
+}
+
+function declareWebhook(app: App, source: string, scheme: Scheme, endpoint: WebhookEndpoint): void {
+  app.raw.add({
+    method: 'POST',
+    path: `/webhooks/${source}`,
+    // A source's own rate is sent even if other rate limits are off.
+    ...(scheme.rateLimit !== undefined && { sends: { sometimes: ofLimits } }),
+    schema: {
+      tags: ['receiving'],
+      summary: `Receive a webhook of the source ${source} (${scheme.name})`,
+      description:
+        'The signature is checked over the raw body. A missing or wrong one returns 401 and the text `invalid signature`.',
+      response: { 200: Received, 401: Unauthorized },
+    },
+    answer: (call) => endpoint.receive(call),
+  })
+}
+
+function declareChallenge(app: App, source: string, scheme: Scheme, answer: RawRoute['answer']): void {
+  app.raw.add({
+    method: 'GET',
+    path: `/webhooks/${source}`,
+    schema: {
+      tags: ['receiving'],
+      summary: `Answer a challenge of the source ${source} (${scheme.name})`,
+      description: 'The sender verifies the address before it sends webhooks to it.',
+      response: { 200: Answer, 401: Unauthorized },
+    },
+    answer,
+  })
+}
+
+/** Stores events durably, each at most once for each (source, event id). */
+export type InsertEvents = (events: readonly IncomingEvent[]) => Promise<void>
+
+/**
+ * Stores the events of requests by group commit. `add` resolves once the event is on the disk.
+ * It rejects with the Problems `overloaded` when too much waits already and `stopping` after `close`, or with StorageUnavailable.
+ */
+type Acceptor = GroupCommit<IncomingEvent, void>
+
+/** Milliseconds for which a running commit delays the next one. See `GroupCommitLimits`. */
+const maxWait = 50
+/** Bytes of the objects around an event. */
+const aroundAnEvent = 1_024
+
+/** @param onError called for failures other than a Problem or an unavailable database. */
+export function createAcceptor(
+  insert: InsertEvents,
+  onError: (error: unknown) => void,
+  limits: Partial<GroupCommitLimits> = {},
+): Acceptor {
+  return new GroupCommit<IncomingEvent, void>({
+    async commit(events) {
+      try {
+        await insert(events)
+      } catch (error) {
+        // A Problem, such as a full spool, concerns all events.
+        if (error instanceof Problem) return events.map(() => error)
+        throw error
+      }
+      return events.map(() => undefined)
+    },
+    sizeOf: ({ payload, headers }) => payload.length + headers.length + aroundAnEvent,
+    refuse: (reason) => new Problem(reason, { retryAfter: 1 }),
+    onError,
+    limits: { maxWait, ...limits },
+  })
 }

@@ -2,17 +2,16 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Configuration } from '../../config/environment.ts'
 import { Problem } from '../../errors.ts'
-import type { Verification } from '../../events/verification.ts'
+import type { Verification } from '../../events/store.ts'
 import type { RateStatus } from '../../http/limits/rate-limits.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { Admission, type Admitted } from './admission.ts'
+import { Admission, type Admitted, type SharedSourceRateParts } from './admission.ts'
 import type { Backlog } from './backlog.ts'
-import type { IncomingEvent } from '../queue/incoming.ts'
+import type { IncomingEvent } from '../queue/store.ts'
 import { headersToStore } from './stored-headers.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
 import { type Reason, reasonOf } from '../rejections/reasons.ts'
 import type { Accepted, Rejected, Reply, Scheme } from '../schemes/scheme.ts'
-import type { SharedSourceRateParts } from './shared-source-rate.ts'
 import { createHash } from 'node:crypto'
 import type { FastifyBaseLogger } from 'fastify'
 import { type Received, receivedEvent } from '../worker/received-event.ts'
@@ -28,7 +27,7 @@ export interface Delivered {
 }
 
 /** What to do with a request: store and answer it, only answer it, or refuse it. */
-export type Evaluation =
+type Evaluation =
   | {
       readonly event: IncomingEvent
       /** Instead of the usual answer. */
@@ -39,7 +38,7 @@ export type Evaluation =
   | { readonly answer: Reply }
   | Refused
 
-export interface Refused {
+interface Refused {
   readonly refused: Reason
   readonly detail: string
   /** The answer; without it, 401. */
@@ -80,8 +79,9 @@ export function createEvaluator(source: string, scheme: Scheme, parts: Evaluator
     if ('rejected' in verified) return refusalOf(verified, unsupported)
     if (unsupported) return unsupported
     const admitted = admission.take(receivedAt)
-    const evaluateAdmitted = ({ rate, held }: Admitted): Evaluation => {
-      if (held) return { refused: held.reason, detail: held.problem.message, problem: held.problem, rate }
+    const evaluateAdmitted = ({ rate, refusal }: Admitted): Evaluation => {
+      if (refusal)
+        return { refused: refusal.reason, detail: refusal.problem.message, problem: refusal.problem, rate }
       const event = eventOf(target, verified, { rawBody, headers, contentType, receivedAt })
       return { event, reply: verified.reply, rate }
     }

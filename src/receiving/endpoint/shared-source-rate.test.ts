@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ManualClock } from '#test/harness/manual-clock.ts'
-import { SharedSourceRate, type ReserveRate, type Reserved } from './shared-source-rate.ts'
+import { type Reserved, type ReserveRate, SharedSourceRate } from './admission.ts'
 
 /** Does what `take_source_rate` of the database does, and counts its calls. */
 function model(): { reserve: ReserveRate; asked: () => number } {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SourceRate } from './source-rate.ts'
+import { SourceRate } from './admission.ts'
 
 test('allows a burst of one second, then the rate', () => {
   const rate = new SourceRate(5)

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { verifiedName, type Verification } from '../../events/verification.ts'
+import { type Verification, verifiedName } from '../../events/store.ts'
 import { isSensitiveHeader } from '../../telemetry/redaction.ts'
 
 /** Names of headers about the connection. */
@@ -12,7 +12,7 @@ const known = new Map<string, boolean>()
 /**
  * Returns the headers to store with an event, as JSON without credentials.
  * @param signatureHeader another header with a signature
- * @param verified stored under a name that no header can have, see events/verification.ts
+ * @param verified stored under a name that no header can have, see events/store.ts
  */
 export function headersToStore(
   headers: IncomingHttpHeaders,

@@ -1,28 +1,18 @@
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
-import { readEventNumber } from '../../events/cursor.ts'
+import { readEventNumber } from '../../events/present.ts'
 import { JobView, TotalView, viewJob } from '../../events/jobs/job.ts'
 import { requireScope } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
 import { readBodyFilters } from '../../http/requests/body-filters.ts'
-import type { Cursors, CursorScope } from '../../paging/cursor.ts'
+import type { CursorScope } from '../../paging/cursor.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
-import type { Database } from '../../storage/database.ts'
-import { filterSchema, type FindHandler, readFailedFilter } from './filter.ts'
-import { DryRun, type DryRuns } from '../dry-run/dry-runs.ts'
-import type { Reprocessing } from './reprocess.ts'
-import { listFailed } from './store.ts'
+import { filterSchema, listFailed, readFailedFilter } from './store.ts'
+import { DryRun } from '../dry-run/dry-runs.ts'
+import type { ReceivingRouteParts } from '../routes.ts'
 import { closedObject, DateTime, IdParams, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
-
-export interface FailedRouteParts {
-  database: Database
-  cursors: Cursors
-  reprocessing: Reprocessing
-  dryRuns: DryRuns
-  findHandler: FindHandler
-}
 
 const tags = ['events']
 /** The most characters of an error in a list. */
@@ -56,13 +46,13 @@ export const Failed = Type.Object({
 })
 
 /** Lists failed events, and reprocesses one or many of them. */
-export function failedRoutes(app: App, parts: FailedRouteParts): void {
+export function failedRoutes(app: App, parts: ReceivingRouteParts): void {
   listRoute(app, parts)
   reprocessRoute(app, parts)
   bulkReprocessRoute(app, parts)
 }
 
-function listRoute(app: App, { database, cursors, findHandler }: FailedRouteParts): void {
+function listRoute(app: App, { database, cursors, findHandler }: ReceivingRouteParts): void {
   app.get(
     '/events/failed',
     {
@@ -91,7 +81,7 @@ function listRoute(app: App, { database, cursors, findHandler }: FailedRoutePart
   )
 }
 
-function reprocessRoute(app: App, { reprocessing, dryRuns }: FailedRouteParts): void {
+function reprocessRoute(app: App, { reprocessing, dryRuns }: ReceivingRouteParts): void {
   app.post(
     '/events/:id/reprocess',
     {
@@ -127,7 +117,7 @@ function reprocessRoute(app: App, { reprocessing, dryRuns }: FailedRouteParts): 
   )
 }
 
-function bulkReprocessRoute(app: App, { reprocessing, findHandler }: FailedRouteParts): void {
+function bulkReprocessRoute(app: App, { reprocessing, findHandler }: ReceivingRouteParts): void {
   app.post(
     '/events/reprocess',
     {

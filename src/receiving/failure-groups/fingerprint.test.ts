@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fingerprintOf, maskMessage } from './fingerprint.ts'
+import { fingerprintOf, maskMessage } from './tally.ts'
 
 const masked: [string, string][] = [
   ['order 4711 is gone', 'order … is gone'],

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { auditOrigin, type AuditOrigin, type RecordAudit } from '../../accounts/audit/audit.ts'
+import { auditOrigin, type AuditOrigin } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import {
@@ -10,14 +10,8 @@ import {
   listSchema,
   nullable,
 } from '../../http/schemas/schemas.ts'
-import type { PausedHandlers } from '../handlers/paused.ts'
-import { describeHandlers, type HandlerViewParts } from './describe.ts'
-import { mostCounted } from './store.ts'
-
-export interface HandlerRouteParts extends HandlerViewParts {
-  paused: PausedHandlers
-  record: RecordAudit
-}
+import type { ReceivingRouteParts } from '../routes.ts'
+import { describeHandlers, mostCounted } from './describe.ts'
 
 const tags = ['receiving']
 
@@ -71,14 +65,14 @@ const Handler = closedObject({
 })
 
 /** Shows the handlers, and pauses and resumes them. */
-export function handlerRoutes(app: App, parts: HandlerRouteParts): void {
+export function handlerRoutes(app: App, parts: ReceivingRouteParts): void {
   listRoute(app, parts)
   detailRoute(app, parts)
   switchRoute(app, parts, 'pause')
   switchRoute(app, parts, 'resume')
 }
 
-function listRoute(app: App, parts: HandlerRouteParts): void {
+function listRoute(app: App, parts: ReceivingRouteParts): void {
   app.get(
     '/handlers',
     {
@@ -93,7 +87,7 @@ function listRoute(app: App, parts: HandlerRouteParts): void {
   )
 }
 
-function detailRoute(app: App, parts: HandlerRouteParts): void {
+function detailRoute(app: App, parts: ReceivingRouteParts): void {
   app.get(
     '/handlers/:id',
     {
@@ -107,7 +101,7 @@ function detailRoute(app: App, parts: HandlerRouteParts): void {
 interface Switch {
   summary: string
   description?: string
-  change: (parts: HandlerRouteParts, id: string, origin: AuditOrigin) => Promise<void>
+  change: (parts: ReceivingRouteParts, id: string, origin: AuditOrigin) => Promise<void>
 }
 
 const switches: Readonly<Record<'pause' | 'resume', Switch>> = {
@@ -123,7 +117,7 @@ const switches: Readonly<Record<'pause' | 'resume', Switch>> = {
   },
 }
 
-function switchRoute(app: App, parts: HandlerRouteParts, name: keyof typeof switches): void {
+function switchRoute(app: App, parts: ReceivingRouteParts, name: keyof typeof switches): void {
   const { change, ...description } = switches[name]
   app.post(
     `/handlers/:id/${name}`,
@@ -139,14 +133,14 @@ function switchRoute(app: App, parts: HandlerRouteParts, name: keyof typeof swit
   )
 }
 
-async function describeOne(parts: HandlerRouteParts, id: string) {
+async function describeOne(parts: ReceivingRouteParts, id: string) {
   const [found] = await describeHandlers(parts, id)
   if (!found) throw new Problem('not-found', { detail: 'The configuration declares no such handler.' })
   return found
 }
 
 /** Pauses a handler; one that is paused already stays so. @throws Problem `not-found` */
-async function pause(parts: HandlerRouteParts, id: string, origin: AuditOrigin): Promise<void> {
+async function pause(parts: ReceivingRouteParts, id: string, origin: AuditOrigin): Promise<void> {
   const { database, clock, record, paused, entries } = parts
   if (!entries.some(({ handler }) => handler.id === id))
     throw new Problem('not-found', { detail: 'The configuration declares no such handler.' })
@@ -163,7 +157,7 @@ async function pause(parts: HandlerRouteParts, id: string, origin: AuditOrigin):
 }
 
 /** Resumes a handler. One that is not paused, or not declared any more, may be named. */
-async function resume(parts: HandlerRouteParts, id: string, origin: AuditOrigin): Promise<void> {
+async function resume(parts: ReceivingRouteParts, id: string, origin: AuditOrigin): Promise<void> {
   const { database, record, paused } = parts
   await database.transaction(async (tx) => {
     const { numDeletedRows } = await tx

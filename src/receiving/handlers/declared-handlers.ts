@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../config/environment.ts'
-import { isStandardSchema } from '../../json/standard-schema.ts'
+import { describeIssues, isStandardSchema, type StandardSchema } from '../../json/standard-schema.ts'
 import type {
   DeclaredHandler,
   Handler,
@@ -8,7 +8,6 @@ import type {
   ReceivedEvent,
   ReceivingConfig,
 } from '../config.ts'
-import { withSchema } from './declared-payload.ts'
 
 /** Provides users' access tokens at identity providers. */
 export interface ProviderTokenSource {
@@ -120,4 +119,28 @@ export const noProviderToken: ProviderToken = async (provider) => {
   throw new Error(
     `declare the need first: { providerTokens: [${JSON.stringify(provider)}], handle: async (event, context) => … }`,
   )
+}
+
+/** Faults that the error of an event lists. */
+const mostTold = 5
+
+/** A payload does not match its declared schema. Another attempt would get the same payload, so the event fails at once. */
+export class InvalidPayload extends Error {
+  constructor(key: string, faults: readonly string[]) {
+    super(
+      `the payload is not what receiving.eventTypes[${JSON.stringify(key)}] declares: ${faults.slice(0, mostTold).join('; ')}`,
+    )
+    this.name = 'InvalidPayload'
+    // Its origin tells nothing.
+    this.stack = `${this.name}: ${this.message}`
+  }
+}
+
+/** Gives the handler what the schema makes of the payload. */
+function withSchema(key: string, schema: StandardSchema, handle: Handler): Handler {
+  return async (event, context) => {
+    const result = await schema['~standard'].validate(event.payload)
+    if (result.issues) throw new InvalidPayload(key, describeIssues(result.issues))
+    await handle({ ...event, payload: result.value }, context)
+  }
 }

@@ -16,6 +16,9 @@ import {
   mostLookedAt,
   type PendingKind,
   type ProcessedMarker,
+  type SlotRequest,
+  type SlotsShared,
+  type SlotStore,
 } from '../queue/store.ts'
 import { eventInserter } from './insert-events.ts'
 import { CompiledQuery } from 'kysely'
@@ -24,7 +27,6 @@ import { type Column, encodeArrays } from '../../storage/postgres/driver/array-e
 import { advance, orderKeysOf } from '../queue/order-keys.ts'
 import { ClaimLost } from '../worker/interruptions.ts'
 import type { Pool } from 'pg'
-import type { SlotRequest, SlotsShared, SlotStore } from '../queue/slot-store.ts'
 
 /** Each step is one index seek, regardless of the number of rows between two kinds. */
 const pendingKindsStatement = `
@@ -105,7 +107,7 @@ const claimers: ClaimerList = {
 /** Milliseconds that the worker waits for an answer, so that it detects a silent path. */
 const answerWithin = 5_000
 
-export interface PostgresEventQueueParts {
+interface PostgresEventQueueParts {
   database: PostgresDatabase
   clock: Clock
   onError: (error: unknown) => void

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { serialize } from 'node:v8'
 import { buffersOf } from '../../storage/sqlite/packed-rows.ts'
-import { decodeEvents, encodeEvents, packEvents, unpackEvents } from './event-rows.ts'
-import type { IncomingEvent } from './incoming.ts'
+import { decodeEvents, encodeEvents, type IncomingEvent, packEvents, unpackEvents } from './store.ts'
 
 const event = (changes: Partial<IncomingEvent> = {}): IncomingEvent => ({
   source: 'shop',

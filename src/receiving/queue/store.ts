@@ -1,9 +1,28 @@
 import type { ClosingStatement } from '../../storage/closing-statement.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { ClaimListener } from '../../storage/postgres/session/claimer.ts'
-import type { ClaimInserts, InsertLeases } from './insert-claims.ts'
-import type { SlotStore } from './slot-store.ts'
-import type { IncomingEvent } from './incoming.ts'
+import type { EventQueueStatus } from '../../storage/tables.ts'
+import type { Bound } from '../handlers/plan.ts'
+import { deserialize, serialize } from 'node:v8'
+import type { SqlValue } from '../../storage/sqlite/connection.ts'
+import { type PackedRows, packRows, unpackRows } from '../../storage/sqlite/packed-rows.ts'
+
+/** A verified event on its way into the event queue. Times are milliseconds since 1970. */
+export interface IncomingEvent {
+  readonly source: string
+  readonly eventId: string
+  readonly type: string
+  readonly contentType: string
+  readonly payload: Uint8Array
+  /** JSON. */
+  readonly headers: string
+  readonly receivedAt: number
+  /** `processed` from the start if no handler matches its type; lists show it as `unhandled`. */
+  readonly status: Extract<EventQueueStatus, 'pending' | 'processed'>
+  readonly dueAt: number
+  /** Events with the same key are processed one after the other. */
+  readonly orderKey: string | null
+}
 
 /** An event that a worker holds a lease on. Times are milliseconds since 1970. */
 export interface ClaimedEvent {
@@ -121,4 +140,122 @@ export interface EventQueue {
    */
   releaseSession(clean: boolean): Promise<void>
   close(): Promise<void>
+}
+
+/** Which events of an insert are claimed, and until when: milliseconds since 1970. */
+export interface InsertLeases {
+  readonly claim: string
+  readonly until: ReadonlyMap<IncomingEvent, number>
+}
+
+/** A claim that is made by the statement that inserts its events. It ends with one of the two calls. */
+export interface InsertClaim extends InsertLeases {
+  /** Called with the events that are claimed now: those of `until` that were new. */
+  stored(claimed: readonly ClaimedEvent[]): void
+  /** Called if the statement failed. It may have taken effect nevertheless. */
+  failed(): void
+}
+
+/** Chooses the events of an insert that this process claims. Returns `undefined` if it claims none of them. */
+export type ClaimInserts = (events: readonly IncomingEvent[]) => InsertClaim | undefined
+
+/** Runs an insert with a claim. @returns the number of claimed events @throws what `insert` throws */
+export async function insertWithClaim(
+  insert: (leases: InsertLeases) => Promise<readonly ClaimedEvent[]>,
+  claim: InsertClaim,
+): Promise<number> {
+  let claimed: readonly ClaimedEvent[]
+  try {
+    claimed = await insert(claim)
+  } catch (error) {
+    claim.failed()
+    throw error
+  }
+  claim.stored(claimed)
+  return claimed.length
+}
+
+/** A request for slots of one handler. */
+export interface SlotRequest extends Bound {
+  /** The slots that it may use until the response. */
+  readonly keeps: number
+  /** The slots that it has work for. */
+  readonly wants: number
+  /** When its slots expire unless it requests them again, in milliseconds since 1970. */
+  readonly until: number
+}
+
+export interface SlotsShared {
+  readonly key: string
+  /** Slots that this process has. */
+  readonly held: number
+  /** How many of them it may use from now on: fewer than it holds if another process waits for slots. */
+  readonly share: number
+  /** Whether slots were released that another process waits for. */
+  readonly freed: boolean
+}
+
+/** The slots of all processes. */
+export interface SlotStore {
+  /**
+   * Changes the slots of this process for some handlers. Returns an empty list if others consider this process dead.
+   * @throws StorageUnavailable
+   */
+  share(asked: readonly SlotRequest[], now: number): Promise<readonly SlotsShared[]>
+}
+
+/** The columns of a spooled event, in the order of `toRow`. */
+export const eventColumns =
+  'source, event_id, type, content_type, payload, headers, received_at, status, due_at, order_key'
+
+export function toRow(event: IncomingEvent): SqlValue[] {
+  const { source, eventId, type, contentType, payload, headers, receivedAt, status, dueAt, orderKey } = event
+  return [source, eventId, type, contentType, payload, headers, receivedAt, status, dueAt, orderKey]
+}
+
+type EventRow = [
+  source: string,
+  eventId: string,
+  type: string,
+  contentType: string,
+  payload: Uint8Array,
+  headers: string,
+  receivedAt: number,
+  status: IncomingEvent['status'],
+  dueAt: number,
+  orderKey: string | null,
+]
+
+function fromRow(row: readonly SqlValue[]): IncomingEvent {
+  const [source, eventId, type, contentType, payload, headers, receivedAt, status, dueAt, orderKey] =
+    row as unknown as EventRow
+  return { source, eventId, type, contentType, payload, headers, receivedAt, status, dueAt, orderKey }
+}
+
+/** Packs events for another thread. */
+export function packEvents(events: readonly IncomingEvent[]): PackedRows {
+  return packRows(events.map(toRow))
+}
+
+export function unpackEvents(packed: PackedRows): IncomingEvent[] {
+  return unpackRows(packed).map(fromRow)
+}
+
+/** The version of the format of `encodeEvents`. */
+const format = 1
+
+/**
+ * Events as bytes, to be stored outside of this process. Later versions of Node.js can read them
+ * (https://nodejs.org/api/v8.html#serialization-api).
+ */
+export function encodeEvents(events: readonly IncomingEvent[]): Uint8Array {
+  return serialize([format, events.map(toRow)])
+}
+
+/** @throws Error if these are not the bytes of events in the format that this version writes. */
+export function decodeEvents(bytes: Uint8Array): IncomingEvent[] {
+  const decoded: unknown = deserialize(bytes)
+  if (!Array.isArray(decoded) || decoded[0] !== format)
+    throw new Error('the bytes are not events in a format that this version knows')
+  return (decoded[1] as SqlValue[][]).map(fromRow)
 }

@@ -1,22 +1,22 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Insertable } from 'kysely'
 import type { Clock } from '../../runtime/clock.ts'
-import { DelayedWrites } from '../../runtime/delayed-writes.ts'
+import { Sums } from '../../runtime/sums.ts'
 import type { RawCall } from '../../http/raw/call.ts'
-import type { Database, Tx } from '../../storage/database.ts'
+import type { Tx } from '../../storage/database.ts'
 import type { RejectedWebhooksTable } from '../../storage/tables.ts'
-import type { Log } from '../../telemetry/log.ts'
-import { redactBody, redactHeaders } from './redact.ts'
 import type { Reason } from './reasons.ts'
-import { laterOf } from '../activity/activity.ts'
+import { type Activity, type Companion, laterOf } from '../activity.ts'
+import { isUtf8 } from 'node:buffer'
+import { redactText } from '../../events/redact-payload.ts'
+import { isSensitiveHeader } from '../../telemetry/redaction.ts'
+import { isAboutConnection } from '../endpoint/stored-headers.ts'
 
 /** Stored refusals of one source and reason at most, so that a flood of one kind does not push out the others. */
 export const longestLog = 10
 /** Of those that one write may bring. The rest is counted and not stored. */
 const mostPerWrite = 5
 const mostWaiting = 50
-/** Milliseconds between two writes. */
-const interval = 1_000
 /** Bytes of a body, and of the headers as JSON, that are stored. */
 const storedBodyLimit = 4 * 1024
 
@@ -40,44 +40,52 @@ interface Waiting {
   readonly body: Uint8Array | null
 }
 
-export interface RejectedLogParts {
-  database: Database
-  clock: Clock
-  log: Log
-  /** Milliseconds after which the counts of a day are deleted. */
-  period: number
+/** The refusals of one source for one reason. */
+interface RejectedCount {
+  readonly source: string
+  readonly reason: Reason
+  count: number
+  /** Milliseconds since 1970. */
+  lastAt: number
 }
 
 /**
  * Counts refused requests and stores samples of the latest, for troubleshooting. Anyone can cause refusals, so their cost is
- * bounded: a few samples in memory, one small write per second, and a few rows for each source and reason.
+ * bounded: a few samples in memory, a small part of the write of `Activity`, and a few rows for each source and reason.
  */
-export class RejectedLog {
-  readonly #parts: RejectedLogParts
+export class RejectedLog implements Companion {
+  readonly #activity: Activity
+  readonly #clock: Clock
+  readonly #period: number
   #waiting: Waiting[] = []
-  readonly #refused = new RejectedCounts()
   /** Waiting samples by source and reason. */
-  #counts = new Map<string, number>()
-  readonly #writes: DelayedWrites
+  #samples = new Map<string, number>()
+  readonly #counts = new Sums<RejectedCount>(
+    ({ source, reason }) => `${source} ${reason}`,
+    (known, { count, lastAt }) => {
+      known.count += count
+      known.lastAt = Math.max(known.lastAt, lastAt)
+    },
+  )
+  #written: readonly RejectedCount[] = []
 
-  constructor(parts: RejectedLogParts) {
-    this.#parts = parts
-    this.#writes = new DelayedWrites(parts.clock, interval, {
-      write: () => this.#write(),
-      pending: () => this.#refused.size > 0,
-    })
+  /** @param period milliseconds after which the counts of a day are deleted */
+  constructor(activity: Activity, clock: Clock, period: number) {
+    this.#activity = activity
+    this.#clock = clock
+    this.#period = period
+    activity.join(this)
   }
 
   of(source: string, signatureHeader?: string): NoteRejected {
     return (reason, detail, call, body) => {
-      const at = this.#parts.clock.now()
-      if (this.#writes.closed) return
-      this.#refused.add({ source, reason, count: 1, lastAt: at })
-      this.#writes.schedule()
+      const at = this.#clock.now()
+      this.#counts.add({ source, reason, count: 1, lastAt: at })
+      this.#activity.schedule()
       const key = `${source} ${reason}`
-      const count = this.#counts.get(key) ?? 0
-      if (count >= mostPerWrite || this.#waiting.length >= mostWaiting) return
-      this.#counts.set(key, count + 1)
+      const samples = this.#samples.get(key) ?? 0
+      if (samples >= mostPerWrite || this.#waiting.length >= mostWaiting) return
+      this.#samples.set(key, samples + 1)
       const { headers } = call.request
       const told = Number(headers['content-length'] ?? Number.NaN)
       this.#waiting.push({
@@ -95,37 +103,36 @@ export class RejectedLog {
     }
   }
 
-  /** Writes what waits. */
-  close(): Promise<void> {
-    return this.#writes.close()
+  get pending(): boolean {
+    return this.#counts.size > 0
   }
 
-  async #write(): Promise<void> {
-    const counts = this.#refused.drain()
+  async write(tx: Tx): Promise<void> {
     const waiting = this.#waiting
     this.#waiting = []
-    this.#counts = new Map()
-    const { database, log, clock, period } = this.#parts
-    try {
-      await database.transaction((tx) => insertRejected(tx, waiting, counts, clock.now() - period), {
-        priority: 'work',
-      })
-    } catch (error) {
-      // The samples are lost. The counts are written with the next ones.
-      for (const count of counts) this.#refused.add(count)
-      log.debug({ err: error }, 'samples of rejected webhooks could not be stored')
-    }
+    this.#samples = new Map()
+    this.#written = this.#counts.drain()
+    for (const count of this.#written) await addCount(tx, count)
+    if (waiting.length > 0) await insertSamples(tx, waiting)
+  }
+
+  /** The samples are lost. */
+  undo(): void {
+    for (const count of this.#written) this.#counts.add(count)
+    this.#written = []
+  }
+
+  /** Deletes the counts of days that ended before the period. */
+  async purge(tx: Tx, now: number): Promise<void> {
+    if (this.#period === Infinity) return
+    await tx
+      .deleteFrom('rejected_counts')
+      .where('day', '<', dayOf(now - this.#period))
+      .execute()
   }
 }
 
-async function insertRejected(
-  tx: Tx,
-  waiting: readonly Waiting[],
-  counts: readonly RejectedCount[],
-  until: number,
-): Promise<void> {
-  await writeCounts(tx, counts, until)
-  if (waiting.length === 0) return
+async function insertSamples(tx: Tx, waiting: readonly Waiting[]): Promise<void> {
   await tx.insertInto('rejected_webhooks').values(waiting.map(rowOf)).execute()
   const kinds = new Map(waiting.map(({ source, reason }) => [`${source} ${reason}`, { source, reason }]))
   for (const { source, reason } of kinds.values()) {
@@ -162,57 +169,52 @@ function rowOf(one: Waiting): Insertable<RejectedWebhooksTable> {
 }
 
 const dayLength = 86_400_000
-
-/** The refusals of one source for one reason. */
-interface RejectedCount {
-  readonly source: string
-  readonly reason: Reason
-  count: number
-  /** Milliseconds since 1970. */
-  lastAt: number
-}
-
-/** Counts in memory until they are written. It has at most one entry for each source and reason. */
-class RejectedCounts {
-  #counts = new Map<string, RejectedCount>()
-
-  get size(): number {
-    return this.#counts.size
-  }
-
-  add({ source, reason, count, lastAt }: Readonly<RejectedCount>): void {
-    const key = `${source} ${reason}`
-    const known = this.#counts.get(key)
-    if (!known) this.#counts.set(key, { source, reason, count, lastAt })
-    else {
-      known.count += count
-      known.lastAt = Math.max(known.lastAt, lastAt)
-    }
-  }
-
-  /** Returns and resets the counts. Their order is the same in all processes, which lock rows in it. */
-  drain(): RejectedCount[] {
-    const drained = [...this.#counts].toSorted(([one], [other]) => (one < other ? -1 : 1))
-    this.#counts = new Map()
-    return drained.map(([, count]) => count)
-  }
-}
-
 const dayOf = (time: number): number => time - (time % dayLength)
 
-/** Adds to the counts of the days, and deletes days that ended before `until`. */
-async function writeCounts(tx: Tx, counts: readonly RejectedCount[], until: number): Promise<void> {
-  for (const { source, reason, count, lastAt } of counts) {
-    await tx
-      .insertInto('rejected_counts')
-      .values({ day: dayOf(lastAt), source, reason, count, last_at: lastAt })
-      .onConflict((conflict) =>
-        conflict.columns(['day', 'source', 'reason']).doUpdateSet((eb) => ({
-          count: eb('rejected_counts.count', '+', eb.ref('excluded.count')),
-          last_at: laterOf('rejected_counts.last_at'),
-        })),
-      )
-      .execute()
+async function addCount(tx: Tx, { source, reason, count, lastAt }: RejectedCount): Promise<void> {
+  await tx
+    .insertInto('rejected_counts')
+    .values({ day: dayOf(lastAt), source, reason, count, last_at: lastAt })
+    .onConflict((conflict) =>
+      conflict.columns(['day', 'source', 'reason']).doUpdateSet((eb) => ({
+        count: eb('rejected_counts.count', '+', eb.ref('excluded.count')),
+        last_at: laterOf('rejected_counts.last_at'),
+      })),
+    )
+    .execute()
+}
+
+/** Names of fields with credentials, signatures, or URLs that need no further authentication. */
+const credential =
+  /token|secret|signature|passw|client_?state|(?:api|access|private|order|functions|subscription)_?-?key|authorization|credential|response_?url/i
+
+/** Whether a field of this name holds a credential or signature. */
+export const isCredentialName = (name: string): boolean => credential.test(name)
+
+const removed = '[removed]'
+
+/** Returns the first bytes of a body, without the values of fields that are credentials or signatures by their names. */
+function redactBody(body: Uint8Array, most: number): Buffer {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, Math.min(body.byteLength, most))
+  // latin1 has one character per byte, so decoding and encoding it preserves all bytes.
+  const text = bytes.toString('latin1')
+  return Buffer.from(redactText(text, isCredentialName, removed), 'latin1').subarray(0, most)
+}
+
+/** Returns the headers as JSON. The values of credentials and signatures are replaced by their lengths. */
+function redactHeaders(headers: IncomingHttpHeaders, signatureHeader?: string): string {
+  const shown: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (isAboutConnection(name) || value === undefined) continue
+    const text = typeof value === 'string' ? value : value.join(', ')
+    shown[name] =
+      name === signatureHeader || isSensitiveHeader(name) ? `[removed: ${text.length} characters]` : text
   }
-  if (until > -Infinity) await tx.deleteFrom('rejected_counts').where('day', '<', dayOf(until)).execute()
+  return JSON.stringify(shown)
+}
+
+/** Returns the body as text if it is UTF-8, otherwise as base64. */
+export function presentBody(body: Uint8Array): { body: string } | { bodyBase64: string } {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  return isUtf8(bytes) ? { body: bytes.toString('utf8') } : { bodyBase64: bytes.toString('base64') }
 }

@@ -1,10 +1,10 @@
-import type { Held } from '../endpoint/admission.ts'
+import type { NotAdmitted } from '../endpoint/admission.ts'
 import type { Rejected, SignatureFault } from '../schemes/scheme.ts'
 
 /** Why a webhook was refused: a label of the metric. */
 export type Reason =
   | SignatureFault
-  | Held
+  | NotAdmitted
   | 'malformed'
   | 'media-type'
   | 'too-large'

@@ -1,17 +1,17 @@
 import type { Selectable } from 'kysely'
 import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
-import { readEventNumber } from '../../events/cursor.ts'
+import { readEventNumber } from '../../events/present.ts'
 import type { App } from '../../http/app.ts'
-import type { Cursors, CursorScope } from '../../paging/cursor.ts'
+import type { CursorScope } from '../../paging/cursor.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import type { Database } from '../../storage/database.ts'
 import type { RejectedWebhooksTable } from '../../storage/tables.ts'
 import { isStorableText } from '../../storage/text.ts'
-import { longestLog } from './log.ts'
+import type { ReceivingRouteParts } from '../routes.ts'
+import { longestLog, presentBody } from './log.ts'
 import { type Reason, reasons } from './reasons.ts'
-import { presentBody } from './redact.ts'
 import { DateTime, IdParams, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
@@ -51,19 +51,14 @@ const Counts = Type.Object({
   ),
 })
 
-interface RejectedRouteParts {
-  database: Database
-  cursors: Cursors
-}
-
 /** Shows refused webhooks: the counts for each reason, and the latest ones. */
-export function rejectedRoutes(app: App, parts: RejectedRouteParts): void {
+export function rejectedRoutes(app: App, parts: ReceivingRouteParts): void {
   listRoute(app, parts)
   detailRoute(app, parts)
   countsRoute(app, parts)
 }
 
-function listRoute(app: App, { database, cursors }: RejectedRouteParts): void {
+function listRoute(app: App, { database, cursors }: ReceivingRouteParts): void {
   app.get(
     '/rejected-webhooks',
     {
@@ -103,7 +98,7 @@ function listRoute(app: App, { database, cursors }: RejectedRouteParts): void {
   )
 }
 
-function detailRoute(app: App, { database }: RejectedRouteParts): void {
+function detailRoute(app: App, { database }: ReceivingRouteParts): void {
   app.get(
     '/rejected-webhooks/:id',
     {
@@ -122,7 +117,7 @@ function detailRoute(app: App, { database }: RejectedRouteParts): void {
   )
 }
 
-function countsRoute(app: App, { database }: RejectedRouteParts): void {
+function countsRoute(app: App, { database }: ReceivingRouteParts): void {
   app.get(
     '/rejected-webhooks/counts',
     {

@@ -1,6 +1,392 @@
-import { bodySigners } from './body-signers.ts'
-import type { SignSample } from './sample.ts'
-import { timedSigners } from './timed-signers.ts'
+import { createHmac, createPrivateKey, sign } from 'node:crypto'
+import { isoTime } from '../../runtime/iso-time.ts'
+
+/** A signed webhook as its sender would make it. */
+export interface SignedSample {
+  /** With a content type only where it is not JSON's. */
+  headers: Record<string, string>
+  body: string
+}
+
+export interface SampleRequest {
+  type: string
+  /** What the receiver verifies by; of senders with a key pair, the private half. */
+  secret: string
+  id: string
+  /** Milliseconds since 1970. */
+  now: number
+  /** The event's own fields, beside id and type. */
+  data: unknown
+  /** The address that is sent to: some senders sign it. */
+  url?: string
+  /** The body to sign instead of a sample: that of an event that the service has shown, with its times and secrets to be renewed. */
+  raw?: string | undefined
+}
+
+export type SignSample = (request: SampleRequest) => SignedSample
+
+/** A body, else the sample as JSON, with the headers that its sender makes for it. */
+function jsonSample(
+  raw: string | undefined,
+  sample: unknown,
+  headersOf: (body: string) => Record<string, string>,
+): SignedSample {
+  const body = raw ?? JSON.stringify(sample)
+  return { body, headers: headersOf(body) }
+}
+
+/** HMAC-SHA256 of a text. */
+function hmacOf(secret: string | Uint8Array, text: string, encoding: 'hex' | 'base64' = 'hex'): string {
+  return createHmac('sha256', secret).update(text).digest(encoding)
+}
+
+const formType = { 'content-type': 'application/x-www-form-urlencoded' }
+
+/** Data as the field of a form: a text as it is, all else as JSON. */
+function fieldOf(data: unknown): string {
+  return typeof data === 'string' ? data : JSON.stringify(data)
+}
+
+/** `issues.opened` as its kind and its action. */
+function splitType(type: string): readonly [kind: string, action: string | undefined] {
+  const at = type.indexOf('.')
+  return at === -1 ? [type, undefined] : [type.slice(0, at), type.slice(at + 1)]
+}
+
+function secondsOf(now: number): number {
+  return Math.floor(now / 1000)
+}
+
+/** An id as a sender writes it: `evt_…`. */
+function withPrefix(prefix: string, id: string): string {
+  return id.startsWith(prefix) ? id : prefix + id
+}
+
+/** What stands before the 32 bytes of an ed25519 private key in DER (RFC 8410, section 7). */
+const derPrefix = '302e020100300506032b657004220420'
+
+/** Senders that sign a time with the body. */
+export const timedSigners = {
+  /** Standard Webhooks, v1. https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md */
+  'standard-webhooks': ({ type, secret, id, now, data, raw }) => {
+    const seconds = secondsOf(now)
+    const body = raw ?? JSON.stringify({ type, timestamp: isoTime(now), data })
+    const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
+    const message = raw === undefined ? withPrefix('msg_', id) : id
+    const signature = hmacOf(key, `${message}.${seconds}.${body}`, 'base64')
+    return {
+      body,
+      headers: {
+        'webhook-id': message,
+        'webhook-timestamp': String(seconds),
+        'webhook-signature': `v1,${signature}`,
+      },
+    }
+  },
+
+  /** Stripe: `Stripe-Signature: t=…,v1=…`. https://docs.stripe.com/webhooks#verify-manually */
+  stripe: ({ type, secret, id, now, data, raw }) => {
+    const seconds = secondsOf(now)
+    const body =
+      raw ??
+      JSON.stringify({
+        id: withPrefix('evt_', id.replaceAll('-', '')),
+        object: 'event',
+        type,
+        created: seconds,
+        livemode: false,
+        data: { object: data },
+      })
+    const digest = hmacOf(secret, `${seconds}.${body}`)
+    return { body, headers: { 'stripe-signature': `t=${seconds},v1=${digest}` } }
+  },
+
+  /** Calendly. https://developer.calendly.com/api-docs/4c305798a61d3-webhook-signatures */
+  calendly: ({ type, secret, id, now, data, raw }) => {
+    const created = isoTime(now)
+    const body =
+      raw ?? JSON.stringify({ event: type, created_at: created, payload: { uri: id, sample: data } })
+    const time = secondsOf(now)
+    return {
+      body,
+      headers: { 'calendly-webhook-signature': `t=${time},v1=${hmacOf(secret, `${time}.${body}`)}` },
+    }
+  },
+
+  /**
+   * Discord's webhook events; the secret is the 32 bytes of a private key in hex, whose public half the receiver has.
+   * https://docs.discord.com/developers/events/webhook-events
+   */
+  discord: ({ type, secret, id, now, data, raw }) => {
+    const event = { type, timestamp: isoTime(now), data }
+    const body = raw ?? JSON.stringify({ version: 1, application_id: id, type: 1, event })
+    const time = String(secondsOf(now))
+    const key = createPrivateKey({
+      key: Buffer.from(derPrefix + secret, 'hex'),
+      format: 'der',
+      type: 'pkcs8',
+    })
+    return {
+      body,
+      headers: {
+        'x-signature-timestamp': time,
+        'x-signature-ed25519': sign(null, Buffer.from(time + body), key).toString('hex'),
+      },
+    }
+  },
+
+  /** GitLab: a secret of `whsec_…` signs, any other goes along. https://docs.gitlab.com/user/project/integrations/webhooks/ */
+  gitlab: ({ type, secret, id, now, data, raw }) => {
+    const [kind, action] = splitType(type)
+    const body = raw ?? JSON.stringify({ object_kind: kind, object_attributes: { action, sample: data } })
+    const headers = { 'x-gitlab-event': `${kind} Hook`, 'idempotency-key': id }
+    if (!secret.startsWith('whsec_')) return { body, headers: { ...headers, 'x-gitlab-token': secret } }
+    const time = String(secondsOf(now))
+    const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
+    const signature = hmacOf(key, `${id}.${time}.${body}`, 'base64')
+    return {
+      body,
+      headers: {
+        ...headers,
+        'webhook-id': id,
+        'webhook-timestamp': time,
+        'webhook-signature': `v1,${signature}`,
+      },
+    }
+  },
+
+  /** HubSpot, version 3: a batch of one event. https://developers.hubspot.com/docs/apps/developer-platform/build-apps/authentication/request-validation */
+  hubspot: ({ type, secret, id, now, data, url = '', raw }) => {
+    const body =
+      raw ??
+      JSON.stringify([
+        { eventId: id, subscriptionType: type, occurredAt: now, attemptNumber: 0, sample: data },
+      ])
+    return {
+      body,
+      headers: {
+        'x-hubspot-request-timestamp': String(now),
+        'x-hubspot-signature-v3': hmacOf(secret, `POST${url}${body}${now}`, 'base64'),
+      },
+    }
+  },
+
+  /** Mailgun signs within the body. https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks */
+  mailgun: ({ type, secret, id, now, data, raw }) => {
+    const timestamp = String(secondsOf(now))
+    const signature = { timestamp, token: id, signature: hmacOf(secret, timestamp + id) }
+    return {
+      body:
+        raw?.replace('"signature":"[redacted]"', () => `"signature":${JSON.stringify(signature)}`) ??
+        JSON.stringify({ signature, 'event-data': { event: type, id, sample: data } }),
+      headers: {},
+    }
+  },
+
+  /** Paddle Billing. https://developer.paddle.com/webhooks/signature-verification */
+  paddle: ({ type, secret, id, now, data, raw }) => {
+    const body = raw ?? JSON.stringify({ event_id: withPrefix('evt_', id), event_type: type, data })
+    const time = secondsOf(now)
+    return { body, headers: { 'paddle-signature': `ts=${time};h1=${hmacOf(secret, `${time}:${body}`)}` } }
+  },
+
+  /**
+   * SendGrid: a batch of one event. The secret is a P-256 private key (PKCS #8 in base64), whose public half the receiver has.
+   * https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
+   */
+  sendgrid: ({ type, secret, id, now, data, raw }) => {
+    const body =
+      raw ?? JSON.stringify([{ event: type, sg_event_id: id, timestamp: secondsOf(now), sample: data }])
+    const time = String(secondsOf(now))
+    const key = createPrivateKey({ key: Buffer.from(secret, 'base64'), format: 'der', type: 'pkcs8' })
+    return {
+      body,
+      headers: {
+        'x-twilio-email-event-webhook-timestamp': time,
+        'x-twilio-email-event-webhook-signature': sign('sha256', Buffer.from(time + body), key).toString(
+          'base64',
+        ),
+      },
+    }
+  },
+
+  /** Slack's Events API, or a slash command for `slash_command.NAME`. https://docs.slack.dev/authentication/verifying-requests-from-slack */
+  slack: ({ type, secret, id, now, data, raw }) => {
+    const [kind, command] = splitType(type)
+    const isCommand = kind === 'slash_command' && command !== undefined
+    const body =
+      raw ??
+      (isCommand
+        ? new URLSearchParams({
+            command: `/${command}`,
+            text: fieldOf(data),
+            trigger_id: id,
+          }).toString()
+        : JSON.stringify({ type: 'event_callback', event_id: `Ev${id}`, event: { type, sample: data } }))
+    const time = String(secondsOf(now))
+    return {
+      body,
+      headers: {
+        ...(isCommand && formType),
+        'x-slack-request-timestamp': time,
+        'x-slack-signature': `v0=${hmacOf(secret, `v0:${time}:${body}`)}`,
+      },
+    }
+  },
+
+  /** Zendesk. https://developer.zendesk.com/documentation/webhooks/verifying/ */
+  zendesk: ({ type, secret, id, now, data, raw }) => {
+    const body = raw ?? JSON.stringify({ id, type, detail: data })
+    const time = `${isoTime(now).slice(0, 19)}Z`
+    return {
+      body,
+      headers: {
+        'x-zendesk-webhook-invocation-id': id,
+        'x-zendesk-webhook-signature-timestamp': time,
+        'x-zendesk-webhook-signature': hmacOf(secret, time + body, 'base64'),
+      },
+    }
+  },
+
+  /** Zoom. https://developers.zoom.us/docs/api/webhooks/#verify-webhook-events */
+  zoom: ({ type, secret, id, now, data, raw }) => {
+    const body =
+      raw ??
+      JSON.stringify({
+        event: type,
+        event_ts: now,
+        payload: { object: { uuid: id, sample: data } },
+      })
+    const time = String(secondsOf(now))
+    return {
+      body,
+      headers: {
+        'x-zm-request-timestamp': time,
+        'x-zm-signature': `v0=${hmacOf(secret, `v0:${time}:${body}`)}`,
+      },
+    }
+  },
+} satisfies Record<string, SignSample>
+
+/** Senders that sign the body, or the address and the body, without a time. */
+export const bodySigners = {
+  /** The specified sender: `x-signature`, hex HMAC-SHA256 over the body. */
+  provider: ({ type, secret, id, data, raw }) =>
+    jsonSample(raw, { id, type, data }, (body) => ({ 'x-signature': hmacOf(secret, body) })),
+
+  /** Bitbucket. https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/ */
+  bitbucket: ({ type, secret, id, data, raw }) =>
+    jsonSample(raw, { sample: data }, (body) => ({
+      'x-event-key': type,
+      'x-request-uuid': id,
+      'x-hub-signature': `sha256=${hmacOf(secret, body)}`,
+    })),
+
+  /** Dropbox: the type is the first field. https://www.dropbox.com/developers/reference/webhooks */
+  dropbox: ({ type, secret, id, data, raw }) =>
+    jsonSample(raw, { [type]: { accounts: [`dbid:${id}`], sample: data } }, (body) => ({
+      'x-dropbox-signature': hmacOf(secret, body),
+    })),
+
+  /** GitHub: event header and `action`. https://docs.github.com/en/webhooks/webhook-events-and-payloads#delivery-headers */
+  github: ({ type, secret, id, data, raw }) => {
+    const [event = type, action] = type.split('.')
+    return jsonSample(raw, { ...(action !== undefined && { action }), sample: data }, (body) => ({
+      'x-github-event': event,
+      'x-github-delivery': id,
+      'x-hub-signature-256': `sha256=${hmacOf(secret, body)}`,
+    }))
+  },
+
+  /** Intercom. https://developers.intercom.com/docs/webhooks/setting-up-webhooks */
+  intercom: ({ type, secret, id, data, raw }) => {
+    const sample = { type: 'notification_event', id: `notif_${id}`, topic: type, data: { item: data } }
+    return jsonSample(raw, sample, (body) => ({
+      'x-hub-signature': `sha1=${createHmac('sha1', secret).update(body).digest('hex')}`,
+    }))
+  },
+
+  /** Linear. https://linear.app/developers/webhooks */
+  linear: ({ type, secret, id, now, data, raw }) => {
+    const [kind, action] = splitType(type)
+    const renewed = raw?.replace(/("webhookTimestamp":\s*)\d+/, `$1${now}`)
+    return jsonSample(renewed, { action, type: kind, data, webhookTimestamp: now }, (body) => ({
+      'linear-delivery': id,
+      'linear-event': kind,
+      'linear-signature': hmacOf(secret, body),
+    }))
+  },
+
+  /** Meta: `OBJECT.FIELD`. https://developers.facebook.com/docs/graph-api/webhooks/getting-started */
+  meta: ({ type, secret, id, now, data, raw }) => {
+    const [object, field] = splitType(type)
+    const changes = field === undefined ? [] : [{ field, value: data }]
+    return jsonSample(raw, { object, entry: [{ id, time: secondsOf(now), changes }] }, (body) => ({
+      'x-hub-signature-256': `sha256=${hmacOf(secret, body)}`,
+    }))
+  },
+
+  /** Microsoft Graph repeats the secret. https://learn.microsoft.com/graph/change-notifications-delivery-webhooks */
+  'microsoft-graph': ({ type, secret, id, data, raw }) => {
+    const notification = { subscriptionId: id, clientState: secret, changeType: type, resourceData: data }
+    const state = `"clientState":${JSON.stringify(secret)}`
+    const body = raw?.replaceAll('"clientState":"[redacted]"', () => state)
+    return { body: body ?? JSON.stringify({ value: [notification] }), headers: {} }
+  },
+
+  /** Shopify. https://shopify.dev/docs/apps/build/webhooks/subscribe/https */
+  shopify: ({ type, secret, id, data, raw }) =>
+    jsonSample(raw, data, (body) => ({
+      'x-shopify-topic': type,
+      'x-shopify-shop-domain': 'sample.myshopify.com',
+      'x-shopify-webhook-id': id,
+      'x-shopify-hmac-sha256': hmacOf(secret, body, 'base64'),
+    })),
+
+  /** Square signs the address too. https://developer.squareup.com/docs/webhooks/step3validate */
+  square: ({ type, secret, id, data, url = '', raw }) =>
+    jsonSample(raw, { merchant_id: 'SAMPLE', type, event_id: id, data: { object: data } }, (body) => ({
+      'x-square-hmacsha256-signature': hmacOf(secret, url + body, 'base64'),
+    })),
+
+  /** Twilio: `message.STATUS` or `call.STATUS`, as a form. https://www.twilio.com/docs/usage/security#validating-requests */
+  twilio: ({ type, secret, id, data, url = '', raw }) => {
+    const [kind, status = 'received'] = splitType(type)
+    const sample: Record<string, string> =
+      kind === 'call'
+        ? { CallSid: `CA${id}`, CallStatus: status, Sample: fieldOf(data) }
+        : { Body: fieldOf(data), MessageSid: `SM${id}`, MessageStatus: status }
+    const fields = new URLSearchParams(raw ?? sample)
+    const text = [...new Set(fields.keys())].toSorted().map((name) => name + fields.getAll(name).join(name))
+    const signature = createHmac('sha1', secret)
+      .update(url + text.join(''))
+      .digest('base64')
+    return {
+      body: raw ?? fields.toString(),
+      headers: { ...formType, 'i-twilio-idempotency-token': id, 'x-twilio-signature': signature },
+    }
+  },
+
+  /** Typeform. https://www.typeform.com/developers/webhooks/secure-your-webhooks/ */
+  typeform: ({ type, secret, id, data, raw }) =>
+    jsonSample(raw, { event_id: id, event_type: type, form_response: data }, (body) => ({
+      'typeform-signature': `sha256=${hmacOf(secret, body, 'base64')}`,
+    })),
+
+  /** WooCommerce. https://developer.woocommerce.com/docs/apis/rest-api/v3/webhooks/ */
+  woocommerce: ({ type, secret, id, data, raw }) =>
+    jsonSample(raw, data, (body) => ({
+      'x-wc-webhook-topic': type,
+      'x-wc-webhook-delivery-id': id,
+      'x-wc-webhook-signature': hmacOf(secret, body, 'base64'),
+    })),
+
+  /** X. https://docs.x.com/x-api/webhooks/quickstart */
+  x: ({ type, secret, id, data, raw }) =>
+    jsonSample(raw, { data: { event_type: type, event_uuid: id, payload: data } }, (body) => ({
+      'x-twitter-webhooks-signature': `sha256=${hmacOf(secret, body, 'base64')}`,
+    })),
+} satisfies Record<string, SignSample>
 
 /** The senders that `postern send` can play, by the name that `--source` takes. */
 export const samples: Readonly<Record<string, SignSample>> = { ...bodySigners, ...timedSigners }

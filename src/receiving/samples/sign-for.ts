@@ -1,7 +1,6 @@
 import { secretAt } from '../schemes/create-scheme.ts'
 import type { Scheme } from '../schemes/scheme.ts'
-import { samples } from './index.ts'
-import type { SampleRequest, SignedSample, SignSample } from './sample.ts'
+import { type SampleRequest, samples, type SignedSample, type SignSample } from './index.ts'
 
 /** Returns what signs samples of a scheme, if its sender can be played. */
 export function signerOf({ name }: Pick<Scheme, 'name'>): SignSample | undefined {

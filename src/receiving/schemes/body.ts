@@ -3,10 +3,18 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Problem } from '../../errors.ts'
 import { groupFields, readFields } from '../../http/requests/query-string.ts'
-import { parseExactly, isRawNumber } from '../../json/exact.ts'
+import { isRawNumber, parseExactly } from '../../json/exact.ts'
 import { jsonText } from '../../json/lossless.ts'
-import { malformed, refuse } from './results.ts'
-import type { Accepted, Delivery, Rejected, Reply, VerificationResult, Verify } from './scheme.ts'
+import {
+  type Accepted,
+  type Delivery,
+  malformed,
+  refuse,
+  type Rejected,
+  type Reply,
+  type VerificationResult,
+  type Verify,
+} from './scheme.ts'
 
 /** The most UTF-16 units of an event's id and of its type. */
 const longest = 256
@@ -87,7 +95,7 @@ export function valueAt(value: unknown, path: string): unknown {
   return found
 }
 
-export interface Form {
+interface Form {
   /** Each name with its values. */
   readonly groups: ReadonlyMap<string, readonly string[]>
   /** Returns the first value of a name. */
@@ -113,7 +121,7 @@ export function queryParameter(url: string, name: string): string | undefined {
     : readFields(url.slice(at + 1), Infinity).find(([parameter]) => parameter === name)?.[1]
 }
 
-export type BodyKind = 'json' | 'form' | 'other'
+type BodyKind = 'json' | 'form' | 'other'
 
 /**
  * What a body is, by its bytes alone: signatures cover the bytes and not `Content-Type`, so that header must not decide how the
@@ -202,4 +210,23 @@ function faultOf(name: string, value: unknown): string | undefined {
   if (value.includes('\0') || !value.isWellFormed())
     return `The event's \`${name}\` holds a character that cannot be stored.`
   return undefined
+}
+
+/** For senders that sign the body but not the header with the event's id. */
+export interface UnsignedIdOptions {
+  /**
+   * `digest`: the id is the digest of the signed body, so a recorded request that is replayed under another id is a
+   * duplicate. Two events with equal bodies are duplicates as well. Default: the sender's header.
+   */
+  id?: 'digest'
+}
+
+/** An id that the sender repeats for other bodies, with the body's digest; the digest alone if there is no id. */
+export function withDigest(id: string | undefined, rawBody: Uint8Array): string {
+  return id === undefined ? bodyDigest(rawBody) : `${id}:${bodyDigest(rawBody)}`
+}
+
+/** Returns the sender's id, or the digest of the body if the options request it. */
+export function idBy({ id }: UnsignedIdOptions, rawBody: Uint8Array, sendersId: () => unknown): unknown {
+  return id === 'digest' ? bodyDigest(rawBody) : sendersId()
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { test } from 'node:test'
-import { discord } from './discord.ts'
+import { discord } from './public-keys.ts'
 import { dropbox, intercom, stripe, woocommerce, x, zoom } from './presets.ts'
 import { meta } from './meta.ts'
 import { microsoftGraph } from './microsoft-graph.ts'

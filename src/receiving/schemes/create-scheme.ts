@@ -1,17 +1,18 @@
 import { sharedSecret, weaknessOf } from '../../config/secret-strength.ts'
-import { readSecrets, type ParsedSecret } from './secrets.ts'
-import { refuse } from './results.ts'
-import type {
-  Delivery,
-  Rejected,
-  Answered,
-  VerificationResult,
-  Verify,
-  Question,
-  SourceOptions,
-  Scheme,
-  Shown,
-  Check,
+import {
+  type Answered,
+  type Check,
+  type Delivery,
+  type ParsedSecret,
+  type Question,
+  readSecrets,
+  refuse,
+  type Rejected,
+  type Scheme,
+  type Shown,
+  type SourceOptions,
+  type VerificationResult,
+  type Verify,
 } from './scheme.ts'
 
 interface Definition {

@@ -1,11 +1,10 @@
 // What the senders themselves have published: signatures that they made, over bytes that they chose.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bitbucket, paddle } from './presets.ts'
+import { bitbucket, paddle, square } from './presets.ts'
 import type { Scheme } from './scheme.ts'
-import { sendgrid } from './sendgrid.ts'
+import { sendgrid } from './public-keys.ts'
 import { slack } from './slack.ts'
-import { square } from './square.ts'
 import { twilio } from './twilio.ts'
 
 const form = { 'content-type': 'application/x-www-form-urlencoded' }

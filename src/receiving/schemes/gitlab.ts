@@ -1,10 +1,17 @@
 import { equalBytes } from '../../crypto/constant-time.ts'
-import { fromObject, headerOf, identify, kindAndAction, valueAt } from './body.ts'
+import {
+  fromObject,
+  headerOf,
+  idBy,
+  identify,
+  kindAndAction,
+  type UnsignedIdOptions,
+  valueAt,
+  withDigest,
+} from './body.ts'
 import { createScheme } from './create-scheme.ts'
-import type { Check, Scheme, TimedOptions } from './scheme.ts'
-import { refuse } from './results.ts'
+import { type Check, refuse, type Scheme, type TimedOptions } from './scheme.ts'
 import { standardCheck } from './standard-webhooks.ts'
-import { idBy, withDigest, type UnsignedIdOptions } from './unsigned-id.ts'
 
 /**
  * GitLab, with a signing token or a secret token. A secret that begins with `whsec_` is a signing token, which signs as Standard

@@ -1,10 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { headerOf } from './body.ts'
-import { HmacKey, type HmacAlgorithm } from '../../crypto/hmac.ts'
-import { decodeDigest, findEqual, type Encoding } from './digest.ts'
-import { refuse } from './results.ts'
-import type { Check, Delivery, Rejected } from './scheme.ts'
-import { defaultTolerance, checkTime, shownAt, type TimeUnit } from './timestamp.ts'
+import { type HmacAlgorithm, HmacKey } from '../../crypto/hmac.ts'
+import { decodeDigest, type Encoding, findEqual } from './digest.ts'
+import {
+  type Check,
+  checkTime,
+  defaultTolerance,
+  type Delivery,
+  refuse,
+  type Rejected,
+  shownAt,
+  type TimeUnit,
+} from './scheme.ts'
 
 /** The names in a signature header of pairs, such as `t=1700000000,v1=…,v1=…`. */
 export interface Pairs {
@@ -17,7 +24,7 @@ export interface Pairs {
 }
 
 /** How a sender computes and sends an HMAC. */
-export interface Signed {
+interface Signed {
   /** The header of the digest, in lower case. */
   header: string
   /** Default sha256. */

@@ -3,12 +3,10 @@ import { hmacCheck, type Pairs } from './hmac-check.ts'
 import type { HmacAlgorithm } from '../../crypto/hmac.ts'
 import type { Encoding } from './digest.ts'
 import { createScheme } from './create-scheme.ts'
-import type { Delivery, Scheme, TimedOptions } from './scheme.ts'
-import { malformed } from './results.ts'
-import type { TimeUnit } from './timestamp.ts'
+import { type Delivery, malformed, type Scheme, type TimedOptions, type TimeUnit } from './scheme.ts'
 
 /** The place of a text: a header, or a path in the JSON body such as `data.id`. */
-export type Place = { header: string } | { body: string }
+type Place = { header: string } | { body: string }
 
 export interface HmacOptions extends TimedOptions {
   /** The header of the digest, in upper or lower case. */

@@ -1,12 +1,18 @@
-import { createHash } from 'node:crypto'
-import { identify, isObject, readJson } from './body.ts'
+import { bodyDigest, identify, isObject, readJson } from './body.ts'
 import { parseExactly } from '../../json/exact.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { decodeDigest, findEqual } from './digest.ts'
 import { createScheme } from './create-scheme.ts'
-import type { Check, Scheme, TimedOptions } from './scheme.ts'
-import { malformed, refuse } from './results.ts'
-import { defaultTolerance, checkTime, shownAt } from './timestamp.ts'
+import {
+  type Check,
+  checkTime,
+  defaultTolerance,
+  malformed,
+  refuse,
+  type Scheme,
+  shownAt,
+  type TimedOptions,
+} from './scheme.ts'
 
 export interface HubspotOptions extends TimedOptions {
   /** The address as HubSpot knows it. Default BASE_URL and the path. */
@@ -66,5 +72,5 @@ function digestOfEvents(events: readonly unknown[]): string {
     const { attemptNumber: _, ...rest } = event
     return rest
   })
-  return `sha256:${createHash('sha256').update(JSON.stringify(lasting)).digest('hex')}`
+  return bodyDigest(JSON.stringify(lasting))
 }

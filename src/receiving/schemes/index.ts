@@ -1,5 +1,5 @@
 // All presets, by the names under which the configuration module imports them.
-export { discord } from './discord.ts'
+export { discord } from './public-keys.ts'
 export { gitlab } from './gitlab.ts'
 export { hmac, type HmacOptions } from './hmac.ts'
 export { hubspot, type HubspotOptions } from './hubspot.ts'
@@ -22,9 +22,9 @@ export {
   zendesk,
   zoom,
 } from './presets.ts'
-export { sendgrid } from './sendgrid.ts'
-export { shopify } from './shopify.ts'
+export { sendgrid } from './public-keys.ts'
+export { shopify } from './presets.ts'
 export { slack } from './slack.ts'
-export { square, type AddressedOptions } from './square.ts'
+export { square, type AddressedOptions } from './presets.ts'
 export { standardWebhooks } from './standard-webhooks.ts'
 export { twilio } from './twilio.ts'

@@ -2,9 +2,16 @@ import { bodyDigest, form, identify, isObject, json, kindOf, readForm, readUnver
 import { HmacKey } from '../../crypto/hmac.ts'
 import { decodeDigest, findEqual } from './digest.ts'
 import { createScheme } from './create-scheme.ts'
-import type { Check, Delivery, Rejected, Scheme, TimedOptions } from './scheme.ts'
-import { refuse } from './results.ts'
-import { checkTime, shownAt } from './timestamp.ts'
+import {
+  type Check,
+  checkTime,
+  type Delivery,
+  refuse,
+  type Rejected,
+  type Scheme,
+  shownAt,
+  type TimedOptions,
+} from './scheme.ts'
 
 /**
  * Seconds. Mailgun retries for eight hours with the same signature, so a shorter tolerance would refuse retries. The token is

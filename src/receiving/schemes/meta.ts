@@ -1,9 +1,8 @@
 import { equalBytes } from '../../crypto/constant-time.ts'
-import { bodyDigest, fromObject, identify, isObject, valueAt, type JsonObject } from './body.ts'
+import { bodyDigest, fromObject, identify, isObject, type JsonObject, valueAt } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
-import { answerText, refuse } from './results.ts'
+import { answerText, refuse, type Scheme, type SourceOptions } from './scheme.ts'
 import { createScheme } from './create-scheme.ts'
-import type { Scheme, SourceOptions } from './scheme.ts'
 
 export interface MetaOptions extends SourceOptions {
   /** The verify token that was registered with the address. Without it, Meta's GET is refused. */

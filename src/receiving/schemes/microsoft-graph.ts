@@ -1,9 +1,8 @@
 import { equalBytes } from '../../crypto/constant-time.ts'
 import { newId } from '../../crypto/ids.ts'
 import { bodyDigest, fromObject, identify, isObject, queryParameter, readUnverifiedObject } from './body.ts'
-import { answerText, refuse } from './results.ts'
+import { answerText, type Check, refuse, type Scheme, type SourceOptions } from './scheme.ts'
 import { createScheme } from './create-scheme.ts'
-import type { Check, Scheme, SourceOptions } from './scheme.ts'
 
 /**
  * Change notifications of Microsoft Graph, with the subscription's `clientState` as the secret. Graph signs nothing; it

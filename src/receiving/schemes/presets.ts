@@ -3,23 +3,33 @@ import {
   form,
   fromObject,
   headerOf,
+  idBy,
   identify,
   json,
   kindAndAction,
   kindOf,
   readForm,
   readObject,
+  type UnsignedIdOptions,
   valueAt,
+  withDigest,
 } from './body.ts'
 import { hmacCheck, timedPairsCheck } from './hmac-check.ts'
 import { createScheme } from './create-scheme.ts'
-import type { Scheme, SourceOptions, TimedOptions } from './scheme.ts'
-import { idBy, type UnsignedIdOptions, withDigest } from './unsigned-id.ts'
+import {
+  answerEmpty,
+  answerJson,
+  answerText,
+  checkTime,
+  defaultTolerance,
+  malformed,
+  type Scheme,
+  type SourceOptions,
+  type TimedOptions,
+} from './scheme.ts'
 import { newId } from '../../crypto/ids.ts'
-import { answerEmpty, answerJson, answerText, malformed } from './results.ts'
-import { checkTime, defaultTolerance } from './timestamp.ts'
-import type { StripeEvent } from './stripe-event.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
+import type { IncomingHttpHeaders } from 'node:http'
 
 /**
  * Bitbucket, Cloud and Data Center: `X-Hub-Signature: sha256=<hex>`, HMAC-SHA256 over the body. The type is `X-Event-Key`, such
@@ -330,4 +340,104 @@ export function zoom(options: TimedOptions): Scheme {
       return identify(bodyDigest(rawBody), body.object['event'])
     },
   })
+}
+
+/**
+ * What all of Stripe's snapshot events have in common (https://docs.stripe.com/api/events/object). The object depends on the type and
+ * on the API version of the account. Thin events have other fields: declare a schema for their types.
+ */
+export interface StripeEvent {
+  readonly id: string
+  readonly object: 'event'
+  readonly type: string
+  /** Seconds since 1970. */
+  readonly created: number
+  readonly livemode: boolean
+  readonly api_version: string | null
+  readonly pending_webhooks: number
+  readonly request: { readonly id: string | null; readonly idempotency_key: string | null } | null
+  /** The connected account, for events of Connect. */
+  readonly account?: string
+  readonly data: {
+    readonly object: Readonly<Record<string, unknown>>
+    /** The former values of changed fields. */
+    readonly previous_attributes?: Readonly<Record<string, unknown>>
+  }
+}
+
+export interface AddressedOptions extends SourceOptions {
+  /** The address as the sender knows it. Default BASE_URL and the path. */
+  url?: string
+}
+
+/**
+ * Square: `x-square-hmacsha256-signature`, HMAC-SHA256 in base64 over the notification URL and the body, with the
+ * subscription's signature key. The URL must equal that of the subscription exactly. The id is `event_id`, the type
+ * `type`. Square signs no time.
+ * https://developer.squareup.com/docs/webhooks/step3validate
+ */
+export function square(options: AddressedOptions): Scheme {
+  return createScheme({
+    name: 'square',
+    options,
+    check: hmacCheck({
+      header: 'x-square-hmacsha256-signature',
+      encoding: 'base64',
+      template: '{url}{body}',
+      url: options.url,
+    }),
+    read: fromObject((body) => identify(body['event_id'], body['type'])),
+  })
+}
+
+/** Only Shopify's Events have this header. */
+const eventsHeader = 'shopify-hmac-sha256'
+
+/**
+ * Shopify: `X-Shopify-Hmac-SHA256`, HMAC-SHA256 over the body in base64, with the app's client secret. The type is
+ * `X-Shopify-Topic`, such as `orders/create`. The id is `X-Shopify-Webhook-Id`, which is that of the delivery and which retries repeat.
+ * `X-Shopify-Event-Id` is that of the merchant's action, which can have several webhooks, also of one topic.
+ *
+ * Shopify's newer Events have `Shopify-Hmac-Sha256`, computed in the same way. Their type is `Shopify-Topic` with
+ * `Shopify-Action`, such as `Product/update`; their id is `Shopify-Webhook-Id`.
+ *
+ * Shopify signs neither a time nor these headers: `id: 'digest'` uses the body instead, regardless of the topic.
+ * https://shopify.dev/docs/apps/build/webhooks/subscribe/https
+ * https://shopify.dev/docs/apps/build/webhooks/ignore-duplicates
+ * https://shopify.dev/docs/apps/build/events/verify-deliveries
+ */
+export function shopify(options: SourceOptions & UnsignedIdOptions): Scheme {
+  const ofWebhooks = hmacCheck({ header: 'x-shopify-hmac-sha256', encoding: 'base64' })
+  const ofEvents = hmacCheck({ header: eventsHeader, encoding: 'base64' })
+  return createScheme({
+    name: 'shopify',
+    options,
+    check(secrets) {
+      const [checkWebhook, checkEvent] = [ofWebhooks(secrets), ofEvents(secrets)]
+      return (delivery) => (eventsHeader in delivery.headers ? checkEvent(delivery) : checkWebhook(delivery))
+    },
+    read: fromObject((body, { rawBody, headers }) => {
+      const { id, type } = eventsHeader in headers ? ofEvent(headers) : ofWebhook(headers)
+      const sendersId = (): string => id ?? bodyDigest(`${type}\n${rawBody.toString('latin1')}`)
+      return identify(idBy(options, rawBody, sendersId), type)
+    }),
+  })
+}
+
+interface Named {
+  id: string | undefined
+  type: string | undefined
+}
+
+function ofWebhook(headers: IncomingHttpHeaders): Named {
+  return { id: headerOf(headers, 'x-shopify-webhook-id'), type: headerOf(headers, 'x-shopify-topic') }
+}
+
+function ofEvent(headers: IncomingHttpHeaders): Named {
+  const topic = headerOf(headers, 'shopify-topic')
+  const action = headerOf(headers, 'shopify-action')
+  return {
+    id: headerOf(headers, 'shopify-webhook-id'),
+    type: topic === undefined || action === undefined ? topic : `${topic}/${action}`,
+  }
 }

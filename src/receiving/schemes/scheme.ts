@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Weakness } from '../../config/secret-strength.ts'
 import type { ForwardTo } from '../forward-target.ts'
-import type { Secret } from './secrets.ts'
 
 /** A request. `now` is milliseconds since 1970. */
 export interface Delivery {
@@ -131,3 +130,120 @@ export interface Shown {
 
 /** Verifies that a delivery comes from the sender. */
 export type Check = (delivery: Delivery) => Shown | Rejected | Answered
+
+export function refuse(detail: string, fault: SignatureFault = 'signature-wrong'): Rejected {
+  return { rejected: 'signature', detail, fault }
+}
+
+export function malformed(detail: string): Rejected {
+  return { rejected: 'malformed', detail }
+}
+
+/** The longest challenge that is echoed, in UTF-16 units. */
+const longestEcho = 1_024
+
+/**
+ * The characters of challenges: printable ASCII without those of HTML. Some challenges are not signed, so anybody could
+ * otherwise make this origin return markup.
+ */
+const plausibleChallenge = /^[\x20-\x7e]+$/
+
+const markup = /[<>"'&`\\]/
+
+/** Answers a challenge with plain text, usually the challenge itself. */
+export function answerText(text: string): Answered | Rejected {
+  if (text.length > longestEcho) return malformed('The challenge is too long.')
+  if (!plausibleChallenge.test(text) || markup.test(text))
+    return malformed('The challenge holds characters that no sender uses.')
+  return { answer: { status: 200, body: text, contentType: 'text/plain; charset=utf-8' } }
+}
+
+export function answerJson(value: object): Answered {
+  return { answer: { status: 200, body: JSON.stringify(value), contentType: 'application/json' } }
+}
+
+export function answerEmpty(status = 200): Answered {
+  return { answer: { status, body: '' } }
+}
+
+/** A secret that is valid for a limited time. Times are dates, or ISO 8601 texts. */
+interface TimedSecret {
+  secret: string
+  /** The first moment at which it is valid. */
+  from?: Date | string
+  /** The first moment at which it is no longer valid. */
+  until?: Date | string
+}
+
+/** `undefined` is the value of an environment variable that is not set. */
+type Secret = string | readonly (string | TimedSecret)[] | undefined
+
+/** One secret and the time for which it is valid, in milliseconds since 1970. */
+export interface ParsedSecret {
+  readonly value: string
+  readonly from: number
+  readonly until: number
+}
+
+/**
+ * Returns the single secrets: a string is split at commas, entries of an array are not. Empty ones are left out.
+ * @throws TypeError if `from` or `until` is not a date.
+ */
+export function readSecrets(secret: Secret): ParsedSecret[] {
+  const given = typeof secret === 'string' ? secret.split(',').map((part) => part.trim()) : (secret ?? [])
+  return given
+    .map((one) => (typeof one === 'string' ? { secret: one } : one))
+    .filter((one) => one.secret !== '')
+    .map(({ secret: value, from, until }) => ({
+      value,
+      from: readMoment(from, -Infinity),
+      until: readMoment(until, Infinity),
+    }))
+}
+
+function readMoment(moment: Date | string | undefined, otherwise: number): number {
+  if (moment === undefined) return otherwise
+  const read = new Date(moment).getTime()
+  if (Number.isNaN(read)) throw new TypeError('from and until of a secret are dates, or texts of ISO 8601')
+  return read
+}
+
+/** Seconds by which a signed time may differ from ours, in either direction, by default. */
+export const defaultTolerance = 300
+
+/** The format of the time: decimal digits since 1970, or ISO 8601 with an offset. */
+export type TimeUnit = 'seconds' | 'milliseconds' | 'iso'
+
+const digits = /^\d{1,15}$/
+const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)$/
+
+/**
+ * Returns a signed time, in milliseconds since 1970, if it is within `tolerance` seconds of `now` (milliseconds). Future times
+ * are refused as well, because such a request could be replayed for longer.
+ */
+export function checkTime(
+  timestamp: string,
+  now: number,
+  tolerance: number,
+  unit: TimeUnit = 'seconds',
+): { signedAt: number } | Rejected {
+  const signedAt = readTime(timestamp, unit)
+  if (Number.isNaN(signedAt)) return refuse('the signed time is not a valid time')
+  const behind = now - signedAt
+  if (Math.abs(behind) <= tolerance * 1000) return { signedAt }
+  const seconds = Math.round(Math.abs(behind) / 1000)
+  return behind > 0
+    ? refuse(`the signed time is ${seconds} s behind this server's clock`, 'timestamp-too-old')
+    : refuse(`the signed time is ${seconds} s ahead of this server's clock`, 'timestamp-in-future')
+}
+
+/** Returns the verifying secret with its signed time, or the rejection of the time. */
+export function shownAt(secret: string, time: { signedAt: number } | Rejected): Shown | Rejected {
+  return 'rejected' in time ? time : { secret, signedAt: time.signedAt }
+}
+
+/** Returns milliseconds since 1970, or NaN if the text is not such a time. */
+function readTime(text: string, unit: TimeUnit): number {
+  if (unit === 'iso') return iso.test(text) ? Date.parse(text) : Number.NaN
+  return digits.test(text) ? Number(text) * (unit === 'seconds' ? 1000 : 1) : Number.NaN
+}

@@ -1,7 +1,7 @@
 import type { Scheme } from './scheme.ts'
 
 /** How to set up a sender. */
-export interface SetUp {
+interface SetUp {
   /** The sender's name. */
   readonly label: string
   /**

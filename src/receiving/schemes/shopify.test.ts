@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
-import { shopify } from './shopify.ts'
+import { shopify } from './presets.ts'
 
 const body = '{"id":"gid://shopify/Product/1","title":"Größe"}'
 const mac = (secret = 'client-secret') => createHmac('sha256', secret).update(body).digest('base64')

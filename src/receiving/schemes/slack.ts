@@ -1,8 +1,14 @@
 import { bodyDigest, form, identify, json, kindOf, readForm, readObject } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
-import { answerEmpty, answerText } from './results.ts'
+import {
+  answerEmpty,
+  answerText,
+  type Reply,
+  type Scheme,
+  type TimedOptions,
+  type VerificationResult,
+} from './scheme.ts'
 import { createScheme } from './create-scheme.ts'
-import type { Reply, Scheme, TimedOptions, VerificationResult } from './scheme.ts'
 
 /** Slack shows the response's body to users, and treats unknown bodies as failures. */
 const nothing: Reply = { status: 200, body: '' }

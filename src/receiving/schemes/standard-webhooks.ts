@@ -2,12 +2,17 @@ import type { KeyObject } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { fromObject, headerOf, identify } from './body.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
-import { decodeDigest, findEqual } from './digest.ts'
-import { ed25519Key, isSignedBy } from './ed25519.ts'
+import { decodeDigest, ed25519Key, findEqual, isSignedBy } from './digest.ts'
 import { createScheme } from './create-scheme.ts'
-import type { Check, Scheme, TimedOptions } from './scheme.ts'
-import { refuse } from './results.ts'
-import { defaultTolerance, checkTime, shownAt } from './timestamp.ts'
+import {
+  type Check,
+  checkTime,
+  defaultTolerance,
+  refuse,
+  type Scheme,
+  shownAt,
+  type TimedOptions,
+} from './scheme.ts'
 
 /**
  * Standard Webhooks: headers `webhook-*` or `svix-*`, with signatures over `id.timestamp.body`, separated by spaces. `v1` is
@@ -71,7 +76,7 @@ function readKey(secret: string): Key {
 }
 
 /** Reads the headers of one family, never a mixture. */
-export function readHeaders(headers: IncomingHttpHeaders) {
+function readHeaders(headers: IncomingHttpHeaders) {
   const family =
     headers['webhook-signature'] === undefined && headers['svix-signature'] !== undefined ? 'svix' : 'webhook'
   const read = (name: string): string | undefined => headerOf(headers, `${family}-${name}`)

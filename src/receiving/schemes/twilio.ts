@@ -14,9 +14,16 @@ import {
 import { HmacKey } from '../../crypto/hmac.ts'
 import { decodeDigest, findEqual } from './digest.ts'
 import { createScheme } from './create-scheme.ts'
-import type { Check, Delivery, Rejected, Reply, Scheme, VerificationResult } from './scheme.ts'
-import { refuse } from './results.ts'
-import type { AddressedOptions } from './square.ts'
+import {
+  type Check,
+  type Delivery,
+  refuse,
+  type Rejected,
+  type Reply,
+  type Scheme,
+  type VerificationResult,
+} from './scheme.ts'
+import type { AddressedOptions } from './presets.ts'
 
 /** An answer without instructions: Twilio reads the answer to a message or a call, and reports anything but TwiML. */
 const noInstructions: Reply = {

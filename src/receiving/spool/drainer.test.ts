@@ -5,7 +5,7 @@ import { MemorySpool } from '#test/receiving/memory-spool.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { createLog } from '../../telemetry/log.ts'
-import type { IncomingEvent } from '../queue/incoming.ts'
+import type { IncomingEvent } from '../queue/store.ts'
 import { Drainer } from './drainer.ts'
 
 const silent = createLog('silent')

@@ -1,7 +1,7 @@
-import { sleep, type Clock } from '../../runtime/clock.ts'
+import { type Clock, sleep } from '../../runtime/clock.ts'
 import { isRefusedValue } from '../../storage/refused-value.ts'
 import type { Log } from '../../telemetry/log.ts'
-import type { IncomingEvent } from '../queue/incoming.ts'
+import type { IncomingEvent } from '../queue/store.ts'
 import type { Spool, SpoolEntry } from './spool.ts'
 
 /** Entries that are read and stored together. */
@@ -13,7 +13,7 @@ const notMoved = 'webhooks could not be moved from the spool into the database'
 
 type EventSpool = Spool<IncomingEvent>
 
-export interface DrainerParts {
+interface DrainerParts {
   spool: EventSpool
   /** Stores events in the database, each at most once per (source, event id). */
   store: (events: readonly IncomingEvent[]) => Promise<void>

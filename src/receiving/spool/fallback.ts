@@ -1,12 +1,12 @@
-import { sleep, type Clock } from '../../runtime/clock.ts'
+import { type Clock, sleep } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
 import type { SpoolStatus } from '../../http/service-module.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { withinTime } from '../../storage/within-time.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import type { InsertEvents } from '../endpoint/acceptor.ts'
-import type { IncomingEvent } from '../queue/incoming.ts'
+import type { InsertEvents } from '../endpoint/endpoint.ts'
+import type { IncomingEvent } from '../queue/store.ts'
 import { Drainer } from './drainer.ts'
 import { EntryTooLarge, type Spool } from './spool.ts'
 
@@ -22,7 +22,7 @@ const drainWithin = 10_000
 /** Milliseconds between two log lines about a full spool. */
 const logFullEvery = 10_000
 
-export interface FallbackParts {
+interface FallbackParts {
   spool: Spool<IncomingEvent>
   /** Stores events in the database within so many milliseconds. @throws StorageUnavailable */
   store: (events: readonly IncomingEvent[], within: number) => Promise<void>

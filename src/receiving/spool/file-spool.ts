@@ -11,8 +11,7 @@ import { buffersOf } from '../../storage/sqlite/packed-rows.ts'
 import { ThreadClient } from '../../storage/sqlite/thread-client.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
-import type { IncomingEvent } from '../queue/incoming.ts'
-import { packEvents, unpackEvents } from '../queue/event-rows.ts'
+import { type IncomingEvent, packEvents, unpackEvents } from '../queue/store.ts'
 import type { SpoolFileTasks } from './spool-file-thread.ts'
 import { signedSpool, type Spool, type SpoolEntry, type SpoolSize } from './spool.ts'
 
@@ -136,7 +135,7 @@ async function claimSpool(settings: FileSpoolSettings): Promise<FileSpool | unde
 }
 
 /** Where the spool is: `SPOOL_URL` or `receiving.spool`. */
-export interface SpoolChoice {
+interface SpoolChoice {
   readonly settings: FileSpoolSettings | undefined
   readonly custom: Spool | undefined
 }

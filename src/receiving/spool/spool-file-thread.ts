@@ -2,7 +2,7 @@
 import { workerData } from 'node:worker_threads'
 import type { PackedRows } from '../../storage/sqlite/packed-rows.ts'
 import { serveTasks } from '../../storage/sqlite/thread-server.ts'
-import { packEvents, unpackEvents } from '../queue/event-rows.ts'
+import { packEvents, unpackEvents } from '../queue/store.ts'
 import { SpoolFile } from '../sqlite/spool-file.ts'
 
 const { file, maxBytes } = workerData as { file: string; maxBytes: number }

@@ -8,7 +8,7 @@ import { MemorySpool } from '#test/receiving/memory-spool.ts'
 import { Keyring } from '../../crypto/keyring.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { createLog } from '../../telemetry/log.ts'
-import type { IncomingEvent } from '../queue/incoming.ts'
+import type { IncomingEvent } from '../queue/store.ts'
 import { openFileSpool } from './file-spool.ts'
 import { EntrySignature, signedSpool, type Spool } from './spool.ts'
 

@@ -5,8 +5,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { withinTime } from '../../storage/within-time.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { decodeEvents, encodeEvents } from '../queue/event-rows.ts'
-import type { IncomingEvent } from '../queue/incoming.ts'
+import { decodeEvents, encodeEvents, type IncomingEvent } from '../queue/store.ts'
 
 /** A stored webhook. */
 export interface SpoolEntry<Content = Uint8Array> {

@@ -5,12 +5,11 @@ import { SqliteConnection } from '../../storage/sqlite/connection.ts'
 import type { OpenFile } from '../../storage/sqlite/file-in-place.ts'
 import type { PackedRows } from '../../storage/sqlite/packed-rows.ts'
 import { serveTasks } from '../../storage/sqlite/thread-server.ts'
-import { unpackEvents } from '../queue/event-rows.ts'
-import type { IncomingEvent } from '../queue/incoming.ts'
+import { type IncomingEvent, unpackEvents } from '../queue/store.ts'
 import { isRefusedValue } from '../../storage/refused-value.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { insertEvents } from './insert-events.ts'
-import { spoolBeside, SpoolFile, type Spooled } from './spool-file.ts'
+import { spoolBeside, type Spooled, SpoolFile } from './spool-file.ts'
 
 /** Spooled events that one transaction moves: a few milliseconds of the write lock. */
 const step = 500

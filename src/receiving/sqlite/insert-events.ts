@@ -1,5 +1,5 @@
 import type { SqliteConnection, SqlValue } from '../../storage/sqlite/connection.ts'
-import type { IncomingEvent } from '../queue/incoming.ts'
+import type { IncomingEvent } from '../queue/store.ts'
 import { advanceOne, orderKeysOf } from '../queue/order-keys.ts'
 
 const insertEventQueue = `

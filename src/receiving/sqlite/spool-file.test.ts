@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import type { IncomingEvent } from '../queue/incoming.ts'
+import type { IncomingEvent } from '../queue/store.ts'
 import { SqliteConnection } from '../../storage/sqlite/connection.ts'
-import { copyAside, SpoolFile, type Spooled } from './spool-file.ts'
+import { copyAside, type Spooled, SpoolFile } from './spool-file.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'postern-spool-file-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

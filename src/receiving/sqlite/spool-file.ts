@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs'
 import { finish } from '../../storage/sqlite/begin.ts'
 import { SqliteConnection } from '../../storage/sqlite/connection.ts'
-import { eventColumns, toRow } from '../queue/event-rows.ts'
-import type { IncomingEvent } from '../queue/incoming.ts'
+import { eventColumns, type IncomingEvent, toRow } from '../queue/store.ts'
 
 /** Bytes that the file may hold by default. */
 export const mostBytes = 256 * 1024 * 1024
@@ -44,7 +43,7 @@ export function spoolBeside(file: string): string {
   return `${file}-spool`
 }
 
-export interface SpoolFileOptions {
+interface SpoolFileOptions {
   /** Bytes that the file may hold. Default 256 MiB. */
   maxBytes?: number
   /** Whether the file is created at once, instead of with the first event. Default false. */

@@ -1,7 +1,7 @@
 import { isForm, readFormBody } from '../../http/requests/query-string.ts'
 import { hasLongNumber, parseToExactValues, rememberNumbers } from '../../json/exact.ts'
 import { jsonText } from '../../json/lossless.ts'
-import { readStoredHeaders } from '../../events/verification.ts'
+import { readStoredHeaders } from '../../events/store.ts'
 import type { ReceivedEvent } from '../config.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
 

@@ -1,7 +1,6 @@
 import type { Database } from '../../../src/storage/database.ts'
 import type { BeforeCommit, SharedTransactions } from '../../../src/storage/shared-transactions.ts'
-import type { IncomingEvent } from '../../../src/receiving/queue/incoming.ts'
-import type { EventQueue, ProcessedMarker } from '../../../src/receiving/queue/store.ts'
+import type { EventQueue, IncomingEvent, ProcessedMarker } from '../../../src/receiving/queue/store.ts'
 import type { LocalSignals } from '../../../src/storage/signals.ts'
 
 /** A database as one process has it. */

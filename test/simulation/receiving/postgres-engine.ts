@@ -17,15 +17,16 @@ import type {
 } from '../../../src/storage/database.ts'
 import type { BeforeCommit } from '../../../src/storage/shared-transactions.ts'
 import { advance, orderKeysOf } from '../../../src/receiving/queue/order-keys.ts'
-import type { IncomingEvent } from '../../../src/receiving/queue/incoming.ts'
 import {
+  type ClaimedEvent,
   type ClaimInserts,
+  type IncomingEvent,
   type InsertLeases,
   insertWithClaim,
-} from '../../../src/receiving/queue/insert-claims.ts'
+  type ProcessedMarker,
+} from '../../../src/receiving/queue/store.ts'
 import { insertEvents } from '../../../src/receiving/sqlite/insert-events.ts'
 import { sqliteEventQueue } from '../../../src/receiving/sqlite/store.ts'
-import type { ClaimedEvent, ProcessedMarker } from '../../../src/receiving/queue/store.ts'
 import { simulatedClaimSessions } from './claimers.ts'
 import { ConnectionLost, latency, Refused } from './faults.ts'
 import type { Engine } from './engine.ts'

@@ -1,4 +1,4 @@
-import type { IncomingEvent } from '../../../src/receiving/queue/incoming.ts'
+import type { IncomingEvent } from '../../../src/receiving/queue/store.ts'
 import { unhandledWait } from '../../../src/receiving/worker/unhandled.ts'
 import { Chance } from '../../harness/chance.ts'
 import { BoundedRuns } from './bounded-runs.ts'

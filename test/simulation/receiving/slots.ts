@@ -1,4 +1,4 @@
-import type { SlotRequest, SlotsShared } from '../../../src/receiving/queue/slot-store.ts'
+import type { SlotRequest, SlotsShared } from '../../../src/receiving/queue/store.ts'
 import type { Claimers } from './claimers.ts'
 
 interface Row {

@@ -7,21 +7,20 @@ import { LocalSignals } from '../../../src/storage/signals.ts'
 import { StorageUnavailable } from '../../../src/storage/unavailable.ts'
 import type { SqliteConnection, SqlValue } from '../../../src/storage/sqlite/connection.ts'
 import type {
-  WritePriority,
   Signal,
   SqliteDatabase,
   TransactionOptions,
   Tx,
+  WritePriority,
 } from '../../../src/storage/database.ts'
 import type { BeforeCommit } from '../../../src/storage/shared-transactions.ts'
 import { releaseAllClaims, sqliteEventQueue } from '../../../src/receiving/sqlite/store.ts'
 import { insertEvents } from '../../../src/receiving/sqlite/insert-events.ts'
-import type { IncomingEvent } from '../../../src/receiving/queue/incoming.ts'
-import type { ProcessedMarker } from '../../../src/receiving/queue/store.ts'
+import type { IncomingEvent, ProcessedMarker } from '../../../src/receiving/queue/store.ts'
 import { commitFailure, StatementFailed } from './faults.ts'
 import type { Engine } from './engine.ts'
 import { readerOver } from './reader.ts'
-import { StoredTransaction, type Answer } from './storage.ts'
+import { type Answer, StoredTransaction } from './storage.ts'
 import type { VirtualProcess } from './virtual-time.ts'
 import type { World } from './world.ts'
 

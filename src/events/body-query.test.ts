@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { needlesOf } from './body-query.ts'
+import { needlesOf } from './body-search.ts'
 
 const needles = (query: Parameters<typeof needlesOf>[0]): string[] => needlesOf(query).map(String)
 

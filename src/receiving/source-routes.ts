@@ -1,32 +1,22 @@
 import { Type } from 'typebox'
-import { auditOrigin, type AuditOrigin, type RecordAudit } from '../../accounts/audit/audit.ts'
-import { Problem } from '../../errors.ts'
-import type { App } from '../../http/app.ts'
-import { closedObject, DateTime, listSchema, nullable } from '../../http/schemas/schemas.ts'
-import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
-import { type Activities, readActivity } from '../activity/read.ts'
-import type { Scheme } from '../schemes/scheme.ts'
-import { slots } from '../activity/activity.ts'
-import { urlOf as addressOf, withoutCredentials } from '../forward-target.ts'
-import { type Reason, reasons } from '../rejections/reasons.ts'
-import { setUps, stepsOf } from '../schemes/set-up.ts'
-import { newId } from '../../crypto/ids.ts'
-import { sleep, type Clock } from '../../runtime/clock.ts'
-import type { Database } from '../../storage/database.ts'
-import type { WebhookEndpoint } from '../endpoint/endpoint.ts'
-import { signFor } from '../samples/sign-for.ts'
+import { auditOrigin, type AuditOrigin } from '../accounts/audit/audit.ts'
+import { Problem } from '../errors.ts'
+import type { App } from '../http/app.ts'
+import { closedObject, DateTime, listSchema, nullable } from '../http/schemas/schemas.ts'
+import { isoTime, isoTimeOrNull } from '../runtime/iso-time.ts'
+import { type Activities, readActivity, slots } from './activity.ts'
+import type { Scheme } from './schemes/scheme.ts'
+import { urlOf as addressOf, withoutCredentials } from './forward-target.ts'
+import { type Reason, reasons } from './rejections/reasons.ts'
+import { setUps, stepsOf } from './schemes/set-up.ts'
+import { newId } from '../crypto/ids.ts'
+import { sleep } from '../runtime/clock.ts'
+import type { ReceivingRouteParts } from './routes.ts'
+import { signFor } from './samples/sign-for.ts'
 
 /** Milliseconds between two looks for the number of a stored sample, and the number of looks: a spooled event gets it later. */
 const pause = 25
 const looks = 40
-
-interface SampleParts {
-  database: Database
-  clock: Clock
-  record: RecordAudit
-  endpoints: ReadonlyMap<string, Pick<WebhookEndpoint, 'receiveSample'>>
-  urlOf: (source: string) => string
-}
 
 interface NamedSource {
   name: string
@@ -55,14 +45,14 @@ function canSign(source: string, scheme: Scheme, now: number, url: string): bool
  * @throws Problem `unprocessable` if no sample can be signed for this source; what refuses a webhook
  */
 async function sendSample(
-  parts: SampleParts,
+  parts: ReceivingRouteParts,
   source: NamedSource,
   options: SampleOptions,
   origin: AuditOrigin,
 ): Promise<StoredSample> {
-  const { database, clock, record, endpoints, urlOf } = parts
+  const { database, clock, record, endpoints } = parts
   const { name, scheme } = source
-  const url = urlOf(name)
+  const url = urlOf(parts, name)
   const signed = signFor(scheme, sampleRequest(source, options, { now: clock.now(), url }))
   if (!signed)
     throw new Problem('unprocessable', {
@@ -85,7 +75,7 @@ function sampleRequest(
   return { type: chosen, id: newId(now), now, data, url }
 }
 
-async function numberOf({ database, clock }: SampleParts, source: string, eventId: string) {
+async function numberOf({ database, clock }: ReceivingRouteParts, source: string, eventId: string) {
   for (let look = 0; look < looks; look += 1) {
     const row = await database.reader
       .selectFrom('event_queue')
@@ -110,13 +100,13 @@ const Sample = closedObject({
 const Name = Type.Object({ name: Type.String() })
 
 /** Shows the sources, and sends them samples. */
-export function sourceRoutes(app: App, parts: SourceRouteParts): void {
+export function sourceRoutes(app: App, parts: ReceivingRouteParts): void {
   listRoute(app, parts)
   detailRoute(app, parts)
   sampleRoute(app, parts)
 }
 
-function listRoute(app: App, parts: SourceRouteParts): void {
+function listRoute(app: App, parts: ReceivingRouteParts): void {
   app.get(
     '/sources',
     {
@@ -137,7 +127,7 @@ function listRoute(app: App, parts: SourceRouteParts): void {
   )
 }
 
-function detailRoute(app: App, parts: SourceRouteParts): void {
+function detailRoute(app: App, parts: ReceivingRouteParts): void {
   app.get(
     '/sources/:name',
     {
@@ -166,7 +156,7 @@ function detailRoute(app: App, parts: SourceRouteParts): void {
   )
 }
 
-function sampleRoute(app: App, parts: SourceRouteParts): void {
+function sampleRoute(app: App, parts: ReceivingRouteParts): void {
   app.post(
     '/sources/:name/sample',
     {
@@ -204,14 +194,14 @@ function sampleRoute(app: App, parts: SourceRouteParts): void {
   )
 }
 
-function find({ sources }: SourceRouteParts, name: string): Scheme {
+function urlOf({ baseUrl }: ReceivingRouteParts, source: string): string {
+  return `${baseUrl()}/webhooks/${source}`
+}
+
+function find({ sources }: ReceivingRouteParts, name: string): Scheme {
   const scheme = sources.get(name)
   if (!scheme) throw new Problem('not-found', { detail: 'There is no source of this name.' })
   return scheme
-}
-
-interface SourceRouteParts extends SampleParts {
-  sources: ReadonlyMap<string, Scheme>
 }
 
 const day = slots.source.retention
@@ -267,10 +257,14 @@ const SourceDetail = closedObject({
   ),
 })
 
-function viewSource(parts: SourceRouteParts, name: string, scheme: Scheme, activity: Activities | undefined) {
-  const { clock, urlOf } = parts
+function viewSource(
+  parts: ReceivingRouteParts,
+  name: string,
+  scheme: Scheme,
+  activity: Activities | undefined,
+) {
   const setUp = setUps[scheme.name]
-  const url = urlOf(name)
+  const url = urlOf(parts, name)
   const { forwardTo } = scheme
   const lastRefused = [...(activity?.lastAt ?? [])].filter(([counter]) => isRefusal(counter))
   return {
@@ -282,7 +276,7 @@ function viewSource(parts: SourceRouteParts, name: string, scheme: Scheme, activ
     docs: setUp?.docs ?? null,
     exampleType: setUp?.exampleType ?? `${name}.sample`,
     hasSecret: scheme.hasSecret,
-    canSign: canSign(name, scheme, clock.now(), url),
+    canSign: canSign(name, scheme, parts.clock.now(), url),
     answersChallenges: scheme.ask !== undefined,
     forwardTo: forwardTo === undefined ? null : withoutCredentials(addressOf(forwardTo)),
     rateLimit: scheme.rateLimit ?? null,

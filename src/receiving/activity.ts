@@ -1,11 +1,11 @@
-import type { Clock } from '../../runtime/clock.ts'
-import { DelayedWrites } from '../../runtime/delayed-writes.ts'
-import type { Database, Tx } from '../../storage/database.ts'
-import type { ReceivingActivityTable } from '../../storage/tables.ts'
-import type { Log } from '../../telemetry/log.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { DelayedWrites } from '../runtime/delayed-writes.ts'
+import type { Database, Queryable, Tx } from '../storage/database.ts'
+import type { ReceivingActivityTable } from '../storage/tables.ts'
+import type { Log } from '../telemetry/log.ts'
 import { type RawBuilder, sql } from 'kysely'
 
-export type ActivityKind = ReceivingActivityTable['kind']
+type ActivityKind = ReceivingActivityTable['kind']
 
 /** Milliseconds of a slot, and for which its counts are stored. */
 export const slots: Readonly<Record<ActivityKind, { length: number; retention: number }>> = {
@@ -15,7 +15,7 @@ export const slots: Readonly<Record<ActivityKind, { length: number; retention: n
 }
 
 /** The slot that counts all time. */
-export const allTime = 0
+const allTime = 0
 
 /** Milliseconds between two writes, and between two deletions of old slots. */
 const interval = 1_000
@@ -34,7 +34,7 @@ export interface Companion {
 }
 
 /** One counter, which costs its caller an addition. */
-export class Count {
+class Count {
   value = 0
   lastAt = 0
   readonly #onFirst: () => void
@@ -52,7 +52,7 @@ export class Count {
   }
 }
 
-export interface ActivityParts {
+interface ActivityParts {
   database: Database
   clock: Clock
   log: Log
@@ -185,4 +185,48 @@ async function deleteOld(tx: Tx, now: number): Promise<void> {
 export function laterOf(stored: `${'rejected_counts' | 'receiving_activity'}.last_at`): RawBuilder<number> {
   const column = sql.ref(stored)
   return sql`case when excluded.last_at > ${column} then excluded.last_at else ${column} end`
+}
+
+/** What a subject did. Times are milliseconds since 1970. */
+export interface Activities {
+  /** The counts of the asked time, by counter. */
+  recent: Map<string, number>
+  /** When each counter last counted, in all time. */
+  lastAt: Map<string, number>
+  /** The counts of each slot, the oldest first. */
+  slots: { at: number; counts: Record<string, number> }[]
+}
+
+/**
+ * Reads the counts of the last `period` milliseconds of all subjects of a kind, or of one. A slot that began before counts as a
+ * whole.
+ */
+export async function readActivity(
+  reader: Queryable,
+  kind: ActivityKind,
+  { since, name }: { since: number; name?: string },
+): Promise<Map<string, Activities>> {
+  const rows = await reader
+    .selectFrom('receiving_activity')
+    .select(['name', 'slot', 'counter', 'count', 'last_at'])
+    .where('kind', '=', kind)
+    .$if(name !== undefined, (query) => query.where('name', '=', name!))
+    .where((eb) => eb.or([eb('slot', '=', allTime), eb('slot', '>', since - slots[kind].length)]))
+    .orderBy('name')
+    .orderBy('slot')
+    .execute()
+  const found = new Map<string, Activities>()
+  for (const row of rows) {
+    let one = found.get(row.name)
+    if (!one) found.set(row.name, (one = { recent: new Map(), lastAt: new Map(), slots: [] }))
+    if (row.slot === allTime) {
+      one.lastAt.set(row.counter, row.last_at)
+      continue
+    }
+    one.recent.set(row.counter, (one.recent.get(row.counter) ?? 0) + row.count)
+    const last = one.slots.at(-1)
+    if (last?.at === row.slot) last.counts[row.counter] = row.count
+    else one.slots.push({ at: row.slot, counts: { [row.counter]: row.count } })
+  }
+  return found
 }
