@@ -1,13 +1,6 @@
-import { defineConfig, list, stripe, type FieldOptions } from 'postern'
+import { defineConfig, stripe } from 'postern'
+import { lists } from './lists.ts'
 import { recordOrder } from './orders.ts'
-
-const orderFields = {
-  id: { type: 'text' },
-  amount: { type: 'integer' },
-  currency: { type: 'text' },
-  paidAt: { type: 'milliseconds', column: 'paid_at' },
-  customer: { type: 'text' },
-} as const satisfies Record<string, FieldOptions>
 
 export default defineConfig({
   receiving: {
@@ -17,33 +10,7 @@ export default defineConfig({
       'checkout.session.async_payment_succeeded': recordOrder,
     },
   },
-  listing: {
-    lists: [
-      // For the shop's own people: administrators, and API keys with the scope lists:read.
-      list({
-        path: '/orders',
-        table: 'orders',
-        fields: orderFields,
-        key: 'id',
-        order: ['-paidAt'],
-        filters: {
-          customer: 'equals',
-          minAmount: { kind: 'atLeast', field: 'amount' },
-          since: { kind: 'atLeast', field: 'paidAt' },
-        },
-      }),
-      // For customers: their own.
-      list({
-        path: '/my-orders',
-        table: 'orders',
-        access: 'user',
-        where: (caller) => ({ customer: caller?.userId }),
-        fields: { ...orderFields, customer: { type: 'text', hidden: true } },
-        key: 'id',
-        order: ['-paidAt'],
-      }),
-    ],
-  },
+  listing: { lists },
   emitting: {
     eventTypes: {
       'order.paid': {
