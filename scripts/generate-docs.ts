@@ -40,25 +40,17 @@ function settingsPage(): string {
     `\`<NAME>_${suffix}\``,
     description,
   ])
-  return `${head('Settings', '`src/config/settings.ts`')}Settings are environment variables; an empty one counts as absent. \`NAME_FILE\` is the path of a file, at most 64 KiB, that contains the value of \`NAME\`, also for the variables of identity providers. Setting both is an error.\n\n${table(['variable', 'meaning', 'default'], rows)}\n## Identity providers\n\nEach provider has these variables. NAME is its name in capitals: that of a [preset](providers.md), which can have further settings, or any other.\n\n${table(['variable', 'meaning'], families)}`
+  return `${head('Settings', '`src/config/settings.ts`')}Settings are environment variables; an empty one counts as absent. \`NAME_FILE\` is the path of a file, at most 64 KiB, with the value of \`NAME\`. Setting both is an error.\n\n${table(['variable', 'meaning', 'default'], rows)}\n## Identity providers\n\nNAME is the provider's name in capitals: a [preset](providers.md), which can have further settings, or any other.\n\n${table(['variable', 'meaning'], families)}`
 }
 
 function providersPage(): string {
-  const rows = Object.entries(presets).map(([name, preset]) => {
-    const { label, scope, documentation } = preset
-    const pages = documentation.map((page, index) => `[${index + 1}](${page})`).join(' ')
-    const callback = `\`BASE_URL/auth/${name}/callback\``
-    const scopes = scope === '' ? 'none' : `\`${scope}\``
-    return [
-      `\`${name}\``,
-      label,
-      callback,
-      protocolOf(preset),
-      scopes,
-      isProving(preset) ? 'yes' : 'no',
-      pages,
-    ]
-  })
+  const rows = Object.entries(presets).map(([name, preset]) => [
+    `[\`${name}\`](../guides/providers/${name}.md)`,
+    preset.label,
+    protocolOf(preset),
+    preset.scope === '' ? 'none' : `\`${preset.scope}\``,
+    isProving(preset) ? 'yes' : 'no',
+  ])
   const own = Object.entries(presets).flatMap(([name, { settings = {} }]) =>
     Object.entries(settings).map(([key, setting]) => [
       `\`${name.toUpperCase()}_${key}\``,
@@ -66,16 +58,8 @@ function providersPage(): string {
       setting.default === undefined ? '' : `\`${setting.default}\``,
     ]),
   )
-  const columns = [
-    'preset',
-    'shown as',
-    'callback URL to register',
-    'protocol and address',
-    'scopes',
-    'proves a new authentication',
-    'its pages',
-  ]
-  return `${head('Identity providers', '`src/login/providers/`')}The [guide](../guides/providers.md) explains their use; settings that all of them have are among the [settings](settings.md#identity-providers). A provider proves a new authentication when it can be asked for one (\`prompt=login\`, \`max_age\`) and its id_token says when it was (\`auth_time\`); see [Accounts](../guides/accounts.md#what-a-recent-sign-in-is).\n\n${table(columns, rows)}\n## Settings that only some have\n\nAnother instance has them under its own name: \`WORK_TENANT\` beside \`WORK_PRESET=microsoft\`. In the configuration module they are below \`settings\`.\n\n${table(['variable', 'meaning', 'default'], own)}`
+  const columns = ['preset', 'shown as', 'protocol and address', 'scopes', 'proves a new authentication']
+  return `${head('Identity providers', '`src/login/providers/`')}Register the callback URL \`BASE_URL/auth/PRESET/callback\`. For setup, see the [guide](../guides/providers.md); for the settings of all providers, [Settings](settings.md#identity-providers). A provider proves a new authentication if it performs one on request (\`prompt=login\`, \`max_age\`) and reports its time in the id_token (\`auth_time\`); see [Accounts](../guides/accounts.md#what-a-recent-sign-in-is).\n\n${table(columns, rows)}\n## Settings of single presets\n\nAnother instance uses its own name: \`WORK_TENANT\` beside \`WORK_PRESET=microsoft\`. In the configuration module they are below \`settings\`.\n\n${table(['variable', 'meaning', 'default'], own)}`
 }
 
 function problemsPage(): string {
@@ -85,7 +69,7 @@ function problemsPage(): string {
     title,
     advice,
   ])
-  return `${head('Problems', '`src/errors.ts`')}Errors are RFC 9457 problem details (\`application/problem+json\`) with a stable \`code\`. The one exception is the text \`invalid signature\` with status 401 to a sender of webhooks.\n\n${table(['code', 'status', 'title', 'what to do'], rows)}`
+  return `${head('Problems', '`src/errors.ts`')}Errors are RFC 9457 problem details (\`application/problem+json\`) with a stable \`code\`. A sender of webhooks gets the text \`invalid signature\` with status 401 instead.\n\n${table(['code', 'status', 'title', 'what to do'], rows)}`
 }
 
 interface Operation {
@@ -146,15 +130,15 @@ function callsPage(document: unknown): string {
   const sections = groups.map(
     (tag) =>
       `## ${tag}\n\n${table(
-        ['call', 'what', 'needs'],
+        ['request', 'purpose', 'needs'],
         joined(rows.filter(([own]) => own === tag).map(([, ...cells]) => cells)),
       )}`,
   )
-  return `${head('HTTP API', 'the route schemas')}All parameters and fields are in \`GET /openapi.json\`, which \`GET /docs\` shows. The column "needs" names the credential:
+  return `${head('HTTP API', 'the route schemas')}\`GET /docs\` shows all parameters and fields, from \`GET /openapi.json\`. The column "needs" names the credential:
 
 - a scope: an API key with this scope or \`admin\`, or an administrator's session or access token. Of several scopes, one is enough;
-- \`portal\`: a portal session. Beside a scope, the call is also below \`/portal\`, such as \`GET /portal/subscribers\`;
-- \`bearer\`: an access token or API key; \`session\`: the session cookie. API keys cannot make calls without a scope;
+- \`portal\`: a portal session. Beside a scope, the path also exists below \`/portal\`, such as \`GET /portal/subscribers\`;
+- \`bearer\`: an access token or API key; \`session\`: the session cookie. API keys reach only paths with a scope;
 - nothing: public.
 
 ${table(

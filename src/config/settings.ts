@@ -142,21 +142,21 @@ export const settings = {
     read: readAddress.networks,
     default: '',
     description:
-      'Private addresses or CIDR ranges, such as `10.1.0.0/16`, that subscribers without an owner can have, over http too. Comma-separated.',
+      'Private addresses or CIDR ranges, such as `10.1.0.0/16`, that endpoints without an owner can have, over http too. Comma-separated.',
   }),
   emitAllowedHosts: setting({
     env: 'EMIT_ALLOWED_HOSTS',
     read: readAddress.hosts,
     default: '',
     description:
-      'Host names that subscribers without an owner can have even if they resolve to private addresses, over http too. Comma-separated; `*.internal.example.com` matches all names below.',
+      'Host names that endpoints without an owner can have even if they resolve to private addresses, over http too. Comma-separated; `*.internal.example.com` matches all names below.',
   }),
   emitPorts: setting({
     env: 'EMIT_PORTS',
     read: readAddress.ports,
     default: '80,443,1024-65535',
     description:
-      'Allowed ports of subscribers: numbers and ranges, comma-separated. `ALLOW_PRIVATE_NETWORK` allows all ports.',
+      'Allowed ports of endpoints: numbers and ranges, comma-separated. `ALLOW_PRIVATE_NETWORK` allows all ports.',
   }),
   emitProxy: setting({
     env: 'EMIT_PROXY',
@@ -170,7 +170,7 @@ export const settings = {
     read: read.days,
     default: '7',
     description:
-      'Days without a successful delivery after which a failing subscriber is disabled. 0 or `off`: never.',
+      'Days without a successful delivery after which a failing endpoint is disabled. 0 or `off`: never.',
   }),
   handlerRetrySchedule: setting({
     env: 'HANDLER_RETRY_SCHEDULE',
@@ -211,7 +211,7 @@ export const settings = {
     read: read.flag,
     default: 'false',
     demoDefault: 'true',
-    description: '`true` allows private and loopback addresses, and http, for subscribers and issuers.',
+    description: '`true` allows private and loopback addresses, and http, for endpoints and issuers.',
   }),
   rateLimit: setting({
     env: 'RATE_LIMIT',
