@@ -29,11 +29,6 @@ test('without settings: demo mode on loopback, with private networks allowed', (
   assert.equal(configuration.logFormat, 'readable')
 })
 
-test('production names every missing setting at once', () => {
-  const found = faults({ NODE_ENV: 'production' }).map((fault) => fault.split(' ')[0])
-  assert.deepEqual(found, ['BASE_URL', 'POSTERN_SECRET', 'WEBHOOK_SECRET'])
-})
-
 test('production starts with all required settings, and does not allow private networks', () => {
   const { allowPrivateNetwork, logFormat } = readEnvironment(production)
   assert.deepEqual([allowPrivateNetwork, logFormat], [false, 'json'])
@@ -200,26 +195,6 @@ test('origins are accepted as browsers write them, and over http for loopback on
     'https://a.example https://b.example',
   ])
     assert.match(faults({ CORS_ORIGINS }).join(), /^CORS_ORIGINS is wrong: expected origins/, CORS_ORIGINS)
-})
-
-test('production reports all weak secrets and an http address at once, and prints no secret', () => {
-  const found = faults({
-    ...production,
-    BASE_URL: 'http://gate.example.com',
-    POSTERN_SECRET: 'a'.repeat(32),
-    WEBHOOK_SECRET: 'b',
-    ADMIN_API_KEY: 'changemechangeme',
-  })
-  assert.deepEqual(
-    found.map((fault) => fault.split(':')[0]),
-    [
-      'BASE_URL is wrong',
-      'POSTERN_SECRET has only 1 different character and can be guessed',
-      'WEBHOOK_SECRET is shorter than 6 bytes',
-      'ADMIN_API_KEY is a placeholder and can be guessed',
-    ],
-  )
-  assert.doesNotMatch(found.join(), /aaaa|changemechangeme/)
 })
 
 test('production accepts http for a loopback address', () => {

@@ -25,14 +25,6 @@ function reader(...answers: unknown[]): StandbyReader {
 const failing = (code: string): Error => Object.assign(new Error(code), { code })
 const read = (from: StandbyReader) => from.read(plan, [])
 
-test('lists are read on the standby only within withStandby', async () => {
-  const standby = reader()
-  assert.deepEqual(await read(standby), [['primary']])
-  assert.deepEqual((await standby.withStandby(5_000, () => read(standby))).result, [['standby']])
-  const fresh = await standby.withStandby(0, () => read(standby))
-  assert.deepEqual(fresh, { result: [['primary']], age: 0 })
-})
-
 test('after the replay cancels a statement, this one and all later ones run on the primary', async () => {
   // serialization_failure, the end of the session by a conflict, and a table that the standby does not have yet
   for (const code of ['40001', '57P01', '42P01']) {

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { after, test } from 'node:test'
+import { each } from '#test/harness/fields.ts'
 import { childEnvironment } from '#test/harness/child-environment.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { mainFile } from '#test/harness/main-file.ts'
@@ -67,7 +68,7 @@ onEachEngine('the export of the audit log', (engine) => {
       [0, 1, 2],
     )
     assert.deepEqual(
-      all.map(({ seq }) => seq),
+      each(all, 'seq'),
       all.map(({ seq }) => seq).toSorted((one, other) => one - other),
     )
     const last = all.at(-1)!.seq
@@ -75,14 +76,8 @@ onEachEngine('the export of the audit log', (engine) => {
     const time = new Date().toISOString()
     await new Promise((resolve) => setTimeout(resolve, 5))
     await write({ n: 3 })
-    assert.deepEqual(
-      (await read(`?after=${last}`)).map(({ detail }) => detail),
-      [{ n: 3 }],
-    )
-    assert.deepEqual(
-      (await read(`?since=${time}`)).map(({ detail }) => detail),
-      [{ n: 3 }],
-    )
+    assert.deepEqual(each(await read(`?after=${last}`), 'detail'), [{ n: 3 }])
+    assert.deepEqual(each(await read(`?since=${time}`), 'detail'), [{ n: 3 }])
     assert.deepEqual(await read('?since=2200-01-01T00:00:00Z'), [])
   })
 
@@ -106,10 +101,7 @@ onEachEngine('the export of the audit log', (engine) => {
     await slow.commit()
     await quick
     const rows = await reader.page({ after: start }, 10)
-    assert.deepEqual(
-      rows.map(({ detail }) => detail),
-      ['{"which":"slow"}', '{"which":"quick"}'],
-    )
+    assert.deepEqual(each(rows, 'detail'), ['{"which":"slow"}', '{"which":"quick"}'])
   })
 
   test('text from a browser cannot start a line or control a terminal', async () => {
@@ -230,10 +222,7 @@ onEachEngine('the export of the audit log', (engine) => {
     child.kill('SIGINT')
     const { code, stdout } = await ended
     assert.equal(code, 0)
-    assert.deepEqual(
-      parse(stdout).map(({ detail }) => detail),
-      [{ n: 100 }, { n: 101 }],
-    )
+    assert.deepEqual(each(parse(stdout), 'detail'), [{ n: 100 }, { n: 101 }])
   })
 })
 

@@ -7,6 +7,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
+import { rowsOf } from '../harness/rows.ts'
 
 /** Runs `meanwhile` once, when the statement with this number (from 1) was answered and the next one was not sent. */
 function afterStatement(number: number, meanwhile: () => Promise<unknown>): KyselyPlugin {
@@ -42,13 +43,8 @@ onEachEngine('concurrent first sign-ins', (engine) => {
     adminGroup: null,
   })
   const signIn = (one: ProviderIdentity) => database.transaction((tx) => users.findOrCreate(tx, one))
-  const usersWith = ({ provider, providerId }: ProviderIdentity) =>
-    database.reader
-      .selectFrom('users')
-      .select('id')
-      .where('provider', '=', provider)
-      .where('provider_id', '=', providerId)
-      .execute()
+  const usersWith = async ({ provider, providerId }: ProviderIdentity): Promise<string[]> =>
+    (await rowsOf({ database }, 'users', { provider, provider_id: providerId })).map(({ id }) => id)
 
   // On SQLite a transaction holds the only write lock: no other one comes between its statements.
   const skip = engine.name === 'sqlite' && 'transactions take turns'
@@ -67,7 +63,7 @@ onEachEngine('concurrent first sign-ins', (engine) => {
       })
       assert.equal(other?.created, true)
       assert.deepEqual(found, { userId: other.userId, created: false, blocked: false })
-      assert.deepEqual(await usersWith(one), [{ id: other.userId }])
+      assert.deepEqual(await usersWith(one), [other.userId])
     })
   }
 
@@ -85,6 +81,6 @@ onEachEngine('concurrent first sign-ins', (engine) => {
       users.findOrCreate(tx.withPlugin(afterStatement(3, link)).withPlugin(afterStatement(5, unlink)), one),
     )
     assert.equal(found.created, true)
-    assert.deepEqual(await usersWith(one), [{ id: found.userId }])
+    assert.deepEqual(await usersWith(one), [found.userId])
   })
 })

@@ -6,6 +6,7 @@ import { onEachEngine } from '#test/harness/engines.ts'
 import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
+import { rowsOf } from '#test/harness/rows.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { appTokens, signIn, spa, whoAmI } from '../login/harness.ts'
 
@@ -90,12 +91,8 @@ onEachEngine('API keys by HTTP', (engine) => {
     assert.equal(code, 'reauthentication-needed')
     assert.match(detail, /\/auth\/acme\?reauthenticate=true/)
     assert.ok((await list()).data.every(({ name }) => name !== 'late'))
-    const entry = await service.database.reader
-      .selectFrom('audit_log')
-      .select(['user_id', 'code'])
-      .where('action', '=', 'key.create_failed')
-      .executeTakeFirst()
-    assert.deepEqual({ ...entry }, { user_id: id, code: 'reauthentication-needed' })
+    const entry = (await rowsOf(service, 'audit_log', { action: 'key.create_failed' }))[0]
+    assert.deepEqual([entry?.user_id, entry?.code], [id, 'reauthentication-needed'])
     assert.equal((await boss.go(new URL('/keys', service.baseUrl))).status, 200, 'reading needs none')
   })
 
@@ -113,13 +110,8 @@ onEachEngine('API keys by HTTP', (engine) => {
       assert.equal(code, 'forbidden')
       assert.match(detail, /browser session/)
     }
-    const entry = await service.database.reader
-      .selectFrom('audit_log')
-      .select(['user_id', 'code'])
-      .where('action', '=', 'key.create_failed')
-      .orderBy('id', 'desc')
-      .executeTakeFirst()
-    assert.deepEqual({ ...entry }, { user_id: (await whoAmI(service, boss))!.id, code: 'forbidden' })
+    const entry = (await rowsOf(service, 'audit_log', { action: 'key.create_failed' }, 'id')).at(-1)
+    assert.deepEqual([entry?.user_id, entry?.code], [(await whoAmI(service, boss))!.id, 'forbidden'])
     assert.ok((await list()).data.every(({ name }) => name !== 'stolen'))
   })
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
+import { each } from '#test/harness/fields.ts'
 import { Browser } from '#test/harness/browser.ts'
 import { engines, type Engine, type TestDatabase } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
@@ -65,11 +66,7 @@ describe('two services on one PostgreSQL', { skip: !postgres }, () => {
   }
   const refused = async (token: string, what: string): Promise<void> => {
     const answers = await Promise.all([second, first, second].map((service) => ask(service, token)))
-    assert.deepEqual(
-      answers.map(({ status }) => status),
-      [401, 401, 401],
-      what,
-    )
+    assert.deepEqual(each(answers, 'status'), [401, 401, 401], what)
   }
 
   test('a session that one process saw in use is live for the others, also for calls in the background', async () => {

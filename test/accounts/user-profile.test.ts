@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { userProfileReader } from '../../src/accounts/users/user-profile.ts'
 import { Browser } from '../harness/browser.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
 import { engines, onEachEngine } from '../harness/engines.ts'
-import { forgedClient, startOpenIdForger, type OpenIdForger } from '../harness/openid-forger.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { forgedClient, startOpenIdForger } from '../harness/openid-forger.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { signIn } from '../login/harness.ts'
 
 interface Session {
@@ -14,22 +15,16 @@ interface Session {
 }
 
 onEachEngine('the profile of a user', (engine) => {
-  let forger: OpenIdForger
-  let service: TestService
-  before(async () => {
-    forger = await startOpenIdForger()
+  const forger = started(startOpenIdForger)
+  const service = started(async () => {
     const provider = (name: string) => ({
       [`${name}_CLIENT_ID`]: forgedClient.id,
       [`${name}_CLIENT_SECRET`]: forgedClient.secret,
       [`${name}_ISSUER`]: forger.issuer,
     })
-    service = await startTestService(engine, { env: { ...provider('ACME'), ...provider('OTHER') } })
+    return startTestService(engine, { env: { ...provider('ACME'), ...provider('OTHER') } })
   })
   beforeEach(() => become('ada', {}))
-  after(async () => {
-    await service.close()
-    await forger.close()
-  })
 
   /** Whom the provider signs in from now on, and what it says about the person. */
   function become(sub: string, more: Record<string, unknown>): void {

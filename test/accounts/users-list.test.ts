@@ -1,8 +1,9 @@
 // Finding users: search, filters, orders and exports of GET /users.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { usersList } from '../../src/listing/resources/users.ts'
 
 interface Body {
@@ -30,9 +31,8 @@ const people = [
 ] as const
 
 onEachEngine('the users that are found', (engine) => {
-  let service: TestService
+  const service = started(() => startTestService(engine, { env: { ADMIN_IDENTITIES: 'acme:p3, none:p1' } }))
   before(async () => {
-    service = await startTestService(engine, { env: { ADMIN_IDENTITIES: 'acme:p3, none:p1' } })
     const users = people.map(([name, provider, role, blocked, seen], index) => ({
       id: idOf(index),
       email: `${name.split(' ')[0]!.toUpperCase()}.${index}@Example.com`,
@@ -59,7 +59,6 @@ onEachEngine('the users that are found', (engine) => {
       await tx.insertInto('identities').values(identities).execute()
     })
   })
-  after(() => service.close())
 
   async function read(query: string): Promise<Body> {
     const response = await service.admin(`/users${query}`)

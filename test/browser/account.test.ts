@@ -95,17 +95,6 @@ describe('the account on the dashboard', () => {
     }
   })
 
-  test('an ordinary user sees only the account in the navigation, and its pages', async () => {
-    const grace = await site.elsewhere('Grace Hopper')
-    await grace.goto(`${site.service.baseUrl}/dashboard/account?tab=apps`)
-    await grace.getByRole('heading', { name: 'Account', level: 1 }).waitFor()
-    const links = await grace.getByRole('navigation', { name: 'Pages' }).getByRole('link').allInnerTexts()
-    assert.deepEqual(links.slice(0, 1), ['Account'])
-    assert.equal(await grace.getByRole('link', { name: 'Users' }).count(), 0)
-    await grace.getByText('No apps yet').waitFor()
-    await grace.context().close()
-  })
-
   test('the browser reports no errors', () => {
     assert.deepEqual(site.complaints, [])
   })

@@ -75,19 +75,6 @@ describe('confirmations', () => {
     assert.match(site.changes.join(), /^PATCH \/users\/[^/,]+$/)
   })
 
-  test('signing out one device, and all others', async () => {
-    await site.open('/account')
-    const one = page()
-      .getByRole('button', { name: /^Sign out Chrome/ })
-      .first()
-    await isAsked(one, /^Sign out Chrome on \w+\?$/)
-    const all = page().getByRole('button', { name: 'Sign out everywhere else' })
-    await isAsked(all, 'Sign out your other session?')
-    await confirm(one)
-    await one.waitFor({ state: 'detached' })
-    assert.match(site.changes.join(), /^DELETE \/auth\/sessions\/[^/,]+$/)
-  })
-
   test('the browser reports no errors', () => {
     assert.deepEqual(site.complaints, [])
   })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import { stripe } from '../../src/index.ts'
+import { each } from '../harness/fields.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
@@ -142,10 +143,7 @@ onEachEngine('the inbound pages', (engine) => {
       .waitFor()
     await look('failure-dry-run')
     const { rows } = await sql<{ state: string }>`select state from stock`.execute(service.database.reader)
-    assert.deepEqual(
-      rows.map(({ state }) => state),
-      ['new'],
-    )
+    assert.deepEqual(each(rows, 'state'), ['new'])
   })
 
   test('its events run again as one, and none is left', async () => {

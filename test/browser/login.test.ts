@@ -60,15 +60,6 @@ describe('pages for people in a browser', () => {
     await page.close()
   })
 
-  test('a page that does not exist has a way on', async () => {
-    const page = await browser.newPage()
-    await page.goto(`${service.baseUrl}/nope`)
-    await page.getByRole('heading', { name: 'Page not found' }).waitFor()
-    await page.getByRole('link', { name: 'Go to the dashboard' }).click()
-    await page.waitForURL('**/login')
-    await page.close()
-  })
-
   async function pictures(page: Page, name: string): Promise<void> {
     if (!process.env['SCREENSHOTS']) return
     for (const colorScheme of ['light', 'dark'] as const) {

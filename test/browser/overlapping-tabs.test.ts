@@ -7,6 +7,7 @@ import { freePort } from '../harness/free-port.ts'
 import { startOAuthProvider } from '../harness/oauth-provider.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
+import { rowsOf } from '../harness/rows.ts'
 import { authorizeUrl } from '../oauth2/harness.ts'
 import { launchBrowser } from './browser.ts'
 
@@ -68,14 +69,7 @@ describe('tabs that begin at the same moment', () => {
     await page.getByRole('link', { name: 'Continue' }).dblclick()
     await page.waitForURL(/\/callback\?code=/)
     assert.equal(exchanges(new URL(back).searchParams.get('code')!), 1)
-    const sessions = async () =>
-      (
-        await service.database.reader
-          .selectFrom('sessions')
-          .select('id')
-          .where('revoked_at', 'is', null)
-          .execute()
-      ).length
+    const sessions = async () => (await rowsOf(service, 'sessions', { revoked_at: null })).length
     const before = await sessions()
     const first = page.url()
     await page.setContent(atProvider)

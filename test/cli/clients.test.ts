@@ -4,9 +4,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { each } from '../harness/fields.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
+import { rowsOf } from '../harness/rows.ts'
 import { token } from '../oauth2/harness.ts'
 import { postern, type Ended } from './command.ts'
 
@@ -41,17 +43,8 @@ onEachEngine('postern clients', (engine) => {
     assert.equal((await run('delete', id)).code, 0)
     assert.equal(await status(id, second), 401)
     assert.equal((await run('delete', id)).code, 1)
-    const rows = await service.database.reader
-      .selectFrom('audit_log')
-      .select(['action', 'actor'])
-      .where('target', '=', `app:${id}`)
-      .where('actor', '=', 'cli')
-      .orderBy('seq')
-      .execute()
-    assert.deepEqual(
-      rows.map(({ action }) => action),
-      ['client.created', 'client.secret_created', 'client.deleted'],
-    )
+    const rows = await rowsOf(service, 'audit_log', { target: `app:${id}`, actor: 'cli' }, 'seq')
+    assert.deepEqual(each(rows, 'action'), ['client.created', 'client.secret_created', 'client.deleted'])
   })
 
   test('an app of the configuration module is changed there', async () => {

@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test'
 import { ConfigurationError } from '../../src/config/environment.ts'
 import { inspectConfiguration, readConfiguration } from '../../src/diagnostics/configuration.ts'
 import { postern } from './command.ts'
+import { each } from '../harness/fields.ts'
 
 describe('all configuration errors are reported at once', () => {
   let home: string
@@ -85,10 +86,7 @@ describe('all configuration errors are reported at once', () => {
     const env = { ...secrets, POSTERN_CONFIG: file, BAZ_ISSUER: 'https://baz.example' }
     const { faults, providers } = await inspectConfiguration(env)
     assert.deepEqual(faults, [])
-    assert.deepEqual(
-      providers.map(({ name }) => name),
-      ['baz', 'git-work'],
-    )
+    assert.deepEqual(each(providers, 'name'), ['baz', 'git-work'])
     assert.ok((await readConfiguration(env)).config)
     await assert.rejects(readConfiguration({ ...env, BAZ_ISSUER: 'baz' }), ConfigurationError)
   })

@@ -10,9 +10,10 @@ import { migrate } from '../../src/storage/migrate.ts'
 import { SpoolFile } from '../../src/receiving/sqlite/spool-file.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { EventQueueStatus } from '../../src/storage/tables.ts'
-import { engines, onEachEngine, type TestDatabase } from '#test/harness/engines.ts'
+import { engines, onEachEngine } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { eventually } from '../receiving/harness.ts'
 import { postern, type Ended } from './command.ts'
 
@@ -255,11 +256,7 @@ describe('postern doctor', () => {
 })
 
 onEachEngine('postern doctor with a database', (engine) => {
-  let database: TestDatabase
-  before(async () => {
-    database = await engine.createDatabase()
-  })
-  after(() => database.drop())
+  const database = started(() => engine.createDatabase())
 
   test('reports pending migrations, then none, and the clock', async () => {
     const env = { ...production, DATABASE_URL: database.url }

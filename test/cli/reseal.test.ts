@@ -18,6 +18,7 @@ import { freePort } from '../harness/free-port.ts'
 import { type OAuthProvider, startOAuthProvider } from '../harness/oauth-provider.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { startTestService, type TestService, webhookSecret } from '../harness/service.ts'
+import { rowsOf } from '../harness/rows.ts'
 import { signIn, upToCallback } from '../login/harness.ts'
 import { type Ended, postern } from './command.ts'
 
@@ -165,11 +166,7 @@ onEachEngine('a rotation of POSTERN_SECRET', (engine) => {
     const browser = new Browser()
     const callback = await upToCallback(service, browser)
     const foreign = new Keyring([a])
-    const flow = await service.database.reader
-      .selectFrom('flows')
-      .selectAll()
-      .where('used_at', 'is', null)
-      .executeTakeFirstOrThrow()
+    const flow = (await rowsOf(service, 'flows', { used_at: null }))[0]!
     await service.database.transaction((tx) =>
       tx
         .updateTable('flows')

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { each } from '#test/harness/fields.ts'
 import { engines } from '#test/harness/engines.ts'
 import { startTestService, webhookSecret, type TestService } from '#test/harness/service.ts'
 import { discord, slack, stripe } from '../../src/index.ts'
@@ -64,10 +65,7 @@ describe('postern trigger', () => {
       assert.match(stdout, /^200 /)
     }
     const { data } = (await (await service.admin('/events')).json()) as { data: { type: string }[] }
-    assert.deepEqual(
-      data.slice(-3).map(({ type }) => type),
-      ['order.paid', 'invoice.paid', 'app_mention'],
-    )
+    assert.deepEqual(each(data.slice(-3), 'type'), ['order.paid', 'invoice.paid', 'app_mention'])
   })
 
   test('--url names another service or address, and --secret another secret', async () => {

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { each } from '#test/harness/fields.ts'
 import { childEnvironment } from '#test/harness/child-environment.ts'
 import { Browser } from '#test/harness/browser.ts'
 import { engines } from '#test/harness/engines.ts'
@@ -13,6 +14,7 @@ import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
 import { appTokens, signIn, spa, whoAmI } from '../login/harness.ts'
 import { mainFile } from '../harness/main-file.ts'
+import { rowsOf } from '#test/harness/rows.ts'
 
 describe('postern users, postern keys rotate-signing', () => {
   const provider = started(startOAuthProvider)
@@ -50,17 +52,8 @@ describe('postern users, postern keys rotate-signing', () => {
     assert.match(await signIn(service, new Browser()), /account-blocked/)
     assert.equal((await postern('users', 'unblock', id)).code, 0)
     assert.ok(await whoAmI(service, await signedIn('eve')))
-    const rows = await service.database.reader
-      .selectFrom('audit_log')
-      .select(['action', 'actor'])
-      .where('user_id', '=', id)
-      .where('actor', '=', 'cli')
-      .orderBy('id')
-      .execute()
-    assert.deepEqual(
-      rows.map(({ action }) => action),
-      ['user.blocked', 'user.unblocked'],
-    )
+    const rows = await rowsOf(service, 'audit_log', { user_id: id, actor: 'cli' }, 'id')
+    assert.deepEqual(each(rows, 'action'), ['user.blocked', 'user.unblocked'])
   })
 
   test('role', async () => {
@@ -110,17 +103,8 @@ describe('postern users, postern keys rotate-signing', () => {
     assert.match((await postern('users', 'end-sessions', 'acme:sam')).stdout, /^1 session of /)
     assert.equal(await whoAmI(service, first), undefined)
     assert.equal((await postern('users', 'end-sessions', 'acme:sam', ids[0]!)).code, 1)
-    const rows = await service.database.reader
-      .selectFrom('audit_log')
-      .select('target')
-      .where('actor', '=', 'cli')
-      .where('action', '=', 'session.revoked')
-      .orderBy('id')
-      .execute()
-    assert.deepEqual(
-      rows.map(({ target }) => target),
-      [`session:${ids[0]!}`, null],
-    )
+    const rows = await rowsOf(service, 'audit_log', { actor: 'cli', action: 'session.revoked' }, 'id')
+    assert.deepEqual(each(rows, 'target'), [`session:${ids[0]!}`, null])
   })
 
   test('errors have messages', async () => {

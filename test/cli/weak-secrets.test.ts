@@ -60,6 +60,7 @@ describe('weak settings in production', () => {
     ])
       assert.match(output, fault)
     assert.equal(output.match(/WEBHOOK_SECRET is/g)!.length, 1, 'once')
+    assert.doesNotMatch(output, /aaaa|kkkk/)
   })
 
   test('tolerated ones are warnings at the start and in doctor', async () => {

@@ -3,6 +3,7 @@ import './use-source.ts'
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
+import { each } from '../harness/fields.ts'
 import { Browser } from '../harness/browser.ts'
 import { engines } from '../harness/engines.ts'
 import { startOAuthProvider } from '../harness/oauth-provider.ts'
@@ -49,10 +50,7 @@ describe('examples/client', () => {
       const token = await newToken('shop')
       assert.equal((await ask(token, { item: 'tea' })).statusCode, 201)
       const { data } = (await ask(token)).json<{ data: { item: string }[] }>()
-      assert.deepEqual(
-        data.map(({ item }) => item),
-        ['tea'],
-      )
+      assert.deepEqual(each(data, 'item'), ['tea'])
     })
 
     test('refuses tokens for another audience, changed tokens, and requests without one', async () => {

@@ -11,6 +11,7 @@ import type { PosternConfig } from '../../src/define-config.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'
+import { each } from '../harness/fields.ts'
 import { engines, type TestDatabase } from '../harness/engines.ts'
 import { adminKey, startTestService, type TestService } from '../harness/service.ts'
 import { blocksOf, stepsOf } from '../house/documented/blocks.ts'
@@ -147,7 +148,7 @@ describe(folder, { skip: !postgres && 'needs PostgreSQL' }, () => {
     )
     assert.ok(rows.length > 0)
     assert.deepEqual(
-      data.map(({ id }) => id),
+      each(data, 'id'),
       rows.map(({ id }) => id),
     )
     assert.equal(pagination.total, rows.length)
@@ -159,7 +160,7 @@ describe(folder, { skip: !postgres && 'needs PostgreSQL' }, () => {
       `select revenue from shop.sales where country = 'DE' order by month desc`,
     )
     assert.deepEqual(
-      data.map(({ revenue }) => revenue),
+      each(data, 'revenue'),
       rows.map(({ revenue }) => revenue),
     )
     const csv = await (await service.admin('/orders.csv')).text()

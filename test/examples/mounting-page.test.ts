@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
+import { each } from '../harness/fields.ts'
 import { freePort } from '../harness/free-port.ts'
 import { blocksOf, root } from '../house/documented/blocks.ts'
 import { programEnvironment, startProgram } from './shop/programs.ts'
@@ -29,10 +30,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('the programs of docs/guides/mounting.md', () => {
   test('are those for Node.js, Express and Fastify, with a way to start and two addresses', () => {
-    assert.deepEqual(
-      programs.map(({ file }) => file),
-      ['gate.ts', 'app.ts', 'server.ts'],
-    )
+    assert.deepEqual(each(programs, 'file'), ['gate.ts', 'app.ts', 'server.ts'])
     assert.equal(options.length, 2)
     assert.equal(shown.length, 2)
   })

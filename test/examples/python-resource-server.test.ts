@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { each } from '../harness/fields.ts'
 import { childEnvironment } from '../harness/child-environment.ts'
 import { Browser } from '../harness/browser.ts'
 import { engines } from '../harness/engines.ts'
@@ -75,10 +76,7 @@ describe('examples/python-resource-server', { skip }, () => {
     const answer = await ask(access)
     assert.equal(answer.status, 200)
     const { data } = (await answer.json()) as { data: { item: string }[] }
-    assert.deepEqual(
-      data.map(({ item }) => item),
-      ['tea'],
-    )
+    assert.deepEqual(each(data, 'item'), ['tea'])
     assert.equal((await ask(access, 'tea')).status, 400)
   })
 

@@ -5,6 +5,7 @@ import type { Engine } from '#test/harness/engines.ts'
 import { freePort } from '#test/harness/free-port.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
+import { rowsOf } from '#test/harness/rows.ts'
 import type { ForwardAuthConfig } from '../../src/forward-auth/config.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { signIn } from '../login/harness.ts'
@@ -136,12 +137,7 @@ export class GuardedSite {
   async audited(
     action: string,
   ): Promise<{ code: string | null; target: string | null; user_id: string | null }[]> {
-    return this.service.database.reader
-      .selectFrom('audit_log')
-      .select(['code', 'target', 'user_id'])
-      .where('action', '=', action)
-      .orderBy('id')
-      .execute()
+    return rowsOf(this.service, 'audit_log', { action }, 'id')
   }
 }
 

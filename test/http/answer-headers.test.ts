@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict'
 import { connect, type AddressInfo } from 'node:net'
 import { STATUS_CODES } from 'node:http'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { dropbox } from '../../src/index.ts'
 import type { ApiDocument } from '../harness/conformance.ts'
 import { engines, onEachEngine } from '../harness/engines.ts'
-import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+import { adminKey, startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { sign } from '../receiving/harness.ts'
 
 /** Answers that may be kept, all of them the same for everybody; a caller that keeps others keeps what is one person's. */
@@ -20,11 +21,7 @@ const kept: Record<string, string> = {
 }
 
 onEachEngine('caching of responses', (engine) => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService(engine)
-  })
-  after(() => service.close())
+  const service = started(() => startTestService(engine))
 
   test('by default, no GET response may be stored, with and without a credential', async () => {
     const emitted = await service.admin('/events', { method: 'POST', json: { type: 'a', data: {} } })
@@ -66,17 +63,17 @@ onEachEngine('caching of responses', (engine) => {
 })
 
 describe('responses of a service with an https address', () => {
-  let service: TestService
   let port: number
-  before(async () => {
-    service = await startTestService(engines[0]!, {
+  const service = started(() =>
+    startTestService(engines[0]!, {
       env: { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' },
       config: { receiving: { sources: { box: dropbox({ secret: 'a'.repeat(32) }) } } },
       parts: { timeouts: { headers: 500, request: 1_000, check: 20, stillness: 5_000 } },
-    })
+    }),
+  )
+  before(async () => {
     port = (service.app.server.address() as AddressInfo).port
   })
-  after(() => service.close())
 
   const send = async (text: string): Promise<string> => {
     const socket = connect(port, '127.0.0.1')

@@ -14,9 +14,11 @@ import { Metrics } from '../../src/telemetry/metrics.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { openDatabase } from '../../src/storage/open.ts'
+import { each } from '../harness/fields.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
+import { rowsOf } from '../harness/rows.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { insertReceived } from '../receiving/insert-received.ts'
 
@@ -107,10 +109,7 @@ onEachEngine('what needs attention', (engine) => {
         .set({ expires_at: now + 3_600_000 })
         .execute()
     })
-    const { id: subscriber } = await database.reader
-      .selectFrom('subscribers')
-      .select('id')
-      .executeTakeFirstOrThrow()
+    const { id: subscriber } = (await rowsOf({ database }, 'subscribers'))[0]!
     const { id: key } = await database.reader.selectFrom('api_keys').select('id').executeTakeFirstOrThrow()
     const found = await eventually(async () => {
       const items = await attention()
@@ -129,10 +128,7 @@ onEachEngine('what needs attention', (engine) => {
         ['subscriber-secret-ends', 'warning', 'subscriber', subscriber],
       ],
     )
-    assert.deepEqual(
-      found.map(({ severity }) => severity),
-      ['error', 'error', 'warning', 'warning'],
-    )
+    assert.deepEqual(each(found, 'severity'), ['error', 'error', 'warning', 'warning'])
     const failing = found.find(({ kind }) => kind === 'subscriber-failing')!
     assert.equal(failing.since, new Date(now - day).toISOString())
     assert.equal(failing.text, 'Deliveries to 127.0.0.1:9 (The shop) are failing.')

@@ -8,6 +8,7 @@ import { Browser } from '../harness/browser.ts'
 import { engines } from '../harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { signIn } from '../login/harness.ts'
 
 describe('the brand of an installation', () => {
@@ -90,18 +91,12 @@ describe('the brand of an installation', () => {
 })
 
 describe('the provider used last', () => {
-  let provider: OAuthProvider
-  let service: TestService
-  before(async () => {
-    provider = await startOAuthProvider()
-    service = await startTestService(engines[0]!, {
+  const provider = started(startOAuthProvider)
+  const service = started(() =>
+    startTestService(engines[0]!, {
       env: { ...provider.env('ACME'), ...provider.env('OTHER') },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+    }),
+  )
 
   const names = (html: string): string[] =>
     [...html.matchAll(/href="\/auth\/(\w+)/g)].map(([, name]) => name!)

@@ -1,11 +1,12 @@
 // CORS_ORIGINS: which pages of other origins can read answers, and that none of them can write with somebody's cookie.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { Browser } from '../harness/browser.ts'
 import { engines } from '../harness/engines.ts'
 import { stillMinute } from '../harness/minute.ts'
-import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
-import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+import { startOAuthProvider } from '../harness/oauth-provider.ts'
+import { adminKey, startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { signIn, spa } from '../login/harness.ts'
 import { authorizeUrl } from '../oauth2/harness.ts'
 
@@ -46,11 +47,7 @@ const ofCors = (response: Response): string[] =>
   [...response.headers.keys()].filter((name) => name.startsWith('access-control-')).toSorted()
 
 describe('without CORS_ORIGINS', () => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService(engines[0]!)
-  })
-  after(() => service.close())
+  const service = started(() => startTestService(engines[0]!))
 
   test('no CORS headers are sent, and responses do not vary by origin', async () => {
     const response = await service.fetch('/products', { headers: { origin: listed } })
@@ -86,30 +83,26 @@ describe('without CORS_ORIGINS', () => {
 })
 
 describe('with CORS_ORIGINS', () => {
-  let provider: OAuthProvider
-  let service: TestService
   let cookie: string
-  before(async () => {
-    provider = await startOAuthProvider()
+  const provider = started(startOAuthProvider)
+  const service = started(async () => {
     const env = {
       ...provider.env('ACME'),
       ADMIN_IDENTITIES: 'acme:boss',
       CORS_ORIGINS: `${listed}, ${local}`,
       RATE_LIMIT: 'on',
     }
-    service = await startTestService(engines[0]!, {
+    return startTestService(engines[0]!, {
       env,
       config: { login: { clients: [spa] } },
       parts: { clock: stillMinute() },
     })
+  })
+  before(async () => {
     const browser = new Browser()
     provider.profile = { id: 'boss', displayName: 'boss' }
     await signIn(service, browser)
     cookie = [...browser.cookies(service.baseUrl)].map(([name, value]) => `${name}=${value}`).join('; ')
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
   })
   const preflight = (path: string, origin: string, method = 'GET'): Promise<Response> =>
     service.fetch(path, {
@@ -265,16 +258,10 @@ describe('with CORS_ORIGINS', () => {
 })
 
 describe('with CORS_CREDENTIALS', () => {
-  let provider: OAuthProvider
-  let service: TestService
-  before(async () => {
-    provider = await startOAuthProvider()
+  const provider = started(startOAuthProvider)
+  const service = started(async () => {
     const env = { ...provider.env('ACME'), CORS_ORIGINS: listed, CORS_CREDENTIALS: 'true' }
-    service = await startTestService(engines[0]!, { env, config: { login: { clients: [spa] } } })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
+    return startTestService(engines[0]!, { env, config: { login: { clients: [spa] } } })
   })
 
   test('a listed origin cannot read the code of an app, which would give it the right to write', async () => {

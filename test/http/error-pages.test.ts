@@ -1,6 +1,6 @@
 // What a person sees where a program gets problem+json.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import Fastify from 'fastify'
 import { sql } from 'kysely'
 import { connect } from 'node:net'
@@ -10,8 +10,9 @@ import { sendProblemPage } from '../../src/http/pages/error-page.ts'
 import { rememberLanguages } from '../../src/http/pages/page-view.ts'
 import { Browser } from '../harness/browser.ts'
 import { engines } from '../harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startOAuthProvider } from '../harness/oauth-provider.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { signIn } from '../login/harness.ts'
 
 const navigation = {
@@ -19,23 +20,17 @@ const navigation = {
 }
 
 describe('error pages', () => {
-  let provider: OAuthProvider
-  let service: TestService
-  before(async () => {
-    provider = await startOAuthProvider()
-    service = await startTestService(engines[0]!, {
+  const provider = started(startOAuthProvider)
+  const service = started(() =>
+    startTestService(engines[0]!, {
       env: {
         ...provider.env('ACME'),
         NODE_ENV: 'production',
         BASE_URL: 'http://127.0.0.1:1/gate',
         ALLOW_PRIVATE_NETWORK: 'true',
       },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+    }),
+  )
 
   const open = async (path: string, headers: Record<string, string> = navigation) => {
     const { port } = service.app.server.address() as { port: number }
@@ -109,16 +104,8 @@ describe('error pages', () => {
 })
 
 describe('a deep link without a session', () => {
-  let provider: OAuthProvider
-  let service: TestService
-  before(async () => {
-    provider = await startOAuthProvider()
-    service = await startTestService(engines[0]!, { env: provider.env('ACME') })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+  const provider = started(startOAuthProvider)
+  const service = started(() => startTestService(engines[0]!, { env: provider.env('ACME') }))
 
   test('survives the sign-in', async () => {
     const browser = new Browser()

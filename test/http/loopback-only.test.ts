@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { engines } from '../harness/engines.ts'
 import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 
 /** fetch leaves no choice of the Host header. */
 async function get(
@@ -23,11 +24,7 @@ async function get(
 }
 
 describe('demo mode serves this machine only', () => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService(engines[0]!)
-  })
-  after(() => service.close())
+  const service = started(() => startTestService(engines[0]!))
 
   const closed = { status: 401, code: 'not-signed-in' }
 

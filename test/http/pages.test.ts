@@ -1,23 +1,18 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { engines } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { signIn } from '../login/harness.ts'
 
 describe('pages', () => {
-  let provider: OAuthProvider
-  let service: TestService
   const browser = new Browser()
+  const provider = started(startOAuthProvider)
+  const service = started(() => startTestService(engines[0]!, { env: provider.env('ACME') }))
   before(async () => {
-    provider = await startOAuthProvider()
-    service = await startTestService(engines[0]!, { env: provider.env('ACME') })
     await signIn(service, browser)
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
   })
 
   async function open(path: string): Promise<{ html: string; headers: Headers }> {
@@ -64,10 +59,8 @@ describe('pages', () => {
 })
 
 describe('over https', () => {
-  let provider: OAuthProvider
-  let service: TestService
-  before(async () => {
-    provider = await startOAuthProvider()
+  const provider = started(startOAuthProvider)
+  const service = started(async () => {
     // TLS ends in front of the service, which knows by BASE_URL.
     const env = {
       ...provider.env('ACME'),
@@ -75,11 +68,7 @@ describe('over https', () => {
       ALLOW_PRIVATE_NETWORK: 'true',
       BASE_URL: 'https://gate.example.com',
     }
-    service = await startTestService(engines[0]!, { env })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
+    return startTestService(engines[0]!, { env })
   })
 
   const direct = (path: string, init: RequestInit = {}): Promise<Response> => {
@@ -122,13 +111,5 @@ describe('over https', () => {
     const out = await direct('/auth/logout', { method: 'POST', headers: signOut })
     assert.equal(out.status, 204)
     assert.match(out.headers.getSetCookie()[0]!, /^__Host-postern_session=; Max-Age=0; Path=\/.*Secure/)
-  })
-
-  test('the Host header changes nothing', async () => {
-    const spoofed = { host: 'evil.example', 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'http' }
-    const start = await direct('/auth/acme', { headers: spoofed })
-    const redirect = new URL(new URL(start.headers.get('location')!).searchParams.get('redirect_uri')!)
-    assert.equal(redirect.href, 'https://gate.example.com/auth/acme/callback')
-    assert.match(start.headers.getSetCookie()[0]!, /^__Host-/)
   })
 })

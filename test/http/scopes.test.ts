@@ -1,14 +1,15 @@
 // Which API key reaches which route, for every route that there is: the routes are read from the service, and what each asks
 // for from its OpenAPI document, so that a new route is covered without a change here.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { list } from '../../src/index.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { scopes, type Scope } from '../../src/http/access/scopes.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 
 type Operation = { security?: Record<string, string[]>[] }
 
@@ -35,16 +36,17 @@ const shelf = list({
 })
 
 onEachEngine('scopes of API keys', (engine) => {
-  let service: TestService
   let routes: Route[]
   const keys = new Map<Scope, string>()
 
-  before(async () => {
-    // In demo mode some routes need no credential.
-    service = await startTestService(engine, {
+  // In demo mode some routes need no credential.
+  const service = started(() =>
+    startTestService(engine, {
       env: { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' },
       config: { listing: { lists: [shelf] } },
-    })
+    }),
+  )
+  before(async () => {
     const document = (await service.app.inject('/openapi.json')).json<{
       paths: Record<string, Record<string, Operation>>
     }>()
@@ -61,7 +63,6 @@ onEachEngine('scopes of API keys', (engine) => {
     for (const scope of everyScope)
       keys.set(scope, (await apiKeys.create({ name: scope, scopes: [scope] }, {})).key)
   })
-  after(() => service.close())
 
   // The public address is another than the one that the service listens on here.
   const call = ({ method, path }: Route, key?: string) =>

@@ -4,6 +4,7 @@ import { before, test } from 'node:test'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
+import { each } from '../harness/fields.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
@@ -127,9 +128,6 @@ onEachEngine('GET /search', (engine) => {
   test('a key sees only the kinds of its scopes', async () => {
     const { key } = await keys.create({ name: 'few', scopes: ['events:read', 'webhooks:read'] }, {})
     assert.deepEqual(await find('ada@', key), [])
-    assert.deepEqual(
-      (await find('order', key)).map(({ kind }) => kind),
-      ['handler'],
-    )
+    assert.deepEqual(each(await find('order', key), 'kind'), ['handler'])
   })
 })

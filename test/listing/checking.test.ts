@@ -12,6 +12,7 @@ import { explainList } from '../../src/listing/checking/explain.ts'
 import { readLists } from '../../src/listing/declaration.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { postern } from '../cli/command.ts'
+import { each } from '../harness/fields.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
@@ -179,10 +180,7 @@ onEachEngine('lists against their tables', (engine) => {
 
   test('nullability is read from the table, and assumed for views', async () => {
     const { fields } = (await check(orders)).list
-    assert.deepEqual(
-      Object.values(fields).map(({ nullable }) => nullable),
-      [false, false, true, false],
-    )
+    assert.deepEqual(each(Object.values(fields), 'nullable'), [false, false, true, false])
     const checked = await check({ ...orders, table: 'big_orders' })
     assert.deepEqual([checked.faults, checked.missing], [[], []])
     assert.equal(checked.list.fields['placed']!.nullable, true)

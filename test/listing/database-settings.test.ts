@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { sql } from 'kysely'
 import { list } from '../../src/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
+import { each } from '../harness/fields.ts'
 import { engines } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { readList, walk } from './seed.ts'
@@ -74,11 +75,7 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
     const ids = Array.from({ length: 61 }, (_, index) => index)
     for (const sort of ['real', 'double', 'at', 'day']) {
       const pages = await walk(service, `/readings?sort=${sort}&limit=7`)
-      assert.deepEqual(
-        pages.flat().map(({ id }) => id),
-        ids,
-        sort,
-      )
+      assert.deepEqual(each(pages.flat(), 'id'), ids, sort)
     }
     const { data } = await readList(service, '/readings?limit=3')
     assert.deepEqual(data, [
@@ -117,7 +114,7 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
     )
     assert.equal(shown[0]!['bare'], '12026-01-01T00:00:00.000001')
     assert.deepEqual(
-      (await walk(service, '/eras?sort=at&limit=1')).flat().map(({ id }) => id),
+      each((await walk(service, '/eras?sort=at&limit=1')).flat(), 'id'),
       [8, 3, 2, 5, 10, 4, 6, 1, 7, 9],
     )
   })

@@ -1,6 +1,5 @@
 // Tables as users have them, of every type, and the lists that are declared for them.
 import { sql } from 'kysely'
-import { list } from '../../src/index.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 
@@ -28,13 +27,6 @@ export const measurements = {
   order: ['-at'],
   sort: ['id', 'text', 'uuid', 'small', 'real', 'double', 'exact', 'at', 'day', 'fine', 'state'],
 } as const
-
-/** `/numbered` is paged by number, `/followed` by its key alone. */
-export const declaredLists = [
-  list(measurements),
-  list({ ...measurements, path: '/numbered', order: ['id'], sort: [], pages: ['offset'] }),
-  list({ ...measurements, path: '/followed', order: ['id'], sort: [], pages: ['keyset'] }),
-]
 
 const ddl = {
   sqlite: [

@@ -1,19 +1,10 @@
 // What holds of every list, whatever it shows. A list that is added is added to the table and to nothing else.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
-import { createTables, declaredLists, insertMeasurements, measurements } from './declared.ts'
-import {
-  insertEvents,
-  insertPosts,
-  insertProducts,
-  insertUsers,
-  post,
-  product,
-  readList,
-  walk,
-} from './seed.ts'
+import { test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import { measurements } from './declared.ts'
+import { groupsService } from './groups.ts'
+import { readList, walk } from './seed.ts'
 
 const rows = 123
 const lists = [
@@ -79,49 +70,27 @@ const numbers: [text: string, expected: number | 'default'][] = [
   ['9007199254740993', 100],
   ['99999999999999999999999999999', 100],
   ['3&limit=50', 3],
+  ['.5', 'default'],
+  ['5.', 5],
+  ['50e-1', 5],
+  ['1e-9', 'default'],
+  ['-1e999', 1],
+  ['1e99999999999999999999', 100],
+  ['5%0a', 'default'],
+  ['%207', 7],
+  ['9'.repeat(400), 100],
+  ['9'.repeat(401), 'default'],
+  [`${'0'.repeat(14_500)}E`, 'default'],
 ]
 
 onEachEngine('every list', (engine) => {
-  let home: TestDatabase
-  let service: TestService
-
-  before(async () => {
-    home = await engine.createMigratedDatabase()
-    await createTables(home.url)
-    service = await startTestService(engine, {
-      databaseUrl: home.url,
-      config: { listing: { lists: declaredLists } },
-    })
-    const time = (index: number): string =>
-      `2026-01-01T00:00:${String(index % 9).padStart(2, '0')}.000${index % 3}00Z`
-    const names = Array.from(
-      { length: rows },
-      (_, index) => `r${String((index * 37) % rows).padStart(3, '0')}`,
-    )
-    await insertUsers(service.database, rows)
-    await insertPosts(
-      service.database,
-      names.map((id, index) => post(id, time(index))),
-    )
-    await insertMeasurements(service.database, rows)
-    await insertEvents(service.database, rows)
-    await insertProducts(
-      service.database,
-      names.map((id, index) =>
-        product(id, { price: index % 11, name: `n${index % 4}`, created_at: time(index) }),
-      ),
-    )
-  })
-  after(async () => {
-    await service.close()
-    await home.drop()
-  })
+  const opened = groupsService(engine, rows)
 
   for (const { path, paging, key, fallback, queries } of lists) {
     test(`${path} is bounded for all parameters`, async () => {
-      assert.equal((await readList(service, path)).data.length, Math.min(fallback, rows))
+      assert.equal((await readList(opened.service, path)).data.length, Math.min(fallback, rows))
       for (const [text, expected] of numbers) {
-        const { data } = await readList(service, `${path}?limit=${text}`)
+        const { data } = await readList(opened.service, `${path}?limit=${text}`)
         assert.equal(
           data.length,
           Math.min(expected === 'default' ? fallback : expected, rows),
@@ -143,13 +112,16 @@ onEachEngine('every list', (engine) => {
         many,
         `x=${'y'.repeat(8_000)}`,
       ]) {
-        const { data } = await readList(service, `${path}?${query}`)
+        const { data } = await readList(opened.service, `${path}?${query}`)
         assert.equal(data.length, fallback, query.slice(0, 40))
       }
     })
 
     test(`${path} answers HEAD as GET, without the body`, async () => {
-      const [head, get] = [await service.admin(path, { method: 'HEAD' }), await service.admin(path)]
+      const [head, get] = [
+        await opened.service.admin(path, { method: 'HEAD' }),
+        await opened.service.admin(path),
+      ]
       assert.equal(head.status, 200)
       assert.equal(await head.text(), '')
       for (const name of ['content-length', 'content-type', 'link'])
@@ -158,8 +130,8 @@ onEachEngine('every list', (engine) => {
 
     test(`${path} gets 304 for a matching entity tag, and 200 for others`, async () => {
       const ask = (query: string, tag: string): Promise<Response> =>
-        service.admin(`${path}?${query}`, { headers: { 'if-none-match': tag } })
-      const first = await service.admin(`${path}?limit=5`)
+        opened.service.admin(`${path}?${query}`, { headers: { 'if-none-match': tag } })
+      const first = await opened.service.admin(`${path}?limit=5`)
       const tag = first.headers.get('etag')!
       assert.match(tag, /^W\/"[\w-]{20}"$/)
       const known = await ask('limit=5', tag)
@@ -169,10 +141,14 @@ onEachEngine('every list', (engine) => {
     })
 
     test(`${path} is compressed for clients that accept it`, async () => {
-      const plain = await service.admin(`${path}?limit=100`, { headers: { 'accept-encoding': 'identity' } })
+      const plain = await opened.service.admin(`${path}?limit=100`, {
+        headers: { 'accept-encoding': 'identity' },
+      })
       const text = await plain.text()
       for (const coding of ['br', 'gzip']) {
-        const coded = await service.admin(`${path}?limit=100`, { headers: { 'accept-encoding': coding } })
+        const coded = await opened.service.admin(`${path}?limit=100`, {
+          headers: { 'accept-encoding': coding },
+        })
         assert.equal(coded.headers.get('content-encoding'), coding)
         assert.equal(coded.headers.get('vary'), 'accept-encoding')
         assert.equal(coded.headers.get('etag'), plain.headers.get('etag'), 'weak: one name for both')
@@ -181,7 +157,7 @@ onEachEngine('every list', (engine) => {
     })
 
     test(`${path} documents its limit with bounds and default`, async () => {
-      const { paths } = (await (await service.fetch('/openapi.json')).json()) as {
+      const { paths } = (await (await opened.service.fetch('/openapi.json')).json()) as {
         paths: Record<string, { get: { parameters: { name: string; schema: object }[] } }>
       }
       const { schema } = paths[path]!.get.parameters.find(({ name }) => name === 'limit')!
@@ -192,7 +168,7 @@ onEachEngine('every list', (engine) => {
     })
 
     test(`${path} shows exactly the documented fields`, async () => {
-      const document = (await (await service.fetch('/openapi.json')).json()) as {
+      const document = (await (await opened.service.fetch('/openapi.json')).json()) as {
         paths: Record<
           string,
           {
@@ -212,14 +188,15 @@ onEachEngine('every list', (engine) => {
       }
       const { schema } = document.paths[path]!.get.responses['200']!.content['application/json']!
       const declared = Object.keys(schema.properties.data.items.properties)
-      for (const item of (await readList(service, path)).data) assert.deepEqual(Object.keys(item), declared)
+      for (const item of (await readList(opened.service, path)).data)
+        assert.deepEqual(Object.keys(item), declared)
     })
 
     test(`${path} links to its next page (RFC 8288)`, async () => {
       const seen: unknown[] = []
       let next: string | undefined = `${path}?limit=50`
       while (next !== undefined) {
-        const response = await service.admin(next)
+        const response = await opened.service.admin(next)
         const { data } = (await response.json()) as { data: Record<string, unknown>[] }
         seen.push(...data.map((item) => item[key]))
         next = /<([^>]*)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
@@ -232,9 +209,9 @@ onEachEngine('every list', (engine) => {
 
     for (const query of queries) {
       test(`a walk over ${path}?${query} visits each item once, in the order of one large page`, async () => {
-        const big = await walk(service, `${path}?${query}&limit=100`)
+        const big = await walk(opened.service, `${path}?${query}&limit=100`)
         for (const limit of [1, 7, 60]) {
-          const pages = await walk(service, `${path}?${query}&limit=${limit}`)
+          const pages = await walk(opened.service, `${path}?${query}&limit=${limit}`)
           assert.deepEqual(pages.flat(), big.flat())
           // Only the last page may be short, and none is empty.
           assert.ok(pages.slice(0, -1).every(({ length }) => length === limit) && pages.at(-1)!.length > 0)
@@ -245,14 +222,14 @@ onEachEngine('every list', (engine) => {
     }
 
     test(`${path} accepts another limit within a walk`, async () => {
-      const all = (await walk(service, `${path}?limit=100`)).flat()
-      const first = await readList(service, `${path}?limit=5`)
-      const second = await readList(service, `${path}?limit=9&cursor=${first.pageInfo.nextCursor}`)
+      const all = (await walk(opened.service, `${path}?limit=100`)).flat()
+      const first = await readList(opened.service, `${path}?limit=5`)
+      const second = await readList(opened.service, `${path}?limit=9&cursor=${first.pageInfo.nextCursor}`)
       assert.deepEqual([...first.data, ...second.data], all.slice(0, 14))
     })
 
     test(`${path} refuses a cursor that it did not issue`, async () => {
-      const { pageInfo } = await readList(service, `${path}?limit=3`)
+      const { pageInfo } = await readList(opened.service, `${path}?limit=3`)
       const cursor = pageInfo.nextCursor!
       const swapped = cursor.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))
       const forged = Buffer.from(
@@ -272,7 +249,7 @@ onEachEngine('every list', (engine) => {
         'A'.repeat(7_000),
         '%f0%9f%92%a5',
       ]) {
-        const response = await service.fetch(
+        const response = await opened.service.fetch(
           `${path}?limit=3&cursor=${encodeURIComponent(decodeURIComponent(bad))}`,
         )
         assert.equal(response.status, 400, bad.slice(0, 40))
@@ -285,8 +262,8 @@ onEachEngine('every list', (engine) => {
 
     test(`${path} refuses a cursor of another list`, async () => {
       for (const other of lists.filter((list) => list.paging === 'cursor' && list.path !== path)) {
-        const { pageInfo } = await readList(service, `${other.path}?limit=3`)
-        assert.equal((await service.fetch(`${path}?cursor=${pageInfo.nextCursor}`)).status, 400)
+        const { pageInfo } = await readList(opened.service, `${other.path}?limit=3`)
+        assert.equal((await opened.service.fetch(`${path}?cursor=${pageInfo.nextCursor}`)).status, 400)
       }
     })
   }

@@ -47,14 +47,14 @@ export const everyPath = [
   '/filtered',
 ]
 
-/** A service with these lists and their data. */
-export function groupsService(engine: Engine): ListService {
+/** A service with these lists and so many rows in each. */
+export function groupsService(engine: Engine, count = rows): ListService {
   const opened = listService(engine, lists, () => createTables(opened.home.url))
-  before(() => seed(opened.service))
+  before(() => seed(opened.service, count))
   return opened
 }
 
-async function seed({ database }: TestService): Promise<void> {
+async function seed({ database }: TestService, rows: number): Promise<void> {
   const time = (index: number): string => `2026-01-01T00:00:0${index % 7}.000${index % 3}00Z`
   const id = (index: number): string => `r${String((index * 37) % rows).padStart(3, '0')}`
   const all = Array.from({ length: rows }, (_, index) => index)

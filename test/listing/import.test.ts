@@ -9,6 +9,7 @@ import { setImmediate } from 'node:timers/promises'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { importFile, type ImportKind, type ImportResult } from '../../src/listing/importing/import-file.ts'
 import { openDatabase } from '../../src/storage/open.ts'
+import { each } from '../harness/fields.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
 
@@ -178,10 +179,7 @@ onEachEngine('postern import', (engine) => {
       Buffer.from(',2026-01-01\r\nh,x,1,1,n,2026-01-01\r\ni,x,1,1,"open\r\nj,x,1,1,n,2026-01-01\r\n'),
     ])
     const { imported, told } = await run('products', 'bad.csv', content)
-    assert.deepEqual(
-      (await products()).map(({ id }) => id),
-      ['a', 'h', 'j'],
-    )
+    assert.deepEqual(each(await products(), 'id'), ['a', 'h', 'j'])
     assert.equal(imported, 3)
     const expected = [
       /^4: price/,
@@ -211,10 +209,7 @@ onEachEngine('postern import', (engine) => {
   test('of a repeated key in one file, the last line counts', async () => {
     const good = { id: 'a', category: 'x', price: 1, stock: 1, name: 'first', createdAt: '2026-01-31' }
     await run('products', 'twice.ndjson', lines(good, { ...good, name: 'second' }))
-    assert.deepEqual(
-      (await products()).map(({ name }) => name),
-      ['second'],
-    )
+    assert.deepEqual(each(await products(), 'name'), ['second'])
   })
 
   test('users: an id that is a number becomes its digits, as at a sign-in', async () => {
@@ -271,7 +266,7 @@ onEachEngine('postern import', (engine) => {
       ],
     )
     assert.deepEqual(
-      before.identities.map(({ user_id }) => user_id),
+      each(before.identities, 'user_id'),
       before.users.map(({ id }) => id),
     )
     // Nobody but the provider says that an address is the user's.

@@ -17,6 +17,7 @@ import { readQuery } from '../../src/listing/query.ts'
 import { createListReader, type ListReader } from '../../src/listing/reader.ts'
 import { users } from '../../src/listing/resources/users.ts'
 import { openDatabase } from '../../src/storage/open.ts'
+import { each } from '../harness/fields.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
 import { propertyRun } from '../harness/properties.ts'
@@ -163,10 +164,7 @@ onEachEngine('maintained counts', (engine) => {
       const changes = await sql
         .raw<{ size: number }>(`select size from ${prefix}_changes`)
         .execute(database.reader)
-      assert.deepEqual(
-        changes.rows.map(({ size }) => size),
-        [-1, 1],
-      )
+      assert.deepEqual(each(changes.rows, 'size'), [-1, 1])
     } else {
       await run(`create function touch() returns trigger language plpgsql as
         $$ begin new.placed_at = 998; return new; end $$`)

@@ -6,6 +6,7 @@ import { sql } from 'kysely'
 import { list } from '../../src/listing/config.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { ConfigurationError } from '../../src/config/environment.ts'
+import { each } from '../harness/fields.ts'
 import { engines } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { readList, walk } from './seed.ts'
@@ -157,10 +158,7 @@ for (const engine of engines.filter(({ name }) => name === 'postgres')) {
     }
     assert.deepEqual(people, ['Ada@x.org', 'BOB@x.org', 'eve@x.org'])
     const found = (await walk(service, '/people-by-cursor?limit=1')).flat()
-    assert.deepEqual(
-      found.map(({ mail }) => mail),
-      ['Ada@x.org', 'BOB@x.org', 'eve@x.org'],
-    )
+    assert.deepEqual(each(found, 'mail'), ['Ada@x.org', 'BOB@x.org', 'eve@x.org'])
   }
 
   test('columns of the type citext are compared as they are sorted, with its schema off the search path', async (t) => {

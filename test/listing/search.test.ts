@@ -6,6 +6,7 @@ import { list } from '../../src/index.ts'
 import { explainList } from '../../src/listing/checking/explain.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'
+import { each } from '../harness/fields.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { readList, walk } from './seed.ts'
 import { listService } from './service.ts'
@@ -167,9 +168,6 @@ onEachEngine('a search', (engine) => {
 
   test('results have pages', async () => {
     const pages = await walk(opened.service, '/notes?q=gate&limit=1')
-    assert.deepEqual(
-      pages.flat().map(({ id }) => id),
-      [1, 2, 3],
-    )
+    assert.deepEqual(each(pages.flat(), 'id'), [1, 2, 3])
   })
 })

@@ -1,6 +1,7 @@
 // What other list engines get wrong; each test names what goes wrong there.
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
+import { each } from '../harness/fields.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
@@ -38,46 +39,6 @@ onEachEngine('traps of lists', (engine) => {
     }
   })
 
-  test('fractions: a price that binary numbers cannot hold exactly ends no walk and starts none over', async () => {
-    const prices = [0.1, 0.2, 0.1 + 0.2, 0.3, 1 / 3, 1e-320, Number.MAX_VALUE, -0.1, 0]
-    await insertProducts(
-      service.database,
-      prices.map((price, index) => product(`p${index}`, { price })),
-    )
-    const pages = await walk(service, '/products?sort=price&limit=1')
-    assert.deepEqual(
-      pages.flat().map(({ price }) => price),
-      prices.toSorted((a, b) => a - b),
-    )
-  })
-
-  test('ties: a page may end between equal keys', async () => {
-    await insertProducts(
-      service.database,
-      Array.from({ length: 50 }, (_, index) => product(`p${String(index).padStart(2, '0')}`)),
-    )
-    for (const sort of ['price', '-price', 'price,-name', 'name,price']) {
-      const pages = await walk(service, `/products?sort=${sort}&limit=7`)
-      assert.equal(new Set(pages.flat().map(({ id }) => id)).size, 50, sort)
-    }
-  })
-
-  test('the row of a cursor may be changed or deleted', async () => {
-    await insertProducts(
-      service.database,
-      ['a', 'b', 'c', 'd'].map((id) => product(id, { name: id })),
-    )
-    const { pageInfo } = await readList(service, '/products?sort=name&limit=2')
-    await service.admin('/products/b', { method: 'DELETE' })
-    await service.admin('/products/a', { method: 'PATCH', json: { name: 'zz' } })
-    const { data } = await readList(service, `/products?sort=name&limit=9&cursor=${pageInfo.nextCursor}`)
-    // `a` moved ahead of the cursor, and so it comes again, where it is now.
-    assert.deepEqual(
-      data.map(({ id }) => id),
-      ['c', 'd', 'a'],
-    )
-  })
-
   test('whole numbers up to 2^53 - 1 are shown exactly', async () => {
     await insertProducts(service.database, [
       product('a', { stock: Number.MAX_SAFE_INTEGER }),
@@ -86,15 +47,6 @@ onEachEngine('traps of lists', (engine) => {
     const text = await (await service.fetch('/products')).text()
     assert.match(text, /"stock":9007199254740991/)
     assert.match(text, /"stock":-9007199254740991/)
-  })
-
-  test('NUL and broken encodings in a filter match nothing, on both engines', async () => {
-    await insertProducts(service.database, [product('a', { category: 'x' }), product('b', { category: '' })])
-    for (const category of ['%00', 'x%00', '%ed%a0%80', '%ff', '%c0%80']) {
-      const response = await service.fetch(`/products?category=${category}`)
-      assert.equal(response.status, 200, category)
-      assert.deepEqual(((await response.json()) as { data: unknown[] }).data, [], category)
-    }
   })
 
   test('SQL in any parameter is data', async () => {
@@ -135,10 +87,7 @@ onEachEngine('traps of lists', (engine) => {
       const rotated = await startTestService(engine, { databaseUrl: home.url, env })
       const { data } = await readList(rotated, `/products?limit=1&cursor=${pageInfo.nextCursor}`)
       await rotated.close()
-      assert.deepEqual(
-        data.map(({ id }) => id),
-        ['b'],
-      )
+      assert.deepEqual(each(data, 'id'), ['b'])
     } finally {
       await home.drop()
     }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
+import { each } from '../harness/fields.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
@@ -163,7 +164,7 @@ onEachEngine('writes of products and posts', (engine) => {
     assert.equal((await send('PATCH', '/products/p0', { price: 0.25, stock: 0.25 })).status, 200)
     const { data } = await readList(service, '/products?sort=price')
     assert.deepEqual(
-      data.map(({ stock }) => stock),
+      each(data, 'stock'),
       [0.25, ...numbers.slice(1)].toSorted((a, b) => a - b),
     )
     const inStock = (await readList(service, '/products?inStock=true')).data

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
+import { each } from '#test/harness/fields.ts'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { tokens } from '#test/harness/oauth-provider.ts'
+import { rowsOf } from '#test/harness/rows.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { Audit, createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -143,11 +145,11 @@ onEachEngine('the audit log', (engine) => {
       cursor = page.pageInfo.nextCursor
     } while (cursor !== null)
     assert.deepEqual(
-      walked.map(({ id }) => id),
+      each(walked, 'id'),
       all.map(({ id }) => id),
     )
     assert.deepEqual(
-      all.map(({ at }) => at),
+      each(all, 'at'),
       all
         .map(({ at }) => at)
         .toSorted()
@@ -198,10 +200,7 @@ onEachEngine('the audit log', (engine) => {
       createRecordAudit(systemClock)(tx, { action: 'sign_in.failed', code: 'x', address: '192.0.2.77' }),
     )
     const from = await read('?address=192.0.2.77')
-    assert.deepEqual(
-      from.data.map(({ address }) => address),
-      ['192.0.2.77'],
-    )
+    assert.deepEqual(each(from.data, 'address'), ['192.0.2.77'])
     const { nextCursor } = (await read('?actor=cli&limit=1')).pageInfo
     assert.equal(nextCursor, null)
     const { supportId } = byMe[0]!
@@ -327,12 +326,7 @@ onEachEngine('the audit log', (engine) => {
     for (let count = 0; count < 3; count += 1)
       await add({ action: 'sign_in.failed', code: 'sign-in-expired' })
     await audit.sweep(Date.now())
-    const left = await database.reader
-      .selectFrom('audit_log')
-      .select('code')
-      .where('target', '=', 'sweep')
-      .orderBy('id')
-      .execute()
+    const left = await rowsOf({ database }, 'audit_log', { target: 'sweep' }, 'id')
     assert.deepEqual(left.map(({ code }) => String(code)).toSorted(), [
       'account-blocked',
       ...Array.from({ length: 3 }, () => 'sign-in-expired'),

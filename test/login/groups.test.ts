@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { decodeJwt } from 'jose'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
+import { rowsOf } from '#test/harness/rows.ts'
 import { userProfileReader } from '../../src/accounts/users/user-profile.ts'
 import { clients, tokensOf } from '../oauth2/harness.ts'
 import { upToCallback, whoAmI, type Me } from './harness.ts'
@@ -235,12 +236,7 @@ onEachEngine('groups of a provider of plain OAuth 2.0', (engine) => {
       await together('staff'),
       Array.from({ length: 5 }, () => 'user'),
     )
-    const changes = await service.database.reader
-      .selectFrom('audit_log')
-      .select(['actor', 'detail'])
-      .where('action', '=', 'user.role_changed')
-      .orderBy('id')
-      .execute()
+    const changes = await rowsOf(service, 'audit_log', { action: 'user.role_changed' }, 'id')
     assert.deepEqual(
       changes.map(({ actor, detail }) => `${actor} ${detail}`),
       [

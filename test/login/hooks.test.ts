@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { before, beforeEach, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, tokens, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startOAuthProvider, tokens } from '#test/harness/oauth-provider.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
+import { rowsOf } from '#test/harness/rows.ts'
 import type { LoginConfig } from '../../src/login/config.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { appStart, counts, newPkce, signIn, spa, upToCallback, whoAmI } from './harness.ts'
 
 onEachEngine('hooks of sign-in', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
   /** Set by each test. */
   let hooks: Pick<LoginConfig, 'onSignUp' | 'onSignIn' | 'onLink'> = {}
   const called: string[] = []
@@ -22,14 +22,14 @@ onEachEngine('hooks of sign-in', (engine) => {
       return typeof hook === 'function' ? hook(context) : undefined
     },
   })
-  before(async () => {
-    provider = await startOAuthProvider()
+  const provider = started(startOAuthProvider)
+  const service = started(async () => {
     // A hook's time-out of five seconds is over at once: only a hook that hangs sees it.
     const clock = {
       ...systemClock,
       after: (ms: number, callback: () => void) => systemClock.after(ms === 5_000 ? 200 : ms, callback),
     }
-    service = await startTestService(engine, {
+    return startTestService(engine, {
       env: { ...provider.env('ACME'), ...provider.env('OTHER') },
       parts: { clock },
       config: {
@@ -42,6 +42,8 @@ onEachEngine('hooks of sign-in', (engine) => {
         },
       },
     })
+  })
+  before(async () => {
     await service.database.transaction((tx) =>
       tx.schema.createTable('profiles').addColumn('user_id', 'text').addColumn('team', 'text').execute(),
     )
@@ -50,19 +52,10 @@ onEachEngine('hooks of sign-in', (engine) => {
     hooks = {}
     called.length = 0
   })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
 
   type Profiles = { profiles: { user_id: string; team: string } }
   const emitted = async (): Promise<string[]> => {
-    const rows = await service.database.reader
-      .selectFrom('events')
-      .select('type')
-      .where('direction', '=', 'emitted')
-      .orderBy('id')
-      .execute()
+    const rows = await rowsOf(service, 'events', { direction: 'emitted' }, 'id')
     return rows.map(({ type }) => type)
   }
   const profile = (id: string): void => void (provider.profile = { id, displayName: id, team: 'blue' })
@@ -276,12 +269,7 @@ onEachEngine('hooks of sign-in', (engine) => {
     const browser = new Browser()
     await signIn(service, browser)
     const me = (await whoAmI(service, browser))!
-    const row = await service.database.reader
-      .selectFrom('events')
-      .select('payload')
-      .where('type', '=', 'user.signed_in')
-      .orderBy('id', 'desc')
-      .executeTakeFirstOrThrow()
+    const row = (await rowsOf(service, 'events', { type: 'user.signed_in' }, 'id')).at(-1)!
     const { data } = JSON.parse(Buffer.from(row.payload).toString()) as { data: unknown }
     assert.deepEqual(data, {
       user: { id: me.id, email: null, name: 'event-data', role: 'user' },

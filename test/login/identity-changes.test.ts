@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
+import { rowsOf } from '#test/harness/rows.ts'
 import { accountsOf, appStart, exchange, newPkce, signIn, spa, whoAmI, type Pkce } from './harness.ts'
 import { Site } from './site.ts'
 
@@ -52,13 +53,7 @@ onEachEngine('changes of identities', (engine) => {
     (await site.service.fetch('/auth/session', { headers: { cookie: `postern_session=${token}` } })).status
   async function rows(browser: Browser, action: string) {
     const { id } = (await whoAmI(site.service, browser))!
-    const found = await site.service.database.reader
-      .selectFrom('audit_log')
-      .select(['actor', 'detail', 'code', 'provider'])
-      .where('user_id', '=', id)
-      .where('action', '=', action)
-      .orderBy('id')
-      .execute()
+    const found = await rowsOf(site.service, 'audit_log', { user_id: id, action }, 'id')
     const me = `user:${id}`
     return found.map(({ detail, ...row }) =>
       Object.assign(row, { detail: JSON.parse(detail ?? 'null') as unknown, me }),

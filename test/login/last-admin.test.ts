@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
+import { rowsOf } from '#test/harness/rows.ts'
 import { whoAmI } from './harness.ts'
 import { Site } from './site.ts'
 
@@ -23,12 +24,7 @@ onEachEngine('the last admin', (engine) => {
   const codeOf = async (response: Response): Promise<string> =>
     ((await response.json()) as { code: string }).code
   async function admins(): Promise<string[]> {
-    const rows = await site.service.database.reader
-      .selectFrom('users')
-      .select('id')
-      .where('role', '=', 'admin')
-      .where('blocked_at', 'is', null)
-      .execute()
+    const rows = await rowsOf(site.service, 'users', { role: 'admin', blocked_at: null })
     return rows.map(({ id }) => id)
   }
 
@@ -71,13 +67,7 @@ onEachEngine('the last admin', (engine) => {
 
   test('keeps role, sessions and tokens after the refusal, and can be changed when there is another', async () => {
     const [only] = await admins()
-    const person = (
-      await site.service.database.reader
-        .selectFrom('users')
-        .select('provider_id')
-        .where('id', '=', only!)
-        .executeTakeFirstOrThrow()
-    ).provider_id
+    const person = (await rowsOf(site.service, 'users', { id: only! }))[0]!.provider_id
     const browser = await site.signedIn(person)
     for (const json of [{ role: 'user' }, { blocked: true }]) {
       const refused = await patch(only!, json)

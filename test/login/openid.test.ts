@@ -8,6 +8,7 @@ import { onEachEngine } from '#test/harness/engines.ts'
 import { forgedClient, startOpenIdForger } from '#test/harness/openid-forger.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
+import { rowsOf } from '#test/harness/rows.ts'
 import { createOpenIdServer } from '../../src/demo/openid-server.ts'
 import { assertFails, counts, signIn, upToCallback, whoAmI } from './harness.ts'
 
@@ -45,10 +46,7 @@ onEachEngine('OpenID Connect', (engine) => {
     assert.equal(me.name, 'Grace Hopper')
     assert.equal(me.email, 'grace@example.com')
     assert.equal(forger.discoveries, 1)
-    const identity = await service.database.reader
-      .selectFrom('identities')
-      .selectAll()
-      .executeTakeFirstOrThrow()
+    const identity = (await rowsOf(service, 'identities'))[0]!
     assert.equal(identity.provider_id, 'subject-1')
     assert.equal(identity.email_verified, 1)
   })
@@ -62,11 +60,9 @@ onEachEngine('OpenID Connect', (engine) => {
     })
     forger.userinfo = { sub: 'two-addresses', name: 'Eve', email: 'somebody@example.com' }
     assert.equal(await signIn(service, new Browser()), '/dashboard')
-    const { email, email_verified: verified } = await service.database.reader
-      .selectFrom('identities')
-      .selectAll()
-      .where('provider_id', '=', 'two-addresses')
-      .executeTakeFirstOrThrow()
+    const { email, email_verified: verified } = (
+      await rowsOf(service, 'identities', { provider_id: 'two-addresses' })
+    )[0]!
     assert.deepEqual([email, verified], ['somebody@example.com', 0])
   })
 
@@ -124,15 +120,6 @@ onEachEngine('OpenID Connect', (engine) => {
     ['no issuer, though the provider always sends it', null],
   ]
   for (const [name, iss] of badIssuers) {
-    test(`a response with ${name} is refused, and the code is not sent`, async () => {
-      forger.answer = { iss }
-      const browser = new Browser()
-      await assertFails(service, browser, await upToCallback(service, browser), 'provider-answer-invalid')
-      assert.equal(forger.tokenRequests.length, 0)
-    })
-  }
-
-  for (const [name, iss] of badIssuers) {
     test(`an error with ${name} is not attributed to the provider`, async () => {
       forger.answer = { iss, code: null, error: 'access_denied' }
       const browser = new Browser()
@@ -144,19 +131,6 @@ onEachEngine('OpenID Connect', (engine) => {
     forger.answer = { code: null, error: 'access_denied' }
     const browser = new Browser()
     await assertFails(service, browser, await upToCallback(service, browser), 'access-denied')
-  })
-
-  test('a discovery document of another issuer is refused', async () => {
-    const liar = await startOpenIdForger()
-    liar.metadata = { issuer: forger.issuer }
-    const env = { LIAR_CLIENT_ID: 'x', LIAR_ISSUER: liar.issuer }
-    const wary = await startTestService(engine, { env })
-    try {
-      assert.equal((await wary.fetch('/auth/liar')).status, 503)
-    } finally {
-      await wary.close()
-      await liar.close()
-    }
   })
 
   test('oidc-provider on an issuer of its own', async () => {

@@ -3,7 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { each } from '#test/harness/fields.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
+import { rowsOf } from '#test/harness/rows.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { importFile } from '../../src/listing/importing/import-file.ts'
 import { counts, whoAmI } from './harness.ts'
@@ -59,11 +61,7 @@ onEachEngine('roles and imported users', (engine) => {
       }
       assert.equal((await importFile({ ...import_, ...quiet })).imported, 1)
       const before = await counts(site.service)
-      const row = await database.reader
-        .selectFrom('users')
-        .select('id')
-        .where('provider_id', '=', 'imported-1')
-        .executeTakeFirstOrThrow()
+      const row = (await rowsOf({ database }, 'users', { provider_id: 'imported-1' }))[0]!
       const browser = await site.signedIn('imported-1')
       const me = (await whoAmI(site.service, browser))!
       assert.equal(me.id, row.id)
@@ -72,11 +70,7 @@ onEachEngine('roles and imported users', (engine) => {
       const { data } = (await (await site.service.admin(`/audit?userId=${me.id}`)).json()) as {
         data: { action: string }[]
       }
-      assert.deepEqual(
-        data.map(({ action }) => action),
-        ['user.signed_in'],
-        'no sign-up: the account was there',
-      )
+      assert.deepEqual(each(data, 'action'), ['user.signed_in'], 'no sign-up: the account was there')
       // The same provider id at another provider is somebody else.
       assert.notEqual(
         (await whoAmI(site.service, await site.signedIn('imported-1', '/auth/other')))!.id,

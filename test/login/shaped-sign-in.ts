@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import type { Browser } from '#test/harness/browser.ts'
 import type { TestService } from '#test/harness/service.ts'
+import { rowsOf } from '#test/harness/rows.ts'
 
 /** Opens the provider's page; gives the callback that it leads back to, by a redirect or, like Apple, by a form. */
 export async function toAnswer(authorization: string): Promise<URL> {
@@ -46,12 +47,7 @@ export interface KnownIdentity {
 
 /** The identity of this provider that was used last. */
 export async function identityOf(service: TestService, provider: string): Promise<KnownIdentity> {
-  const row = await service.database.reader
-    .selectFrom('identities')
-    .selectAll()
-    .where('provider', '=', provider)
-    .orderBy('last_used_at', 'desc')
-    .executeTakeFirstOrThrow()
+  const row = (await rowsOf(service, 'identities', { provider }, 'last_used_at')).at(-1)!
   const { provider_id: providerId, name, email, email_verified: verified } = row
   return { providerId, name, email, verified: verified === 1 }
 }

@@ -4,6 +4,7 @@ import { Browser } from '#test/harness/browser.ts'
 import type { Engine } from '#test/harness/engines.ts'
 import { forgedClient, startOpenIdForger, type OpenIdForger } from '#test/harness/openid-forger.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
+import { rowsOf } from '#test/harness/rows.ts'
 import type { PosternConfig } from '../../src/define-config.ts'
 import { signIn, upToCallback, whoAmI, type Me } from './harness.ts'
 
@@ -99,13 +100,7 @@ export class Upstream {
 
   /** The details of the audit entries of a user, oldest first. */
   async audit(userId: string, action: string): Promise<unknown[]> {
-    const rows = await this.service.database.reader
-      .selectFrom('audit_log')
-      .select('detail')
-      .where('user_id', '=', userId)
-      .where('action', '=', action)
-      .orderBy('id')
-      .execute()
+    const rows = await rowsOf(this.service, 'audit_log', { user_id: userId, action }, 'id')
     return rows.map(({ detail }) => (detail === null ? null : (JSON.parse(detail) as unknown)))
   }
 }

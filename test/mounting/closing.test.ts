@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { after, before, describe, test } from 'node:test'
-import { onEachEngine, type TestDatabase } from '#test/harness/engines.ts'
+import { before, describe, test } from 'node:test'
+import { onEachEngine } from '#test/harness/engines.ts'
+import { started } from '#test/harness/started.ts'
 import { createHandler, type MountOptions } from '../../src/index.ts'
 import { fastify, listen, type Mounted } from './ways.ts'
 
@@ -25,10 +26,9 @@ async function together(options: MountOptions): Promise<Mounted> {
 }
 
 onEachEngine('the end of a mounted service', (engine) => {
-  let database: TestDatabase
   let env: Record<string, string>
+  const database = started(() => engine.createMigratedDatabase())
   before(async () => {
-    database = await engine.createMigratedDatabase()
     env = {
       DATABASE_URL: database.url,
       POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
@@ -36,7 +36,6 @@ onEachEngine('the end of a mounted service', (engine) => {
       LOG_LEVEL: process.env['TEST_LOG'] ?? 'fatal',
     }
   })
-  after(() => database.drop())
 
   for (const [name, way] of [
     ['Fastify', (options: MountOptions) => fastify(options)],

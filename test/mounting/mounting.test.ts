@@ -3,27 +3,18 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { createServer } from 'node:http'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import Fastify from 'fastify'
 import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine, type TestDatabase } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
+import { onEachEngine } from '#test/harness/engines.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { freePort } from '#test/harness/free-port.ts'
-import { startReceiver, type Receiver } from '#test/harness/receiver.ts'
+import { startReceiver } from '#test/harness/receiver.ts'
 import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { createHandler, defineConfig, hmac, postern } from '../../src/index.ts'
-import {
-  fastify,
-  fastifyApp,
-  inExpress,
-  listen,
-  mountPath,
-  nodeServer,
-  routeFile,
-  type Mounted,
-  type Way,
-} from './ways.ts'
+import { fastify, fastifyApp, inExpress, listen, mountPath, nodeServer, routeFile, type Way } from './ways.ts'
 
 const key = 'pk_test_admin_key_0123456789'
 const secret = 'a-webhook-secret-of-the-test'
@@ -49,12 +40,10 @@ const signed = (body: string) => ({
 const webhook = '{ "id":"evt_1",\n "type" : "order.paid", "amount": 1.10 }'
 
 onEachEngine('the service in another program', (engine) => {
-  let database: TestDatabase
-  let provider: OAuthProvider
   let env: Record<string, string>
+  const database = started(() => engine.createMigratedDatabase())
+  const provider = started(startOAuthProvider)
   before(async () => {
-    database = await engine.createMigratedDatabase()
-    provider = await startOAuthProvider()
     env = {
       DATABASE_URL: database.url,
       POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
@@ -64,10 +53,6 @@ onEachEngine('the service in another program', (engine) => {
       ...provider.env('MOCK'),
       LOG_LEVEL: process.env['TEST_LOG'] ?? 'fatal',
     }
-  })
-  after(async () => {
-    await provider.close()
-    await database.drop()
   })
 
   const ways: [name: string, way: Way, env?: Record<string, string>][] = [
@@ -79,16 +64,8 @@ onEachEngine('the service in another program', (engine) => {
   ]
   for (const [name, way, more] of ways)
     describe(name, () => {
-      let mounted: Mounted
-      let receiver: Receiver
-      before(async () => {
-        receiver = await startReceiver()
-        mounted = await way({ ...config, env: { ...env, ...more } })
-      })
-      after(async () => {
-        await mounted.close()
-        await receiver.close()
-      })
+      const receiver = started(startReceiver)
+      const mounted = started(() => way({ ...config, env: { ...env, ...more } }))
 
       const textOf = async (path: string, init?: RequestInit): Promise<string> => {
         const response = await mounted.fetch(path, init)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { assertProblem, browserOf } from '../attacks/harness.ts'
 import { startHonestProvider } from '../attacks/honest-provider.ts'
+import { each } from '../harness/fields.ts'
 import type { Browser } from '../harness/browser.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
@@ -74,10 +75,7 @@ onEachEngine('the apps of an account', (engine) => {
     assert.equal(await isLive(service, tokens), false)
     assert.equal((await exchangeCode(service, shop, code)).status, 400)
     assert.ok(await sessionOf(service, browser))
-    assert.deepEqual(
-      (await appsOf(browser)).map(({ id }) => id),
-      ['forum'],
-    )
+    assert.deepEqual(each(await appsOf(browser), 'id'), ['forum'])
     const entry = await lastAudit(service, 'app.removed')
     assert.deepEqual(
       [entry?.user_id, entry?.target, entry?.detail],

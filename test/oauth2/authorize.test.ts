@@ -1,6 +1,5 @@
 // Authorization requests: what they lead to, and what the tokens say.
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
 import { beforeEach, test } from 'node:test'
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { Browser } from '#test/harness/browser.ts'
@@ -53,34 +52,6 @@ onEachEngine('authorization requests', (engine) => {
     assert.ok(new URL(silent.headers.get('location')!).searchParams.get('code'))
   })
 
-  test('the id_token has the claims of the sign-in, and userinfo those of the scopes', async () => {
-    const browser = new Browser()
-    const body = await tokensOf(service, browser, { scope: 'openid email profile', nonce: 'n-1' })
-    assert.equal(body['scope'], 'openid email profile')
-    const keys = createRemoteJWKSet(new URL('/.well-known/jwks.json', service.baseUrl))
-    const { payload } = await jwtVerify(String(body['id_token']), keys, {
-      issuer: service.baseUrl,
-      audience: 'spa',
-    })
-    const access = decodeJwt<{ sid: string }>(String(body['access_token']))
-    const hash = createHash('sha256').update(String(body['access_token'])).digest().subarray(0, 16)
-    assert.deepEqual([payload['nonce'], payload['sid']], ['n-1', access.sid])
-    assert.equal(payload['at_hash'], hash.toString('base64url'))
-    assert.deepEqual(
-      [payload['name'], payload['email'], payload['email_verified']],
-      ['Ann', 'ann@example.com', true],
-    )
-    assert.equal(payload.exp! - payload.iat!, 900)
-    const info = await service.fetch('/oauth2/userinfo', {
-      headers: { authorization: `Bearer ${String(body['access_token'])}` },
-    })
-    const claims = (await info.json()) as Record<string, unknown>
-    assert.deepEqual(
-      [claims['sub'], claims['email'], claims['name']],
-      [payload.sub, 'ann@example.com', 'Ann'],
-    )
-  })
-
   test('a client chooses the algorithm of its id_tokens', async () => {
     for (const [clientId, algorithm] of [
       ['rsa', 'RS256'],
@@ -92,30 +63,6 @@ onEachEngine('authorization requests', (engine) => {
       await jwtVerify(String(body['id_token']), keys, { issuer: service.baseUrl, audience: clientId })
       assert.equal(decodeProtectedHeader(String(body['access_token'])).alg, 'ES256')
     }
-  })
-
-  test('prompt=none answers login_required without a session, and a code with one', async () => {
-    const browser = new Browser()
-    const none = await browser.go(authorizeUrl(service, { prompt: 'none' }))
-    assert.equal(new URL(none.headers.get('location')!).searchParams.get('error'), 'login_required')
-    await signIn(service, browser)
-    const silent = await browser.go(authorizeUrl(service, { prompt: 'none' }))
-    assert.ok(new URL(silent.headers.get('location')!).searchParams.get('code'))
-  })
-
-  test('prompt=login and max_age ask for a new sign-in', async () => {
-    const browser = new Browser()
-    await signIn(service, browser)
-    shift += 120_000
-    const again = await browser.go(authorizeUrl(service, { prompt: 'login' }))
-    assert.match(again.headers.get('location')!, /^\/login\?return_to=.*&reauthenticate=true$/)
-    const old = await browser.go(authorizeUrl(service, { max_age: '60' }))
-    assert.match(old.headers.get('location')!, /^\/login\?/)
-    const young = await browser.go(authorizeUrl(service, { max_age: '600' }))
-    assert.match(young.headers.get('location')!, /^https:\/\/app\.example\.com\/callback\?code=/)
-    assert.ok((await answerOf(service, browser, { prompt: 'login' }))['code'], 'the new sign-in is enough')
-    const choice = await browser.go(authorizeUrl(service, { prompt: 'select_account' }))
-    assert.match(choice.headers.get('location')!, /^\/login\?.*&select_account=true$/)
   })
 
   test('the page of sign-in says why a signed-in person is asked again, and leads nowhere else', async () => {
@@ -167,18 +114,6 @@ onEachEngine('authorization requests', (engine) => {
     )
     const unknown = await new Browser().go(authorizeUrl(service, { provider: 'nobody' }))
     assert.equal(new URL(unknown.headers.get('location')!).searchParams.get('error'), 'invalid_request')
-  })
-
-  test('the answer may come as a form', async () => {
-    const browser = new Browser()
-    await signIn(service, browser)
-    const page = await browser.go(authorizeUrl(service, { response_mode: 'form_post', state: '"><script>' }))
-    assert.equal(page.status, 200)
-    const html = await page.text()
-    assert.match(html, /<form method="post" action="https:\/\/app\.example\.com\/callback">/)
-    assert.match(html, /name="state" value="&quot;&gt;&lt;script&gt;"/)
-    assert.match(html, /name="code" value="[\w-]{43}"/)
-    assert.doesNotMatch(page.headers.get('content-security-policy')!, /form-action/)
   })
 
   test('a pushed request is used once, by its client only', async () => {
@@ -234,21 +169,6 @@ onEachEngine('authorization requests', (engine) => {
         assert.match(response.headers.get('vary')!, /Origin/)
       }
     }
-  })
-
-  test('a form of another site goes on as GET, so that the session counts', async () => {
-    const browser = new Browser()
-    await signIn(service, browser)
-    const posted = await browser.go(new URL('/oauth2/authorize', service.baseUrl), {
-      method: 'POST',
-      body: authorizeUrl(service).searchParams,
-    })
-    assert.equal(posted.status, 303)
-    assert.ok(
-      (
-        await toApp(service, browser, new URL(posted.headers.get('location')!, service.baseUrl))
-      ).searchParams.get('code'),
-    )
   })
 
   test('the access token names the APIs that the app asked for', async () => {
@@ -336,24 +256,6 @@ onEachEngine('authorization requests', (engine) => {
     }
   })
 
-  test('errors go to the redirect URI with state and issuer', async () => {
-    const errorOf = async (more: Record<string, string | undefined>): Promise<unknown> => {
-      const { error, state, iss } = await answerOf(service, new Browser(), more)
-      assert.deepEqual([state, iss], ['the-state', service.baseUrl])
-      return error
-    }
-    assert.equal(await errorOf({ response_type: 'token' }), 'unsupported_response_type')
-    assert.equal(
-      await errorOf({ code_challenge: undefined, code_challenge_method: undefined }),
-      'invalid_request',
-    )
-    assert.equal(await errorOf({ code_challenge_method: 'plain' }), 'invalid_request')
-    assert.equal(await errorOf({ scope: 'unknown' }), 'invalid_scope')
-    assert.equal(await errorOf({ prompt: 'none login' }), 'invalid_request')
-    assert.equal(await errorOf({ request: 'e30.e30.' }), 'request_not_supported')
-    assert.equal(await errorOf({ registration: '{}' }), 'registration_not_supported')
-  })
-
   test('a state or nonce that is too long, or that cannot be stored, is refused with the reason', async () => {
     for (const [more, reason] of [
       [{ state: 'a\0b' }, 'state has a character that cannot be stored'],
@@ -361,17 +263,5 @@ onEachEngine('authorization requests', (engine) => {
       [{ state: 'a'.repeat(4097) }, 'state has more than 4096 characters'],
     ] as const)
       assert.equal((await answerOf(service, new Browser(), more)).error_description, reason)
-  })
-
-  test('a wrong client or redirect URI gets a page and no redirect', async () => {
-    for (const more of [
-      { client_id: 'nobody' },
-      { redirect_uri: 'https://evil.example/' },
-      { redirect_uri: undefined },
-    ]) {
-      const answer = await new Browser().go(authorizeUrl(service, more), { headers: { accept: 'text/html' } })
-      assert.equal(answer.status, 400)
-      assert.match(await answer.text(), /<h1>This request failed<\/h1>/)
-    }
   })
 })

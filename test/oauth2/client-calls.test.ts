@@ -15,6 +15,7 @@ import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
+import { rowsOf } from '#test/harness/rows.ts'
 import { ClientAssertions } from '../../src/oauth2/clients/client-assertions.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { answerOf, callback, secret, token } from './harness.ts'
@@ -171,11 +172,7 @@ onEachEngine('calls of apps', (engine) => {
     assert.equal((await call(own, '/oauth2/userinfo')).status, 401)
     const other = await token(service, { ...grant, resource: api }, basic('job'))
     assert.equal((await call(other.body['access_token'], '/subscribers')).status, 401)
-    const rows = await service.database.reader
-      .selectFrom('audit_log')
-      .select('actor')
-      .where('action', '=', 'call.forbidden')
-      .execute()
+    const rows = await rowsOf(service, 'audit_log', { action: 'call.forbidden' })
     assert.ok(rows.length > 0 && rows.every(({ actor }) => actor === 'app:job'))
   })
 
@@ -228,12 +225,7 @@ onEachEngine('calls of apps', (engine) => {
       // RFC 7009, section 2.2: also for a token that has ended.
       assert.deepEqual(await ask('/oauth2/revoke', { token: String(mine[kind]) }, basic('web')), {})
     }
-    const entries = await service.database.reader
-      .selectFrom('audit_log')
-      .select(['actor', 'user_id', 'detail'])
-      .where('action', '=', 'tokens.revoked')
-      .where('target', '=', 'app:web')
-      .execute()
+    const entries = await rowsOf(service, 'audit_log', { action: 'tokens.revoked', target: 'app:web' })
     assert.deepEqual(
       entries.map(({ actor, detail }) => [actor, detail]),
       Array.from({ length: 2 }, () => ['app:web', '{"reason":"client"}']),

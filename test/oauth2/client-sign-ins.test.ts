@@ -5,12 +5,14 @@ import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { storedClients } from '../../src/oauth2/clients/client-list.ts'
 import { forgetClient } from '../../src/oauth2/clients/client-management.ts'
 import { addSecret, deleteEndedSecrets } from '../../src/oauth2/clients/client-secrets.ts'
+import { each } from '../harness/fields.ts'
 import { Browser } from '../harness/browser.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startOAuthProvider } from '../harness/oauth-provider.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
+import { rowsOf } from '../harness/rows.ts'
 import { until } from '../emitting/harness.ts'
 import { signIn, whoAmI } from '../login/harness.ts'
 import { lastAudit, sessionOf, signInApp } from './app-sessions.ts'
@@ -68,14 +70,8 @@ onEachEngine('the sign-ins of an app', (engine) => {
     const first = await page(app.id, '?limit=2')
     const second = await page(app.id, `?limit=2&cursor=${first.pageInfo.nextCursor!}`)
     const all = [...first.data, ...second.data]
-    assert.deepEqual(
-      all.map(({ id }) => id),
-      sids,
-    )
-    assert.deepEqual(
-      all.map(({ name }) => name),
-      ['Name of cyd', 'Name of bob', 'Name of ann'],
-    )
+    assert.deepEqual(each(all, 'id'), sids)
+    assert.deepEqual(each(all, 'name'), ['Name of cyd', 'Name of bob', 'Name of ann'])
     assert.ok(all.every(({ scopes }) => scopes.includes('openid')))
     assert.equal(second.pageInfo.nextCursor, null)
     const foreign = await service.admin(`/clients/${other.id}/sign-ins?cursor=${first.pageInfo.nextCursor!}`)
@@ -167,12 +163,7 @@ onEachEngine('the sign-ins of an app', (engine) => {
     })
     const client = (await storedClients(service.database, 100)).find(({ id }) => id === app.id)!
     await forgetClient(service.database, client, now, 3)
-    const live = await service.database.reader
-      .selectFrom('token_families')
-      .select('id')
-      .where('client_id', '=', app.id)
-      .where('revoked_at', 'is', null)
-      .execute()
+    const live = await rowsOf(service, 'token_families', { client_id: app.id, revoked_at: null })
     assert.deepEqual(live, [])
   })
 
@@ -181,13 +172,7 @@ onEachEngine('the sign-ins of an app', (engine) => {
     const now = Date.now()
     await service.database.transaction((tx) => addSecret(tx, app.id, { now, overlap: 1_000 }))
     const kept = async (): Promise<number> =>
-      (
-        await service.database.reader
-          .selectFrom('client_secrets')
-          .select('id')
-          .where('client_id', '=', app.id)
-          .execute()
-      ).length
+      (await rowsOf(service, 'client_secrets', { client_id: app.id })).length
     await service.database.transaction((tx) => deleteEndedSecrets(tx, now + 999))
     assert.equal(await kept(), 2)
     await service.database.transaction((tx) => deleteEndedSecrets(tx, now + 1_000))

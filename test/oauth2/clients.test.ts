@@ -9,6 +9,7 @@ import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
+import { rowsOf } from '#test/harness/rows.ts'
 import { appCode, exchange, newPkce, spa } from '../login/harness.ts'
 
 const redirectUri = 'https://app.example.com/callback'
@@ -105,12 +106,7 @@ onEachEngine('apps of the database', (engine) => {
     await call(204, 'DELETE', `/clients/${String(id)}`)
     assert.equal((await session()).status, 401)
     assert.equal((await refresh(id, secret, body['refresh_token'])).status, 401)
-    const live = await service.database.reader
-      .selectFrom('token_families')
-      .select('id')
-      .where('client_id', '=', String(id))
-      .where('revoked_at', 'is', null)
-      .execute()
+    const live = await rowsOf(service, 'token_families', { client_id: String(id), revoked_at: null })
     assert.deepEqual(live, [])
     await call(404, 'GET', `/clients/${String(id)}`)
   })
@@ -251,11 +247,7 @@ onEachEngine('apps of the database', (engine) => {
   })
 
   async function auditOf(id: string) {
-    const rows = await service.database.reader
-      .selectFrom('audit_log')
-      .selectAll()
-      .where('target', '=', `app:${id}`)
-      .execute()
+    const rows = await rowsOf(service, 'audit_log', { target: `app:${id}` })
     return { rows }
   }
 })

@@ -55,6 +55,7 @@ onEachEngine('OpenID conformance', (engine) => {
         const { claims } = await succeed()
         assert.equal(claims['nonce'], 'the-nonce')
         assert.deepEqual(typeof claims['auth_time'], 'number')
+        assert.equal(claims.exp! - claims.iat!, 900)
       })
 
       test('oidcc-response-type-missing', async () => {

@@ -6,6 +6,7 @@ import { onEachEngine } from '#test/harness/engines.ts'
 import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
+import { rowsOf } from '#test/harness/rows.ts'
 import { newPkce, signIn } from '../login/harness.ts'
 import { authorizeUrl, callback, token } from './harness.ts'
 
@@ -44,12 +45,7 @@ onEachEngine('consent', (engine) => {
       headers: { 'sec-fetch-site': 'same-origin', accept: 'text/html' },
     })
   const actions = async (): Promise<string[]> => {
-    const rows = await service.database.reader
-      .selectFrom('audit_log')
-      .select('action')
-      .where('target', '=', 'app:forum')
-      .orderBy('seq')
-      .execute()
+    const rows = await rowsOf(service, 'audit_log', { target: 'app:forum' }, 'seq')
     return rows.map(({ action }) => action)
   }
   const targetOf = (response: Response): URL =>
@@ -96,20 +92,5 @@ onEachEngine('consent', (engine) => {
     )
     const none = await browser.go(start({ prompt: 'none' }))
     assert.equal(new URL(none.headers.get('location')!).searchParams.get('error'), 'consent_required')
-  })
-
-  test('the page of one session cannot be sent by another', async () => {
-    const fields = fieldsOf(await (await browser.go(start())).text())
-    provider.profile = { id: 'thief' }
-    const thief = new Browser()
-    await signIn(service, thief)
-    assert.equal((await answer(fields, 'allow', thief)).status, 400)
-    assert.equal((await answer(fields, 'allow', new Browser())).status, 401)
-    const foreign = await browser.go(new URL('/oauth2/consent', service.baseUrl), {
-      method: 'POST',
-      body: new URLSearchParams({ ...fields, decision: 'allow' }),
-      headers: { 'sec-fetch-site': 'cross-site' },
-    })
-    assert.equal(foreign.status, 403)
   })
 })

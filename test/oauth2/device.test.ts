@@ -9,6 +9,7 @@ import { Browser } from '../harness/browser.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
+import { rowsOf } from '../harness/rows.ts'
 import { lastAudit, postForm, sessionOf } from './app-sessions.ts'
 import { poll, startDevice } from './device-harness.ts'
 
@@ -122,11 +123,7 @@ onEachEngine('sign-in of a device', (engine) => {
     const browser = await signedIn('viewer')
     await decide(browser, started.user_code)
     const { userId } = (await sessionOf(service, browser))!
-    const consent = await service.database.reader
-      .selectFrom('consents')
-      .select(['client_id', 'scope'])
-      .where('user_id', '=', userId)
-      .execute()
+    const consent = await rowsOf(service, 'consents', { user_id: userId })
     assert.deepEqual(
       consent.map(({ client_id: id, scope }) => [id, scope]),
       [['tv', 'openid profile']],

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { languageTags } from '../../src/http/pages/language/languages.ts'
 import { createLog } from '../../src/telemetry/log.ts'
+import { each } from '../harness/fields.ts'
 import { Browser } from '../harness/browser.ts'
 import { engines } from '../harness/engines.ts'
 import { startOAuthProvider } from '../harness/oauth-provider.ts'
@@ -96,9 +97,6 @@ describe('the language of pages', () => {
       .select('action')
       .where('support_id', 'like', `${id}%`)
       .execute()
-    assert.deepEqual(
-      rows.map(({ action }) => action),
-      ['sign_in.failed'],
-    )
+    assert.deepEqual(each(rows, 'action'), ['sign_in.failed'])
   })
 })

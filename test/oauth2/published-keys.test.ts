@@ -1,17 +1,16 @@
 // The JWKS has a key of each algorithm that an app asks for before one of them signs.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
 import { callback, clients } from './harness.ts'
 
 onEachEngine('the published keys', (engine) => {
-  let service: TestService
-  before(async () => {
+  const service = started(async () => {
     const declared = [...clients, { id: 'rsa', redirectUris: [callback], idTokenAlgorithm: 'RS256' as const }]
-    service = await startTestService(engine, { config: { login: { clients: declared } } })
+    return startTestService(engine, { config: { login: { clients: declared } } })
   })
-  after(() => service.close())
 
   const algorithms = async (): Promise<string[]> => {
     const answer = await service.fetch('/.well-known/jwks.json')

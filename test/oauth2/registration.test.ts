@@ -1,13 +1,14 @@
 // Apps that register themselves (RFC 7591): only if allowed, and without any right of the product.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { decodeJwt } from 'jose'
 import { Browser } from '#test/harness/browser.ts'
 import { engines, onEachEngine } from '#test/harness/engines.ts'
 import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startReceiver, type Receiver } from '#test/harness/receiver.ts'
+import { startReceiver } from '#test/harness/receiver.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
+import { rowsOf } from '#test/harness/rows.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import type { Scope } from '../../src/http/access/scopes.ts'
@@ -31,18 +32,12 @@ async function register(service: TestService, body: object, headers: object = {}
 }
 
 onEachEngine('apps that register themselves', (engine) => {
-  let service: TestService
-  let trap: Receiver
-  before(async () => {
-    trap = await startReceiver()
-    service = await startTestService(engine, {
+  const trap = started(startReceiver)
+  const service = started(() =>
+    startTestService(engine, {
       env: { CLIENT_REGISTRATION: 'open', ALLOW_PRIVATE_NETWORK: 'true' },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await trap.close()
-  })
+    }),
+  )
 
   test('a registered app can begin a sign-in, and is never first-party', async () => {
     const answer = await register(service, { ...request, token_endpoint_auth_method: 'none' })
@@ -253,11 +248,7 @@ onEachEngine('apps that register themselves', (engine) => {
     now += 86_400_000
     await deleteUnusedRegistrations(database, record, now)
     await create('203.0.113.7')
-    const rows = await database.reader
-      .selectFrom('clients')
-      .select('registered_from')
-      .where('id', '=', client.id)
-      .execute()
+    const rows = await rowsOf({ database }, 'clients', { id: client.id })
     assert.deepEqual(
       rows.map((row) => row.registered_from),
       [null],
@@ -288,12 +279,9 @@ onEachEngine('apps that register themselves', (engine) => {
     assert.equal(await shown(), 200)
     await deleteUnusedRegistrations(service.database, record, Date.now() + 86_500_000)
     assert.equal(await shown(), 404)
-    const entry = await service.database.reader
-      .selectFrom('audit_log')
-      .select(['actor', 'detail'])
-      .where('action', '=', 'client.deleted')
-      .where('target', '=', `app:${String(id)}`)
-      .executeTakeFirst()
+    const entry = (
+      await rowsOf(service, 'audit_log', { action: 'client.deleted', target: `app:${String(id)}` })
+    )[0]
     assert.equal(entry?.actor, 'schedule')
     assert.deepEqual(JSON.parse(entry.detail!), { name: 'Notes', confidential: true, reason: 'unused' })
   })
@@ -314,11 +302,7 @@ onEachEngine('apps that register themselves', (engine) => {
     assert.equal((JSON.parse(text) as Json)['error'], error, text)
   }
   async function entries(): Promise<number> {
-    const rows = await service.database.reader
-      .selectFrom('audit_log')
-      .select('code')
-      .where('action', '=', 'client.refused')
-      .execute()
+    const rows = await rowsOf(service, 'audit_log', { action: 'client.refused' })
     return rows.length
   }
 })

@@ -4,6 +4,7 @@ import { existsSync, globSync, lstatSync, readdirSync, readFileSync, statSync, w
 import { dirname, join, resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { each } from '../harness/fields.ts'
 import { childEnvironment } from '../harness/child-environment.ts'
 
 // Runs with `npm test -- --package` only.
@@ -68,10 +69,7 @@ describe('the installed package', () => {
     const scripts = packages.filter(({ scripts: all = {} }) =>
       ['preinstall', 'install', 'postinstall'].some((name) => name in all),
     )
-    assert.deepEqual(
-      scripts.map(({ name }) => name),
-      [],
-    )
+    assert.deepEqual(each(scripts, 'name'), [])
   })
 
   test('brings no program that replaces one of the project: only its own command, and none named node', () => {
@@ -104,11 +102,7 @@ describe('the installed package', () => {
       ['22.20.0', '24.7.0', '25.0.0', '26.10.0'],
     )
     const newer = packages.filter(({ engines: { node } = {} }) => node !== undefined && needs(node) > 22_020)
-    assert.deepEqual(
-      newer.map(({ name }) => name),
-      [],
-      'packages that ask for a newer Node.js',
-    )
+    assert.deepEqual(each(newer, 'name'), [], 'packages that ask for a newer Node.js')
   })
 
   test('says on an older Node.js which one it needs', () => {

@@ -4,6 +4,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { after, afterEach, beforeEach, describe, test } from 'node:test'
 import { IncomingRequest } from './incoming-request.ts'
+import { each } from '#test/harness/fields.ts'
 
 /** What became of a body: its pieces, and how it ended. */
 class Recorder {
@@ -68,10 +69,7 @@ describe('a request whose body goes past the stream', () => {
     socket.write(`def${post(1)}x`)
     await until(() => text().includes('has abcdef') && text().includes('has x'), 'both answers')
     assert.deepEqual(bodies[0]!.pieces, ['abc', 'def'])
-    assert.deepEqual(
-      bodies.map(({ ends }) => ends),
-      [['end'], ['end']],
-    )
+    assert.deepEqual(each(bodies, 'ends'), [['end'], ['end']])
   })
 
   test('several requests in one packet, chunks, and none at all', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mergeProfiles, parseProfile, readStandardProfile, toIdentity } from './profile.ts'
+import { parseProfile, readStandardProfile, toIdentity } from './profile.ts'
 
 const identityOf = (json: string) => toIdentity('acme', readStandardProfile(parseProfile(json)))
 
@@ -67,34 +67,4 @@ test('the verification of one address does not apply to another', () => {
   assert.deepEqual(of(`${about},"emails":[{"value":"a@x.example","verified":false}]`), ['a@x.example', false])
   assert.deepEqual(of('"emails":[{"value":"b@x.example","verified":true}]'), ['b@x.example', true])
   assert.deepEqual(of('"email":"a@x.example","emails":[{"verified":true}]'), ['a@x.example', false])
-})
-
-test('email_verified applies to the address of the same document', () => {
-  const join = (claims: Record<string, unknown>, userinfo: Record<string, unknown>) =>
-    mergeProfiles({ sub: '1', ...claims }, { sub: '1', name: 'Ada', ...userinfo })
-  const mine = { email: 'a@x.example', email_verified: true }
-  const base = { sub: '1', name: 'Ada' }
-  assert.deepEqual(join(mine, { email: 'b@x.example' }), { ...base, email: 'b@x.example' })
-  assert.deepEqual(join({ email: 'a@x.example' }, { email_verified: true }), {
-    ...base,
-    email: 'a@x.example',
-  })
-  assert.deepEqual(join(mine, {}), { ...base, ...mine })
-  assert.deepEqual(join({}, mine), { ...base, ...mine })
-})
-
-test('a profile without a usable id is refused', () => {
-  for (const json of [
-    '{}',
-    '{"id":null}',
-    '{"id":""}',
-    '{"id":false}',
-    '{"id":{}}',
-    '{"id":["1"]}',
-    '{"id":"a\\u0000"}',
-    '[]',
-    '7',
-  ]) {
-    assert.throws(() => identityOf(json), json)
-  }
 })

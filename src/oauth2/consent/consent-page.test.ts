@@ -1,16 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Keyring } from '../../crypto/keyring.ts'
 import { en } from '../../http/pages/language/en.ts'
-import { ConsentForms, consentPage } from './consent-page.ts'
-
-const request = {
-  sessionId: 's1',
-  clientId: 'forum',
-  requestUri: 'urn:x',
-  scope: 'openid email',
-  resource: null,
-}
+import { consentPage } from './consent-page.ts'
 
 test('the page names the app, its host and each scope, and escapes what the app chose', () => {
   const page = consentPage({
@@ -43,19 +34,4 @@ test('the page names the app, its host and each scope, and escapes what the app 
   assert.match(page, /action="\/gate\/oauth2\/consent"/)
   assert.match(page, /value="&quot;&gt;&lt;script&gt;"/)
   assert.doesNotMatch(page, /<script>|<b>|<i>/)
-})
-
-test('a form holds for its own session, request, scopes and APIs only', () => {
-  const forms = new ConsentForms(new Keyring(['a-master-secret-of-thirty-two-bytes']))
-  const { proof = '' } = forms.fields(request)
-  assert.ok(forms.verify(request, proof))
-  const others = [
-    { sessionId: 's2' },
-    { clientId: 'other' },
-    { requestUri: 'urn:y' },
-    { scope: 'openid email admin' },
-    { resource: 'https://api.example' },
-  ]
-  for (const other of others) assert.ok(!forms.verify({ ...request, ...other }, proof), JSON.stringify(other))
-  for (const forged of ['', 'AAAA', proof.slice(0, 16)]) assert.ok(!forms.verify(request, forged), forged)
 })
