@@ -40,7 +40,9 @@ test('each logged message is explained', () => {
 
 test('each explained message is logged', () => {
   const all = sources.join('\n')
-  const rows = [...page.matchAll(/^\| (`.*?`) \| (?:info|warning|error)/gm)].map(([, first]) => first!)
+  const rows = [...page.matchAll(/^- ((?:`[^`]+`(?:,\s+)?)+)\s+\((?:info|warning|error)/gm)].map(
+    ([, first]) => first!,
+  )
   assert.ok(rows.length > 50, `found only ${rows.length}`)
   const explained = rows.flatMap((row) => [...row.matchAll(/`([^`]+)`/g)].map(([, message]) => message!))
   const unknown = explained.filter((message) => !message.split('…').every((part) => all.includes(part)))
