@@ -66,7 +66,7 @@ function summaryOf(name: string, preset: Preset): string {
   const { scope, groups } = preset
   const scopes = `${scope === '' ? 'none' : `\`${scope}\``}${groups ? `; for groups also \`${groups.scope}\`` : ''}`
   const proofs = preset.pkce === false ? ', without PKCE and nonce' : ''
-  return `Preset \`${name}\`: ${protocolOf(preset)}${proofs}. Scopes: ${scopes}.`
+  return `Preset \`${name}\`${proofs}. Scopes: ${scopes}.`
 }
 
 /** Only what a preset does differently: the overview describes the rest. */

@@ -71,7 +71,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     label: 'Dropbox',
     steps: [
       'Open the app in the Dropbox App Console and copy the app secret to {secret}. Start Postern with it.',
-      'Under Webhooks, add the URL above. Dropbox checks it at once, and Postern answers.',
+      'Under Webhooks, add the URL above. Dropbox checks it, and Postern answers.',
     ],
     docs: 'https://www.dropbox.com/developers/reference/webhooks',
     exampleType: 'list_folder',
@@ -139,7 +139,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     steps: [
       'Open the app in Meta’s App Dashboard and copy the app secret from App settings › Basic to {secret}. Choose a random `verifyToken` for the source, and start Postern with both.',
       'Under Webhooks (for WhatsApp: Configuration), enter the URL above as Callback URL and the `verifyToken` as Verify token.',
-      'Press Verify and Save: Meta sends a GET, and Postern answers.',
+      'Click Verify and Save. Meta checks the URL, and Postern answers.',
       'Subscribe to the fields.',
     ],
     docs: 'https://developers.facebook.com/docs/graph-api/webhooks/getting-started',
@@ -188,7 +188,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     steps: [
       'Open the app at api.slack.com/apps and copy the signing secret from Basic Information to {secret}. Start Postern with it, because Slack checks the URL when you enter it.',
       'Enter the URL above as Request URL under Event Subscriptions, and if you use them, under Interactivity and in each slash command.',
-      'Slack checks the URL at once, and Postern answers. Subscribe to the events and save.',
+      'Slack checks the URL, and Postern answers. Subscribe to the events and save.',
     ],
     docs: 'https://docs.slack.dev/apis/events-api/',
     exampleType: 'app_mention',
@@ -216,7 +216,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     label: 'Twilio',
     steps: [
       'In the Twilio Console, enter the URL above for a phone number, for a messaging service, or as the status callback of a message or call (`StatusCallback`).',
-      'Choose HTTP POST. Postern rejects GET.',
+            'Choose HTTP POST.',
       'Copy the account’s auth token to {secret}.',
     ],
     docs: 'https://www.twilio.com/docs/usage/security#validating-requests',
@@ -225,7 +225,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   typeform: {
     label: 'Typeform',
     steps: [
-      'Start Postern with the source: a 404 disables the webhook at once.',
+      'Start Postern with the source, because a 404 disables the webhook.',
       'In the form, open Connect › Webhooks and add a webhook with the URL above.',
       'Edit it, enter the random secret from {secret}, and turn it on.',
     ],
@@ -246,7 +246,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     label: 'X',
     steps: [
       'Copy the app’s consumer secret (API key secret) to {secret} and start Postern.',
-      'Register the URL above with X’s webhook API: send `POST /2/webhooks` with the app’s bearer token. The URL must be https without a port. X checks it at once, and Postern answers.',
+      'Register the URL above with X’s webhook API: send `POST /2/webhooks` with the app’s bearer token. The URL must be https without a port. X checks it, and Postern answers.',
       'Subscribe to accounts or filters as the product requires.',
     ],
     docs: 'https://docs.x.com/x-api/webhooks/quickstart',
@@ -266,7 +266,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     label: 'Zoom',
     steps: [
       'Open the app in the Zoom App Marketplace and copy the secret token from its Features page to {secret}. Start Postern with it.',
-      'Under Event Subscriptions, enter the URL above as the notification endpoint and press Validate. Postern answers.',
+      'Under Event Subscriptions, enter the URL above as the notification endpoint and click Validate. Postern answers.',
       'Add the events and save.',
     ],
     docs: 'https://developers.zoom.us/docs/api/webhooks/',
