@@ -216,7 +216,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     label: 'Twilio',
     steps: [
       'In the Twilio Console, enter the URL above for a phone number, for a messaging service, or as the status callback of a message or call (`StatusCallback`).',
-            'Choose HTTP POST.',
+      'Choose HTTP POST.',
       'Copy the account’s auth token to {secret}.',
     ],
     docs: 'https://www.twilio.com/docs/usage/security#validating-requests',
