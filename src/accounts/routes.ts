@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { Problem } from '../errors.ts'
-import { withForms } from '../http/requests/forms.ts'
+import { withForms } from '../http/requests/parameters.ts'
 import { wantsPage } from '../http/requests/wants-page.ts'
 import { isForeignWrite } from '../http/access/access.ts'
 import type { App } from '../http/app.ts'

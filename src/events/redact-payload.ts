@@ -1,4 +1,4 @@
-import { readFields } from '../http/requests/query-string.ts'
+import { readFields } from '../http/requests/parameters.ts'
 import { redactedValue } from '../telemetry/redaction.ts'
 
 /**

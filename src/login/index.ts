@@ -25,7 +25,7 @@ import { RefusalMessages } from './flow/failures.ts'
 import { resolveLoginConfig } from './resolve-login-config.ts'
 import { SignIn } from './sign-in.ts'
 import type { StoredTokenScopes } from './keep-tokens-config.ts'
-import { withForms } from '../http/requests/forms.ts'
+import { withForms } from '../http/requests/parameters.ts'
 import type { App } from '../http/app.ts'
 import { linkRoute, type LinkRouteParts, startRoute, type StartRouteParts } from './flow/start-route.ts'
 

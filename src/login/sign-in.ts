@@ -1,4 +1,4 @@
-import { withQuery } from '../http/requests/with-query.ts'
+import { withQuery } from '../http/requests/parameters.ts'
 import type { AuditOrigin } from '../accounts/audit/audit.ts'
 import type { RoleChanges } from '../accounts/users/role-changes.ts'
 import type { Sessions } from '../accounts/sessions/sessions.ts'

@@ -6,6 +6,7 @@ import { ConfigurationError } from '../config/environment.ts'
 import { isScope } from '../http/access/scopes.ts'
 import type { App } from '../http/app.ts'
 import { basePathOf } from '../http/requests/base-path.ts'
+import { parseQueryString, rawQuery } from '../http/requests/parameters.ts'
 import type { AppLink } from '../http/pages/error-page.ts'
 import type { ModuleParts, ServiceModule } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
@@ -178,9 +179,9 @@ function appSignIns(
       return parseAppRequest(await clients.find(query['client_id'] ?? ''), query)
     },
     async nameFor(returnTo) {
-      const { pathname, searchParams } = new URL(returnTo, baseUrl())
+      const { pathname, search } = new URL(returnTo, baseUrl())
       if (pathname !== `${basePathOf(baseUrl())}/oauth2/authorize`) return undefined
-      return (await clients.find(searchParams.get('client_id') ?? ''))?.name
+      return (await clients.find(parseQueryString(rawQuery(search))['client_id'] ?? ''))?.name
     },
     async issueCode(tx, { code, ...app }, user) {
       const grant = { ...app, sessionId: null, scope: null, resource: null, nonce: null }

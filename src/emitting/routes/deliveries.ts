@@ -13,7 +13,7 @@ import { closedObject, DateTime, IdParams, nullable, optionalText } from '../../
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { JobView, TotalView, viewJob } from '../../events/jobs/job.ts'
 import { Problem } from '../../errors.ts'
-import { readBodyFilters } from '../../http/requests/body-filters.ts'
+import { readBodyFilters } from '../../http/requests/parameters.ts'
 import { type DeliveryEntry, type OwnedEntry, pastSignatures } from '../deliveries/delivery-log.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import type { Phases } from '../../network/exchange.ts'

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { HostCookie } from '../responses/host-cookie.ts'
 import type { App } from '../app.ts'
-import { rawQuery, readOAuthParameters } from '../requests/query-string.ts'
+import { rawQuery, readOAuthParameters } from '../requests/parameters.ts'
 import { varyBy } from '../responses/cross-origin.ts'
 import type { Site } from './html.ts'
 import { languageOf, matchAccepted, matchLocales, type Language } from './language/languages.ts'

@@ -10,7 +10,7 @@ import { fill } from '../../http/pages/language/languages.ts'
 import { pageView, referenceOf, sendPage } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import type { AppLink } from '../../http/pages/error-page.ts'
-import { rawQuery, readOAuthParameters } from '../../http/requests/query-string.ts'
+import { queryOf, rawQuery, readOAuthParameters, withForms } from '../../http/requests/parameters.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { failurePath, recordFailure } from './failed-sign-ins.ts'
@@ -29,7 +29,6 @@ import {
   quoteProvider,
 } from '../provider-client/provider-errors.ts'
 import { type VerifiedIdentity, isObject } from '../provider-client/profile.ts'
-import { queryOf, withForms } from '../../http/requests/forms.ts'
 
 export interface CallbackRouteParts extends StartParts {
   signIn: SignIn

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { isObject, type ProfileDocument } from './profile.ts'
 import type { ProviderFetch } from './provider-fetch.ts'
-import { readFields } from '../../http/requests/query-string.ts'
+import { readFields } from '../../http/requests/parameters.ts'
 
 /** Caches the token response of one code exchange, because a code can be sent only once. */
 export class TokenResponseCache {

@@ -1,5 +1,5 @@
 // Any text as an authorization request, and any header and form as the credentials of a client.
-import { withQuery } from '../../http/requests/with-query.ts'
+import { withQuery } from '../../http/requests/parameters.ts'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'

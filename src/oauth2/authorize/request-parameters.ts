@@ -11,8 +11,6 @@ import {
 } from '../clients/client.ts'
 import { AuthorizationError } from '../oauth-error.ts'
 import type { Parameters } from './authorization-requests.ts'
-import type { App } from '../../http/app.ts'
-import { anonymousBodyLimit } from '../../http/body/reader.ts'
 
 export const responseModes = ['query', 'form_post'] as const
 export const prompts = ['none', 'login', 'select_account', 'consent'] as const
@@ -240,15 +238,4 @@ function printed(name: string): string {
 
 function invalid(description: string): AuthorizationError {
   return new AuthorizationError('invalid_request', description)
-}
-
-/** Gives handlers the text of a form, and takes nothing else: `resource` may be repeated, so the parameters are not an object. */
-export function acceptRawForms(scope: App): void {
-  scope.removeContentTypeParser('application/json')
-  scope.bodies.parse(
-    scope,
-    ['application/x-www-form-urlencoded'],
-    (_request, bytes, done) => done(null, bytes.toString()),
-    anonymousBodyLimit,
-  )
 }

@@ -1,7 +1,7 @@
 import { code, escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
 import { fill } from '../../http/pages/language/languages.ts'
 import type { PageView } from '../../http/pages/page-view.ts'
-import { withQuery } from '../../http/requests/with-query.ts'
+import { withQuery } from '../../http/requests/parameters.ts'
 import { hiddenFields, hostOf } from '../consent/consent-page.ts'
 import type { ReturnAddress } from './request-parameters.ts'
 

@@ -10,7 +10,7 @@ import { codeLifetime, DeviceCodes, type Poll, pollInterval } from './device-cod
 import { deviceRoutes } from './device-routes.ts'
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
-import { withForms } from '../../http/requests/forms.ts'
+import { withForms } from '../../http/requests/parameters.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
 import { AuthorizationError, clientCall, OAuthError } from '../oauth-error.ts'
 import { resourceOf, scopeOf } from '../authorize/request-parameters.ts'

@@ -1,4 +1,4 @@
-import { withQuery } from '../../http/requests/with-query.ts'
+import { withQuery } from '../../http/requests/parameters.ts'
 import { isStorableText } from '../../storage/text.ts'
 import type { Client } from '../clients/client.ts'
 import type { Clients } from '../clients/clients.ts'

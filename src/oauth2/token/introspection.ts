@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { allowedScopes } from '../../accounts/tokens/access-tokens.ts'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
-import { withForms } from '../../http/requests/forms.ts'
+import { withForms } from '../../http/requests/parameters.ts'
 import type { App } from '../../http/app.ts'
 import { type ClientAuthentication, RefusedClient } from '../clients/client-authentication.ts'
 import { apisOf, type Client, isPublic } from '../clients/client.ts'

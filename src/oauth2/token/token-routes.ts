@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { type Audit, auditOrigin } from '../../accounts/audit/audit.ts'
-import { withForms } from '../../http/requests/forms.ts'
+import { withForms } from '../../http/requests/parameters.ts'
 import { hashToken } from '../../crypto/tokens.ts'
 import type { App } from '../../http/app.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'

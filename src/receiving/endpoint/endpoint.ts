@@ -1,5 +1,6 @@
 import { Problem, type ProblemCode } from '../../errors.ts'
 import { toProblem } from '../../http/responses/problem-details.ts'
+import { parseQueryString, rawQuery } from '../../http/requests/parameters.ts'
 import { rawAnswer, type RawAnswer, type RawCall } from '../../http/raw/call.ts'
 import { createEvaluator, type Delivered, type Evaluate, type EvaluatorParts } from './evaluate.ts'
 import type { IncomingEvent } from '../queue/store.ts'
@@ -111,7 +112,7 @@ export class WebhookEndpoint {
   async verifyAddress(call: RawCall, ask: NonNullable<Scheme['ask']>, now: number): Promise<RawAnswer> {
     call.takeFromLimit()
     const { url = '', headers } = call.request
-    const query = new URLSearchParams(/\?(.*)$/s.exec(url)?.[1])
+    const query = new URLSearchParams(parseQueryString(rawQuery(url)))
     const result = ask({ query, headers, now })
     if ('answer' in result) {
       this.#parts.count('answered')

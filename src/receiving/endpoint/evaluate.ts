@@ -15,7 +15,7 @@ import type { Accepted, Rejected, Reply, Scheme } from '../schemes/scheme.ts'
 import { createHash } from 'node:crypto'
 import type { FastifyBaseLogger } from 'fastify'
 import { type Received, receivedEvent } from '../worker/received-event.ts'
-import { isForm } from '../../http/requests/query-string.ts'
+import { isForm } from '../../http/requests/parameters.ts'
 import { form, json as jsonType, kindOf } from '../schemes/body.ts'
 
 /** A request with its whole body. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Problem } from '../../errors.ts'
-import { groupFields, readFields } from '../../http/requests/query-string.ts'
+import { groupFields, rawQuery, readFields } from '../../http/requests/parameters.ts'
 import { isRawNumber, parseExactly } from '../../json/exact.ts'
 import { jsonText } from '../../json/lossless.ts'
 import {
@@ -115,10 +115,7 @@ export function readForm(rawBody: Buffer): Form | Rejected {
 
 /** Returns the first value of a parameter in the query of an address. */
 export function queryParameter(url: string, name: string): string | undefined {
-  const at = url.indexOf('?')
-  return at === -1
-    ? undefined
-    : readFields(url.slice(at + 1), Infinity).find(([parameter]) => parameter === name)?.[1]
+  return readFields(rawQuery(url), Infinity).find(([parameter]) => parameter === name)?.[1]
 }
 
 type BodyKind = 'json' | 'form' | 'other'

@@ -1,4 +1,4 @@
-import { isForm, readFormBody } from '../../http/requests/query-string.ts'
+import { isForm, readFormBody } from '../../http/requests/parameters.ts'
 import { hasLongNumber, parseToExactValues, rememberNumbers } from '../../json/exact.ts'
 import { jsonText } from '../../json/lossless.ts'
 import { readStoredHeaders } from '../../events/store.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { parseQueryString, readFields, readFormBody } from './query-string.ts'
+import { parseQueryString, readFields, readFormBody, withQuery } from './parameters.ts'
 
 const cases: [string, Record<string, string>][] = [
   ['', {}],
@@ -11,7 +11,7 @@ const cases: [string, Record<string, string>][] = [
   ['a=b=c', { a: 'b=c' }],
   ['a=x+y%20z', { a: 'x y z' }],
   ['a=%', { a: '%' }],
-  ['a=%ff', { a: '%ff' }],
+  ['a=%ff', { a: '\ufffd' }],
   ['__proto__=x', { ['__proto__']: 'x' }],
   ['&&a=1&', { a: '1' }],
 ]
@@ -82,4 +82,23 @@ describe('fields of a form', () => {
       const [one, two] = [least(half), least(whole)]
       assert.ok(two <= 2.5 * one || two < 50_000, `${one} µs, twice the length ${two} µs`)
     })
+})
+
+test('the own query of an address stays as it is written', () => {
+  const added = [
+    ['code', 'a b'],
+    ['iss', 'https://gate.example.com'],
+  ] as const
+  const written = 'code=a+b&iss=https%3A%2F%2Fgate.example.com'
+  for (const [uri, expected] of [
+    ['https://app.example.com/cb', `https://app.example.com/cb?${written}`],
+    ['https://app.example.com', `https://app.example.com/?${written}`],
+    ['https://app.example.com/cb?', `https://app.example.com/cb?${written}`],
+    ['https://app.example.com/cb?flag', `https://app.example.com/cb?flag&${written}`],
+    ['https://app.example.com/cb?a=1&', `https://app.example.com/cb?a=1&${written}`],
+    ['https://app.example.com/cb?to=/a%20b(c)*', `https://app.example.com/cb?to=/a%20b(c)*&${written}`],
+    ['com.example.app:/cb', `com.example.app:/cb?${written}`],
+  ] as const)
+    assert.equal(withQuery(uri, added), expected)
+  assert.equal(withQuery('https://app.example.com/cb?to=/a%20b', []), 'https://app.example.com/cb?to=/a%20b')
 })
