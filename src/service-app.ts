@@ -3,7 +3,7 @@ import { checkNames, createDiagnostics, type CheckName } from './diagnostics/ind
 import { demoNames } from './demo/samples.ts'
 import type { App } from './http/app.ts'
 import { createApp, type Timeouts } from './http/create-app.ts'
-import { postgresCallCounts } from './http/limits/shared-counts.ts'
+import { postgresCallCounts } from './http/limits/rate-limiter.ts'
 import { refuseOtherHosts } from './http/access/loopback-only.ts'
 import { findRoute } from './http/operations/find-route.ts'
 import type { ModuleParts } from './http/service-module.ts'

@@ -37,7 +37,7 @@ import { limitRequests } from './limits/rate-limits.ts'
 import { serveReference } from './reference/page.ts'
 import { RawRoutes } from './raw/routes.ts'
 import type { Log } from '../telemetry/log.ts'
-import { type CountCalls, SharedCounts } from './limits/shared-counts.ts'
+import { type CountCalls, SharedRateLimiter } from './limits/rate-limiter.ts'
 import { Problem } from '../errors.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
@@ -213,7 +213,7 @@ function addHooks(
   const limits = limitRequests(app, {
     clock: configuration.rateLimit ? clock : undefined,
     proxies,
-    shared: countCalls && new SharedCounts({ count: countCalls, clock, onError }),
+    shared: countCalls && new SharedRateLimiter({ count: countCalls, clock, onError }),
   })
   answerPreflights(app, crossOrigin)
   guardRoutes(app, {

@@ -1,4 +1,5 @@
 import type { Random } from '../../runtime/clock.ts'
+import { TokenBucket } from '../../runtime/token-bucket.ts'
 import type { Destination } from './destinations.ts'
 import type { AttemptRecord } from '../store.ts'
 
@@ -30,9 +31,8 @@ export class SubscriberPace {
   readonly breaker: CircuitBreaker
   /** How many attempts may be in flight: halved by each missing response, doubled by each received one. */
   #window = maxWindow
-  /** Of the token bucket for the rate limit. */
-  #tokens: number | undefined
-  #tokensAt = 0
+  /** Of the rate limit. */
+  #bucket: TokenBucket | undefined
   /** Tokens per second when they were last added. Outlives the destination of a subscriber that is paused. */
   #rate: number | undefined
 
@@ -85,12 +85,12 @@ export class SubscriberPace {
   /** A new queue of the subscriber begins. Another process may have owned its queue since, and spent all tokens. */
   resumed(now: number): void {
     this.breaker.resumed(now)
-    if (this.#rate !== undefined) this.#tokens = Math.min(1, this.#addTokens(this.#rate, now))
+    if (this.#rate !== undefined) this.#bucketOf(this.#rate, now).limitTo(1, this.#rate, now)
   }
 
   started(rate: number | undefined, now: number): void {
     this.breaker.started()
-    if (rate !== undefined) this.#tokens = this.#addTokens(rate, now) - 1
+    if (rate !== undefined) this.#bucketOf(rate, now).spend(rate, now)
   }
 
   /**
@@ -112,16 +112,14 @@ export class SubscriberPace {
     return tokens >= 1 ? undefined : Math.ceil(((1 - tokens) / rate) * 1000)
   }
 
-  /**
-   * A token bucket that gains `rate` tokens per second and holds those of one second. It starts with one token: the process that
-   * owned the queue before may have just spent all.
-   */
   #addTokens(rate: number, now: number): number {
+    return this.#bucketOf(rate, now).fill(rate, now)
+  }
+
+  /** It starts with one token: the process that owned the queue before may have just spent all. */
+  #bucketOf(rate: number, now: number): TokenBucket {
     this.#rate = rate
-    const gained = (Math.max(0, now - this.#tokensAt) / 1000) * rate
-    this.#tokens = this.#tokens === undefined ? 1 : Math.min(Math.max(1, rate), this.#tokens + gained)
-    this.#tokensAt = now
-    return this.#tokens
+    return (this.#bucket ??= new TokenBucket(1, now))
   }
 }
 

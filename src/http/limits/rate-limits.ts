@@ -4,8 +4,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
 import { clientNetwork, type TrustedProxies } from './client-address.ts'
 import type { Principal } from '../access/principal.ts'
-import { RateLimiter, type Taken } from './rate-limiter.ts'
-import type { SharedCounts } from './shared-counts.ts'
+import { RateLimiter, type SharedRateLimiter, type Taken } from './rate-limiter.ts'
 
 /** Calls of one IP address in a minute, unless a route declares its own limit. */
 const perIp = 3_000
@@ -46,7 +45,7 @@ export interface RateLimitsParts {
   clock: Clock | undefined
   proxies: TrustedProxies
   /** Counts calls of all processes; without it, this process counts alone. */
-  shared?: SharedCounts | undefined
+  shared?: SharedRateLimiter | undefined
 }
 
 /** What the headers of an answer say about a limit. */
@@ -58,7 +57,7 @@ export type RateStatus = { readonly limit: number } & Pick<Taken, 'remaining' | 
  */
 export class RateLimits {
   readonly #limiter: RateLimiter | undefined
-  readonly #shared: SharedCounts | undefined
+  readonly #shared: SharedRateLimiter | undefined
   readonly #proxies: TrustedProxies
 
   constructor({ clock, proxies, shared }: RateLimitsParts) {

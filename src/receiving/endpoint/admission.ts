@@ -3,6 +3,8 @@ import type { RateStatus } from '../../http/limits/rate-limits.ts'
 import type { Backlog } from './backlog.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { Period } from '../../runtime/period.ts'
+import { SharedLimit } from '../../runtime/shared-limit.ts'
+import { burstOf, TokenBucket } from '../../runtime/token-bucket.ts'
 import type { Pool } from 'pg'
 import { poolRows } from '../../storage/postgres/pool/pool-rows.ts'
 
@@ -80,46 +82,27 @@ interface RateTaken {
   readonly wait: number
 }
 
-/**
- * Returns the cost of one event and the largest debt, in milliseconds. The debt allows a burst of one second's events.
- * @param perSecond above 0; below 1, the burst is one event.
- */
-function chargeOf(perSecond: number): { cost: number; credit: number } {
-  const cost = 1000 / perSecond
-  return { cost, credit: Math.max(1, Math.floor(perSecond)) * cost }
-}
+/** Tolerates the rounding of fractions. */
+const rounding = 1e-6
 
-/**
- * The declared rate of a source: events per second, and a burst of one second's events. It is stored as the time that the accepted
- * events cost (the generic cell rate algorithm, ITU-T I.371).
- */
+/** The declared rate of a source: events per second, and a burst of one second's events. */
 export class SourceRate {
   readonly limit: number
-  /** Milliseconds that one event costs, and that can be owed. */
-  readonly #cost: number
-  readonly #credit: number
-  #at = 0
-  #owed = 0
+  readonly #bucket: TokenBucket
 
   /** @param perSecond above 0; below 1, the burst is one event. */
   constructor(perSecond: number) {
     this.limit = perSecond
-    const { cost, credit } = chargeOf(perSecond)
-    this.#cost = cost
-    this.#credit = credit
+    this.#bucket = new TokenBucket(burstOf(perSecond), 0)
   }
 
   /** Takes one event at `now`, in milliseconds. A refused event costs nothing. */
   take(now: number): RateTaken {
-    // The clock may have been set back, which must not block the source.
-    const owed = Math.min(Math.max(0, this.#owed - (now - this.#at)), this.#credit)
-    const over = owed + this.#cost - this.#credit
-    // Tolerates the rounding of fractions.
-    if (over > 1e-6) return { allowed: false, remaining: 0, wait: over / 1000 }
-    this.#at = now
-    this.#owed = owed + this.#cost
-    const remaining = Math.floor((this.#credit - owed - this.#cost) / this.#cost + 1e-6)
-    return { allowed: true, remaining, wait: (owed + this.#cost) / 1000 }
+    const missing = 1 - this.#bucket.fill(this.limit, now)
+    if (missing > rounding) return { allowed: false, remaining: 0, wait: missing / this.limit }
+    const left = this.#bucket.spend(this.limit, now)
+    const wait = (burstOf(this.limit) - left) / this.limit
+    return { allowed: true, remaining: Math.floor(left + rounding), wait }
   }
 }
 
@@ -146,17 +129,12 @@ export interface SharedSourceRateParts {
   onError: (error: unknown) => void
 }
 
-type Answer = (taken: RateTaken) => void
-
 /** The part of the rate per second that one process reserves at most, so that ten statements a second suffice. */
 const reservedShare = 1 / 10
 /** Milliseconds for which a reservation is valid: an unused one must not add to a later burst. */
 const reservationLasts = 1_000
 /** Milliseconds without a request after one that was not granted in full. */
 const requestInterval = 100
-/** Milliseconds that a webhook waits for an answer; and for which the process counts alone after a time-out or failure. */
-const maxWait = 1_000
-const pause = 5_000
 /** Webhooks that wait for the answer; more are counted by the process alone. */
 const mostWaiting = 10_000
 
@@ -169,6 +147,8 @@ export class SharedSourceRate {
   readonly #source: string
   readonly #parts: SharedSourceRateParts
   readonly #alone: SourceRate
+  readonly #shared: SharedLimit<undefined, RateTaken>
+  /** Milliseconds that one event costs, and that can be owed. */
   readonly #cost: number
   readonly #credit: number
   readonly #mostReserved: number
@@ -180,21 +160,21 @@ export class SharedSourceRate {
   /** Milliseconds that all processes owe, by the last answer. */
   #owed = 0
   #owedAt = 0
-  #waiting: Answer[] = []
-  #requesting = false
-  /** Whether the request has taken longer than `maxWait`. */
-  #isLate = false
   readonly #spent = new Period()
-  readonly #away = new Period()
 
   constructor(source: string, perSecond: number, parts: SharedSourceRateParts) {
-    const { cost, credit } = chargeOf(perSecond)
+    const { clock, onError } = parts
     this.limit = perSecond
     this.#source = source
     this.#parts = parts
     this.#alone = new SourceRate(perSecond)
-    this.#cost = cost
-    this.#credit = credit
+    this.#shared = new SharedLimit({
+      ask: (waiting, now) => this.#reserve(waiting.length, now),
+      clock,
+      onError,
+    })
+    this.#cost = 1000 / perSecond
+    this.#credit = burstOf(perSecond) * this.#cost
     this.#mostReserved = Math.max(1, Math.floor(perSecond * reservedShare))
   }
 
@@ -204,19 +184,18 @@ export class SharedSourceRate {
       this.#reserved = 0
       this.#size = Math.max(1, this.#size >> 1)
     }
+    const isSilent = this.#shared.isSilent(now)
     if (this.#reserved > 0) {
       this.#reserved -= 1
-      const short = this.#reserved * 2 < this.#size && !this.#requesting
-      if (short && !this.#spent.has(now) && !this.#away.has(now)) void this.#request()
+      if (this.#reserved * 2 < this.#size && !this.#spent.has(now) && !isSilent) this.#shared.ask()
       return this.#allowed(now)
     }
-    if (this.#isLate || this.#away.has(now) || this.#waiting.length >= mostWaiting)
-      return this.#alone.take(now)
-    if (this.#spent.has(now)) return this.#refused(now)
-    return new Promise((resolve) => {
-      this.#waiting.push(resolve)
-      if (!this.#requesting) void this.#request()
-    })
+    if (isSilent || this.#shared.waiting >= mostWaiting) return this.#alone.take(now)
+    return this.#spent.has(now) ? this.#refused(now) : this.#ask()
+  }
+
+  async #ask(): Promise<RateTaken> {
+    return (await this.#shared.take(undefined)) ?? this.#alone.take(this.#parts.clock.now())
   }
 
   #owedNow(now: number): number {
@@ -225,7 +204,7 @@ export class SharedSourceRate {
 
   #allowed(now: number): RateTaken {
     const owed = this.#owedNow(now)
-    const left = Math.floor((this.#credit - owed) / this.#cost + 1e-6)
+    const left = Math.floor((this.#credit - owed) / this.#cost + rounding)
     const wait = Math.max(this.#cost, owed - this.#reserved * this.#cost) / 1000
     return { allowed: true, remaining: left + this.#reserved, wait }
   }
@@ -235,52 +214,22 @@ export class SharedSourceRate {
     return { allowed: false, remaining: 0, wait }
   }
 
-  /** Reserves for the waiting events, and some more. */
-  async #request(): Promise<void> {
-    const { reserve, clock, onError } = this.#parts
-    this.#requesting = true
-    // Events of the same turn share a request.
-    await Promise.resolve()
-    do {
-      const now = clock.now()
-      const cancel = clock.after(maxWait, () => {
-        this.#isLate = true
-        this.#giveUp()
-      })
-      try {
-        const wanted = Math.max(this.#waiting.length, Math.min(this.#size, this.#mostReserved))
-        const asked = { source: this.#source, wanted, cost: this.#cost, credit: this.#credit }
-        this.#grant(await reserve(asked, now), wanted, now)
-      } catch (error) {
-        onError(error)
-        this.#giveUp()
-      } finally {
-        cancel()
-        this.#isLate = false
-      }
-    } while (this.#waiting.length > 0)
-    this.#requesting = false
-  }
-
-  #grant({ granted, owed }: Reserved, wanted: number, now: number): void {
+  /** Reserves for the waiting events, and some more. Returns the answers for the waiting ones. */
+  async #reserve(waiting: number, now: number): Promise<RateTaken[]> {
+    const wanted = Math.max(waiting - this.#reserved, Math.min(this.#size, this.#mostReserved))
+    const asked = { source: this.#source, wanted, cost: this.#cost, credit: this.#credit }
+    const { granted, owed } = await this.#parts.reserve(asked, now)
     this.#owed = owed
     this.#owedAt = now
     this.#reserved += granted
     this.#validity.start(now, reservationLasts)
     if (granted === wanted) this.#size = Math.min(this.#size * 2, this.#mostReserved)
     else this.#spent.start(now, Math.max(requestInterval, owed + this.#cost - this.#credit))
-    for (const answer of this.#waiting.splice(0, this.#reserved)) {
+    return Array.from({ length: waiting }, () => {
+      if (this.#reserved === 0) return this.#refused(now)
       this.#reserved -= 1
-      answer(this.#allowed(now))
-    }
-    if (granted < wanted) for (const answer of this.#waiting.splice(0)) answer(this.#refused(now))
-  }
-
-  /** This process alone counts the waiting events, and the next ones for a while. */
-  #giveUp(): void {
-    const now = this.#parts.clock.now()
-    this.#away.start(now, pause)
-    for (const answer of this.#waiting.splice(0)) answer(this.#alone.take(now))
+      return this.#allowed(now)
+    })
   }
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SourceRate } from './admission.ts'
+import { ManualClock } from '#test/harness/manual-clock.ts'
+import { SharedSourceRate, SourceRate, type ReserveRate, type Reserved } from './admission.ts'
 
 test('allows a burst of one second, then the rate', () => {
   const rate = new SourceRate(5)
@@ -49,4 +50,120 @@ test('a clock that is set back delays no sender longer than the rate does', () =
   const { allowed, wait } = rate.take(0)
   assert.equal(allowed, false)
   assert.ok(wait <= 0.5)
+  assert.equal(rate.take(500).allowed, true, 'after the wait')
+})
+
+/** Does what `take_source_rate` of the database does, and counts its calls. */
+function model(): { reserve: ReserveRate; asked: () => number } {
+  let until = 0
+  let asked = 0
+  const reserve: ReserveRate = async ({ wanted, cost, credit }, now): Promise<Reserved> => {
+    asked += 1
+    const owed = Math.min(credit, Math.max(0, until - now))
+    const granted = Math.min(wanted, Math.floor((credit - owed) / cost + 1e-6))
+    if (granted > 0) until = now + owed + granted * cost
+    return { granted, owed: owed + granted * cost }
+  }
+  return { reserve, asked: () => asked }
+}
+
+const unexpected = (error: unknown): never => assert.fail(String(error))
+
+test('several processes together accept a burst of one second, then the rate', async () => {
+  const clock = new ManualClock()
+  const { reserve } = model()
+  const processes = Array.from(
+    { length: 3 },
+    () => new SharedSourceRate('source', 5, { reserve, clock, onError: unexpected }),
+  )
+  const accepted = async (): Promise<number> => {
+    let count = 0
+    for (let index = 0; index < 12; index += 1)
+      if ((await processes[index % 3]!.take(clock.now())).allowed) count += 1
+    return count
+  }
+  assert.equal(await accepted(), 5)
+  clock.pass(199)
+  assert.equal(await accepted(), 0)
+  clock.pass(201)
+  assert.equal(await accepted(), 2)
+})
+
+test('one process with a shared rate behaves like a single process', async () => {
+  const clock = new ManualClock()
+  const rate = new SharedSourceRate('source', 10, { ...model(), clock, onError: unexpected })
+  assert.deepEqual(await rate.take(clock.now()), { allowed: true, remaining: 9, wait: 0.1 })
+  assert.equal((await rate.take(clock.now())).remaining, 8)
+  for (let taken = 2; taken < 10; taken += 1) await rate.take(clock.now())
+  const { allowed, remaining, wait } = await rate.take(clock.now())
+  assert.deepEqual([allowed, remaining], [false, 0])
+  assert.ok(wait > 0 && wait <= 0.1 + 1e-9)
+})
+
+test('a high rate needs few statements, most events wait for none, and the full rate is used', async () => {
+  const clock = new ManualClock()
+  const { reserve, asked } = model()
+  const processes = [1, 2].map(
+    () => new SharedSourceRate('source', 1_000, { reserve, clock, onError: unexpected }),
+  )
+  let [accepted, waited] = [0, 0]
+  const seconds = 10
+  for (let ms = 0; ms < seconds * 1_000; ms += 1) {
+    for (const process of processes) {
+      const taken = process.take(clock.now())
+      if (taken instanceof Promise) waited += 1
+      if ((await taken).allowed) accepted += 1
+    }
+    clock.pass(1)
+  }
+  assert.ok(accepted <= 1_000 * (seconds + 1), `${accepted} accepted`)
+  assert.ok(accepted >= 1_000 * seconds * 0.95, `${accepted} accepted`)
+  assert.ok(asked() <= 25 * seconds, `${asked()} statements`)
+  assert.ok(waited <= accepted / 20, `${waited} waited`)
+})
+
+test('unused reservations do not enlarge a later burst', async () => {
+  const clock = new ManualClock()
+  const { reserve } = model()
+  const [one, other] = [1, 2].map(
+    () => new SharedSourceRate('source', 100, { reserve, clock, onError: unexpected }),
+  ) as [SharedSourceRate, SharedSourceRate]
+  for (let index = 0; index < 20; index += 1) await one.take(clock.now())
+  clock.pass(5_000)
+  let accepted = 0
+  for (let index = 0; index < 300; index += 1)
+    if ((await (index % 2 ? one : other).take(clock.now())).allowed) accepted += 1
+  assert.equal(accepted, 100)
+})
+
+test('without a response, or after a failure, a process applies the rate alone; a clock that is set back blocks no sender', async () => {
+  const clock = new ManualClock()
+  const errors: unknown[] = []
+  let answer = Promise.withResolvers<Reserved>()
+  const rate = new SharedSourceRate('source', 2, {
+    reserve: () => answer.promise,
+    clock,
+    onError: (error) => errors.push(error),
+  })
+  const waiting = [1, 2, 3].map(async () => rate.take(clock.now()))
+  await Promise.resolve()
+  clock.pass(1_000)
+  assert.deepEqual(
+    (await Promise.all(waiting)).map(({ allowed }) => allowed),
+    [true, true, false],
+  )
+  assert.equal((await rate.take(clock.now())).allowed, false, 'nothing is asked for a while')
+  clock.pass(6_000)
+  assert.equal('allowed' in rate.take(clock.now()), true, 'no webhook waits for a request that is late')
+  answer.reject(new Error('away'))
+  clock.pass(5_000)
+  answer = Promise.withResolvers<Reserved>()
+  answer.resolve({ granted: 0, owed: 1_000 })
+  assert.equal((await rate.take(clock.now())).allowed, true, 'since the failure came late')
+  await new Promise((resolve) => void setImmediate(resolve))
+  assert.equal(errors.length, 1)
+  clock.time -= 3_600_000
+  answer = Promise.withResolvers<Reserved>()
+  answer.resolve({ granted: 1, owed: 500 })
+  assert.equal((await rate.take(clock.now())).allowed, true)
 })

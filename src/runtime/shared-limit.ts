@@ -1,0 +1,80 @@
+import type { Clock } from './clock.ts'
+import { Period } from './period.ts'
+
+/** Milliseconds that a statement may take, and without statements after a late or failed one. */
+const maxWait = 1_000
+const pause = 5_000
+
+export interface SharedLimitParts<Call, Answer> {
+  /** Asks the database. The answers have the order of the calls. @throws StorageUnavailable */
+  ask: (calls: readonly Call[], now: number) => Promise<readonly Answer[]>
+  clock: Clock
+  onError: (error: unknown) => void
+}
+
+/**
+ * Asks the database about a limit that all processes share, with one statement at a time for all calls that wait. A late or failed
+ * statement delays nobody: its calls are answered `undefined`, and the process counts them alone, as it does while `isSilent`.
+ */
+export class SharedLimit<Call, Answer> {
+  readonly #parts: SharedLimitParts<Call, Answer>
+  #waiting: { call: Call; resolve: (answer: Answer | undefined) => void }[] = []
+  #isAsking = false
+  #isLate = false
+  readonly #pause = new Period()
+
+  constructor(parts: SharedLimitParts<Call, Answer>) {
+    this.#parts = parts
+  }
+
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
+  isSilent(now: number): boolean {
+    return this.#isLate || this.#pause.has(now)
+  }
+
+  /** Does not reject. */
+  take(call: Call): Promise<Answer | undefined> {
+    return new Promise((resolve) => {
+      this.#waiting.push({ call, resolve })
+      this.ask()
+    })
+  }
+
+  /** Asks also if no call waits, unless a statement is under way. */
+  ask(): void {
+    if (!this.#isAsking) void this.#askForAll()
+  }
+
+  async #askForAll(): Promise<void> {
+    const { ask, clock, onError } = this.#parts
+    this.#isAsking = true
+    // Calls of the same turn share a statement.
+    await Promise.resolve()
+    do {
+      const asked = this.#waiting.splice(0)
+      const giveUp = (): void => {
+        this.#pause.start(clock.now(), pause)
+        for (const { resolve } of [...asked, ...this.#waiting.splice(0)]) resolve(undefined)
+      }
+      const cancel = clock.after(maxWait, () => {
+        this.#isLate = true
+        giveUp()
+      })
+      try {
+        const calls = asked.map(({ call }) => call)
+        const answers = await ask(calls, clock.now())
+        for (const [index, { resolve }] of asked.entries()) resolve(answers[index])
+      } catch (error) {
+        onError(error)
+        giveUp()
+      } finally {
+        cancel()
+        this.#isLate = false
+      }
+    } while (this.#waiting.length > 0)
+    this.#isAsking = false
+  }
+}
