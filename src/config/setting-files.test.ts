@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { inspectEnvironment } from './environment.ts'
+import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 
 describe('settings in files', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-setting-files-'))
-  after(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder()
   const file = (name: string, text: string): string => {
     writeFileSync(join(folder, name), text)
     return join(folder, name)

@@ -2,18 +2,17 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { each } from '#test/harness/fields.ts'
 import { childEnvironment } from '#test/harness/child-environment.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { mainFile } from '#test/harness/main-file.ts'
 import { adminKey, startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
+import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 import { AuditReader } from '../../src/accounts/audit/audit-reader.ts'
 import { createRecordAudit, type AuditEntry } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -35,11 +34,8 @@ interface Line {
 }
 
 onEachEngine('the export of the audit log', (engine) => {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-audit-'))
+  const folder = temporaryFolder()
   const service = started(() => startTestService(engine))
-  after(async () => {
-    rmSync(folder, { recursive: true })
-  })
 
   const record = createRecordAudit(systemClock)
   const write = (detail: AuditEntry['detail'], more: Partial<AuditEntry> = {}): Promise<void> =>

@@ -2,17 +2,15 @@
 import assert from 'node:assert/strict'
 import { createHmac, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { createServer as createTlsServer } from 'node:tls'
 import { selfSigned } from '#test/harness/certificate.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { type ReceivedCall, startReceiver } from '#test/harness/receiver.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
+import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 import type { AuditRow } from '../../src/accounts/audit/audit-log.ts'
 import { frames, syslogDestination } from '../../src/accounts/audit-forwarding/index.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
@@ -48,11 +46,8 @@ const numbers = (entries: readonly Entry[]): number[] =>
   entries.map(({ detail }) => detail?.n).filter((n) => n !== undefined)
 
 onEachEngine('forwarding of the audit log', (engine) => {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-audit-'))
+  const folder = temporaryFolder()
   const database = started(() => engine.createMigratedDatabase())
-  after(async () => {
-    rmSync(folder, { recursive: true })
-  })
 
   test('a webhook: in order, with retries, and from the last position after a restart', async () => {
     const receiver = await startReceiver(503, 204)

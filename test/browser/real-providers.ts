@@ -2,11 +2,11 @@
 // Keycloak (`org.keycloak:keycloak-quarkus-dist`, zip); Dex is built from its source (`go build ./cmd/dex`).
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { childEnvironment } from '../harness/child-environment.ts'
 import { freePort } from '../harness/free-port.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { eventually } from '../receiving/harness.ts'
 
 export const password = 'password'
@@ -58,7 +58,7 @@ const dex: RealProviderKind = {
   name: 'dex',
   missing: spawnSync(dexProgram, ['version']).status === 0 ? false : 'DEX does not name a Dex',
   async start(redirectURIs) {
-    const folder = mkdtempSync(join(tmpdir(), 'postern-dex-'))
+    const folder = temporaryFolder()
     const address = `127.0.0.1:${await freePort()}`
     const issuer = `http://${address}/dex`
     const { username, email, name } = person
@@ -81,7 +81,6 @@ const dex: RealProviderKind = {
       env: { DEX_ISSUER: issuer, DEX_CLIENT_ID: client.id, DEX_CLIENT_SECRET: client.secret },
       async close() {
         await stop()
-        rmSync(folder, { recursive: true, force: true })
       },
     }
   },

@@ -1,8 +1,6 @@
 // What chapters 5 and 6 of the tutorial let the reader do in a browser, with examples/shop.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
@@ -11,12 +9,13 @@ import { freePort } from '../harness/free-port.ts'
 import { mainFile } from '../harness/main-file.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { started } from '../harness/started.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { launchBrowser, picture } from './browser.ts'
 
 const folder = join(import.meta.dirname, '../../examples/shop')
 
 describe('the shop of the tutorial', () => {
-  const home = mkdtempSync(join(tmpdir(), 'postern-shop-'))
+  const home = temporaryFolder()
   let env: Record<string, string>
   let base: string
   let shop: Program
@@ -44,7 +43,6 @@ describe('the shop of the tutorial', () => {
   })
   after(async () => {
     await shop?.stop()
-    rmSync(home, { recursive: true, force: true })
   })
 
   async function postern(...args: string[]): Promise<string> {

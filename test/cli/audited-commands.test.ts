@@ -1,13 +1,13 @@
 // Every command that changes something writes to the audit log, or stands below with the reason why it need not.
 import assert from 'node:assert/strict'
 import type { Command } from 'commander'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { engines } from '#test/harness/engines.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
+import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 import type { AuditAction } from '../../src/accounts/audit/audit-actions.ts'
 import { newId } from '../../src/crypto/ids.ts'
 import { commandLine } from '../../src/cli/program.ts'
@@ -41,7 +41,7 @@ const exceptions: Record<string, string> = {
 }
 
 describe('the audit log and all commands', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-audited-'))
+  const folder = temporaryFolder()
   const userId = newId(Date.now())
   const issuer = 'https://acme.example.com'
   const service = started(() => startTestService(engines[0]!))
@@ -64,9 +64,6 @@ describe('the audit log and all commands', () => {
       join(folder, 'products.ndjson'),
       '{"id":"p","name":"Lamp","category":"home","price":1,"stock":1}\n',
     )
-  })
-  after(async () => {
-    rmSync(folder, { recursive: true })
   })
 
   const run = (...args: string[]) =>

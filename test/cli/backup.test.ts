@@ -1,20 +1,19 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { dumpable } from '../harness/dumpable-postgres.ts'
 import { asAdmin, engines } from '../harness/engines.ts'
 import { startOwnPostgres } from '../harness/postgres.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { startStandby } from '../harness/standby.ts'
 import { startTransactionPooler } from '../harness/transaction-pooler.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { postern } from './command.ts'
 
-const root = mkdtempSync(join(tmpdir(), 'postern-backup-'))
-after(() => rmSync(root, { recursive: true, force: true }))
+const root = temporaryFolder()
 
 const settings = (databaseUrl: string): Record<string, string> => ({
   DATABASE_URL: databaseUrl,

@@ -1,26 +1,20 @@
 // `postern clients`: what it makes authenticates at a running service, and what it ends no longer does.
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { each } from '../harness/fields.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 import { rowsOf } from '../harness/rows.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { token } from '../oauth2/harness.ts'
 import { postern, type Ended } from './command.ts'
 
 onEachEngine('postern clients', (engine) => {
-  let home: string
+  const home = temporaryFolder()
   const service = started(() => startTestService(engine))
-  before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'postern-clients-'))
-  })
-  after(async () => {
-    await rm(home, { recursive: true, force: true })
-  })
   const run = (...args: string[]): Promise<Ended> =>
     postern(home, ['clients', ...args], { DATABASE_URL: service.databaseUrl, POSTERN_SECRET: 'x'.repeat(32) })
   const status = async (id: string, secret: string): Promise<number> => {

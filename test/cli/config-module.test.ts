@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import * as postern from '../../src/index.ts'
 import { loadConfigModule } from '../../src/config/module.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
-let folder: string
-before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'postern-config-'))
-})
-after(() => rm(folder, { recursive: true, force: true }))
+const folder = temporaryFolder()
 
 test('a module outside the installation imports postern, in TypeScript, also through its own files', async () => {
   await writeFile(

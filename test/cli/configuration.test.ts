@@ -1,19 +1,15 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { ConfigurationError } from '../../src/config/environment.ts'
 import { inspectConfiguration, readConfiguration } from '../../src/diagnostics/configuration.ts'
 import { postern } from './command.ts'
 import { each } from '../harness/fields.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 describe('all configuration errors are reported at once', () => {
-  let home: string
-  before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'postern-configuration-'))
-  })
-  after(() => rm(home, { recursive: true, force: true }))
+  const home = temporaryFolder()
 
   async function module(name: string, text: string): Promise<string> {
     const file = join(home, name)

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { freePort } from '../harness/free-port.ts'
 import { startReceiver } from '../harness/receiver.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { eventually } from '../receiving/harness.ts'
 import { postern, startPostern } from './command.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'postern-dev-'))
-after(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryFolder()
 
 test('postern dev --forward posts the events of all sources, signed, and tries again until 2xx', async () => {
   writeFileSync(

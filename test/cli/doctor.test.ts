@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { existsSync, writeFileSync } from 'node:fs'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
@@ -14,6 +14,7 @@ import { engines, onEachEngine } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
+import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 import { eventually } from '../receiving/harness.ts'
 import { postern, type Ended } from './command.ts'
 
@@ -28,15 +29,13 @@ const production = {
 const nowhere = 'http://127.0.0.1:9'
 
 describe('postern doctor', () => {
-  let home: string
+  const home = temporaryFolder()
   let provider: OAuthProvider
   before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'postern-doctor-'))
     provider = await startOAuthProvider()
   })
   after(async () => {
     await provider.close()
-    await rm(home, { recursive: true, force: true })
   })
   const doctor = (env: Record<string, string> = {}): Promise<Ended> => postern(home, ['doctor'], env)
 

@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { postern } from './command.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 const swap = (bytes: Buffer): Buffer => Buffer.from(bytes).swap16()
 
 describe('.env', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-env-'))
-  after(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder()
   const check = (bytes: Buffer | string, ...args: string[]) => {
     writeFileSync(join(folder, '.env'), bytes)
     return postern(folder, ['config', ...(args.length > 0 ? args : ['check'])])

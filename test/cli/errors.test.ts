@@ -1,24 +1,20 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { startReceiver } from '#test/harness/receiver.ts'
 import { postern } from './command.ts'
 import { freePort } from '../harness/free-port.ts'
+import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 
 /** A port of this machine where nobody listens. */
 /** A mistake is told in a sentence: without a stack, and without the heading of another matter. */
 describe('error messages of commands', () => {
-  let home: string
-  before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'postern-errors-'))
-  })
-  after(() => rm(home, { recursive: true, force: true }))
+  const home = temporaryFolder()
 
   async function fails(
     args: string[],

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { postern } from './command.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 describe('postern init', () => {
-  const root = mkdtempSync(join(tmpdir(), 'postern-init-'))
-  after(() => rmSync(root, { recursive: true, force: true }))
+  const root = temporaryFolder()
 
   test('writes a project whose secrets are generated, private, and not in version control', async () => {
     const { code, stdout, stderr } = await postern(root, ['init', 'My Shop', '--yes'])

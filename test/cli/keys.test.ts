@@ -1,23 +1,15 @@
 // `postern keys`: what a key is given, what the list shows, what ends.
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { postern, type Ended } from './command.ts'
 
 onEachEngine('postern keys', (engine) => {
-  let home: string
+  const home = temporaryFolder()
   const service = started(() => startTestService(engine))
-  before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'postern-keys-'))
-  })
-  after(async () => {
-    await rm(home, { recursive: true, force: true })
-  })
   const run = (...args: string[]): Promise<Ended> =>
     postern(home, args, { DATABASE_URL: service.databaseUrl, POSTERN_SECRET: 'x'.repeat(32) })
   const status = async (key: string, path: string, method = 'GET'): Promise<number> => {

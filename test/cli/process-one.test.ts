@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
 import { mainFile } from '../harness/main-file.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 const namespace = ['--user', '--map-root-user', '--pid', '--fork', '--kill-child']
 const isPossible = spawnSync('unshare', [...namespace, 'true']).status === 0
@@ -19,7 +19,7 @@ test(
   'a stop during the start ends process 1 at once',
   { skip: !isPossible && 'PID namespaces are not available' },
   async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'postern-process-one-'))
+    const folder = temporaryFolder()
     writeFileSync(join(folder, 'postern.config.ts'), endless)
     const outer = spawn('unshare', [...namespace, process.execPath, mainFile, 'serve'], {
       cwd: folder,
@@ -34,7 +34,6 @@ test(
       assert.equal(code, 143)
     } finally {
       outer.kill('SIGKILL')
-      rmSync(folder, { recursive: true, force: true })
     }
   },
 )

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { engines } from '#test/harness/engines.ts'
 import { adminKey, startTestService, webhookSecret } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
+import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 import { samples } from '../../src/receiving/samples/index.ts'
 import { github, stripe, type ReceivedEvent } from '../../src/index.ts'
 import { eventually } from '../receiving/harness.ts'
 import { postern, startPostern } from './command.ts'
 
 describe('postern replay --to', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-replay-to-'))
+  const folder = temporaryFolder()
   const received: ReceivedEvent[] = []
   const remote = started(() =>
     startTestService(engines[0]!, {
@@ -61,9 +61,6 @@ describe('postern replay --to', () => {
       const { data } = (await (await remote.admin('/events/failed')).json()) as { data: unknown[] }
       return data.length === 3
     })
-  })
-  after(async () => {
-    rmSync(folder, { recursive: true, force: true })
   })
   const command = (to: string, ...more: string[]): string[] => {
     const given = ['--to', to, '--from', remote.baseUrl, '--key', adminKey]

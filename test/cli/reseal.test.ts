@@ -1,8 +1,5 @@
 // A rotation of POSTERN_SECRET from A to B, as the guide has it: B,A; `postern keys reseal`; B alone.
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { bodySigners } from '../../src/receiving/samples/index.ts'
@@ -19,6 +16,7 @@ import { type OAuthProvider, startOAuthProvider } from '../harness/oauth-provide
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { startTestService, type TestService, webhookSecret } from '../harness/service.ts'
 import { rowsOf } from '../harness/rows.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { signIn, upToCallback } from '../login/harness.ts'
 import { type Ended, postern } from './command.ts'
 
@@ -26,7 +24,7 @@ const a = 'the-old-master-secret-of-32-bytes-or-more'
 const b = 'another-master-secret-of-32-bytes-or-more'
 
 onEachEngine('a rotation of POSTERN_SECRET', (engine) => {
-  let home: string
+  const home = temporaryFolder()
   let database: TestDatabase
   let provider: OAuthProvider
   let receiver: Receiver
@@ -50,7 +48,6 @@ onEachEngine('a rotation of POSTERN_SECRET', (engine) => {
   })
 
   before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'postern-reseal-'))
     database = await engine.createMigratedDatabase()
     provider = await startOAuthProvider()
     provider.profile = { id: 'ada', displayName: 'Ada' }
@@ -61,7 +58,6 @@ onEachEngine('a rotation of POSTERN_SECRET', (engine) => {
     await receiver.close()
     await provider.close()
     await database.drop()
-    await rm(home, { recursive: true, force: true })
   })
 
   const start = (secrets: string, lines: string[] = []): Promise<TestService> =>

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
 import { mainFile } from '../harness/main-file.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 interface Run {
   process: ChildProcess
@@ -19,15 +19,11 @@ interface Run {
 }
 
 describe('postern serve', () => {
-  let home: string
+  const home = temporaryFolder()
   const running = new Set<ChildProcess>()
 
-  before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'postern-serve-'))
-  })
   after(async () => {
     for (const child of running) child.kill('SIGKILL')
-    await rm(home, { recursive: true, force: true })
   })
 
   function run(args: string[], env: Record<string, string> = {}): Run {

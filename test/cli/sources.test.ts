@@ -1,22 +1,18 @@
 import assert from 'node:assert/strict'
 import { createHmac, randomBytes } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { startReceiver } from '../harness/receiver.ts'
 import { engines } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { github } from '../../src/index.ts'
 import { settled } from '../receiving/harness.ts'
 import { postern } from './command.ts'
 
-let folder: string
-before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'postern-sources-'))
-})
-after(() => rm(folder, { recursive: true, force: true }))
+const folder = temporaryFolder()
 
 test('lists sources, and on request the secrets that sign forwarded webhooks', async () => {
   const receiver = await startReceiver(204)

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { each } from '#test/harness/fields.ts'
 import { engines } from '#test/harness/engines.ts'
 import { startTestService, webhookSecret, type TestService } from '#test/harness/service.ts'
+import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 import { discord, slack, stripe } from '../../src/index.ts'
 import { postern, type Ended } from './command.ts'
 
 describe('postern trigger', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-trigger-'))
+  const folder = temporaryFolder()
   let service: TestService
   before(async () => {
     writeFileSync(
@@ -37,7 +37,6 @@ describe('postern trigger', () => {
   })
   after(async () => {
     await service.close()
-    rmSync(folder, { recursive: true, force: true })
   })
   const trigger = (...args: string[]): Promise<Ended> =>
     postern(folder, ['trigger', ...args], { BASE_URL: service.baseUrl, WEBHOOK_SECRET: webhookSecret })

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { describeUpgrade, exitCodeOfUpgrade, planUpgrade } from '../../src/cli/upgrade.ts'
 import { migrations } from '../../src/storage/migrations/index.ts'
 import type { Migration } from '../../src/storage/migrations/migration.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { postern } from './command.ts'
 
 const harmless: Migration = {
@@ -21,11 +21,8 @@ const harmless: Migration = {
 const breaking: Migration = { ...harmless, number: 9_002, name: 'gone', breaking: true }
 
 onEachEngine('postern upgrade --check', (engine) => {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-upgrade-'))
+  const folder = temporaryFolder()
   const home = started(() => engine.createMigratedDatabase())
-  after(async () => {
-    rmSync(folder, { recursive: true, force: true })
-  })
   const check = (...args: string[]) =>
     postern(folder, ['upgrade', '--check', ...args], { DATABASE_URL: home.url })
   const onPostgres = engine.name === 'postgres'

@@ -1,10 +1,10 @@
 // Settings that are right in form and weak all the same: production names them at once, the start and doctor warn.
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { postern, startPostern } from './command.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 const strong = {
   NODE_ENV: 'production',
@@ -16,11 +16,7 @@ const strong = {
 }
 
 describe('weak settings in production', () => {
-  let home: string
-  before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'postern-weak-'))
-  })
-  after(() => rm(home, { recursive: true, force: true }))
+  const home = temporaryFolder()
 
   /** Starts the service, waits until it is ready or has ended, and gives what it wrote. */
   async function start(env: Record<string, string>): Promise<{ ready: boolean; output: string }> {

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
 import { engines } from '../harness/engines.ts'
 import { mainFile } from '../harness/main-file.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { eventually } from '../receiving/harness.ts'
 
 const script = join(import.meta.dirname, '../../deploy/compose/backup.mjs')
@@ -16,7 +16,7 @@ const sqlite = engines.find(({ name }) => name === 'sqlite')
 
 test('scheduled backups replace the oldest ones, and stop at SIGTERM', { skip: !sqlite }, async () => {
   const database = await sqlite!.createMigratedDatabase()
-  const folder = mkdtempSync(join(tmpdir(), 'postern-backups-'))
+  const folder = temporaryFolder()
   const env = childEnvironment()
   try {
     writeFileSync(join(folder, 'postern'), `#!/bin/sh\nexec '${process.execPath}' '${mainFile}' "$@"\n`, {
@@ -33,7 +33,6 @@ test('scheduled backups replace the oldest ones, and stop at SIGTERM', { skip: !
     child.kill('SIGTERM')
     assert.deepEqual(await ended, [0, null])
   } finally {
-    rmSync(folder, { recursive: true, force: true })
     await database.drop()
   }
 })

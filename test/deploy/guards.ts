@@ -1,13 +1,13 @@
 // The forward authentication of deploy/nginx, deploy/caddy, deploy/traefik and deploy/envoy, started as it is except for ports, certificate and addresses.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:tls'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { childEnvironment } from '../harness/child-environment.ts'
 import { selfSigned } from '../harness/certificate.ts'
 import { freePort } from '../harness/free-port.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { eventually } from '../receiving/harness.ts'
 
 export const own = 'gate.example.com'
@@ -150,7 +150,7 @@ export async function startGuard(
   kind: GuardKind,
   to: Pick<Places, 'postern' | 'application'>,
 ): Promise<Guard> {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-guard-'))
+  const folder = temporaryFolder()
   const port = await freePort()
   const { cert, key } = selfSigned([own, subdomain, domain])
   writeFileSync(join(folder, 'cert.pem'), cert)
@@ -176,7 +176,6 @@ export async function startGuard(
     async close() {
       child.kill('SIGTERM')
       await ended
-      rmSync(folder, { recursive: true, force: true })
     },
   }
 }

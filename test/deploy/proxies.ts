@@ -1,15 +1,15 @@
 // deploy/caddy and deploy/nginx, started as they are except for ports, certificate and addresses.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { request as httpsRequest, type Agent, type RequestOptions } from 'node:https'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { childEnvironment } from '../harness/child-environment.ts'
 import { selfSigned } from '../harness/certificate.ts'
 import { freePort } from '../harness/free-port.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { eventually } from '../receiving/harness.ts'
 
 export const host = 'gate.example.com'
@@ -90,7 +90,7 @@ export interface Proxy {
 
 /** Starts the proxy; resolves when it listens. */
 export async function startProxy(kind: ProxyKind, upstreams: ProxyParts['upstreams']): Promise<Proxy> {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-proxy-'))
+  const folder = temporaryFolder()
   const port = await freePort()
   const { cert, key } = selfSigned(host)
   const config = kind
@@ -132,7 +132,6 @@ export async function startProxy(kind: ProxyKind, upstreams: ProxyParts['upstrea
     async close() {
       child.kill('SIGTERM')
       await ended
-      rmSync(folder, { recursive: true, force: true })
     },
   }
 }

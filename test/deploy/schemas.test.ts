@@ -2,14 +2,13 @@
 // PyPI that bring the schemas; .ci/run installs them into .cache/schemas.
 import assert from 'node:assert/strict'
 import { spawnSync, type SpawnSyncReturns } from 'node:child_process'
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 const root = join(import.meta.dirname, '../..')
-const folder = mkdtempSync(join(tmpdir(), 'postern-schemas-'))
-after(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryFolder()
 
 const path = `${join(root, '.cache/schemas/bin')}:${process.env['PATH']}`
 const run = (program: string, ...args: string[]): SpawnSyncReturns<string> =>

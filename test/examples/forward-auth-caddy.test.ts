@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { request, type IncomingMessage } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
@@ -13,6 +12,7 @@ import { Browser } from '../harness/browser.ts'
 import { freePort } from '../harness/free-port.ts'
 import { mainFile } from '../harness/main-file.ts'
 import { reaches } from '../harness/reaches.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { eventually } from '../receiving/harness.ts'
 import { programEnvironment, startProgram, type Program } from './shop/programs.ts'
 
@@ -49,7 +49,7 @@ class LocalBrowser extends Browser {
 }
 
 describe('examples/forward-auth-caddy', { skip: installed ? false : 'caddy is not installed' }, () => {
-  const home = mkdtempSync(join(tmpdir(), 'postern-forward-auth-caddy-'))
+  const home = temporaryFolder()
   const programs: Program[] = []
   let port: string
   let wiki: string
@@ -92,7 +92,6 @@ describe('examples/forward-auth-caddy', { skip: installed ? false : 'caddy is no
   })
   after(async () => {
     await Promise.all(programs.map((program) => program.stop()))
-    rmSync(home, { recursive: true, force: true })
   })
 
   /** Opens the application, and signs in where that leads. */

@@ -1,11 +1,11 @@
 // The programs of docs/guides/mounting.md as processes: the reader's own server answers its page, and the service what is below the prefix.
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { each } from '../harness/fields.ts'
 import { freePort } from '../harness/free-port.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { blocksOf, root } from '../house/documented/blocks.ts'
 import { programEnvironment, startProgram } from './shop/programs.ts'
 
@@ -23,10 +23,9 @@ const shown = blocks.flatMap(({ language, text }) =>
 /** The command that starts a program, without its file. */
 const options = blocks.flatMap(({ text }) => /^node (.*) gate\.ts$/m.exec(text)?.[1]?.split(' ') ?? [])
 
-const folder = mkdtempSync(join(tmpdir(), 'mounting-page-'))
+const folder = temporaryFolder()
 // Express and Fastify.
 symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-after(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('the programs of docs/guides/mounting.md', () => {
   test('are those for Node.js, Express and Fastify, with a way to start and two addresses', () => {

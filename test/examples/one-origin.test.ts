@@ -2,8 +2,7 @@
 // docs/guides/frameworks/express.md. Needs the binary `caddy`.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
@@ -11,6 +10,7 @@ import { Browser } from '../harness/browser.ts'
 import { freePort } from '../harness/free-port.ts'
 import { mainFile } from '../harness/main-file.ts'
 import { reaches } from '../harness/reaches.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { blocksOf, root } from '../house/documented/blocks.ts'
 import { eventually } from '../receiving/harness.ts'
 import { programEnvironment, startProgram, type Program } from './shop/programs.ts'
@@ -25,7 +25,7 @@ describe(
   'Postern and an application at one origin',
   { skip: installed ? false : 'caddy is not installed' },
   () => {
-    const home = mkdtempSync(join(tmpdir(), 'postern-one-origin-'))
+    const home = temporaryFolder()
     const programs: Program[] = []
     let origin: string
     before(async () => {
@@ -63,7 +63,6 @@ describe(
     })
     after(async () => {
       await Promise.all(programs.map((program) => program.stop()))
-      rmSync(home, { recursive: true, force: true })
     })
 
     test('it answers on this machine only: demo mode behind it takes each caller for one of this machine', async () => {

@@ -2,9 +2,8 @@
 import '../client/use-source.ts'
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import type { Server } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { loadConfigModule } from '../../src/config/module.ts'
@@ -15,6 +14,7 @@ import { onEachEngine } from '../harness/engines.ts'
 import { freePort } from '../harness/free-port.ts'
 import { startReceiver, type Receiver } from '../harness/receiver.ts'
 import { adminKey, type TestService } from '../harness/service.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 // Static imports would be resolved before those of use-source.ts are.
 const { verifyWebhook } = await import('postern-client/webhooks')
@@ -41,7 +41,7 @@ onEachEngine('examples/portal', (engine) => {
   let ann: Person
   let bob: Person
   let receivers: { acme: Receiver; globex: Receiver }
-  const clientFolder = mkdtempSync(join(tmpdir(), 'postern-client-'))
+  const clientFolder = temporaryFolder()
 
   before(async () => {
     // As the compiled package has it.
@@ -61,7 +61,6 @@ onEachEngine('examples/portal', (engine) => {
     await Promise.all(Object.values(receivers).map((receiver) => receiver.close()))
     product.closeAllConnections()
     product.close()
-    rmSync(clientFolder, { recursive: true })
   })
 
   const body = (json: object): RequestInit => ({

@@ -1,7 +1,6 @@
 // Chapter 7 of the tutorial: examples/shop in production, with its settings, behind its Caddyfile. Needs the binary `caddy`.
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { parseEnv } from 'node:util'
@@ -10,6 +9,7 @@ import { timedSigners } from '../../src/receiving/samples/index.ts'
 import { type Answer, ask, host, type Proxy, proxyKinds, startProxy } from '../deploy/proxies.ts'
 import { engines, type TestDatabase } from '../harness/engines.ts'
 import { freePort } from '../harness/free-port.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { eventually } from '../receiving/harness.ts'
 import { type Program, programEnvironment, startProgram } from './shop/programs.ts'
 
@@ -35,7 +35,7 @@ const ofShop: typeof caddy = {
 }
 
 describe('the shop in production', { skip: caddy.installed ? false : 'caddy is not installed' }, () => {
-  const home = mkdtempSync(join(tmpdir(), 'postern-shop-live-'))
+  const home = temporaryFolder()
   const stripeSecret = 'whsec_of_stripe_for_the_shop'
   let database: TestDatabase
   let env: Record<string, string>
@@ -63,7 +63,6 @@ describe('the shop in production', { skip: caddy.installed ? false : 'caddy is n
     await proxy.close()
     await shop.stop()
     await database.drop()
-    rmSync(home, { recursive: true, force: true })
   })
 
   async function start(): Promise<void> {

@@ -1,8 +1,6 @@
 // examples/shop, the finished product of docs/tutorial.md, as real processes.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
@@ -11,6 +9,7 @@ import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 import { freePort } from '../harness/free-port.ts'
 import { mainFile } from '../harness/main-file.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { timedSigners } from '../../src/receiving/samples/index.ts'
 import { verifyWebhook } from '../../packages/client/src/webhooks.ts'
 import { eventually } from '../receiving/harness.ts'
@@ -21,7 +20,7 @@ const key = 'pk_the_key_of_the_administrator_0'
 const stripeSecret = 'whsec_of_stripe_for_the_shop'
 
 onEachEngine('examples/shop', (engine) => {
-  const home = mkdtempSync(join(tmpdir(), 'postern-shop-'))
+  const home = temporaryFolder()
   let database: TestDatabase
   let env: Record<string, string>
   let base: string
@@ -51,7 +50,6 @@ onEachEngine('examples/shop', (engine) => {
     await shop.stop()
     await receiver.close()
     await database.drop()
-    rmSync(home, { recursive: true, force: true })
   })
 
   const pay = (session: object, id: string): Promise<Response> => {

@@ -2,17 +2,16 @@
 // documented-programs.test.ts and documented-frameworks.test.ts. A block that shows a part of a file that cannot be parsed alone says so: ```json part
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { allPages, blocksOf, type Block } from './documented/blocks.ts'
 import { markupFaultOf } from './documented/markup.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 const blocks = allPages.flatMap(blocksOf)
-const folder = mkdtempSync(join(tmpdir(), 'documented-blocks-'))
-after(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryFolder()
 
 // Dependencies of the tools in package.json; this test is not worth one of its own.
 const require = createRequire(import.meta.url)

@@ -2,14 +2,13 @@
 // and those of Go into Go's own cache; their versions are in documented/languages. Elsewhere they are only parsed (documented-blocks.test.ts).
 import assert from 'node:assert/strict'
 import { spawnSync, type SpawnSyncReturns } from 'node:child_process'
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { blocksOf, root } from './documented/blocks.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'documented-languages-'))
-after(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryFolder()
 
 /** What the programs read. */
 const settings = {

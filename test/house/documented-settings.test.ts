@@ -1,21 +1,20 @@
 // The settings that pages show are read as the service reads them: blocks of the language dotenv, and what lines of shells set for it.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { parseEnv } from 'node:util'
 import { inspectEnvironment } from '../../src/config/environment.ts'
 import { mergeProviders } from '../../src/login/providers/configured-providers.ts'
 import { resolveProvider } from '../../src/login/providers/resolve-provider.ts'
 import { allPages, blocksOf, type Block } from './documented/blocks.ts'
 import { commandLinesOf } from './documented/commands.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 type Env = Record<string, string>
 
-const folder = mkdtempSync(join(tmpdir(), 'documented-settings-'))
-after(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryFolder()
 const key = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
 writeFileSync(join(folder, 'key'), key.export({ type: 'pkcs8', format: 'pem' }))
 writeFileSync(join(folder, 'icon.svg'), '<svg xmlns="http://www.w3.org/2000/svg"/>')

@@ -3,9 +3,8 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { createServer, type Server } from 'node:http'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
@@ -13,6 +12,7 @@ import { Webhook } from 'svix'
 import { engines } from '../harness/engines.ts'
 import { startReceiver, type ReceivedCall, type Receiver } from '../harness/receiver.ts'
 import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 const root = join(import.meta.dirname, '../..')
 const key = 'a key of the other product'
@@ -47,7 +47,7 @@ async function serve(answers: Record<string, unknown>): Promise<{ url: string; s
 }
 
 describe('the programs of the migration guides', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-migration-'))
+  const folder = temporaryFolder()
   const servers: Server[] = []
   let service: TestService
   let target: Receiver
@@ -62,7 +62,6 @@ describe('the programs of the migration guides', () => {
     for (const server of servers) server.close()
     await target.close()
     await service.close()
-    rmSync(folder, { recursive: true, force: true })
   })
 
   /** Runs the program of a page. Returns its lines. */

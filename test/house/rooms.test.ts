@@ -2,10 +2,10 @@
 // the configuration fails here: the forbidden pairs are listed again, from the design, and not read from it.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 const ROOMS = ['login', 'oauth2', 'forward-auth', 'receiving', 'emitting', 'listing', 'alerts']
 const BELOW_ROOMS = ['accounts', 'events']
@@ -63,7 +63,7 @@ interface Diagnostic {
 
 const root = join(import.meta.dirname, '..', '..')
 const oxlint = join(root, 'node_modules', 'oxlint', 'bin', 'oxlint')
-let folder: string
+const folder = temporaryFolder()
 
 function write(path: string, text: string): void {
   mkdirSync(join(folder, dirname(path)), { recursive: true })
@@ -95,7 +95,6 @@ const imports: { importer: string; line: number; from: string; to: string; form:
 let diagnostics: Diagnostic[]
 
 before(() => {
-  folder = mkdtempSync(join(tmpdir(), 'postern-rooms-'))
   copyFileSync(join(root, '.oxlintrc.json'), join(folder, '.oxlintrc.json'))
   const compilerOptions = {
     module: 'nodenext',
@@ -132,7 +131,6 @@ before(() => {
   write('src/listing/second.ts', `import { first } from './first.ts'\nexport const second = () => first\n`)
   diagnostics = lint()
 })
-after(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('import rules', () => {
   for (const from of EVERYTHING) {

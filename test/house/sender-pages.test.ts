@@ -3,10 +3,9 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { sql } from 'kysely'
 import type { PosternConfig } from '../../src/define-config.ts'
@@ -17,12 +16,12 @@ import { setUps } from '../../src/receiving/schemes/set-up.ts'
 import type { SignedSample } from '../../src/receiving/samples/index.ts'
 import { samples } from '../../src/receiving/samples/index.ts'
 import { startTestKit, type TestWebhook } from '../../src/testing/index.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 const root = join(import.meta.dirname, '../..')
 const guides = join(root, 'docs/guides')
 const index = readFileSync(join(guides, 'senders.md'), 'utf8')
-const folder = mkdtempSync(join(tmpdir(), 'postern-sender-pages-'))
-after(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryFolder()
 
 const now = Date.parse('2026-03-01T12:00:00.000Z')
 const url = 'https://gate.example.com/webhooks/source'

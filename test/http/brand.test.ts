@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { readEnvironment } from '../../src/config/environment.ts'
@@ -9,14 +8,14 @@ import { engines } from '../harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { signIn } from '../login/harness.ts'
 
 describe('the brand of an installation', () => {
-  let folder: string
+  const folder = temporaryFolder()
   let provider: OAuthProvider
   let service: TestService
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'postern-brand-'))
     await writeFile(
       join(folder, 'logo.svg'),
       '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>',
@@ -36,7 +35,6 @@ describe('the brand of an installation', () => {
   after(async () => {
     await service.close()
     await provider.close()
-    await rm(folder, { recursive: true })
   })
 
   test('is on the pages for people, escaped', async () => {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import { openDatabase } from '../../src/storage/open.ts'
 import { postern, type Ended } from '../cli/command.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 const config = `import { defineConfig, list } from 'postern'
 export default defineConfig({ listing: { lists: [
@@ -15,16 +15,12 @@ export default defineConfig({ listing: { lists: [
 ] } })`
 
 onEachEngine('postern lists', (engine) => {
-  let folder: string
+  const folder = temporaryFolder()
 
   const home = started(() => engine.createMigratedDatabase())
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'postern-counts-'))
     await writeFile(join(folder, 'postern.config.ts'), config)
     await run('create table orders (id integer primary key)', 'insert into orders values (1), (2), (3)')
-  })
-  after(async () => {
-    await rm(folder, { recursive: true, force: true })
   })
 
   const lists = (...args: string[]): Promise<Ended> =>

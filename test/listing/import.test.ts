@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { importFile, type ImportKind, type ImportResult } from '../../src/listing/importing/import-file.ts'
@@ -12,9 +11,10 @@ import { openDatabase } from '../../src/storage/open.ts'
 import { each } from '../harness/fields.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 onEachEngine('postern import', (engine) => {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-import-'))
+  const folder = temporaryFolder()
 
   const home = started(() => engine.createMigratedDatabase())
   const database = started(() => openDatabase(home.url))
@@ -23,9 +23,6 @@ onEachEngine('postern import', (engine) => {
       for (const table of ['products', 'posts', 'users'] as const) await tx.deleteFrom(table).execute()
     }),
   )
-  after(async () => {
-    rmSync(folder, { recursive: true, force: true })
-  })
 
   async function run(
     kind: ImportKind,

@@ -1,20 +1,19 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
 import { pack } from '../harness/package.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 const checkout = join(import.meta.dirname, '../..')
 const compiler = join(checkout, 'node_modules/.bin/tsc')
 
 // Runs with `npm test -- --package` only.
 describe('the package postern-client', () => {
-  const project = mkdtempSync(join(tmpdir(), 'postern-client-'))
+  const project = temporaryFolder()
   const folder = join(project, 'node_modules/postern-client')
-  after(() => rmSync(project, { recursive: true, force: true }))
   const run = (...[command, ...args]: [string, ...string[]]): string =>
     execFileSync(command, args, { cwd: project, env: childEnvironment(), encoding: 'utf8', stdio: 'pipe' })
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { parseEnv, promisify } from 'node:util'
 import { childEnvironment } from '../harness/child-environment.ts'
 import { pack } from '../harness/package.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { eventually } from '../receiving/harness.ts'
 
 interface Invoice {
@@ -20,9 +20,8 @@ const compiler = join(import.meta.dirname, '../../node_modules/.bin/tsc')
 const tarball = join(packed, globSync('postern-*.tgz', { cwd: packed })[0]!)
 
 describe('npm create postern', () => {
-  const empty = mkdtempSync(join(tmpdir(), 'postern-create-'))
+  const empty = temporaryFolder()
   const project = join(empty, 'shop')
-  after(() => rmSync(empty, { recursive: true, force: true }))
   const npm = async (cwd: string, ...args: string[]): Promise<string> => {
     const command = ['--prefer-offline', '--ignore-scripts', ...args]
     // npm finds its cache in the home directory, and a registry behind a company's proxy by the certificate that Node is told.
