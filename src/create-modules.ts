@@ -2,7 +2,7 @@ import { describeAccountEvents, chosenAccountEvents } from './accounts/users/acc
 import { createAccounts, type Accounts } from './accounts/index.ts'
 import type { PosternConfig } from './define-config.ts'
 import { createDemoIdentityProvider } from './demo/identity-provider.ts'
-import { createEmitting } from './emitting/index.ts'
+import { createEmitting, type Emitting } from './emitting/index.ts'
 import type { ModuleParts, ServiceModule } from './http/service-module.ts'
 import { createListing } from './listing/index.ts'
 import { createLogin, type Login } from './login/index.ts'
@@ -10,7 +10,7 @@ import { adminGroupsOf } from './login/resolve-login-config.ts'
 import { createClients, createOAuth2 } from './oauth2/index.ts'
 import { createForwardAuth } from './forward-auth/index.ts'
 import { createEvents } from './events/index.ts'
-import { createReceiving } from './receiving/index.ts'
+import { createReceiving, type Receiving } from './receiving/index.ts'
 import type { OpenSpool } from './receiving/spool/file-spool.ts'
 
 /** All modules, and what serves their routes. */
@@ -20,7 +20,7 @@ export type Modules = ReturnType<typeof createModules>
 export function createModules(common: ModuleParts, config: PosternConfig, spool: OpenSpool | undefined) {
   const { configuration, database } = common
   const accountEvents = config.login?.events ?? false
-  const emitting = createEmitting({
+  const emitting: Emitting = createEmitting({
     ...common,
     config: config.emitting,
     otherBuiltIn: describeAccountEvents(chosenAccountEvents(accountEvents)),
@@ -53,7 +53,7 @@ export function createModules(common: ModuleParts, config: PosternConfig, spool:
     apps: oauth2,
   })
   const forwardAuth = createForwardAuth({ ...common, config: config.forwardAuth ?? {}, accounts })
-  const receiving = createReceiving({
+  const receiving: Receiving = createReceiving({
     ...common,
     config: config.receiving,
     async emitWithin(...call) {

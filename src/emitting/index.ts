@@ -53,7 +53,7 @@ interface EmittingParts extends ModuleParts {
   random?: Random
 }
 
-interface Emitting extends ServiceModule {
+export interface Emitting extends ServiceModule {
   /** Emits in the transaction of a handler of received events. */
   emitWithin: EmitWithin
   /** Starts the deliveries of events after their commit, without a scan. */

@@ -27,7 +27,7 @@ import { postgresRates } from './endpoint/admission.ts'
 
 export type { ReceivingConfig } from './config.ts'
 
-interface Receiving extends ServiceModule {
+export interface Receiving extends ServiceModule {
   /** Whether webhooks go to the spool now, and its size; undefined without a spool. */
   readonly spool: SpoolStatus | undefined
   /** Whether the disk of the database did not take the last webhooks, within the last seconds. */
